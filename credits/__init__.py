@@ -1,0 +1,1 @@
+"""The ledger: accounts, entries, holds, and the allowance of a paid period."""

@@ -1,0 +1,8 @@
+"""Django finds the app here."""
+
+from django.apps import AppConfig
+
+
+class CreditsConfig(AppConfig):
+    name = "credits"
+    default_auto_field = "django.db.models.BigAutoField"

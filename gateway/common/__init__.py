@@ -1,0 +1,1 @@
+"""The ground floor: errors, problem documents, fields, enqueueing. It knows no app."""

@@ -1,0 +1,24 @@
+"""Admin pages that show and never change: money and chain rows are corrected by services alone."""
+
+from typing import Any, TypeVar
+
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
+
+_Row = TypeVar("_Row", bound=Model)
+
+
+class ReadOnlyAdmin(admin.ModelAdmin[_Row]):
+    """Lists and shows rows; adding, changing and deleting are refused, also by URL."""
+
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

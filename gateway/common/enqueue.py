@@ -1,0 +1,30 @@
+"""
+Ring a worker's bell after the transaction has committed.
+
+PostgreSQL holds the work; the message only says that there is some. A message
+that is lost, because the broker is away or the process dies after the commit,
+is made up for by the sweeps that beat runs, so a failed ring is logged and never
+fails the caller.
+"""
+
+import logging
+from functools import partial
+from typing import Any
+
+from celery import current_app
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+logger = logging.getLogger(__name__)
+
+
+def enqueue_on_commit(task_name: str, **ids: Any) -> None:
+    """Send the task with keyword arguments `ids` once the outermost transaction commits."""
+    transaction.on_commit(partial(_ring, task_name, ids))
+
+
+def _ring(task_name: str, ids: dict[str, Any]) -> None:
+    try:
+        current_app.send_task(task_name, kwargs=ids, retry=False)
+    except OperationalError:
+        logger.warning("broker away, left to the sweep: %s", task_name)

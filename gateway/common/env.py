@@ -1,0 +1,99 @@
+"""
+A typed reader of the process environment.
+
+Every reader raises `ImproperlyConfigured` with the variable's name, so a wrong
+environment stops the process at start and never surfaces in a request.
+"""
+
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+def required(name: str) -> str:
+    """Return the variable's text; an absent or empty variable stops the process."""
+    value = os.environ.get(name, "")
+    if not value:
+        raise ImproperlyConfigured(f"Set the environment variable {name}.")
+    return value
+
+
+def optional(name: str, default: str = "") -> str:
+    """Return the variable's text, or `default` where it is absent or empty."""
+    return os.environ.get(name, "") or default
+
+
+def secret(name: str, *, default: str | None = None) -> str:
+    """
+    Return a secret from `NAME`, or from the file that `NAME_FILE` names.
+
+    The file form is for secrets mounted by an orchestrator. Setting both is a
+    mistake, since nobody could tell which one is in force.
+    """
+    value, file_name = os.environ.get(name, ""), os.environ.get(f"{name}_FILE", "")
+    if value and file_name:
+        raise ImproperlyConfigured(f"Set only one of {name} and {name}_FILE.")
+    if file_name:
+        try:
+            value = Path(file_name).read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise ImproperlyConfigured(f"{name}_FILE names a file that cannot be read.") from error
+    if not value and default is None:
+        raise ImproperlyConfigured(f"Set the environment variable {name} or {name}_FILE.")
+    return value or (default or "")
+
+
+def flag(name: str, *, default: bool) -> bool:
+    """Return a boolean spelled exactly `True` or `False`."""
+    value = os.environ.get(name, "")
+    if not value:
+        return default
+    if value not in {"True", "False"}:
+        raise ImproperlyConfigured(f"{name} must be True or False.")
+    return value == "True"
+
+
+def integer(name: str, *, default: int | None = None, minimum: int = 0) -> int:
+    """Return a decimal whole number that is at least `minimum`."""
+    text = required(name) if default is None else optional(name, str(default))
+    try:
+        value = int(text)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} must be a whole number.") from error
+    if value < minimum:
+        raise ImproperlyConfigured(f"{name} must be at least {minimum}.")
+    return value
+
+
+def listing(name: str, *, default: tuple[str, ...] | None = None) -> list[str]:
+    """Return a comma-separated list without its empty items."""
+    text = required(name) if default is None else optional(name, ",".join(default))
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def url(name: str, *, default: str | None = None, schemes: tuple[str, ...] = ("http", "https")) -> str:
+    """Return an absolute URL of one of `schemes`, without a trailing slash."""
+    text = required(name) if default is None else optional(name, default)
+    parts = urlsplit(text)
+    if parts.scheme not in schemes or not parts.netloc:
+        raise ImproperlyConfigured(f"{name} must be an absolute URL ({', '.join(schemes)}).")
+    return text.rstrip("/")
+
+
+def urls(name: str) -> list[str]:
+    """Return a comma-separated list of http(s) URLs with at least one item."""
+    found = listing(name)
+    for text in found:
+        if urlsplit(text).scheme not in {"http", "https"} or not urlsplit(text).netloc:
+            raise ImproperlyConfigured(f"{name} must list absolute http(s) URLs.")
+    return found
+
+
+def choice(name: str, *, allowed: tuple[str, ...], default: str) -> str:
+    """Return one of the `allowed` words."""
+    value = optional(name, default)
+    if value not in allowed:
+        raise ImproperlyConfigured(f"{name} must be one of: {', '.join(allowed)}.")
+    return value

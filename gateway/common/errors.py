@@ -1,0 +1,107 @@
+"""
+The refusals of the service.
+
+A refusal is an exception class named after what is refused. It carries a stable
+`code`, an HTTP `status`, whether a repeat may succeed (`retryable`) and its
+facts as members; `gateway.common.problems` renders it.
+"""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+
+class DomainError(Exception):
+    """
+    A refusal that callers can act on.
+
+    Subclasses set `code` (kebab-case, unique in the service), `title` (one short
+    sentence) and `status`. `detail` tells this occurrence; keyword members are
+    added to the problem document as they are.
+    """
+
+    code: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    status: ClassVar[int] = 400
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, detail: str, *, retry_after: int | None = None, **members: Any) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.retry_after = retry_after
+        self.members = members
+
+
+class InvalidRequest(DomainError):
+    """The body or the query does not have the documented shape; `errors` lists each fault with a JSON pointer."""
+
+    code, title, status = "invalid-request", "The request is not valid", 400
+
+
+class InternalError(DomainError):
+    """Something broke on our side; the `requestId` lets support find the trace."""
+
+    code, title, status, retryable = "internal-error", "Something went wrong on our side", 500, True
+
+
+class NotAuthenticated(DomainError):
+    """The request carries no access token."""
+
+    code, title, status = "not-authenticated", "Sign in first", 401
+
+
+class NotFound(DomainError):
+    """There is nothing at this address that the caller may see."""
+
+    code, title, status = "not-found", "Not found", 404
+
+
+class MethodNotAllowed(DomainError):
+    """The path exists and does not know this method."""
+
+    code, title, status = "method-not-allowed", "Method not allowed", 405
+
+
+class NotAcceptable(DomainError):
+    """The service answers JSON only."""
+
+    code, title, status = "not-acceptable", "Only JSON can be answered", 406
+
+
+class RequestTooLarge(DomainError):
+    """The body is larger than the service reads."""
+
+    code, title, status = "request-too-large", "The body is too large", 413
+
+
+class UnsupportedMediaType(DomainError):
+    """The body is not declared as `application/json`."""
+
+    code, title, status = "unsupported-media-type", "Send JSON", 415
+
+
+class TooManyRequests(DomainError):
+    """The rate limit of this kind of request is used up; wait for `Retry-After` seconds."""
+
+    code, title, status, retryable = "too-many-requests", "Too many requests", 429, True
+
+
+class PermissionDenied(DomainError):
+    """The caller is known and may not do this."""
+
+    code, title, status = "permission-denied", "Not allowed", 403
+
+
+class ServiceUnavailable(DomainError):
+    """A part that this request needs cannot be reached; repeat after `Retry-After` seconds."""
+
+    code, title, status, retryable = "service-unavailable", "Temporarily unavailable", 503, True
+
+
+def all_refusals() -> Iterator[type[DomainError]]:
+    """Yield every refusal class that has been imported, each once, in no promised order."""
+    pending: list[type[DomainError]] = [DomainError]
+    while pending:
+        for refusal in pending.pop().__subclasses__():
+            pending.append(refusal)
+            if "code" in refusal.__dict__ and refusal.code:
+                yield refusal

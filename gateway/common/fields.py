@@ -1,0 +1,94 @@
+"""Model fields for what a chain speaks: addresses, 32-byte hashes, 256-bit numbers."""
+
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
+from eth_utils.address import is_hex_address, to_checksum_address
+
+UINT256_MAX = 2**256 - 1
+_UINT256_DIGITS = 78
+
+
+@lru_cache(maxsize=65_536)
+def checksum(address: str) -> str:
+    """
+    Return the EIP-55 form of a 20-byte hex address in any casing.
+
+    Raises:
+        ValueError: the text is not an address.
+    """
+    if not is_hex_address(address) or not address[:2].lower() == "0x":
+        raise ValueError("not a 20-byte hex address")
+    return to_checksum_address(address)
+
+
+class AddressField(models.CharField[str, str]):
+    """An address as EIP-55 text, whatever casing it came in, so that equal addresses are equal rows."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["max_length"] = 42
+        super().__init__(*args, **kwargs)
+
+    def deconstruct(self) -> Any:
+        name, path, args, kwargs = super().deconstruct()
+        del kwargs["max_length"]
+        return name, path, args, kwargs
+
+    def get_prep_value(self, value: Any) -> Any:
+        prepared = super().get_prep_value(value)
+        return prepared if prepared in {None, ""} else checksum(prepared)
+
+    def to_python(self, value: Any) -> Any:
+        if value in {None, ""}:
+            return value
+        try:
+            return checksum(str(value))
+        except ValueError as error:
+            raise ValidationError("Enter a 20-byte hex address.", code="invalid") from error
+
+
+class HashField(models.CharField[str, str]):
+    """A 32-byte hash as lower-case 0x-hex."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["max_length"] = 66
+        super().__init__(*args, **kwargs)
+
+    def deconstruct(self) -> Any:
+        name, path, args, kwargs = super().deconstruct()
+        del kwargs["max_length"]
+        return name, path, args, kwargs
+
+    def get_prep_value(self, value: Any) -> Any:
+        prepared = super().get_prep_value(value)
+        return prepared if prepared is None else prepared.lower()
+
+
+class Uint256Field(models.Field[int, int]):
+    """An unsigned 256-bit whole number: `numeric(78, 0)` in PostgreSQL, `int` in Python."""
+
+    description = "Unsigned 256-bit whole number"
+
+    def db_type(self, connection: BaseDatabaseWrapper) -> str:
+        return f"numeric({_UINT256_DIGITS}, 0)"
+
+    def from_db_value(self, value: Decimal | None, expression: Any, connection: BaseDatabaseWrapper) -> int | None:
+        return None if value is None else int(value)
+
+    def to_python(self, value: Any) -> Any:
+        if value is None or isinstance(value, int):
+            return value
+        try:
+            return int(str(value))
+        except ValueError as error:
+            raise ValidationError("Enter a whole number.", code="invalid") from error
+
+    def get_prep_value(self, value: Any) -> Any:
+        number = self.to_python(super().get_prep_value(value))
+        if number is not None and not 0 <= number <= UINT256_MAX:
+            raise ValidationError("A uint256 lies between 0 and 2^256 - 1.", code="out-of-range")
+        return number

@@ -1,0 +1,146 @@
+"""What every HTTP answer shares: the request id, the size cap of bodies, and rate limits."""
+
+import functools
+import json
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import structlog
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from limits import RateLimitItem, parse
+from limits.storage import storage_from_string
+from limits.strategies import SlidingWindowCounterRateLimiter
+from redis.exceptions import RedisError
+from rest_framework.exceptions import ParseError
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle
+from rest_framework.views import APIView
+
+from gateway.common.errors import RequestTooLarge, ServiceUnavailable
+
+logger = logging.getLogger(__name__)
+
+
+def request_id() -> str | None:
+    """Return the id of the running request, as it stands in the logs; None outside a request."""
+    found = structlog.contextvars.get_contextvars().get("request_id")
+    return str(found) if found else None
+
+
+def request_id_header(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """Middleware: tell the caller the request id, so that support and logs speak of the same thing."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        response["X-Request-ID"] = request_id() or ""
+        return response
+
+    return middleware
+
+
+class BoundedJSONParser(BaseParser):
+    """
+    Parse a JSON body of at most `DATA_UPLOAD_MAX_MEMORY_SIZE` bytes.
+
+    REST framework's own parser reads the stream past Django's size cap and lets
+    absurd nesting end in a 500; `NaN` and `Infinity` are not JSON.
+
+    Raises:
+        RequestTooLarge: the body is longer than the cap.
+        ParseError: it is not UTF-8 or not JSON.
+    """
+
+    media_type = "application/json"
+
+    def parse(
+        self, stream: Any, media_type: str | None = None, parser_context: Any = None
+    ) -> dict[str, Any] | list[Any] | Any:
+        cap = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        body = stream.read(cap + 1)
+        if len(body) > cap:
+            raise RequestTooLarge(f"A body may have {cap} bytes.", maximumBytes=cap)
+        try:
+            return json.loads(body.decode(), parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            raise ParseError from error
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+@functools.cache
+def _limiter() -> SlidingWindowCounterRateLimiter:
+    options = {"socket_timeout": 0.5, "socket_connect_timeout": 0.5}
+    return SlidingWindowCounterRateLimiter(storage_from_string(settings.REDIS_URL, **options))
+
+
+@functools.cache
+def _rate(setting: str) -> RateLimitItem:
+    return parse(getattr(settings, setting))
+
+
+class RateLimit(BaseThrottle):
+    """
+    A sliding window per caller, counted atomically in Redis.
+
+    Subclasses name the setting that holds the rate (like `600/minute`) and say
+    who is counted. With Redis away, `fails_closed` scopes answer 503 and the
+    others let the request through: a quota may be read, a sign-in may not be guessed.
+    """
+
+    setting: ClassVar[str]
+    fails_closed: ClassVar[bool] = False
+    _reset_at: float = 0.0
+
+    def identify(self, request: Request, view: APIView) -> str | None:
+        """Return whom to count, or None to let the request pass uncounted."""
+        return f"user:{request.user.pk}" if request.user and request.user.is_authenticated else client_ip(request)
+
+    def allow_request(self, request: Request, view: APIView) -> bool:
+        who = self.identify(request, view)
+        if who is None:
+            return True
+        rate = _rate(self.setting)
+        try:
+            allowed = _limiter().hit(rate, self.setting, who)
+            if not allowed:
+                self._reset_at = _limiter().get_window_stats(rate, self.setting, who).reset_time
+        except RedisError as error:
+            return self._without_counter(error)
+        return bool(allowed)
+
+    def wait(self) -> float:
+        return max(1.0, self._reset_at - time.time())
+
+    def _without_counter(self, error: RedisError) -> bool:
+        logger.warning("rate limit %s cannot be counted: %s", self.setting, type(error).__name__)
+        if self.fails_closed:
+            raise ServiceUnavailable("Requests cannot be counted right now.", retry_after=5) from error
+        return True
+
+
+def client_ip(request: Request | HttpRequest) -> str:
+    """
+    Return the caller's address as the outermost trusted proxy saw it.
+
+    Only the `TRUSTED_PROXY_COUNT` rightmost entries of X-Forwarded-For were
+    written by our own proxies; everything left of them is the caller's claim.
+    """
+    proxies: int = settings.TRUSTED_PROXY_COUNT
+    forwarded = [part.strip() for part in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if part.strip()]
+    if proxies and len(forwarded) >= proxies:
+        return forwarded[-proxies]
+    return str(request.META.get("REMOTE_ADDR", "unknown"))
+
+
+class AlwaysJSON(DefaultContentNegotiation):
+    """Answer JSON whatever the Accept header says: a refusal of the header would have to be JSON as well."""
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
+        return renderers[0], renderers[0].media_type

@@ -1,0 +1,121 @@
+"""
+Every error of the API leaves as one shape: RFC 9457 `application/problem+json`.
+
+Known refusals tell their facts; anything else is logged with the request id and
+answered as `internal-error`, because an unknown exception's text may hold secrets.
+"""
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
+from django.core.exceptions import RequestDataTooBig
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, JsonResponse
+from rest_framework import exceptions as drf
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from gateway.common import errors
+from gateway.common.http import request_id
+
+logger = logging.getLogger(__name__)
+CONTENT_TYPE = "application/problem+json"
+
+_KNOWN: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[errors.DomainError], str], ...] = (
+    (drf.ParseError, errors.InvalidRequest, "The body is not valid JSON."),
+    (
+        (drf.NotAuthenticated, drf.AuthenticationFailed),
+        errors.NotAuthenticated,
+        "This endpoint needs the header Authorization: Bearer <JWT>.",
+    ),
+    ((drf.PermissionDenied, DjangoPermissionDenied), errors.PermissionDenied, "You may not do this."),
+    ((drf.NotFound, Http404), errors.NotFound, "There is nothing at this address."),
+    (drf.MethodNotAllowed, errors.MethodNotAllowed, "This path does not know the method."),
+    (drf.NotAcceptable, errors.NotAcceptable, "The service answers application/json only."),
+    (drf.UnsupportedMediaType, errors.UnsupportedMediaType, "Send the body as application/json."),
+    (RequestDataTooBig, errors.RequestTooLarge, "The body is larger than the service reads."),
+)
+
+
+def as_refusal(error: Exception) -> errors.DomainError:
+    """Translate any exception into the refusal that the client is told."""
+    if isinstance(error, errors.DomainError):
+        return error
+    if isinstance(error, drf.ValidationError):
+        found = list(_pointers(error.get_full_details()))
+        return errors.InvalidRequest("Correct the fields listed in errors.", errors=found)
+    if isinstance(error, drf.Throttled):
+        wait = int(error.wait or 1) + 1
+        return errors.TooManyRequests(f"Repeat after {wait} seconds.", retry_after=wait)
+    for kinds, refusal, detail in _KNOWN:
+        if isinstance(error, kinds):
+            return refusal(detail)
+    if isinstance(error, OperationalError | InterfaceError):
+        logger.exception("the database refused")
+        return errors.ServiceUnavailable("The service cannot reach its records. Repeat the request.", retry_after=2)
+    logger.exception("unexpected error")
+    return errors.InternalError("The error was logged. Tell support the requestId.")
+
+
+def document(refusal: errors.DomainError) -> dict[str, Any]:
+    """Return the members of the problem document of `refusal`."""
+    return {
+        "type": f"/problems/{refusal.code}",
+        "title": refusal.title,
+        "status": refusal.status,
+        "code": refusal.code,
+        "detail": refusal.detail,
+        "requestId": request_id(),
+        **refusal.members,
+    }
+
+
+def _headers(refusal: errors.DomainError) -> dict[str, str]:
+    headers: dict[str, str] = {"Cache-Control": "no-store"}
+    if refusal.retry_after is not None:
+        headers["Retry-After"] = str(refusal.retry_after)
+    if refusal.status == errors.NotAuthenticated.status:
+        headers["WWW-Authenticate"] = "Bearer"
+    return headers
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
+    """Answer an exception of a view; this is REST framework's EXCEPTION_HANDLER."""
+    refusal = as_refusal(error)
+    set_rollback()
+    return Response(
+        document(refusal), status=refusal.status, headers=_headers(refusal), content_type=CONTENT_TYPE
+    )
+
+
+def json_problem(refusal: errors.DomainError) -> JsonResponse:
+    """Answer a refusal outside REST framework: middleware, unknown paths, plain views."""
+    return JsonResponse(
+        document(refusal), status=refusal.status, headers=_headers(refusal), content_type=CONTENT_TYPE
+    )
+
+
+def unknown_path(request: HttpRequest, exception: Exception) -> JsonResponse:
+    """Answer a path that no route knows; this is Django's handler404."""
+    return json_problem(errors.NotFound("There is nothing at this address."))
+
+
+def broken(request: HttpRequest) -> JsonResponse:
+    """Answer an exception that escaped every view; Django has logged it. This is Django's handler500."""
+    return json_problem(errors.InternalError("The error was logged. Tell support the requestId."))
+
+
+def _pointers(details: Any, pointer: str = "") -> Iterator[dict[str, str]]:
+    """Flatten REST framework's nested details into one entry per fault, addressed by RFC 6901 pointers."""
+    if isinstance(details, dict) and "message" in details and "code" in details:
+        where = pointer.removesuffix("/non_field_errors")
+        yield {"pointer": where, "code": str(details["code"]), "detail": str(details["message"])}
+    elif isinstance(details, dict):
+        for name, inner in details.items():
+            yield from _pointers(inner, f"{pointer}/{name}")
+    elif isinstance(details, list):
+        faults = all(isinstance(inner, dict) and "message" in inner for inner in details)
+        for index, inner in enumerate(details):
+            yield from _pointers(inner, pointer if faults else f"{pointer}/{index}")

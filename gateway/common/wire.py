@@ -1,0 +1,122 @@
+"""
+Serializer fields of the wire: addresses, hex bytes, hashes, 256-bit numbers.
+
+They check shape alone. A JSON number above 2^53 loses digits in most clients,
+so such numbers may also arrive as decimal or 0x-hex text and leave as text.
+"""
+
+import re
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from gateway.common.fields import UINT256_MAX, checksum
+
+SAFE_INTEGER_MAX = 2**53 - 1
+_HEX = re.compile(r"0[xX](?:[0-9a-fA-F]{2})*\Z")
+_DECIMAL = re.compile(r"[0-9]{1,78}\Z")
+_HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,64}\Z")
+
+
+@extend_schema_field({"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"})
+class AddressField(serializers.Field[str, Any, str, Any]):
+    """A 20-byte address in any casing; becomes its EIP-55 form."""
+
+    default_error_messages = {"invalid": "Send a 20-byte address as 0x and 40 hex digits."}
+
+    def to_internal_value(self, data: Any) -> str:
+        try:
+            return checksum(data if isinstance(data, str) else "")
+        except ValueError:
+            self.fail("invalid")
+
+    def to_representation(self, value: str) -> str:
+        return value
+
+
+@extend_schema_field({"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$"})
+class HexField(serializers.Field[bytes, Any, str, Any]):
+    """Bytes as 0x-hex, between `min_bytes` and `max_bytes` long; becomes `bytes`."""
+
+    default_error_messages = {
+        "invalid": "Send bytes as 0x and an even number of hex digits.",
+        "length": "Send between {least} and {most} bytes; these are {count}.",
+    }
+
+    def __init__(self, *, min_bytes: int = 0, max_bytes: int, **kwargs: Any) -> None:
+        self.min_bytes, self.max_bytes = min_bytes, max_bytes
+        super().__init__(**kwargs)
+
+    def to_internal_value(self, data: Any) -> bytes:
+        if not isinstance(data, str) or not _HEX.match(data):
+            self.fail("invalid")
+        count = len(data) // 2 - 1
+        if not self.min_bytes <= count <= self.max_bytes:
+            self.fail("length", least=self.min_bytes, most=self.max_bytes, count=count)
+        return bytes.fromhex(data[2:])
+
+    def to_representation(self, value: bytes) -> str:
+        return "0x" + value.hex()
+
+
+@extend_schema_field({"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$"})
+class HashField(serializers.Field[str, Any, str, Any]):
+    """A 32-byte hash; becomes lower-case 0x-hex."""
+
+    default_error_messages = {"invalid": "Send a 32-byte hash as 0x and 64 hex digits."}
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str) or len(data) != 66 or not _HEX.match(data):
+            self.fail("invalid")
+        return data.lower()
+
+    def to_representation(self, value: str) -> str:
+        return value
+
+
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "integer", "minimum": 0},
+            {"type": "string", "pattern": "^([0-9]{1,78}|0x[0-9a-fA-F]{1,64})$"},
+        ]
+    }
+)
+class Uint256Field(serializers.Field[int, Any, "int | str", Any]):
+    """A whole number below 2^256 as JSON integer, decimal text or 0x-hex text; becomes `int`."""
+
+    default_error_messages = {
+        "invalid": "Send a whole number as JSON integer, decimal text or 0x-hex text.",
+        "float": "Send a whole number without fraction or exponent; a float loses digits.",
+        "range": "The number must lie between 0 and 2^256 - 1.",
+    }
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, float):
+            self.fail("float")
+        if isinstance(data, int) and not isinstance(data, bool):
+            number = data
+        elif isinstance(data, str) and _DECIMAL.match(data):
+            number = int(data)
+        elif isinstance(data, str) and _HEX_NUMBER.match(data):
+            number = int(data, 16)
+        else:
+            self.fail("invalid")
+        if not 0 <= number <= UINT256_MAX:
+            self.fail("range")
+        return number
+
+    def to_representation(self, value: int) -> int | str:
+        return value if value <= SAFE_INTEGER_MAX else str(value)
+
+
+@extend_schema_field(OpenApiTypes.INT64)
+class StrictIntegerField(serializers.IntegerField):
+    """A JSON integer; text, floats and booleans are refused."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if not isinstance(data, int) or isinstance(data, bool):
+            self.fail("invalid")
+        return super().to_internal_value(data)

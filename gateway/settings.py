@@ -1,0 +1,295 @@
+"""
+Django's settings, read from the environment by `gateway.common.env`.
+
+Closed by default: there is no default for a secret, a host or a key, and a wrong
+value stops the process at start with the variable's name. `docs/configuration.md`
+lists every variable. Business numbers that staff may change are rows, not settings.
+"""
+
+from datetime import timedelta
+from pathlib import Path
+
+import structlog
+from psycopg.conninfo import conninfo_to_dict
+
+from gateway.common import env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# --- the process -----------------------------------------------------------------------------
+SECRET_KEY = env.secret("SECRET_KEY")
+DEBUG = env.flag("DEBUG", default=False)
+ALLOWED_HOSTS = env.listing("ALLOWED_HOSTS")
+PUBLIC_URL = env.url("PUBLIC_URL")
+ROOT_URLCONF = "gateway.urls"
+WSGI_APPLICATION = "gateway.wsgi.application"
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en-us"
+APPEND_SLASH = False
+DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
+TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", default=0)
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_otp",
+    "django_otp.plugins.otp_totp",
+    "axes",
+    "corsheaders",
+    "csp",
+    "django_structlog",
+    "pgtrigger",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "credits",
+    "relay",
+    "payments",
+    "checkin",
+    "users",
+    "gateway.apps.SecondFactorAdminConfig",
+]
+
+MIDDLEWARE = [
+    "django_structlog.middlewares.RequestMiddleware",
+    "gateway.common.http.request_id_header",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "corsheaders.middleware.CorsMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django_otp.middleware.OTPMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+STATIC_URL = "/static/"
+STATIC_ROOT = Path(env.optional("STATIC_ROOT", str(BASE_DIR / "staticfiles")))
+# Serving from the packages' own folders spares a bare checkout the collectstatic step.
+WHITENOISE_USE_FINDERS = True
+
+# --- records ---------------------------------------------------------------------------------
+_database = conninfo_to_dict(env.secret("DATABASE_URL"))
+# A request that waits longer than these is broken: fail it, free the row, let the caller repeat.
+_TIMEOUTS = "-c statement_timeout=15s -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s"
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": _database.get("dbname"),
+        "USER": _database.get("user"),
+        "PASSWORD": _database.get("password"),
+        "HOST": _database.get("host"),
+        "PORT": _database.get("port"),
+        # Services own their transactions; durable=True would refuse to nest in a request's.
+        "ATOMIC_REQUESTS": False,
+        "OPTIONS": {
+            "options": _TIMEOUTS,
+            "pool": {"min_size": 1, "max_size": env.integer("DATABASE_POOL_SIZE", default=10, minimum=1), "timeout": 5},
+        },
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss"))
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "OPTIONS": {"socket_timeout": 0.5, "socket_connect_timeout": 0.5},
+    }
+}
+
+# --- staff -----------------------------------------------------------------------------------
+AUTH_USER_MODEL = "users.User"
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+SESSION_COOKIE_AGE = 8 * 3600
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
+SESSION_COOKIE_HTTPONLY = True
+SECURE_HSTS_SECONDS = 31_536_000 if PUBLIC_URL.startswith("https://") else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = bool(SECURE_HSTS_SECONDS)
+SECURE_SSL_REDIRECT = False  # An API call over plain http must fail, not leak its token and be redirected.
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
+X_FRAME_OPTIONS = "DENY"
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+
+# --- callers ---------------------------------------------------------------------------------
+CORS_ALLOWED_ORIGINS = env.listing("CORS_ALLOWED_ORIGINS", default=())
+# Browser wallets call from extension origins; the API knows no cookies, so any origin may be allowed.
+CORS_ALLOW_ALL_ORIGINS = env.flag("CORS_ALLOW_ALL_ORIGINS", default=False)
+CORS_URLS_REGEX = r"^/(api|\.well-known)/.*$"
+CORS_ALLOW_CREDENTIALS = False
+CORS_EXPOSE_HEADERS = ["Retry-After", "X-Request-ID"]
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "style-src": ["'self'", "'unsafe-inline'"],
+        "worker-src": ["'self'", "blob:"],
+        "frame-ancestors": ["'none'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'self'"],
+        "object-src": ["'none'"],
+    }
+}
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["users.api.authentication.AccessTokenAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PARSER_CLASSES": ["gateway.common.http.BoundedJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "gateway.common.problems.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "gateway.common.http.AlwaysJSON",
+}
+AUTH_NONCE_RATE = env.optional("AUTH_NONCE_RATE", "30/minute")
+AUTH_VERIFY_RATE = env.optional("AUTH_VERIFY_RATE", "30/minute")
+AUTH_REFRESH_RATE = env.optional("AUTH_REFRESH_RATE", "60/minute")
+RELAY_EXECUTE_RATE = env.optional("RELAY_EXECUTE_RATE", "600/minute")
+RELAY_READ_RATE = env.optional("RELAY_READ_RATE", "1200/minute")
+
+# --- sign-in ---------------------------------------------------------------------------------
+# PEM private keys (EC P-256), one after the other: the first signs, all verify.
+AUTH_SIGNING_KEYS = env.secret("AUTH_SIGNING_KEYS")
+AUTH_REFRESH_SECRET = env.secret("AUTH_REFRESH_SECRET")
+AUTH_DOMAIN = env.required("AUTH_DOMAIN")
+AUTH_ISSUER = env.optional("AUTH_ISSUER", PUBLIC_URL)
+AUTH_AUDIENCE = env.optional("AUTH_AUDIENCE", PUBLIC_URL)
+AUTH_ACCESS_LIFETIME = timedelta(seconds=env.integer("AUTH_ACCESS_SECONDS", default=600, minimum=30))
+AUTH_REFRESH_LIFETIME = timedelta(days=env.integer("AUTH_REFRESH_DAYS", default=30, minimum=1))
+AUTH_REFRESH_GRACE = timedelta(seconds=10)
+AUTH_CHALLENGE_LIFETIME = timedelta(minutes=5)
+AUTH_EXTERNAL_JWKS_URL = env.optional("AUTH_EXTERNAL_JWKS_URL")
+AUTH_EXTERNAL_ISSUER = env.optional("AUTH_EXTERNAL_ISSUER")
+AUTH_EXTERNAL_AUDIENCE = env.optional("AUTH_EXTERNAL_AUDIENCE")
+AUTH_EXTERNAL_ALGORITHMS = env.listing("AUTH_EXTERNAL_ALGORITHMS", default=("ES256", "RS256"))
+AUTH_EXTERNAL_ADDRESS_CLAIM = env.optional("AUTH_EXTERNAL_ADDRESS_CLAIM", "address")
+
+# --- the chain -------------------------------------------------------------------------------
+CHAIN_ID = env.integer("CHAIN_ID", minimum=1)
+CHAIN_RPC_URLS = env.urls("CHAIN_RPC_URLS")
+CHAIN_RPC_TIMEOUT_SECONDS = env.integer("CHAIN_RPC_TIMEOUT_SECONDS", default=5, minimum=1)
+CHAIN_BLOCK_SECONDS = env.integer("CHAIN_BLOCK_SECONDS", default=12, minimum=1)
+# `open` also serves profiles whose code nobody has vetted, with a lower gas cap.
+CHAIN_TRUST = env.choice("CHAIN_TRUST", allowed=("strict", "open"), default="strict")
+
+# --- credits and relaying --------------------------------------------------------------------
+CREDIT_WEI = env.integer("CREDIT_WEI", default=10**12, minimum=1)
+CREDIT_DEBT_LIMIT = env.integer("CREDIT_DEBT_LIMIT", default=0)
+CONFIRMATIONS = env.integer("CONFIRMATIONS", default=2, minimum=1)
+RELAY_RELAYER_KEYS = env.secret("RELAY_RELAYER_KEYS")
+RELAY_MAX_IN_FLIGHT = env.integer("RELAY_MAX_IN_FLIGHT", default=16, minimum=1)
+RELAY_MAX_FOLLOWERS = env.integer("RELAY_MAX_FOLLOWERS", default=8)
+RELAY_MAX_GAS = env.integer("RELAY_MAX_GAS", default=3_000_000, minimum=21_000)
+RELAY_MAX_GAS_UNTRUSTED = env.integer("RELAY_MAX_GAS_UNTRUSTED", default=500_000, minimum=21_000)
+RELAY_MAX_PAYLOAD_BYTES = env.integer("RELAY_MAX_PAYLOAD_BYTES", default=32_768, minimum=4)
+RELAY_FEE_FLOOR_WEI = env.integer("RELAY_FEE_FLOOR_WEI", default=10**9)
+RELAY_FEE_CAP_WEI = env.integer("RELAY_FEE_CAP_WEI", default=20 * 10**9, minimum=1)
+RELAY_MIN_VALIDITY_SECONDS = env.integer("RELAY_MIN_VALIDITY_SECONDS", default=3 * CHAIN_BLOCK_SECONDS)
+RELAY_RESEND_SECONDS = env.integer("RELAY_RESEND_SECONDS", default=3 * CHAIN_BLOCK_SECONDS, minimum=1)
+RELAY_REPLACE_SECONDS = env.integer("RELAY_REPLACE_SECONDS", default=5 * CHAIN_BLOCK_SECONDS, minimum=1)
+RELAY_TRACK_SECONDS = env.integer("RELAY_TRACK_SECONDS", default=min(CHAIN_BLOCK_SECONDS, 3), minimum=1)
+QUOTA_WINDOW_SECONDS = 5
+
+# --- workers ---------------------------------------------------------------------------------
+CELERY_BROKER_URL = REDIS_URL
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_SOFT_TIME_LIMIT = 120
+CELERY_TASK_TIME_LIMIT = 150
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 0.5, "visibility_timeout": 600}
+CELERY_TASK_ROUTES = {"relay.*": {"queue": "relay"}, "*": {"queue": "default"}}
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULE = {
+    "relay-track": {
+        "task": "relay.track",
+        "schedule": RELAY_TRACK_SECONDS,
+        # A tick that waited longer than a few periods has nothing left to do.
+        "options": {"expires": 4 * RELAY_TRACK_SECONDS},
+    },
+    "relay-sweep": {"task": "relay.sweep", "schedule": RELAY_TRACK_SECONDS, "options": {"expires": 30}},
+    "users-purge": {"task": "users.purge", "schedule": 3600},
+    "users-issuer-keys": {"task": "users.refresh_issuer_keys", "schedule": 300},
+}
+
+# --- the API's description -------------------------------------------------------------------
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Credit relay gateway",
+    "DESCRIPTION": "Relay transactions for LUKSO Universal Profiles, paid for with credits.",
+    "VERSION": "1.0.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SCHEMA_PATH_PREFIX": r"/api",
+    "OAS_VERSION": "3.1.0",
+}
+
+# --- logs ------------------------------------------------------------------------------------
+DJANGO_STRUCTLOG_CELERY_ENABLED = True
+DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "json": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "processor": structlog.processors.JSONRenderer(),
+            "foreign_pre_chain": [
+                structlog.contextvars.merge_contextvars,
+                structlog.processors.TimeStamper(fmt="iso"),
+                structlog.stdlib.add_logger_name,
+                structlog.stdlib.add_log_level,
+                structlog.processors.format_exc_info,
+            ],
+        }
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "root": {"handlers": ["console"], "level": env.optional("LOG_LEVEL", "INFO")},
+}
+structlog.configure(
+    processors=[
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.filter_by_level,
+        structlog.processors.TimeStamper(fmt="iso"),
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.PositionalArgumentsFormatter(),
+        structlog.processors.format_exc_info,
+        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+    ],
+    logger_factory=structlog.stdlib.LoggerFactory(),
+    cache_logger_on_first_use=True,
+)

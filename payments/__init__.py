@@ -1,0 +1,1 @@
+"""Card payments: customers, subscriptions, payouts of collected months."""

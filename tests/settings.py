@@ -1,0 +1,45 @@
+"""The service's own settings, with an environment made of fresh random values."""
+
+import os
+import secrets
+import tempfile
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+
+def _signing_key() -> str:
+    return (
+        ec.generate_private_key(ec.SECP256R1())
+        .private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        .decode()
+    )
+
+
+_environment = {
+    "SECRET_KEY": secrets.token_urlsafe(50),
+    "ALLOWED_HOSTS": "testserver,127.0.0.1,localhost",
+    "PUBLIC_URL": "http://testserver",
+    # tests/conftest.py starts the server and fills in where its socket is.
+    "DATABASE_URL": f"postgresql://postgres@/gateway?host={tempfile.gettempdir()}",
+    "REDIS_URL": "redis://127.0.0.1:1/0",
+    "CHAIN_ID": "4201",
+    "CHAIN_RPC_URLS": "http://127.0.0.1:1",
+    "AUTH_SIGNING_KEYS": _signing_key(),
+    "AUTH_REFRESH_SECRET": secrets.token_urlsafe(50),
+    "AUTH_DOMAIN": "testserver",
+    "RELAY_RELAYER_KEYS": ",".join("0x" + secrets.token_hex(32) for _ in range(3)),
+}
+for _name, _value in _environment.items():
+    os.environ.setdefault(_name, _value)
+
+from gateway.settings import *  # noqa: E402, F403
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+CELERY_BROKER_URL = "memory://"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}

@@ -1,0 +1,1 @@
+"""Use cases of sign-in: they decide, lock and write."""

@@ -1,15 +1,17 @@
 """Admin pages that show and never change: money and chain rows are corrected by services alone."""
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
-from django.db.models import Model
 from django.http import HttpRequest
 
-_Row = TypeVar("_Row", bound=Model)
+if TYPE_CHECKING:
+    _Admin = admin.ModelAdmin[Any]
+else:
+    _Admin = admin.ModelAdmin
 
 
-class ReadOnlyAdmin(admin.ModelAdmin[_Row]):
+class ReadOnlyAdmin(_Admin):
     """Lists and shows rows; adding, changing and deleting are refused, also by URL."""
 
     show_full_result_count = False

@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -11,6 +11,13 @@ from eth_utils.address import is_hex_address, to_checksum_address
 
 UINT256_MAX = 2**256 - 1
 _UINT256_DIGITS = 78
+
+# What may be assigned and what is read; with null=True the checker's plugin adds None to both.
+_Set = TypeVar("_Set", contravariant=True)
+_Get = TypeVar("_Get", covariant=True)
+if not TYPE_CHECKING:
+    # Django's fields are generic for type checkers alone.
+    models.Field.__class_getitem__ = classmethod(lambda field, _: field)
 
 
 @lru_cache(maxsize=65_536)
@@ -26,7 +33,7 @@ def checksum(address: str) -> str:
     return to_checksum_address(address)
 
 
-class AddressField(models.CharField[str, str]):
+class AddressField(models.CharField[_Set, _Get]):
     """An address as EIP-55 text, whatever casing it came in, so that equal addresses are equal rows."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -51,7 +58,7 @@ class AddressField(models.CharField[str, str]):
             raise ValidationError("Enter a 20-byte hex address.", code="invalid") from error
 
 
-class HashField(models.CharField[str, str]):
+class HashField(models.CharField[_Set, _Get]):
     """A 32-byte hash as lower-case 0x-hex."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -68,15 +75,19 @@ class HashField(models.CharField[str, str]):
         return prepared if prepared is None else prepared.lower()
 
 
-class Uint256Field(models.Field[int, int]):
+class Uint256Field(models.Field[_Set, _Get]):
     """An unsigned 256-bit whole number: `numeric(78, 0)` in PostgreSQL, `int` in Python."""
 
     description = "Unsigned 256-bit whole number"
+    _pyi_private_set_type: int
+    _pyi_private_get_type: int
 
     def db_type(self, connection: BaseDatabaseWrapper) -> str:
         return f"numeric({_UINT256_DIGITS}, 0)"
 
-    def from_db_value(self, value: Decimal | None, expression: Any, connection: BaseDatabaseWrapper) -> int | None:
+    def from_db_value(
+        self, value: Decimal | None, expression: Any, connection: BaseDatabaseWrapper
+    ) -> int | None:
         return None if value is None else int(value)
 
     def to_python(self, value: Any) -> Any:

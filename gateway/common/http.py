@@ -5,7 +5,7 @@ import json
 import logging
 import time
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import structlog
 from django.conf import settings
@@ -19,9 +19,12 @@ from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
-from rest_framework.views import APIView
 
 from gateway.common.errors import RequestTooLarge, ServiceUnavailable
+
+if TYPE_CHECKING:
+    # REST framework imports this module while it builds APIView, whose defaults name classes of ours.
+    from rest_framework.views import APIView
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +35,9 @@ def request_id() -> str | None:
     return str(found) if found else None
 
 
-def request_id_header(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+def request_id_header(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
     """Middleware: tell the caller the request id, so that support and logs speak of the same thing."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
@@ -57,9 +62,7 @@ class BoundedJSONParser(BaseParser):
 
     media_type = "application/json"
 
-    def parse(
-        self, stream: Any, media_type: str | None = None, parser_context: Any = None
-    ) -> dict[str, Any] | list[Any] | Any:
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         cap = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         body = stream.read(cap + 1)
         if len(body) > cap:
@@ -98,11 +101,15 @@ class RateLimit(BaseThrottle):
     fails_closed: ClassVar[bool] = False
     _reset_at: float = 0.0
 
-    def identify(self, request: Request, view: APIView) -> str | None:
+    def identify(self, request: Request, view: "APIView") -> str | None:
         """Return whom to count, or None to let the request pass uncounted."""
-        return f"user:{request.user.pk}" if request.user and request.user.is_authenticated else client_ip(request)
+        return (
+            f"user:{request.user.pk}"
+            if request.user and request.user.is_authenticated
+            else client_ip(request)
+        )
 
-    def allow_request(self, request: Request, view: APIView) -> bool:
+    def allow_request(self, request: Request, view: "APIView") -> bool:
         who = self.identify(request, view)
         if who is None:
             return True
@@ -133,9 +140,11 @@ def client_ip(request: Request | HttpRequest) -> str:
     written by our own proxies; everything left of them is the caller's claim.
     """
     proxies: int = settings.TRUSTED_PROXY_COUNT
-    forwarded = [part.strip() for part in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if part.strip()]
+    forwarded = [
+        part.strip() for part in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if part.strip()
+    ]
     if proxies and len(forwarded) >= proxies:
-        return forwarded[-proxies]
+        return str(forwarded[-proxies])
     return str(request.META.get("REMOTE_ADDR", "unknown"))
 
 

@@ -47,14 +47,16 @@ def as_refusal(error: Exception) -> errors.DomainError:
         found = list(_pointers(error.get_full_details()))
         return errors.InvalidRequest("Correct the fields listed in errors.", errors=found)
     if isinstance(error, drf.Throttled):
-        wait = int(error.wait or 1) + 1
+        wait = int(getattr(error, "wait", None) or 1) + 1
         return errors.TooManyRequests(f"Repeat after {wait} seconds.", retry_after=wait)
     for kinds, refusal, detail in _KNOWN:
         if isinstance(error, kinds):
             return refusal(detail)
     if isinstance(error, OperationalError | InterfaceError):
         logger.exception("the database refused")
-        return errors.ServiceUnavailable("The service cannot reach its records. Repeat the request.", retry_after=2)
+        return errors.ServiceUnavailable(
+            "The service cannot reach its records. Repeat the request.", retry_after=2
+        )
     logger.exception("unexpected error")
     return errors.InternalError("The error was logged. Tell support the requestId.")
 

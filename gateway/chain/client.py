@@ -1,0 +1,129 @@
+"""The one seam to the chain: the few node calls that the service makes, and who makes them."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from gateway.chain.states import (
+    AccountState,
+    ChainView,
+    ExternalExecution,
+    Head,
+    KeyManagerState,
+    ProfileState,
+    Receipt,
+    RelayState,
+    SendKind,
+    SendOutcome,
+)
+
+__all__ = [
+    "AccountState",
+    "ChainClient",
+    "ChainView",
+    "ExternalExecution",
+    "Head",
+    "KeyManagerState",
+    "ProfileState",
+    "Receipt",
+    "RelayState",
+    "SendKind",
+    "SendOutcome",
+    "get_chain_client",
+    "set_chain_client",
+]
+
+
+class ChainClient(Protocol):
+    """
+    What the service asks of a chain node.
+
+    Addresses go in and come out as EIP-55 text, hashes as lower-case 0x-hex. Every
+    method raises `NodeUnavailable` where no node gives a usable answer; an answer
+    that a contract refuses is a fact (None, empty, 0) and not an error.
+    """
+
+    def chain_id(self) -> int:
+        """Return the chain id that the node says it serves."""
+        ...
+
+    def head(self) -> Head:
+        """Return the newest block."""
+        ...
+
+    def read_profile(self, *, profile: str, controller: str, digest: bytes, signature: bytes) -> ProfileState:
+        """Return the profile's state and whether it accepts the signature over the 32-byte digest (ERC-1271)."""
+        ...
+
+    def read_key_manager(self, *, key_manager: str) -> KeyManagerState:
+        """Return the key manager's code and target."""
+        ...
+
+    def read_permissions(self, *, profile: str, controllers: Sequence[str]) -> list[int]:
+        """Return the LSP-6 bits of each controller in order; 0 where the profile knows none."""
+        ...
+
+    def read_relay_state(
+        self, *, profile: str, key_manager: str, controller: str, channel: int
+    ) -> RelayState:
+        """Return everything that a preflight asks, read at the newest block in one round trip."""
+        ...
+
+    def simulate_relay_call(self, *, sender: str, key_manager: str, calldata: bytes, gas_cap: int) -> int:
+        """
+        Return the least gas limit with which the newest block would execute this call.
+
+        Raises:
+            CallReverted: it reverts, also for want of gas under `gas_cap`.
+        """
+        ...
+
+    def simulate_follower(
+        self, *, key_manager: str, profile: str, controller: str, payload: bytes, gas_cap: int
+    ) -> int:
+        """
+        Return a gas limit for a relay call whose nonce is not due yet.
+
+        Permissions and payload are checked at the newest block; nonce, signature and
+        the effects of calls before it are not. The figure is never below what the call
+        needs at that state.
+
+        Raises:
+            CallReverted: the controller may not make the call, or the payload reverts.
+        """
+        ...
+
+    def read_chain(
+        self, *, transaction_hashes: Sequence[str], accounts: Sequence[str], confirmations: int
+    ) -> ChainView:
+        """Return the newest block, then what at least it knows of these transactions and accounts."""
+        ...
+
+    def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int:
+        """Return the controller's next relay nonce in the channel, channel bits included."""
+        ...
+
+    def read_external_executions(
+        self, *, key_manager: str, controller: str, from_block: int, to_block: int
+    ) -> list[ExternalExecution]:
+        """Return the transactions of these blocks (both included) in which the controller's calls were verified."""
+        ...
+
+    def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:
+        """Hand signed transactions to the node in order, and return its verdict on each; never raises for the network."""
+        ...
+
+
+_installed: ChainClient | None = None
+
+
+def set_chain_client(client: ChainClient | None) -> None:
+    """Install another client for this process, or with None the one of the settings again."""
+    global _installed  # noqa: PLW0603
+    _installed = client
+
+
+def get_chain_client() -> ChainClient:
+    """Return the process's client: the installed one, else one over `settings.CHAIN_RPC_URLS`, made once."""
+    if _installed is None:
+        raise RuntimeError("no chain client is installed")
+    return _installed

@@ -1,0 +1,136 @@
+"""
+The chain's refusals: the node is away, a signature is unusable, a contract says no.
+
+Contract errors of LSP-6, LSP-25, LSP-20 and ERC-725X become one class each; their
+docstrings are the public error catalogue. `gateway.chain.contracts` decodes them.
+"""
+
+from gateway.common.errors import DomainError
+
+
+class NodeUnavailable(DomainError):
+    """No chain node answers; repeat after `Retry-After` seconds."""
+
+    code, title, status, retryable = "chain-unavailable", "The chain cannot be reached", 503, True
+
+
+class CallReverted(Exception):
+    """A simulated call reverted; `data` is what the contract returned, empty where it or the node says nothing."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__("the call reverted")
+        self.data = data
+
+
+class UnusableSignature(DomainError):
+    """The signature has a length, v, r or s of no known form; send 65 bytes r, s, v."""
+
+    code, title, status = "signature-malformed", "The signature is malformed", 400
+
+
+class UnrecoverableSignature(UnusableSignature):
+    """The signature is well formed, but no key can have made it over this message."""
+
+    code, title = "signature-unrecoverable", "The signature belongs to no key"
+
+
+class CallRefused(DomainError):
+    """The chain refuses the relay call as it stands; `detail` and the members say why."""
+
+    status = 422
+
+
+class RelayNonceRefused(CallRefused):
+    """The key manager does not take this relay nonce, because it is used up or not yet due (`InvalidRelayNonce`)."""
+
+    code, title = "relay-nonce-refused", "The relay nonce is not the next one"
+
+
+class NoPermissions(CallRefused):
+    """The controller has no permission at all on the profile (`NoPermissionsSet`)."""
+
+    code, title = "controller-without-permissions", "The controller has no permissions on the profile"
+
+
+class NotAuthorised(CallRefused):
+    """The controller lacks the LSP-6 permission named in `permission` (`NotAuthorised`)."""
+
+    code, title = "not-authorised", "The controller lacks a permission"
+
+
+class CallNotAllowed(CallRefused):
+    """The controller's allowed calls do not include this `target` and `selector` (`NotAllowedCall`)."""
+
+    code, title = "call-not-allowed", "The controller may not make this call"
+
+
+class NoCallsAllowed(CallRefused):
+    """The controller may make calls in principle and has no allowed call (`NoCallsAllowed`)."""
+
+    code, title = "no-calls-allowed", "The controller has no allowed calls"
+
+
+class DataKeyNotAllowed(CallRefused):
+    """The controller's allowed data keys do not include `dataKey` (`NotAllowedERC725YDataKey`)."""
+
+    code, title = "data-key-not-allowed", "The controller may not set this data key"
+
+
+class NoDataKeysAllowed(CallRefused):
+    """The controller may set data in principle and has no allowed data key (`NoERC725YDataKeysAllowed`)."""
+
+    code, title = "no-data-keys-allowed", "The controller has no allowed data keys"
+
+
+class RelayCallNotYetValid(CallRefused):
+    """The validity window of the relay call has not begun (`RelayCallBeforeStartTime`)."""
+
+    code, title = "relay-call-not-yet-valid", "The relay call is not valid yet"
+
+
+class RelayCallExpired(CallRefused):
+    """The validity window of the relay call has ended (`RelayCallExpired`); sign again with a later end."""
+
+    code, title = "relay-call-expired", "The relay call has expired"
+
+
+class FunctionNotSupported(CallRefused):
+    """The payload calls a function that key managers do not pass on (`InvalidERC725Function`)."""
+
+    code, title = "payload-function-not-supported", "The payload's function cannot be relayed"
+
+
+class PayloadMalformed(CallRefused):
+    """The payload is not the encoded call of a profile's function (`InvalidPayload`)."""
+
+    code, title = "payload-malformed", "The payload is malformed"
+
+
+class KeyManagerCallNotAllowed(CallRefused):
+    """The payload makes the profile call its own key manager (`CallingKeyManagerNotAllowed`)."""
+
+    code, title = "key-manager-call-not-allowed", "A profile may not call its key manager"
+
+
+class DelegateCallNotAllowed(CallRefused):
+    """The payload makes the profile run foreign code as its own (`DelegateCallDisallowedViaKeyManager`)."""
+
+    code, title = "delegate-call-not-allowed", "Delegate calls cannot be relayed"
+
+
+class ProfileBalanceTooLow(CallRefused):
+    """The profile holds `balanceWei` and the payload sends `requiredWei` of its LYX (`ERC725X_InsufficientBalance`)."""
+
+    code, title = "profile-balance-too-low", "The profile has too little LYX"
+
+
+class ProfileRefused(CallRefused):
+    """The profile or its key manager refuses the payload with the contract error named in `reason`."""
+
+    code, title = "profile-refused", "The profile refuses the call"
+
+
+class TargetReverted(CallRefused):
+    """The contract that the profile calls reverts; `reason` is its own text and `revertData` the raw answer."""
+
+    code, title = "target-reverted", "The called contract reverts"

@@ -1,0 +1,176 @@
+"""
+LSP-25: the relay call that a controller signs, and the hash it must sign.
+
+The hash is EIP-191 version 0x00 with the key manager as the intended validator,
+over packed 32-byte words; it is signed directly, never as a personal message.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from eth_abi.abi import encode
+from eth_hash.auto import keccak
+
+from gateway.chain import mistakes
+from gateway.chain.mistakes import SignatureMistake
+from gateway.chain.signatures import normalise_signature, personal_sign_digest, recover_address
+
+__all__ = [
+    "RelayCall",
+    "WrongHash",
+    "normalise_signature",
+    "personal_sign_digest",
+    "recover_address",
+    "relay_digest",
+    "wrong_hashes",
+]
+
+_VERSION, _OLD_VERSION = 25, 6
+_HALF_WORD = 128
+_LOW_HALF = (1 << _HALF_WORD) - 1
+# Mainnet, testnet and the first testnet, whose number old examples still carry.
+_LUKSO_CHAIN_IDS = (42, 4201, 2828)
+_EXECUTE = bytes.fromhex("44c028fe")
+_VALUE_WORD = slice(4 + 64, 4 + 96)
+
+
+@dataclass(frozen=True, slots=True)
+class RelayCall:
+    """
+    A signed relay call, as LSP-25 defines it.
+
+    `key_manager` is EIP-55 text; `relay_nonce` holds the channel in its upper 128
+    bits; `validity` holds the window's start above its end, 0 for no window.
+    """
+
+    key_manager: str
+    payload: bytes
+    signature: bytes
+    relay_nonce: int
+    validity: int = 0
+
+    @property
+    def channel(self) -> int:
+        """The queue of this nonce; calls of different channels do not wait for each other."""
+        return self.relay_nonce >> _HALF_WORD
+
+    @property
+    def sequence(self) -> int:
+        """The place inside the channel, from 0 without gaps."""
+        return self.relay_nonce & _LOW_HALF
+
+    @property
+    def valid_from(self) -> int:
+        """The first unix second at which the chain accepts the call; 0 for always."""
+        return self.validity >> _HALF_WORD
+
+    @property
+    def valid_until(self) -> int | None:
+        """The last unix second at which the chain accepts the call; None for ever."""
+        return self.validity & _LOW_HALF or None
+
+
+@dataclass(frozen=True, slots=True)
+class WrongHash:
+    """A digest that a mistaken wallet signs, with the refusal that names the mistake."""
+
+    mistake: type[SignatureMistake]
+    detail: str
+    digest: bytes
+
+    @property
+    def code(self) -> str:
+        """The stable code of the mistake in the problem document."""
+        return self.mistake.code
+
+    def refusal(self, **members: Any) -> SignatureMistake:
+        """Return the refusal to raise, with further facts as members."""
+        return self.mistake(self.detail, **members)
+
+
+def relay_digest(
+    *, chain_id: int, key_manager: str, relay_nonce: int, validity: int, payload: bytes, value: int = 0
+) -> bytes:
+    """Return the 32 bytes that a controller signs for a relay call; `value` is the wei the relayer would send along."""
+    return _validated(key_manager, _words(_VERSION, chain_id, relay_nonce, validity, value) + payload)
+
+
+def wrong_hashes(*, chain_id: int, call: RelayCall, profile: str) -> list[WrongHash]:
+    """
+    Return the hashes that known mistakes produce for this call, the likeliest first, none twice, never the right one.
+
+    A caller recovers the signature over each: where that gives a controller of the
+    profile, the mistake is found. None of these may ever be accepted.
+    """
+    seen = {_digest(call, chain_id)}
+    found = []
+    for mistake, digest, facts in _candidates(chain_id, call, profile):
+        if digest not in seen:
+            seen.add(digest)
+            detail = mistake.advice.format(chain_id=chain_id, nonce=call.relay_nonce, **facts)
+            found.append(WrongHash(mistake, detail, digest))
+    return found
+
+
+_Candidate = tuple[type[SignatureMistake], bytes, dict[str, int]]
+
+
+def _candidates(chain_id: int, call: RelayCall, profile: str) -> Iterator[_Candidate]:
+    right = _digest(call, chain_id)
+    message = _words(_VERSION, chain_id, call.relay_nonce, call.validity, 0) + call.payload
+    yield mistakes.SignedAsPersonalMessage, personal_sign_digest(right), {}
+    yield mistakes.SignedAsHexText, personal_sign_digest(b"0x" + right.hex().encode()), {}
+    yield mistakes.SignedInnerMessage, personal_sign_digest(keccak(message)), {}
+    yield mistakes.SignedInnerMessage, personal_sign_digest(message), {}
+    yield mistakes.SignedForProfile, _validated(profile, message), {}
+    for other in _LUKSO_CHAIN_IDS:
+        yield mistakes.SignedForOtherChain, _digest(call, other), {"signed": other}
+    yield mistakes.SignedWithoutValidity, _digest(call, chain_id, validity=0), {}
+    yield from _old_forms(chain_id, call)
+    yield from _other_numbers(chain_id, call)
+    yield mistakes.SignedWithoutPrefix, keccak(message), {}
+    words = [_VERSION, chain_id, call.relay_nonce, call.validity, 0]
+    encoded = encode(["uint256"] * 5 + ["bytes"], [*words, call.payload])
+    yield mistakes.SignedAbiEncoded, _validated(call.key_manager, encoded), {}
+    yield mistakes.SignedPayloadAlone, keccak(call.payload), {}
+    yield mistakes.SignedPayloadAlone, personal_sign_digest(call.payload), {}
+    yield mistakes.SignedPayloadAlone, personal_sign_digest(keccak(call.payload)), {}
+
+
+def _old_forms(chain_id: int, call: RelayCall) -> Iterator[_Candidate]:
+    """Key managers before LSP-25 had a standard of its own, newest first."""
+    words = _words(_OLD_VERSION, chain_id, call.relay_nonce, call.validity, 0)
+    yield mistakes.SignedVersionSix, _validated(call.key_manager, words + call.payload), {}
+    words = _words(_OLD_VERSION, chain_id, call.relay_nonce, 0)
+    yield mistakes.SignedLegacyVersionSix, _validated(call.key_manager, words + call.payload), {}
+    packed = _words(chain_id) + _raw(call.key_manager) + _words(call.relay_nonce) + call.payload
+    yield mistakes.SignedLegacyPacked, personal_sign_digest(keccak(packed)), {}
+
+
+def _other_numbers(chain_id: int, call: RelayCall) -> Iterator[_Candidate]:
+    amount = int.from_bytes(call.payload[_VALUE_WORD], "big") if call.payload.startswith(_EXECUTE) else 0
+    yield mistakes.SignedWithValue, _digest(call, chain_id, value=amount), {"signed": amount}
+    for nonce in (call.relay_nonce - 1, call.relay_nonce + 1):
+        # A neighbour in the same channel; the first of a channel has none before it.
+        if nonce >= 0 and nonce >> _HALF_WORD == call.channel:
+            yield mistakes.SignedWithOtherNonce, _digest(call, chain_id, relay_nonce=nonce), {"signed": nonce}
+    bare = _digest(call, chain_id, relay_nonce=call.sequence)
+    yield mistakes.SignedWithoutChannel, bare, {"signed": call.sequence}
+
+
+def _digest(call: RelayCall, chain_id: int, **changed: int) -> bytes:
+    fields: dict[str, Any] = {"relay_nonce": call.relay_nonce, "validity": call.validity, **changed}
+    return relay_digest(chain_id=chain_id, key_manager=call.key_manager, payload=call.payload, **fields)
+
+
+def _validated(validator: str, message: bytes) -> bytes:
+    return keccak(b"\x19\x00" + _raw(validator) + message)
+
+
+def _words(*numbers: int) -> bytes:
+    return b"".join(number.to_bytes(32, "big") for number in numbers)
+
+
+def _raw(address: str) -> bytes:
+    return bytes.fromhex(address[2:])

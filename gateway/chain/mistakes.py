@@ -1,0 +1,160 @@
+"""
+Known ways to sign a relay call wrongly, each a refusal of its own.
+
+A key manager cannot tell a wrong signature from a wrong nonce: it recovers some
+stranger and complains about them. The service recovers first, and where a known
+wrong hash leads to a controller of the profile it says which mistake was made.
+"""
+
+from typing import ClassVar
+
+from gateway.common.errors import DomainError
+
+
+class SignatureMistake(DomainError):
+    """The signature was made over another hash than LSP-25's; `detail` says what to change."""
+
+    status = 400
+    advice: ClassVar[str] = ""
+
+
+class SignedAsPersonalMessage(SignatureMistake):
+    """`personal_sign` was used over the LSP-25 hash; sign the hash itself, without a message prefix."""
+
+    code, title = "signature-personal-sign-digest", "The LSP-25 hash was signed as a personal message"
+    advice = (
+        "Your wallet put the prefix of personal_sign before the LSP-25 hash. Sign the 32 bytes of the hash "
+        "directly with the controller's key (signDigest, sign), not with signMessage."
+    )
+
+
+class SignedAsHexText(SignatureMistake):
+    """`personal_sign` was used over the hash written as text; sign the 32 bytes of the hash itself."""
+
+    code, title = "signature-personal-sign-text", "The hash was signed as text"
+    advice = (
+        "The text 0x… of the LSP-25 hash was signed as a personal message of 66 characters. Sign the 32 bytes "
+        "of the hash directly with the controller's key, not with signMessage."
+    )
+
+
+class SignedInnerMessage(SignatureMistake):
+    """`personal_sign` was used over the hash of the inner message; use EIP-191 version 0x00 with the key manager."""
+
+    code, title = "signature-personal-sign-message", "The inner message was signed as a personal message"
+    advice = (
+        "personal_sign was used over keccak256 of the packed LSP-25 words. Hash 0x1900, the key manager's address "
+        "and the packed words instead, and sign that hash directly."
+    )
+
+
+class SignedWithoutPrefix(SignatureMistake):
+    """The packed words were hashed without 0x1900 and the key manager's address before them."""
+
+    code, title = "signature-prefix-missing", "The EIP-191 prefix is missing"
+    advice = "Put the bytes 0x19, 0x00 and the key manager's address before the packed LSP-25 words, then hash and sign."
+
+
+class SignedForProfile(SignatureMistake):
+    """The profile stands where the key manager belongs: the intended validator is the key manager."""
+
+    code, title = "signature-profile-as-validator", "The profile was used as the validator"
+    advice = (
+        "The hash was made with the profile's address as intended validator. Use the key manager's address: "
+        "it is the profile's owner()."
+    )
+
+
+class SignedForOtherChain(SignatureMistake):
+    """The hash names another chain id than the one this service relays to."""
+
+    code, title = "signature-other-chain", "The call was signed for another chain"
+    advice = "The hash was made with chain id {signed}. Sign with chain id {chain_id}."
+
+
+class SignedLegacyPacked(SignatureMistake):
+    """The hash of key managers of version 0.6 and 0.7: personal_sign over chain id, key manager, nonce and payload."""
+
+    code, title = "signature-legacy-0-7", "The call was signed in the form of 2022"
+    advice = (
+        "The hash is that of LSP-6 key managers 0.6 and 0.7. Sign the LSP-25 hash: version 25, chain id, nonce, "
+        "validity timestamps and value as 32-byte words, the payload after them, EIP-191 version 0x00."
+    )
+
+
+class SignedLegacyVersionSix(SignatureMistake):
+    """The hash of key managers of version 0.8 and 0.9: version 6, without validity timestamps."""
+
+    code, title = "signature-legacy-0-9", "The call was signed with version 6 and without validity"
+    advice = (
+        "The hash is that of LSP-6 key managers 0.8 and 0.9. Use version 25 instead of 6 and put the word of the "
+        "validity timestamps (0 for none) between nonce and value."
+    )
+
+
+class SignedVersionSix(SignatureMistake):
+    """The hash of key managers of version 0.10: version 6 in place of LSP-25's 25."""
+
+    code, title = "signature-legacy-0-10", "The call was signed with version 6"
+    advice = (
+        "The first word of the hash is 6, as LSP-6 key managers 0.10 had it. Use 25, the version of LSP-25."
+    )
+
+
+class SignedWithValue(SignatureMistake):
+    """The hash names a value; the service sends none with a relay call, so the word must be 0."""
+
+    code, title = "signature-value-not-zero", "The call was signed with a value"
+    advice = (
+        "The hash carries {signed} wei as the value sent along. The relayer sends no LYX: sign with value 0. "
+        "An amount inside the payload is paid by the profile itself and stays as it is."
+    )
+
+
+class SignedWithOtherNonce(SignatureMistake):
+    """The signature belongs to a neighbouring relay nonce; send the nonce that was signed."""
+
+    code, title = "signature-other-nonce", "The call was signed with another nonce"
+    advice = (
+        "The hash was made with nonce {signed}, but the request says {nonce}. Send the nonce that was signed."
+    )
+
+
+class SignedWithoutChannel(SignatureMistake):
+    """The hash holds the sequence number alone; the relay nonce carries the channel in its upper 128 bits."""
+
+    code, title = "signature-channel-missing", "The nonce was signed without its channel"
+    advice = (
+        "The hash was made with nonce {signed}. Sign with the whole number that getNonce(controller, channel) "
+        "returns, {nonce}: the channel is its upper half."
+    )
+
+
+class SignedWithoutValidity(SignatureMistake):
+    """The request carries validity timestamps that the signature does not cover."""
+
+    code, title = "signature-validity-missing", "The validity timestamps were not signed"
+    advice = (
+        "The hash was made with validity timestamps 0, but the request carries others. Sign with the same "
+        "validityTimestamps that you send."
+    )
+
+
+class SignedAbiEncoded(SignatureMistake):
+    """The words were encoded with abi.encode; LSP-25 packs them, the payload without offset and length."""
+
+    code, title = "signature-abi-encoded", "The message was encoded with abi.encode"
+    advice = (
+        "The message was made with abi.encode. Pack it (abi.encodePacked, solidityPacked): five 32-byte words and "
+        "then the payload's own bytes, without offset, length or padding."
+    )
+
+
+class SignedPayloadAlone(SignatureMistake):
+    """The signature covers the payload alone, so anybody could replay it; sign the LSP-25 hash."""
+
+    code, title = "signature-payload-only", "Only the payload was signed"
+    advice = (
+        "The signature covers the payload alone. Sign the LSP-25 hash, which also covers the chain, the key "
+        "manager, the nonce and the validity."
+    )

@@ -1,0 +1,69 @@
+"""
+ECDSA signatures over secp256k1 as wallets write them, and who made them.
+
+OpenZeppelin's ECDSA library, which key managers use, accepts 65 bytes with v of 27
+or 28 and s in the lower half alone. Other spellings of the same signature are
+rewritten here, since a wallet's spelling is no reason to refuse a person.
+"""
+
+from coincurve import PublicKey
+from eth_hash.auto import keccak
+
+from gateway.chain.errors import UnrecoverableSignature, UnusableSignature
+from gateway.common.fields import checksum
+
+_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+_HALF_ORDER = _ORDER // 2
+_Y_PARITY = {0: 0, 1: 1, 27: 0, 28: 1}
+_COMPACT_BYTES, _FULL_BYTES = 64, 65
+
+
+def normalise_signature(signature: bytes) -> bytes:
+    """
+    Return the 65 bytes r, s, v of a signature as the chain accepts them: v of 27 or 28, s in the lower half.
+
+    Takes v of 0 or 1 as well, the 64 bytes of ERC-2098, and s in the upper half.
+
+    Raises:
+        UnusableSignature: the length, v, r or s fits no known form.
+    """
+    r, s, parity = _split(signature)
+    if not (0 < r < _ORDER and 0 < s < _ORDER):
+        raise UnusableSignature("The numbers r and s of the signature lie outside the curve's order.")
+    if s > _HALF_ORDER:
+        s, parity = _ORDER - s, 1 - parity
+    return r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes([27 + parity])
+
+
+def recover_address(digest: bytes, signature: bytes) -> str:
+    """
+    Return the EIP-55 address whose key signed the 32-byte digest; `signature` is a normalised one.
+
+    Raises:
+        UnrecoverableSignature: no key can have made this signature over this digest.
+    """
+    try:
+        recoverable = signature[:64] + bytes([signature[64] - 27])
+        key = PublicKey.from_signature_and_message(recoverable, digest, hasher=None)
+    except (ValueError, IndexError) as error:
+        # coincurve tells every failure by ValueError or a plain Exception of its C library.
+        raise UnrecoverableSignature("No key can have made this signature over this message.") from error
+    return checksum("0x" + keccak(key.format(compressed=False)[1:])[12:].hex())
+
+
+def personal_sign_digest(message: bytes) -> bytes:
+    """Return the hash that `personal_sign` signs for these bytes (EIP-191 version 0x45)."""
+    return keccak(b"\x19Ethereum Signed Message:\n%d" % len(message) + message)
+
+
+def _split(signature: bytes) -> tuple[int, int, int]:
+    r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big")
+    if len(signature) == _COMPACT_BYTES:
+        return r, s & (2**255 - 1), s >> 255
+    if len(signature) != _FULL_BYTES:
+        raise UnusableSignature(
+            f"A signature has 65 bytes, or 64 in ERC-2098 form; this one has {len(signature)}."
+        )
+    if signature[64] not in _Y_PARITY:
+        raise UnusableSignature(f"The last byte of a signature is 27 or 28 (or 0 or 1), not {signature[64]}.")
+    return r, s, _Y_PARITY[signature[64]]

@@ -1,0 +1,166 @@
+"""
+Relayer keys, and the policy that no caller can talk them out of.
+
+A signer refuses whatever the service has no reason to sign, so that a fault
+elsewhere can burn gas at most and never moves a relayer's funds. Keys stay inside.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import NoReturn, Protocol
+
+import rlp
+from coincurve import PrivateKey
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from eth_hash.auto import keccak
+
+from gateway.chain.contracts import decode_execute_relay_call
+from gateway.common.fields import checksum
+
+SELF_TRANSFER_GAS = 21_000
+_TYPE_2 = b"\x02"
+
+
+class PolicyViolation(Exception):
+    """The signer was asked for a transaction that the service never has a reason to send."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnsignedTransaction:
+    """A type-2 transaction (EIP-1559) that sends no value; fees are wei per gas, `to` is EIP-55 text."""
+
+    chain_id: int
+    account_nonce: int
+    max_priority_fee_per_gas_wei: int
+    max_fee_per_gas_wei: int
+    gas_limit: int
+    to: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SignedTransaction:
+    """The bytes to broadcast and the hash they will be known by, lower-case 0x-hex."""
+
+    raw: bytes
+    transaction_hash: str
+
+
+class Signer(Protocol):
+    """Whoever holds the relayer keys: this process, or a service elsewhere."""
+
+    def addresses(self) -> list[str]:
+        """Return the EIP-55 addresses it can sign for, in a stable order."""
+        ...
+
+    def sign(self, *, relayer: str, transaction: UnsignedTransaction) -> SignedTransaction:
+        """
+        Sign for one relayer; the same transaction always gives the same bytes.
+
+        Raises:
+            PolicyViolation: the transaction is none that the service sends.
+        """
+        ...
+
+
+class LocalSigner:
+    """Keys in this process's memory. They leave it in no text: not by repr, not by an error."""
+
+    def __init__(self, keys: list[str], *, chain_id: int, fee_cap_wei: int, max_gas: int) -> None:
+        self._keys = dict(_key(text, place) for place, text in enumerate(keys, start=1))
+        self._chain_id, self._fee_cap_wei, self._max_gas = chain_id, fee_cap_wei, max_gas
+
+    def __repr__(self) -> str:
+        return f"LocalSigner({', '.join(self._keys)})"
+
+    def addresses(self) -> list[str]:
+        return list(self._keys)
+
+    def sign(self, *, relayer: str, transaction: UnsignedTransaction) -> SignedTransaction:
+        key = self._keys.get(relayer)
+        if key is None:
+            raise PolicyViolation("no key for this relayer")
+        self._check(relayer, transaction)
+        fields = _fields(transaction)
+        signature = key.sign_recoverable(keccak(_TYPE_2 + rlp.encode(fields)), hasher=None)
+        r, s = (int.from_bytes(signature[at : at + 32], "big") for at in (0, 32))
+        raw = _TYPE_2 + rlp.encode([*fields, signature[64], r, s])
+        return SignedTransaction(raw=raw, transaction_hash="0x" + keccak(raw).hex())
+
+    def _check(self, relayer: str, transaction: UnsignedTransaction) -> None:
+        if transaction.chain_id != self._chain_id:
+            raise PolicyViolation("another chain id than the configured one")
+        if (
+            not 0
+            <= transaction.max_priority_fee_per_gas_wei
+            <= transaction.max_fee_per_gas_wei
+            <= self._fee_cap_wei
+        ):
+            raise PolicyViolation("fees above the cap, or a tip above the fee")
+        if transaction.to == relayer:
+            if transaction.data or transaction.gas_limit != SELF_TRANSFER_GAS:
+                raise PolicyViolation("a self-transfer carries no data and 21,000 gas")
+        elif decode_execute_relay_call(transaction.data) is None:
+            raise PolicyViolation("neither a relay call nor a self-transfer")
+        elif transaction.to in self._keys:
+            raise PolicyViolation("a relay call goes to a key manager, not to a relayer")
+        if not 0 < transaction.gas_limit <= self._max_gas:
+            raise PolicyViolation("gas limit above the cap")
+
+
+def _fields(transaction: UnsignedTransaction) -> list[object]:
+    return [
+        transaction.chain_id,
+        transaction.account_nonce,
+        transaction.max_priority_fee_per_gas_wei,
+        transaction.max_fee_per_gas_wei,
+        transaction.gas_limit,
+        bytes.fromhex(transaction.to[2:]),
+        0,
+        transaction.data,
+        [],
+    ]
+
+
+def _key(text: str, place: int) -> tuple[str, PrivateKey]:
+    try:
+        secret = bytes.fromhex(text.removeprefix("0x"))
+        if len(secret) != 32:
+            _refuse_key(place)
+        key = PrivateKey(secret)
+    except ValueError:
+        _refuse_key(place)
+    return checksum("0x" + keccak(key.public_key.format(compressed=False)[1:])[12:].hex()), key
+
+
+def _refuse_key(place: int) -> NoReturn:
+    # Neither the text nor the library's error, which may quote it.
+    raise ImproperlyConfigured(
+        f"RELAY_RELAYER_KEYS: entry {place} is not a private key of 32 bytes in hex."
+    ) from None
+
+
+_installed: Signer | None = None
+
+
+@cache
+def _local() -> LocalSigner:
+    keys = [text.strip() for text in settings.RELAY_RELAYER_KEYS.split(",") if text.strip()]
+    return LocalSigner(
+        keys,
+        chain_id=settings.CHAIN_ID,
+        fee_cap_wei=settings.RELAY_FEE_CAP_WEI,
+        max_gas=settings.RELAY_MAX_GAS,
+    )
+
+
+def set_signer(signer: Signer | None) -> None:
+    """Install another signer for this process, or with None the one of the settings again."""
+    global _installed  # noqa: PLW0603
+    _installed = signer
+
+
+def get_signer() -> Signer:
+    """Return the process's signer: the installed one, else one over `settings.RELAY_RELAYER_KEYS`, made once."""
+    return _local() if _installed is None else _installed

@@ -1,0 +1,124 @@
+"""What the chain answered, as plain values. Addresses are EIP-55 text, hashes lower-case 0x-hex, amounts wei."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest block: its number, its unix time in seconds and its base fee."""
+
+    number: int
+    timestamp: int
+    base_fee_wei: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileState:
+    """
+    A profile and what one signature by one controller is worth to it.
+
+    `profile_code` is empty where no contract lives; `owner` is None where the
+    contract does not answer `owner()`; `permissions` are LSP-6 bits.
+    """
+
+    profile_code: bytes
+    owner: str | None
+    permissions: int
+    signature_valid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeyManagerState:
+    """A key manager's code and the profile it says it controls (None without an answer)."""
+
+    code: bytes
+    target: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RelayState:
+    """
+    Everything that the preflight of one relay call asks, read in one round trip.
+
+    `relay_nonce` is the next one of the controller in that channel, channel bits
+    included; None where the key manager does not answer `getNonce`.
+    """
+
+    profile_code: bytes
+    key_manager_code: bytes
+    owner: str | None
+    target: str | None
+    permissions: int
+    relay_nonce: int | None
+    head: Head
+    tip_wei: int
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a mined transaction did and cost."""
+
+    transaction_hash: str
+    block_number: int
+    block_hash: str
+    succeeded: bool
+    gas_used: int
+    effective_gas_price_wei: int
+
+
+@dataclass(frozen=True, slots=True)
+class AccountState:
+    """
+    An account's next nonce at the newest block and at the newest confirmed one.
+
+    A block is confirmed once `confirmations` blocks, itself included, stand on the chain.
+    """
+
+    latest_nonce: int
+    confirmed_nonce: int
+    balance_wei: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChainView:
+    """The newest block, the receipts that exist and the accounts that were asked for."""
+
+    head: Head
+    receipts: dict[str, Receipt]
+    accounts: dict[str, AccountState]
+
+
+class SendKind(Enum):
+    """What became of raw bytes that were handed to the node."""
+
+    ACCEPTED = "accepted"
+    """The node holds the transaction, from now or from before."""
+    NONCE_TOO_LOW = "nonce-too-low"
+    """The account nonce is used up by a mined transaction, perhaps this very one."""
+    UNDERPRICED = "underpriced"
+    """The fees do not suffice at this node; a dearer replacement may pass."""
+    REFUSED = "refused"
+    """These bytes can never be mined as they are."""
+    UNREACHABLE = "unreachable"
+    """No node answered for these bytes; send the same ones again."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendOutcome:
+    """The node's verdict on one raw transaction, with its own words in `message`."""
+
+    kind: SendKind
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalExecution:
+    """A mined transaction in which a key manager verified a controller's call, whoever sent it."""
+
+    transaction_hash: str
+    sender: str
+    to: str | None
+    calldata: bytes
+    selector: bytes
+    block_number: int

@@ -1,0 +1,45 @@
+"""Tell the rest of the service until when a user is subscribed, and with how many credits."""
+
+from datetime import datetime
+
+from django.db.models import F, Q
+from django.db.models.functions import Greatest, Least
+
+from credits.models import Allowance
+from credits.services import statements
+from gateway.common.owner import ProfileOwner
+
+
+def set_allowance(
+    *,
+    user: ProfileOwner,
+    credits: int,
+    starts_at: datetime,
+    ends_at: datetime,
+    renews: bool,
+    resets_at: datetime | None = None,
+) -> bool:
+    """
+    Write down the period a user has paid for; `credits` were paid out for it.
+
+    `renews` while the subscription is active or past due and not cancelling: the
+    allowance then outlives `ends_at` by the grace of `credits.benefits`. `resets_at`
+    is the end of the provider's current period, where that is later than `ends_at`.
+    Returns False and changes nothing where a period that starts later is known.
+    """
+    params = {
+        "user": user.pk,
+        "credits": credits,
+        "starts_at": starts_at,
+        "ends_at": ends_at,
+        "resets_at": max(resets_at or ends_at, ends_at),
+        "renews": renews,
+    }
+    return statements.first_row(statements.SET_ALLOWANCE, params) is not None
+
+
+def end_allowance(*, user: ProfileOwner, now: datetime) -> bool:
+    """End the user's allowance at once, without grace; False where none was running or awaiting renewal."""
+    end = Greatest(F("starts_at"), Least(F("ends_at"), now))
+    running = Allowance.objects.filter(Q(ends_at__gt=now) | Q(renews=True), user_id=user.pk)
+    return running.update(ends_at=end, resets_at=end, renews=False) > 0

@@ -1,0 +1,86 @@
+"""Put credits on an account: grants, and corrections by staff."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from credits.errors import KeyConflict, ReasonRequired
+from credits.models import CreditAccount, CreditEntry, EntrySource
+from credits.services import statements
+from gateway.common.owner import ProfileOwner
+
+# These are posted by `capture` and `adjust` alone, with the rows and names they need.
+_NOT_GRANTED = {EntrySource.RELAY_TRANSACTION, EntrySource.STAFF_ADJUSTMENT}
+
+
+def open_account(*, user: ProfileOwner) -> CreditAccount:
+    """Return the user's account, opened empty by the first of any number of simultaneous callers."""
+    CreditAccount.objects.bulk_create([CreditAccount(user_id=user.pk)], ignore_conflicts=True)
+    return CreditAccount.objects.get(user_id=user.pk)
+
+
+def grant(*, user: ProfileOwner, credits: int, source: str, key: str, reason: str = "") -> CreditEntry:
+    """
+    Give a user credits, once per key.
+
+    A repeated key returns the first entry and moves nothing. `reason` is the first
+    caller's and is not compared.
+
+    Raises:
+        KeyConflict: the key names another user, amount or source.
+        ValueError: `credits` is not positive, or the source is not one that is granted.
+    """
+    if credits <= 0:
+        raise ValueError("a grant is a positive number of credits")
+    if EntrySource(source) in _NOT_GRANTED:
+        raise ValueError(f"{source} is not granted")
+    return _post(user=user, credits=credits, source=source, key=key, actor=None, reason=reason)
+
+
+def adjust(
+    *, user: ProfileOwner, credits: int, key: str, actor: ProfileOwner | None, reason: str
+) -> CreditEntry:
+    """
+    Correct a balance by a signed number of credits; it may end below zero.
+
+    `actor` is the member of staff, or None where only the machine's operator is
+    known. A repeated key returns the first entry and moves nothing.
+
+    Raises:
+        ReasonRequired: the reason is blank.
+        KeyConflict: the key names another user, amount or source.
+        ValueError: `credits` is zero.
+    """
+    if credits == 0:
+        raise ValueError("an adjustment moves at least one credit")
+    if not reason.strip():
+        raise ReasonRequired
+    return _post(
+        user=user,
+        credits=credits,
+        source=EntrySource.STAFF_ADJUSTMENT,
+        key=key,
+        actor=actor,
+        reason=reason.strip(),
+    )
+
+
+def _post(
+    *, user: ProfileOwner, credits: int, source: str, key: str, actor: ProfileOwner | None, reason: str
+) -> CreditEntry:
+    content = {"user": user.pk, "credits": credits, "source": str(source)}
+    params = {**content, "key": key, "actor": actor.pk if actor else None, "reason": reason}
+    entry = _insert(params) or _find(key)
+    if entry is None:
+        open_account(user=user)
+        entry = _insert(params) or CreditEntry.objects.select_related("account").get(key=key)
+    if content != {"user": entry.account.user_id, "credits": entry.amount, "source": entry.source}:
+        raise KeyConflict(key=key)
+    return entry
+
+
+def _insert(params: Mapping[str, Any]) -> CreditEntry | None:
+    return next(iter(CreditEntry.objects.raw(statements.POST_ENTRY, params)), None)
+
+
+def _find(key: str) -> CreditEntry | None:
+    return next(iter(CreditEntry.objects.select_related("account").filter(key=key)), None)

@@ -1,0 +1,134 @@
+"""
+The SQL that moves credits: one statement per move.
+
+A statement is all or nothing by itself, so a row and the running total that it
+explains never part, whatever the caller's transaction does. Three habits keep
+concurrent moves right in READ COMMITTED, without a read in Python before a write:
+
+- *The row that says "once" comes first.* A unique key (`ON CONFLICT DO NOTHING`) or
+  a compare-and-set on `status` yields the row, and everything after it is driven by
+  that row: where it yields nothing, nothing moves.
+- *Totals are computed by the database from the row it has locked.* PostgreSQL waits
+  for a competing update and then evaluates `SET` and `WHERE` again on the newest version.
+- *Lock order is hold, then account.* A statement that locks an account waits for
+  nothing but a competing insert of its own unique key.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import connection
+
+# Insert the hold by its key, then set the credits aside where the account affords them. No row: the
+# key is taken, or there is no account. `account_balance` is null: the account does not afford the hold.
+PLACE_HOLD = """
+WITH placed AS (
+    INSERT INTO credits_hold (account_id, key, content, amount, status)
+    SELECT id, %(key)s, %(content)s, %(credits)s, 'HELD' FROM credits_account WHERE user_id = %(user)s
+    ON CONFLICT (key) DO NOTHING
+    RETURNING *
+), reserved AS (
+    UPDATE credits_account AS account SET held = account.held + placed.amount
+    FROM placed
+    WHERE account.id = placed.account_id
+      AND account.balance - account.held - placed.amount >= -(%(debt_limit)s)
+    RETURNING account.balance
+)
+SELECT placed.*, reserved.balance AS account_balance FROM placed LEFT JOIN reserved ON true
+"""
+
+# Take back a hold that its account did not afford; nothing was set aside for it.
+WITHDRAW_HOLD = """
+DELETE FROM credits_hold AS hold USING credits_account AS account
+WHERE hold.id = %(hold)s AND account.id = hold.account_id
+RETURNING account.balance - account.held
+"""
+
+# Set aside the difference to a larger amount, then write the amount down. The caller has locked the
+# hold in a statement before this one, so its amount as seen here is the newest.
+RAISE_HOLD = """
+WITH reserved AS (
+    UPDATE credits_account AS account SET held = account.held + %(credits)s - hold.amount
+    FROM credits_hold AS hold
+    WHERE hold.id = %(hold)s AND hold.status = 'HELD' AND hold.amount < %(credits)s
+      AND account.id = hold.account_id
+      AND account.balance - account.held - (%(credits)s - hold.amount) >= -(%(debt_limit)s)
+    RETURNING hold.id
+)
+UPDATE credits_hold AS hold SET amount = %(credits)s FROM reserved WHERE hold.id = reserved.id
+RETURNING hold.amount
+"""
+
+# Close the hold, charge the account and drop what was held, post the entry. The hold names its entry
+# before the entry exists (a check ties the two); the foreign key is verified at commit.
+CAPTURE_HOLD = """
+WITH closed AS (
+    UPDATE credits_hold
+    SET status = 'CAPTURED', captured_amount = %(credits)s, closed_at = statement_timestamp(),
+        entry_id = nextval(pg_get_serial_sequence('credits_entry', 'id'))
+    WHERE id = %(hold)s AND status = 'HELD'
+    RETURNING account_id, amount, entry_id
+), charged AS (
+    UPDATE credits_account AS account
+    SET balance = account.balance - %(credits)s, held = account.held - closed.amount,
+        version = account.version + 1
+    FROM closed WHERE account.id = closed.account_id
+    RETURNING account.id, account.balance, account.version, closed.entry_id
+)
+INSERT INTO credits_entry
+    (id, account_id, amount, source, key, balance_before, balance_after, account_version, reason)
+SELECT entry_id, id, -(%(credits)s), %(source)s, %(key)s, balance + %(credits)s, balance, version, ''
+FROM charged
+RETURNING *
+"""
+
+# Close the hold and drop what was held.
+RELEASE_HOLD = """
+WITH closed AS (
+    UPDATE credits_hold SET status = 'RELEASED', closed_at = statement_timestamp()
+    WHERE id = %(hold)s AND status = 'HELD'
+    RETURNING account_id, amount
+)
+UPDATE credits_account AS account SET held = account.held - closed.amount
+FROM closed WHERE account.id = closed.account_id
+RETURNING account.id
+"""
+
+# Lock the account, insert the entry by its key on top of the newest balance, then move the account to
+# where the entry ends. No row: the key is taken, or there is no account.
+POST_ENTRY = """
+WITH locked AS (
+    SELECT id, balance, version FROM credits_account WHERE user_id = %(user)s FOR NO KEY UPDATE
+), posted AS (
+    INSERT INTO credits_entry
+        (account_id, amount, source, key, balance_before, balance_after, account_version, actor_id, reason)
+    SELECT id, %(credits)s, %(source)s, %(key)s, balance, balance + %(credits)s, version + 1,
+           %(actor)s::bigint, %(reason)s
+    FROM locked
+    ON CONFLICT (key) DO NOTHING
+    RETURNING *
+), moved AS (
+    UPDATE credits_account AS account SET balance = posted.balance_after, version = posted.account_version
+    FROM posted WHERE account.id = posted.account_id
+)
+SELECT * FROM posted
+"""
+
+# One row per user, written over. A period paid for late must not hide the one after it: the newer start wins.
+SET_ALLOWANCE = """
+INSERT INTO credits_allowance AS current (user_id, credits, starts_at, ends_at, resets_at, renews)
+VALUES (%(user)s, %(credits)s, %(starts_at)s, %(ends_at)s, %(resets_at)s, %(renews)s)
+ON CONFLICT (user_id) DO UPDATE
+SET credits = excluded.credits, starts_at = excluded.starts_at, ends_at = excluded.ends_at,
+    resets_at = excluded.resets_at, renews = excluded.renews
+WHERE current.starts_at <= excluded.starts_at
+RETURNING id
+"""
+
+
+def first_row(statement: str, params: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Execute a statement and return its first row, or None where it touched nothing."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, params)
+        row: tuple[Any, ...] | None = cursor.fetchone()
+    return row

@@ -1,0 +1,28 @@
+"""Rows that tests of several rooms need."""
+
+import secrets
+from typing import Any
+
+import factory
+from factory.django import DjangoModelFactory
+
+from gateway.common.fields import checksum
+from users.models import User
+
+
+def random_address() -> str:
+    """Return a fresh 20-byte address in its EIP-55 form."""
+    return checksum("0x" + secrets.token_hex(20))
+
+
+class UserFactory(DjangoModelFactory[User]):
+    """A wallet user with a random profile, or staff by `UserFactory(profile_address=None, is_staff=True)`."""
+
+    class Meta:
+        model = User
+        skip_postgeneration_save = True
+
+    profile_address: Any = factory.LazyFunction(random_address)
+    username: Any = factory.LazyAttribute(
+        lambda user: user.profile_address or f"staff-{secrets.token_hex(6)}"
+    )

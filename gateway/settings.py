@@ -9,10 +9,14 @@ lists every variable. Business numbers that staff may change are rows, not setti
 from datetime import timedelta
 from pathlib import Path
 
+import django_stubs_ext
 import structlog
 from psycopg.conninfo import conninfo_to_dict
 
 from gateway.common import env
+
+# Lets annotations such as ModelAdmin[Relayer] be evaluated at run time.
+django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -106,7 +110,11 @@ DATABASES = {
         "ATOMIC_REQUESTS": False,
         "OPTIONS": {
             "options": _TIMEOUTS,
-            "pool": {"min_size": 1, "max_size": env.integer("DATABASE_POOL_SIZE", default=10, minimum=1), "timeout": 5},
+            "pool": {
+                "min_size": 1,
+                "max_size": env.integer("DATABASE_POOL_SIZE", default=10, minimum=1),
+                "timeout": 5,
+            },
         },
     }
 }
@@ -227,7 +235,11 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_SOFT_TIME_LIMIT = 120
 CELERY_TASK_TIME_LIMIT = 150
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 0.5, "visibility_timeout": 600}
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "socket_timeout": 5,
+    "socket_connect_timeout": 0.5,
+    "visibility_timeout": 600,
+}
 CELERY_TASK_ROUTES = {"relay.*": {"queue": "relay"}, "*": {"queue": "default"}}
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TIMEZONE = "UTC"

@@ -1,7 +1,7 @@
 """Every route of the service. API paths work with and without a trailing slash."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 
 from gateway.health import alive, ready
 
@@ -9,6 +9,8 @@ urlpatterns = [
     path("healthz", alive),
     path("readyz", ready),
     path("admin/", admin.site.urls),
+    path("", include("relay.api.urls")),
+    path("", include("gateway.docs")),
 ]
 
 handler404 = "gateway.common.problems.unknown_path"

@@ -53,11 +53,11 @@ def as_refusal(error: Exception) -> errors.DomainError:
         if isinstance(error, kinds):
             return refusal(detail)
     if isinstance(error, OperationalError | InterfaceError):
-        logger.exception("the database refused")
+        logger.error("the database refused", exc_info=error)
         return errors.ServiceUnavailable(
             "The service cannot reach its records. Repeat the request.", retry_after=2
         )
-    logger.exception("unexpected error")
+    logger.error("unexpected error", exc_info=error)
     return errors.InternalError("The error was logged. Tell support the requestId.")
 
 

@@ -1,0 +1,56 @@
+"""Which refusals each relay path may answer, for the API's description."""
+
+from credits.errors import InsufficientCredits
+from gateway.chain import errors as chain
+from gateway.chain.fees import FeesTooHigh
+from gateway.common import errors as common
+from gateway.common.errors import DomainError
+from gateway.common.schema import problem_responses
+from relay import errors as relay
+
+_ALWAYS: tuple[type[DomainError], ...] = (
+    common.InvalidRequest,
+    common.NotAuthenticated,
+    common.UnsupportedMediaType,
+    common.RequestTooLarge,
+    common.TooManyRequests,
+    common.ServiceUnavailable,
+)
+CALL: tuple[type[DomainError], ...] = (
+    InsufficientCredits,
+    FeesTooHigh,
+    *(refusal for refusal in common.all_refusals() if refusal.__module__.startswith("gateway.chain.")),
+    relay.KeyManagerNotFound,
+    relay.ForeignKeyManager,
+    relay.KeyManagerNotOwner,
+    relay.UntrustedCode,
+    relay.SignerNotController,
+    relay.RelayPermissionMissing,
+    relay.RelayNonceUsed,
+    relay.RelayNonceGap,
+    relay.RelayNonceTaken,
+    relay.RelayCallTooSoonExpired,
+    relay.GasLimitExceeded,
+    relay.ChannelBusy,
+    relay.RelayersBusy,
+)
+
+EXECUTE = problem_responses(*_ALWAYS, *CALL, relay.NotYourProfile)
+QUOTA = problem_responses(
+    *_ALWAYS,
+    chain.NodeUnavailable,
+    relay.TimestampOutOfWindow,
+    relay.QuotaSignatureInvalid,
+    relay.SignPermissionMissing,
+    relay.NotYourProfile,
+)
+STATUS = problem_responses(*_ALWAYS, relay.TransactionNotFound)
+LSP15_EXECUTE = problem_responses(*_ALWAYS, *CALL, relay.ProfileNotRegistered)
+LSP15_QUOTA = problem_responses(
+    *_ALWAYS,
+    chain.NodeUnavailable,
+    relay.TimestampOutOfWindow,
+    relay.QuotaSignatureInvalid,
+    relay.SignPermissionMissing,
+    relay.ProfileNotRegistered,
+)

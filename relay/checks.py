@@ -1,0 +1,42 @@
+"""System checks of the relay: what would only show when the first call is made."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning, register
+
+from gateway.chain.client import get_chain_client
+from gateway.chain.errors import NodeUnavailable
+from gateway.chain.signing import get_signer
+
+
+@register("relay")
+def relayer_keys(**_: Any) -> list[CheckMessage]:
+    """Refuse a missing or unreadable relayer key."""
+    try:
+        found = bool(get_signer().addresses())
+    except ValueError:
+        return [Error("RELAY_RELAYER_KEYS holds a key that cannot be read.", id="relay.E001")]
+    if found:
+        return []
+    return [Error("RELAY_RELAYER_KEYS names no key.", hint="Set at least one private key.", id="relay.E001")]
+
+
+@register("relay")
+def money_settings(**_: Any) -> list[CheckMessage]:
+    """Refuse fee bounds that contradict each other."""
+    if settings.RELAY_FEE_FLOOR_WEI <= settings.RELAY_FEE_CAP_WEI:
+        return []
+    return [Error("RELAY_FEE_FLOOR_WEI is above RELAY_FEE_CAP_WEI.", id="relay.E003")]
+
+
+@register("relay", deploy=True)
+def chain_identity(**_: Any) -> list[CheckMessage]:
+    """Compare the configured chain with the node's; asks the node, so it runs with `--deploy` alone."""
+    try:
+        actual = get_chain_client().chain_id()
+    except NodeUnavailable:
+        return [Warning("No node of CHAIN_RPC_URLS answers.", id="relay.W001")]
+    if actual == settings.CHAIN_ID:
+        return []
+    return [Error(f"CHAIN_ID is {settings.CHAIN_ID} and the node's is {actual}.", id="relay.E002")]

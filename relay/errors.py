@@ -1,0 +1,121 @@
+"""Why a relay call, a quota reading or a status request is refused. The docstrings are the public catalogue."""
+
+from gateway.common.errors import DomainError
+
+
+class KeyManagerNotFound(DomainError):
+    """There is no LSP-6 key manager at `keyManagerAddress`. Read it from the profile's `owner()`."""
+
+    code, title, status = "key-manager-not-found", "No key manager at this address", 422
+
+
+class ForeignKeyManager(DomainError):
+    """The key manager controls another profile than the signed-in one. Sign in with that profile first."""
+
+    code, title, status = "key-manager-of-another-profile", "The key manager controls another profile", 403
+
+
+class KeyManagerNotOwner(DomainError):
+    """The contract claims the profile, but the profile's `owner()` is another contract. Send that one."""
+
+    code, title, status = "key-manager-not-owner", "The profile is not owned by this key manager", 403
+
+
+class UntrustedCode(DomainError):
+    """The profile or its key manager does not run a contract implementation that this service has vetted."""
+
+    code, title, status = "untrusted-code", "The contract code is not trusted here", 403
+
+
+class SignerNotController(DomainError):
+    """
+    The recovered signer holds no permission on the profile, and no known signing mistake explains it.
+
+    Check chain id, key manager, nonce, validity and payload: all of them are part of the signed hash.
+    """
+
+    code, title, status = "signer-not-a-controller", "The signer is no controller of the profile", 403
+
+
+class RelayPermissionMissing(DomainError):
+    """The controller signed well but lacks EXECUTE_RELAY_CALL. Grant it on the profile."""
+
+    code, title, status = "relay-permission-missing", "The controller may not use relayers", 403
+
+
+class RelayNonceUsed(DomainError):
+    """The key manager has already used this nonce. Sign again with `expectedNonce`."""
+
+    code, title, status = "relay-nonce-used", "The nonce is used up", 409
+
+
+class RelayNonceGap(DomainError):
+    """A nonce before this one is neither executed nor in progress here. Send `expectedNonce` first."""
+
+    code, title, status = "relay-nonce-gap", "A preceding nonce is missing", 409
+
+
+class RelayNonceTaken(DomainError):
+    """Another call with the same key manager, controller and nonce is in progress. Use the next nonce."""
+
+    code, title, status = "relay-nonce-taken", "Another call holds this nonce", 409
+
+
+class RelayCallTooSoonExpired(DomainError):
+    """The call's validity ends before it could be mined. Sign with a later end, at least `minimumSeconds` from now."""
+
+    code, title, status = "validity-too-short", "The call would expire before it is mined", 422
+
+
+class GasLimitExceeded(DomainError):
+    """The call needs more gas than the service relays in one transaction. Split it."""
+
+    code, title, status = "gas-limit-exceeded", "The call needs too much gas", 422
+
+
+class ChannelBusy(DomainError):
+    """The channel has as many calls in progress as it may. Repeat after `Retry-After`, or use another channel."""
+
+    code, title, status, retryable = "channel-busy", "The channel is full", 503, True
+
+
+class RelayersBusy(DomainError):
+    """No sending account can take the call right now. Nothing was held; repeat after `Retry-After`."""
+
+    code, title, status, retryable = "relayers-busy", "All relayers are busy", 503, True
+
+
+class NotYourProfile(DomainError):
+    """The address in the body is not the signed-in profile."""
+
+    code, title, status = "not-your-profile", "This is another profile", 403
+
+
+class TimestampOutOfWindow(DomainError):
+    """`timestamp` is more than 5 seconds from the service's clock. Compare with `serverTime` and sign again."""
+
+    code, title, status = "timestamp-out-of-window", "The timestamp is too far from now", 401
+
+
+class QuotaSignatureInvalid(DomainError):
+    """No accepted form of the quota message recovers a controller of the profile from this signature."""
+
+    code, title, status = "quota-signature-invalid", "The signature is not a controller's", 401
+
+
+class SignPermissionMissing(DomainError):
+    """The controller signed well but lacks SIGN. Grant it on the profile or use another controller."""
+
+    code, title, status = "sign-permission-missing", "The controller may not sign", 403
+
+
+class TransactionNotFound(DomainError):
+    """The signed-in profile has no relay transaction with this hash."""
+
+    code, title, status = "transaction-not-found", "No such transaction", 404
+
+
+class ProfileNotRegistered(DomainError):
+    """The profile has never signed in here, so it has no credits. Sign in once with the wallet."""
+
+    code, title, status = "profile-not-registered", "The profile is not registered", 404

@@ -1,0 +1,29 @@
+"""`manage.py sync_relayers`: write rows for new relayer keys and read all accounts from the chain."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from gateway.chain.errors import NodeUnavailable
+from relay.models import Relayer
+from relay.services import roster
+
+
+class Command(BaseCommand):
+    """Enlist relayers and show them."""
+
+    help = "Write rows for new relayer keys, read nonces and balances, and list the relayers."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            added = roster.synchronise(now=timezone.now())
+        except NodeUnavailable as error:
+            raise CommandError(error.detail) from error
+        self.stdout.write(f"{added} enlisted")
+        for relayer in Relayer.objects.order_by("pk"):
+            state = "active" if relayer.is_active else "inactive"
+            self.stdout.write(
+                f"{relayer.address} {state} next nonce {relayer.next_account_nonce}"
+                f" in flight {relayer.in_flight} balance {relayer.balance_wei} wei"
+            )

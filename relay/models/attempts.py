@@ -1,0 +1,102 @@
+"""Attempts: every transaction signed for an account nonce, as the bytes that were stored before they were sent."""
+
+from typing import Self
+
+from django.db import models
+from django.db.models import Q
+
+from gateway.common.fields import HashField, Uint256Field
+from relay.models.transactions import RelayTransaction
+
+
+class AttemptQuerySet(models.QuerySet["Attempt"]):
+    """The vocabulary of an attempt's life."""
+
+    def in_progress(self) -> Self:
+        """Keep attempts of relay transactions that are not settled."""
+        return self.filter(relay_transaction__status__in=RelayTransaction.IN_PROGRESS)
+
+    def unsent(self) -> Self:
+        """Keep those that wait for their first broadcast."""
+        return self.in_progress().filter(status=Attempt.Status.SIGNED)
+
+    def afloat(self) -> Self:
+        """Keep those that were broadcast and are not mined."""
+        return self.in_progress().filter(status=Attempt.Status.SENT)
+
+    def in_nonce_order(self) -> Self:
+        """Order as the chain will execute them."""
+        return self.order_by("relayer_id", "account_nonce", "sequence")
+
+
+class Attempt(models.Model):
+    """
+    One signed transaction. Several may share an account nonce; the chain takes one of them.
+
+    A `CALL` carries the relay call. A `CANCELLATION` is a self-transfer of nothing
+    that uses up the account nonce of a call that cannot be sent any more.
+    """
+
+    class Kind(models.TextChoices):
+        """What the transaction does on chain."""
+
+        CALL = "call"
+        CANCELLATION = "cancellation"
+
+    class Status(models.TextChoices):
+        """Where its bytes are."""
+
+        SIGNED = "signed"
+        SENT = "sent"
+        # Another attempt on the same account nonce took over: after this one was sent, or before.
+        OUTBID = "outbid"
+        WITHDRAWN = "withdrawn"
+        MINED = "mined"
+
+    relay_transaction = models.ForeignKey(RelayTransaction, models.PROTECT, related_name="attempts")
+    relayer = models.ForeignKey("relay.Relayer", models.PROTECT, related_name="attempts")
+    account_nonce = models.BigIntegerField()
+    sequence = models.PositiveSmallIntegerField(default=0)
+    kind = models.CharField(max_length=12, choices=Kind, default=Kind.CALL)
+    status = models.CharField(max_length=12, choices=Status, default=Status.SIGNED)
+    transaction_hash = HashField(unique=True)
+    raw = models.BinaryField()
+    gas_limit = models.BigIntegerField()
+    max_fee_per_gas_wei = Uint256Field()
+    max_priority_fee_per_gas_wei = Uint256Field()
+    node_message = models.TextField(blank=True, default="")
+    block_number = models.BigIntegerField(null=True)
+    block_hash = models.CharField(max_length=66, blank=True, default="")
+    succeeded = models.BooleanField(null=True)
+    gas_used = models.BigIntegerField(null=True)
+    effective_gas_price_wei = Uint256Field(null=True)
+    created_at = models.DateTimeField()
+    first_sent_at = models.DateTimeField(null=True)
+    sent_at = models.DateTimeField(null=True)
+
+    objects = AttemptQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["relayer", "account_nonce", "sequence"], name="attempt_slot"),
+            models.CheckConstraint(
+                condition=Q(block_number__isnull=True, succeeded__isnull=True, gas_used__isnull=True)
+                | Q(block_number__isnull=False, succeeded__isnull=False, gas_used__isnull=False),
+                name="attempt_receipt_whole",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["relayer", "account_nonce"],
+                condition=Q(status__in=["signed", "sent"]),
+                name="attempt_not_mined",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.transaction_hash
+
+    @property
+    def worst_cost_wei(self) -> int:
+        """The most that this attempt can take from the relayer's balance, in wei."""
+        return self.gas_limit * self.max_fee_per_gas_wei

@@ -1,0 +1,44 @@
+"""Trusted implementations: the contract code this service pays gas for."""
+
+from django.db import models
+from django.db.models import Q
+
+from gateway.common.fields import AddressField, HashField
+
+
+class TrustedImplementation(models.Model):
+    """
+    Code of a profile or a key manager that was vetted.
+
+    Minimal proxies (EIP-1167) are known by the `address` they delegate to,
+    contracts that are deployed whole by the `code_hash` of their runtime code.
+    """
+
+    class Kind(models.TextChoices):
+        """Which half of a profile the code is for."""
+
+        PROFILE = "profile"
+        KEY_MANAGER = "key-manager"
+
+    kind = models.CharField(max_length=12, choices=Kind)
+    name = models.CharField(max_length=80, help_text="For staff: which release this is.")
+    address = AddressField(null=True, blank=True)
+    code_hash = HashField(null=True, blank=True)
+    is_active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(address__isnull=False, code_hash__isnull=True)
+                | Q(address__isnull=True, code_hash__isnull=False),
+                name="trustedimplementation_address_or_hash",
+            ),
+            models.UniqueConstraint(fields=["kind", "address"], name="trustedimplementation_kind_address"),
+            models.UniqueConstraint(
+                fields=["kind", "code_hash"], name="trustedimplementation_kind_code_hash"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

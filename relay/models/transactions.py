@@ -1,0 +1,122 @@
+"""Relay transactions: what a controller asked for, and how it ended."""
+
+from typing import Self
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from gateway.common.fields import AddressField, HashField, Uint256Field
+
+
+class RelayTransactionQuerySet(models.QuerySet["RelayTransaction"]):
+    """The vocabulary of a relay transaction's life."""
+
+    def in_progress(self) -> Self:
+        """Keep those that are not settled."""
+        return self.filter(status__in=RelayTransaction.IN_PROGRESS)
+
+    def standing(self) -> Self:
+        """Keep those that occupy their relay nonce: in progress, or executed."""
+        return self.filter(status__in=RelayTransaction.STANDING)
+
+    def of_channel(self, *, key_manager: str, controller: str, channel: int) -> Self:
+        """Keep one controller's calls on one nonce channel."""
+        return self.filter(key_manager_address=key_manager, controller_address=controller, channel=channel)
+
+
+class RelayTransaction(models.Model):
+    """
+    One relay call that was accepted, with the credits held for it.
+
+    Its identity is the LSP-25 digest and the controller recovered from the
+    signature; a repeat after a dead end is a new `generation` of the same identity.
+    """
+
+    class Status(models.TextChoices):
+        """The words of the wire. Final ones never change again."""
+
+        PENDING = "Pending"
+        SUBMITTED = "Submitted"
+        SUCCESS = "Success"
+        FAILED = "Failed"
+        EXPIRED = "Expired"
+        CANCELLED = "Cancelled"
+        EXECUTED_EXTERNALLY = "ExecutedExternally"
+
+    IN_PROGRESS = (Status.PENDING, Status.SUBMITTED)
+    STANDING = (Status.PENDING, Status.SUBMITTED, Status.SUCCESS, Status.EXECUTED_EXTERNALLY)
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="relay_transactions")
+    profile_address = AddressField()
+    key_manager_address = AddressField()
+    controller_address = AddressField()
+    digest = HashField()
+    generation = models.PositiveSmallIntegerField(default=0)
+    channel = Uint256Field()
+    relay_nonce = Uint256Field()
+    validity = Uint256Field(default=0)
+    payload = models.BinaryField()
+    signature = models.BinaryField()
+    # Accepted ahead of the chain's nonce: it depends on the calls before it in its channel.
+    is_follower = models.BooleanField(default=False)
+    relayer = models.ForeignKey("relay.Relayer", models.PROTECT, related_name="transactions")
+    hold = models.OneToOneField("credits.CreditHold", models.PROTECT, related_name="relay_transaction")
+    # The hash that was answered; after settlement the hash of the attempt that landed.
+    transaction_hash = HashField()
+    gas_limit = models.BigIntegerField()
+    expected_cost = models.BigIntegerField()
+    real_cost = models.BigIntegerField(default=0)
+    credits_before = models.BigIntegerField()
+    status = models.CharField(max_length=20, choices=Status, default=Status.PENDING)
+    # What the transaction will be once the chain has proved it, known before it is final.
+    ends_as = models.CharField(max_length=20, choices=Status, blank=True, default="")
+    end_code = models.CharField(max_length=64, blank=True, default="")
+    end_detail = models.TextField(blank=True, default="")
+    request_id = models.CharField(max_length=64, blank=True, default="")
+    created_at = models.DateTimeField()
+    settled_at = models.DateTimeField(null=True)
+
+    objects = RelayTransactionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["digest", "controller_address", "generation"], name="relaytransaction_identity"
+            ),
+            models.UniqueConstraint(
+                fields=["key_manager_address", "controller_address", "relay_nonce"],
+                condition=Q(status__in=["Pending", "Submitted", "Success", "ExecutedExternally"]),
+                name="relaytransaction_standing_nonce",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=["Pending", "Submitted"], settled_at__isnull=True)
+                | (~Q(status__in=["Pending", "Submitted"]) & Q(settled_at__isnull=False)),
+                name="relaytransaction_settled_when_final",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["user", "-id"], name="relaytransaction_of_user"),
+            models.Index(
+                fields=["key_manager_address", "controller_address", "channel", "relay_nonce"],
+                name="relaytransaction_of_channel",
+            ),
+            models.Index(
+                fields=["relayer", "id"],
+                condition=Q(status__in=["Pending", "Submitted"]),
+                name="relaytransaction_in_progress",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.transaction_hash
+
+    @property
+    def is_in_progress(self) -> bool:
+        """Whether the chain has not yet proved how it ended."""
+        return self.status in self.IN_PROGRESS
+
+    def expires_before(self, timestamp: int) -> bool:
+        """Return whether the call's validity ends before this unix time; an open end is 0 (LSP-25)."""
+        valid_until = self.validity & (2**128 - 1)
+        return bool(valid_until) and valid_until < timestamp

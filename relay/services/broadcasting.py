@@ -1,0 +1,141 @@
+"""
+Broadcasting: stored bytes go to the node, in the order of account nonces.
+
+Sending the same bytes twice does no harm, so no lock is held and any number of
+workers may run. The rows say what is left to do; the messages merely hurry.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import F
+from django.db.models.functions import Coalesce
+
+from gateway.chain.client import get_chain_client
+from gateway.chain.fees import Fees
+from gateway.chain.states import Head, SendKind, SendOutcome
+from relay.models import Attempt, RelayTransaction
+from relay.services import dead_ends
+from relay.services.fees import fees_today
+from relay.services.followers import lost_its_predecessor
+from relay.services.refusals import handle_refusal
+
+_Status = RelayTransaction.Status
+
+
+def broadcast(*, relayer_id: int, now: datetime) -> int:
+    """
+    Send what the relayer has signed and not yet sent; return how many the node took.
+
+    Validity and predecessors are looked at once more before the first broadcast:
+    what could only burn gas becomes a dead end instead.
+
+    Raises:
+        NodeUnavailable: no node answered; the bytes stay for the next try.
+    """
+    waiting = (
+        Attempt.objects.unsent()
+        .filter(relayer_id=relayer_id)
+        .select_related("relay_transaction")
+        .in_nonce_order()
+    )
+    found = list(waiting)
+    if not found:
+        return 0
+    head = get_chain_client().head()
+    fees = fees_today(head=head)
+    sent = 0
+    for wave in _waves(found):
+        sendable = [attempt for attempt in wave if not _became_pointless(attempt, head, fees, now)]
+        sent += _send(attempts=sendable, fees=fees, now=now)
+    return sent
+
+
+def resend(*, now: datetime) -> int:
+    """
+    Send again what was broadcast a while ago and is not mined, since nodes drop transactions; return how many.
+
+    Raises:
+        NodeUnavailable: no node answered.
+    """
+    silent_since = now - timedelta(seconds=settings.RELAY_RESEND_SECONDS)
+    silent = list(
+        Attempt.objects.afloat()
+        .filter(sent_at__lt=silent_since)
+        .select_related("relay_transaction")
+        .in_nonce_order()[:200]
+    )
+    if not silent:
+        return 0
+    return _send(attempts=silent, fees=fees_today(head=get_chain_client().head()), now=now)
+
+
+def _waves(attempts: Sequence[Attempt]) -> Iterator[list[Attempt]]:
+    """
+    Split into batches, each with at most one call per channel, without changing the order.
+
+    If the node refuses a call, those behind it in its channel must not have left with it.
+    """
+    wave: list[Attempt] = []
+    channels: set[tuple[str, str, int]] = set()
+    for attempt in attempts:
+        row = attempt.relay_transaction
+        channel = (row.key_manager_address, row.controller_address, row.channel)
+        if channel in channels:
+            yield wave
+            wave, channels = [], set()
+        wave.append(attempt)
+        channels.add(channel)
+    yield wave
+
+
+def _became_pointless(attempt: Attempt, head: Head, fees: Fees, now: datetime) -> bool:
+    """Return whether sending the call could only burn gas; if so, its dead end has begun."""
+    row = attempt.relay_transaction
+    if attempt.kind == Attempt.Kind.CANCELLATION:
+        return False
+    if row.expires_before(max(head.timestamp, int(now.timestamp())) + settings.CHAIN_BLOCK_SECONDS):
+        ends_as, code, detail = (
+            _Status.EXPIRED,
+            "relay-call-expired",
+            "Its validity ended before it was sent.",
+        )
+    elif lost_its_predecessor(row=row):
+        ends_as, code, detail = (
+            _Status.CANCELLED,
+            "predecessor-failed",
+            "A call before it in its channel failed.",
+        )
+    else:
+        return False
+    return dead_ends.begin(
+        relay_transaction_id=row.pk, ends_as=ends_as, code=code, detail=detail, fees=fees, now=now
+    )
+
+
+def _send(*, attempts: Sequence[Attempt], fees: Fees, now: datetime) -> int:
+    if not attempts:
+        return 0
+    outcomes = get_chain_client().send_raw_transactions([bytes(attempt.raw) for attempt in attempts])
+    taken = [attempt for attempt, outcome in zip(attempts, outcomes, strict=True) if _is_out(outcome)]
+    _mark_sent(taken, now)
+    for attempt, outcome in zip(attempts, outcomes, strict=True):
+        if outcome.kind in {SendKind.UNDERPRICED, SendKind.REFUSED}:
+            handle_refusal(attempt=attempt, outcome=outcome, fees=fees, now=now)
+    return len(taken)
+
+
+def _is_out(outcome: SendOutcome) -> bool:
+    """A nonce that is too low was used by these bytes or by others; the tracker finds out which."""
+    return outcome.kind in {SendKind.ACCEPTED, SendKind.NONCE_TOO_LOW}
+
+
+def _mark_sent(attempts: Sequence[Attempt], now: datetime) -> None:
+    """Conditional updates: a tracker that was faster, or a newer attempt, has the last word."""
+    Attempt.objects.filter(
+        pk__in=[attempt.pk for attempt in attempts], status__in=[Attempt.Status.SIGNED, Attempt.Status.SENT]
+    ).update(status=Attempt.Status.SENT, sent_at=now, first_sent_at=Coalesce(F("first_sent_at"), now))
+    RelayTransaction.objects.filter(
+        pk__in=[attempt.relay_transaction_id for attempt in attempts], status=_Status.PENDING
+    ).update(status=_Status.SUBMITTED)

@@ -1,0 +1,161 @@
+"""
+Accept a relay call: hold its credits, sign it, store it, and only then answer.
+
+The node is asked before the transaction. Inside it nothing leaves the process:
+the hold, the account nonce, the signed bytes and the row commit together or not
+at all, so an answered hash is a hash that will be broadcast.
+"""
+
+from datetime import datetime
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from credits.services import ledger
+from gateway.chain.lsp25 import RelayCall, normalise_signature, recover_address, relay_digest
+from gateway.chain.signing import SignedTransaction, UnsignedTransaction, get_signer
+from gateway.common.enqueue import enqueue_on_commit
+from gateway.common.http import request_id
+from gateway.common.owner import ProfileOwner
+from relay import queries
+from relay.errors import RelayNonceTaken
+from relay.models import Attempt, Relayer, RelayTransaction
+from relay.pricing import cost_in_credits
+from relay.services import channels, preflight, relayers
+
+
+def execute(*, user: ProfileOwner, call: RelayCall, now: datetime) -> str:
+    """
+    Relay the call for the user's profile and return the transaction's hash.
+
+    A repeat of a call that is in progress or executed returns the same hash. After
+    a dead end (`Failed`, `Cancelled`, `Expired`) it is tried anew.
+
+    Raises:
+        DomainError: the call was refused; nothing is stored, held or sent.
+    """
+    if user.profile_address is None:
+        raise ValueError("only the owner of a profile relays")
+    call, identity = identify(call=call)
+    standing = queries.standing_transaction(user=user, identity=identity)
+    if standing is not None:
+        return standing.transaction_hash
+    approval = preflight.approve(
+        profile=user.profile_address, call=call, identity=identity, now=int(now.timestamp())
+    )
+    generation = queries.next_generation(identity=identity)
+    try:
+        return _accept(user=user, approval=approval, generation=generation, now=now)
+    except IntegrityError as error:
+        if "relaytransaction_standing_nonce" not in str(error):
+            raise
+        raise _nonce_taken(call) from error
+
+
+def identify(*, call: RelayCall) -> tuple[RelayCall, queries.Identity]:
+    """
+    Return the call with a normalised signature, and its identity.
+
+    Raises:
+        UnusableSignature: no address can be recovered from the signature.
+    """
+    signature = normalise_signature(call.signature)
+    digest = relay_digest(
+        chain_id=settings.CHAIN_ID,
+        key_manager=call.key_manager,
+        relay_nonce=call.relay_nonce,
+        validity=call.validity,
+        payload=call.payload,
+    )
+    controller = recover_address(digest, signature)
+    normalised = RelayCall(call.key_manager, call.payload, signature, call.relay_nonce, call.validity)
+    return normalised, queries.Identity("0x" + digest.hex(), controller)
+
+
+@transaction.atomic(durable=True)
+def _accept(*, user: ProfileOwner, approval: preflight.Approval, generation: int, now: datetime) -> str:
+    """
+    1. Hold the credits; the hold's key is the identity, so of many equal requests one goes on.
+    2. With the account locked, look at the channel: in order, not full, which relayer.
+    3. Lock that relayer, take its account nonce, sign, store.
+    """
+    identity = approval.identity
+    held = ledger.hold(
+        user=user,
+        credits=cost_in_credits(
+            gas=approval.gas_limit,
+            price_wei=approval.fees.max_fee_per_gas_wei,
+            credit_wei=settings.CREDIT_WEI,
+        ),
+        key=f"relay:{identity.digest}:{identity.controller}:{generation}",
+        debt_limit=settings.CREDIT_DEBT_LIMIT,
+    )
+    if not held.created:
+        return RelayTransaction.objects.get(hold_id=held.hold.pk).transaction_hash
+    sticky = channels.place(approval=approval)
+    relayer = relayers.claim(
+        sticky_relayer_id=sticky,
+        worst_cost_wei=approval.gas_limit * approval.fees.max_fee_per_gas_wei,
+    )
+    account_nonce = relayers.take_account_nonce(relayer=relayer)
+    signed = _sign(relayer=relayer, account_nonce=account_nonce, approval=approval)
+    stored = RelayTransaction.objects.create(
+        user_id=user.pk,
+        profile_address=approval.profile,
+        key_manager_address=approval.call.key_manager,
+        controller_address=identity.controller,
+        digest=identity.digest,
+        generation=generation,
+        channel=approval.call.channel,
+        relay_nonce=approval.call.relay_nonce,
+        validity=approval.call.validity,
+        payload=approval.call.payload,
+        signature=approval.call.signature,
+        is_follower=approval.is_follower,
+        relayer=relayer,
+        hold=held.hold,
+        transaction_hash=signed.transaction_hash,
+        gas_limit=approval.gas_limit,
+        expected_cost=cost_in_credits(
+            gas=approval.gas_estimate,
+            price_wei=approval.fees.expected_price_wei,
+            credit_wei=settings.CREDIT_WEI,
+        ),
+        credits_before=held.balance,
+        request_id=request_id() or "",
+        created_at=now,
+    )
+    Attempt.objects.create(
+        relay_transaction=stored,
+        relayer=relayer,
+        account_nonce=account_nonce,
+        transaction_hash=signed.transaction_hash,
+        raw=signed.raw,
+        gas_limit=approval.gas_limit,
+        max_fee_per_gas_wei=approval.fees.max_fee_per_gas_wei,
+        max_priority_fee_per_gas_wei=approval.fees.max_priority_fee_per_gas_wei,
+        created_at=now,
+    )
+    enqueue_on_commit("relay.broadcast", relayer_id=relayer.pk)
+    return signed.transaction_hash
+
+
+def _sign(*, relayer: Relayer, account_nonce: int, approval: preflight.Approval) -> SignedTransaction:
+    return get_signer().sign(
+        relayer=relayer.address,
+        transaction=UnsignedTransaction(
+            chain_id=settings.CHAIN_ID,
+            account_nonce=account_nonce,
+            max_priority_fee_per_gas_wei=approval.fees.max_priority_fee_per_gas_wei,
+            max_fee_per_gas_wei=approval.fees.max_fee_per_gas_wei,
+            gas_limit=approval.gas_limit,
+            to=approval.call.key_manager,
+            data=approval.calldata,
+        ),
+    )
+
+
+def _nonce_taken(call: RelayCall) -> RelayNonceTaken:
+    return RelayNonceTaken(
+        f"Another call with nonce {call.relay_nonce} is in progress or executed.", nonce=str(call.relay_nonce)
+    )

@@ -1,0 +1,70 @@
+"""Reading a quota with a signature (LSP-15)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+
+from credits import queries as credit_queries
+from gateway.chain.client import get_chain_client
+from gateway.chain.lsp6 import Permission, has
+from gateway.chain.lsp15 import quota_digests
+from gateway.chain.lsp25 import normalise_signature, recover_address
+from gateway.common.owner import ProfileOwner
+from relay.errors import NotYourProfile, QuotaSignatureInvalid, SignPermissionMissing, TimestampOutOfWindow
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """Available credits; the credits of the running paid period and its end in unix seconds (0 and -1 without one)."""
+
+    available: int
+    total: int
+    reset_date: int
+
+
+def read_quota(*, user: ProfileOwner, address: str, timestamp: int, signature: bytes, now: datetime) -> Quota:
+    """
+    Return the user's quota, if a controller with SIGN asks for it within the time window.
+
+    Raises:
+        TimestampOutOfWindow, NotYourProfile, UnusableSignature, QuotaSignatureInvalid, SignPermissionMissing.
+        NodeUnavailable: no node answered.
+    """
+    server_time = int(now.timestamp())
+    if abs(server_time - timestamp) > settings.QUOTA_WINDOW_SECONDS:
+        raise TimestampOutOfWindow(
+            f"The timestamp is {timestamp - server_time:+d} s from the service's clock.",
+            serverTime=server_time,
+        )
+    if address != user.profile_address:
+        raise NotYourProfile(f"You are signed in as {user.profile_address}.", profile=user.profile_address)
+    _check_signature(address=address, timestamp=timestamp, signature=signature)
+    return quota_of(user=user, now=now)
+
+
+def quota_of(*, user: ProfileOwner, now: datetime) -> Quota:
+    """Return the user's quota; the caller has checked who asks."""
+    allowance = credit_queries.current_allowance(user=user, now=now)
+    return Quota(
+        available=credit_queries.balance_of(user).available,
+        total=allowance.credits if allowance else 0,
+        reset_date=int(allowance.ends_at.timestamp()) if allowance else -1,
+    )
+
+
+def _check_signature(*, address: str, timestamp: int, signature: bytes) -> None:
+    """Accept any dialect that recovers a controller with SIGN; one node round trip for all dialects."""
+    normalised = normalise_signature(signature)
+    controllers = [
+        recover_address(digest, normalised) for digest in quota_digests(address=address, timestamp=timestamp)
+    ]
+    permissions = get_chain_client().read_permissions(profile=address, controllers=controllers)
+    if any(has(held, Permission.SIGN) for held in permissions):
+        return
+    for controller, held in zip(controllers, permissions, strict=True):
+        if held:
+            raise SignPermissionMissing(
+                f"The controller {controller} lacks SIGN on {address}.", controller=controller
+            )
+    raise QuotaSignatureInvalid("The signature recovers no controller of the profile in any accepted form.")

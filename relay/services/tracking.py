@@ -1,0 +1,160 @@
+"""
+Tracking: every block, ask the chain about everything in progress, in few batches.
+
+The tracker may be killed anywhere: each step is derived from the chain and the
+rows again at the next tick.
+"""
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from gateway.chain.client import get_chain_client
+from gateway.chain.errors import NodeUnavailable
+from gateway.chain.states import ChainView, Receipt
+from gateway.common.locks import try_advisory_lock
+from relay.models import Attempt, Relayer, RelayTransaction
+from relay.services import dead_ends, replacing, roster, settlement
+from relay.services.fees import fees_today
+
+logger = logging.getLogger(__name__)
+
+
+def track(*, now: datetime) -> int:
+    """
+    Bring rows up to what the chain says; return how many relay transactions were settled.
+
+    Raises:
+        NodeUnavailable: no node answered; nothing is lost, the next tick repeats.
+    """
+    with try_advisory_lock("relay.track") as acquired:
+        return _track(now=now) if acquired else 0
+
+
+def _track(*, now: datetime) -> int:
+    roster.enlist_new_relayers(now=now)
+    attempts = list(
+        Attempt.objects.in_progress().select_related("relay_transaction__relayer", "relayer").in_nonce_order()
+    )
+    relayers = list(Relayer.objects.all())
+    view = get_chain_client().read_chain(
+        transaction_hashes=[attempt.transaction_hash for attempt in attempts],
+        accounts=[relayer.address for relayer in relayers],
+        confirmations=settings.CONFIRMATIONS,
+    )
+    roster.note_accounts(relayers=relayers, accounts=view.accounts, now=now)
+    _note_receipts(attempts=attempts, view=view)
+    settled = sum(_settle_if_confirmed(attempt=attempt, view=view, now=now) for attempt in attempts)
+    settled += _settle_lost(attempts=attempts, view=view, now=now)
+    _end_or_replace_stuck(attempts=attempts, view=view, now=now)
+    return settled
+
+
+def _note_receipts(*, attempts: Sequence[Attempt], view: ChainView) -> None:
+    """Write receipts to attempts whose block changed: first mined, moved by a reorganisation, or gone again."""
+    for attempt in attempts:
+        receipt = view.receipts.get(attempt.transaction_hash)
+        if (receipt.block_hash if receipt else "") == attempt.block_hash:
+            continue
+        _note_receipt(attempt, receipt)
+
+
+def _note_receipt(attempt: Attempt, receipt: Receipt | None) -> None:
+    if receipt is None:
+        attempt.status, attempt.block_number, attempt.block_hash = Attempt.Status.SENT, None, ""
+        attempt.succeeded = attempt.gas_used = attempt.effective_gas_price_wei = None
+    else:
+        attempt.status = Attempt.Status.MINED
+        attempt.block_number, attempt.block_hash = receipt.block_number, receipt.block_hash
+        attempt.succeeded, attempt.gas_used = receipt.succeeded, receipt.gas_used
+        attempt.effective_gas_price_wei = receipt.effective_gas_price_wei
+    attempt.save(
+        update_fields=[
+            "status",
+            "block_number",
+            "block_hash",
+            "succeeded",
+            "gas_used",
+            "effective_gas_price_wei",
+        ]
+    )
+    in_progress = RelayTransaction.objects.in_progress().filter(pk=attempt.relay_transaction_id)
+    in_progress.filter(status=RelayTransaction.Status.PENDING).update(
+        status=RelayTransaction.Status.SUBMITTED
+    )
+    if attempt.kind == Attempt.Kind.CALL:
+        # Followers must not be accepted behind a call that has reverted, though it is not final yet.
+        failing = RelayTransaction.Status.FAILED
+        if receipt is not None and not receipt.succeeded:
+            in_progress.filter(ends_as="").update(ends_as=failing)
+        else:
+            in_progress.filter(ends_as=failing).update(ends_as="")
+
+
+def _settle_if_confirmed(*, attempt: Attempt, view: ChainView, now: datetime) -> bool:
+    receipt = view.receipts.get(attempt.transaction_hash)
+    if receipt is None or view.head.number - receipt.block_number + 1 < settings.CONFIRMATIONS:
+        return False
+    try:
+        return settlement.settle(attempt=attempt, receipt=receipt, now=now)
+    except NodeUnavailable:
+        logger.warning("settlement of %s waits for the node", attempt.transaction_hash)
+        return False
+
+
+def _settle_lost(*, attempts: Sequence[Attempt], view: ChainView, now: datetime) -> int:
+    """Settle calls whose account nonce is confirmed as used, though none of their attempts has a receipt."""
+    mined = {
+        (attempt.relayer_id, attempt.account_nonce)
+        for attempt in attempts
+        if attempt.transaction_hash in view.receipts
+    }
+    lost = [
+        attempt
+        for attempt in attempts
+        if (attempt.relayer_id, attempt.account_nonce) not in mined
+        and attempt.account_nonce < view.accounts[attempt.relayer.address].confirmed_nonce
+    ]
+    if not lost:
+        return 0
+    # Asked once more: the first answers may have come from both sides of a new block.
+    again = get_chain_client().read_chain(
+        transaction_hashes=[attempt.transaction_hash for attempt in lost],
+        accounts=[],
+        confirmations=settings.CONFIRMATIONS,
+    )
+    found = {attempt.relay_transaction_id for attempt in lost if attempt.transaction_hash in again.receipts}
+    return sum(
+        settlement.settle_lost(attempt=attempt, now=now)
+        for attempt in lost
+        if attempt.relay_transaction_id not in found
+    )
+
+
+def _end_or_replace_stuck(*, attempts: Sequence[Attempt], view: ChainView, now: datetime) -> None:
+    """Outbid what was sent long ago and is too cheap for today's base fee; end calls that expired in the pool."""
+    fees = fees_today(head=view.head)
+    patience = timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
+    for attempt in attempts:
+        row = attempt.relay_transaction
+        if attempt.status != Attempt.Status.SENT or attempt.transaction_hash in view.receipts:
+            continue
+        if attempt.kind == Attempt.Kind.CALL and row.expires_before(
+            max(view.head.timestamp, int(now.timestamp()))
+        ):
+            dead_ends.begin(
+                relay_transaction_id=row.pk,
+                ends_as=RelayTransaction.Status.EXPIRED,
+                code="relay-call-expired",
+                detail="Its validity ended before it was mined.",
+                fees=fees,
+                now=now,
+            )
+        elif (
+            attempt.first_sent_at is not None
+            and attempt.first_sent_at < now - patience
+            and attempt.max_fee_per_gas_wei < view.head.base_fee_wei
+        ):
+            replacing.replace(attempt_id=attempt.pk, fees=fees, now=now)

@@ -1,0 +1,6 @@
+"""
+The outside world on one machine: PostgreSQL, Redis and a chain with the real LUKSO contracts.
+
+`make run` and the test-suite stand on the same `devstack.services.start_services`.
+Nothing in the service imports this package.
+"""

@@ -1,0 +1,69 @@
+"""
+What ties processes together, so that none outlives the stack.
+
+Linux lets a process ask for a signal at its parent's death and lets it adopt the
+orphans of its children. Elsewhere these calls do nothing, and only an orderly stop
+(Ctrl-C, SIGTERM, a crash of a part) takes every process along.
+"""
+
+import ctypes
+import os
+import pwd
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+
+import psutil
+
+_SET_PARENT_DEATH_SIGNAL = 1
+_SET_CHILD_SUBREAPER = 36
+
+
+def die_with_parent() -> None:
+    """Let the kernel kill this process the moment its parent is gone."""
+    _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Make this process the parent of every descendant whose own parent ends."""
+    _prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def tethered(command: Sequence[str], ending: signal.Signals) -> list[str]:
+    """Return `command` so that it receives `ending` when the thread that starts it ends."""
+    setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
+    return [setpriv, f"--pdeathsig={ending.name}", "--", *command] if setpriv else list(command)
+
+
+def unprivileged(command: Sequence[str]) -> list[str]:
+    """
+    Return `command` so that root runs it as the account `nobody`.
+
+    PostgreSQL refuses to run as root. The one capability that stays lets it reach a
+    data folder below folders that only root may enter.
+    """
+    if os.geteuid() != 0:
+        return list(command)
+    if shutil.which("setpriv") is None:
+        raise RuntimeError("PostgreSQL does not run as root: install setpriv, or use another account.")
+    nobody = pwd.getpwnam("nobody")
+    identity = [f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
+    reach = ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
+    return ["setpriv", *identity, *reach, "--", *command]
+
+
+def end_descendants(patience: float = 5) -> None:
+    """Kill whatever this process, or an ended child of it, left running."""
+    remaining = psutil.Process().children(recursive=True)
+    for process in remaining:
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue
+    psutil.wait_procs(remaining, timeout=patience)
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)

@@ -1,0 +1,64 @@
+"""The chain: an anvil node that keeps its blocks across restarts."""
+
+import json
+from pathlib import Path
+from typing import ClassVar
+
+from devstack.rpc import Rpc, RpcUnreachable
+from devstack.services.server import Server, free_port
+from devstack.toolchain import anvil_binary, install_toolchain
+
+CHAIN_ID = 4201
+GAS_LIMIT = 1_000_000_000
+_SAVE_SECONDS = 10
+
+
+class Anvil(Server):
+    """One node of chain 4201, without any account whose key is known."""
+
+    name: ClassVar[str] = "anvil"
+
+    def __init__(self, directory: Path, log_directory: Path, *, block_time: float | None) -> None:
+        """`block_time` in seconds; None mines every transaction at once."""
+        super().__init__(directory, log_directory)
+        self._block_time = block_time
+        self._port = free_port()
+
+    def prepare(self) -> None:
+        """Install the node; set a state file aside that a cut-off save left unreadable."""
+        super().prepare()
+        install_toolchain()
+        if self._state.exists() and not _is_json(self._state):
+            self._state.rename(self._state.with_suffix(".unreadable"))
+
+    def command(self) -> list[str]:
+        """Return the foreground server; it saves its state regularly and when it stops."""
+        place = ["--host", "127.0.0.1", "--port", str(self._port)]
+        chain = ["--chain-id", str(CHAIN_ID), "--gas-limit", str(GAS_LIMIT), "--accounts", "0"]
+        state = ["--state", str(self._state), "--state-interval", str(_SAVE_SECONDS)]
+        pace = [] if self._block_time is None else ["--block-time", f"{self._block_time:g}"]
+        return [str(anvil_binary()), *place, *chain, *state, *pace]
+
+    def answers(self) -> bool:
+        """Say whether the node answers with its chain id."""
+        try:
+            return int(Rpc(self.url, timeout=2).call("eth_chainId"), 16) == CHAIN_ID
+        except RpcUnreachable:
+            return False
+
+    @property
+    def url(self) -> str:
+        """The JSON-RPC URL."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def _state(self) -> Path:
+        return self.directory / "state.json"
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        json.loads(path.read_bytes())
+    except ValueError:
+        return False
+    return True

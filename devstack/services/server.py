@@ -1,0 +1,101 @@
+"""A server of the dev stack: one foreground process with its data folder, log, probe and address."""
+
+import signal
+import socket
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import ClassVar
+
+from devstack.lifelines import tethered
+
+
+class ServerFailed(RuntimeError):
+    """A server ended, or did not answer in time; the message ends with its last log lines."""
+
+
+class Server(ABC):
+    """One server process, from its first start until it is stopped."""
+
+    name: ClassVar[str]
+    ending: ClassVar[signal.Signals] = signal.SIGTERM
+
+    def __init__(self, directory: Path, log_directory: Path) -> None:
+        self.directory = directory
+        self.log_path = log_directory / f"{self.name}.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @abstractmethod
+    def command(self) -> list[str]:
+        """Return the command that runs the server in the foreground."""
+
+    def launch(self) -> list[str]:
+        """Return `command` tied to the life of the process that starts it."""
+        return tethered(self.command(), self.ending)
+
+    @abstractmethod
+    def answers(self) -> bool:
+        """Say whether the server takes requests; a refused connection is a no, not an error."""
+
+    def prepare(self) -> None:
+        """Create what the server needs before its first start."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+
+    def start(self) -> None:
+        """Start the process; `wait` tells when it is ready."""
+        self.prepare()
+        self.log_path.parent.mkdir(parents=True, exist_ok=True)
+        with self.log_path.open("wb") as log:
+            self._process = subprocess.Popen(
+                self.launch(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.directory,
+                start_new_session=True,  # a Ctrl-C at the terminal reaches the supervisor alone
+            )
+
+    def wait(self, patience: float = 30) -> None:
+        """Return once the server answers; raise `ServerFailed` when it ends or stays silent."""
+        deadline = time.monotonic() + patience
+        while not self.answers():
+            if self.has_ended or time.monotonic() > deadline:
+                raise ServerFailed(f"{self.name} did not start: {self._last_words()}")
+            time.sleep(0.02)
+
+    @property
+    def has_ended(self) -> bool:
+        """Say whether the process that was started is gone."""
+        return self._process is not None and self._process.poll() is not None
+
+    @property
+    def pid(self) -> int:
+        """The process id of the started server."""
+        if self._process is None:
+            raise ServerFailed(f"{self.name} has not been started.")
+        return self._process.pid
+
+    def stop(self, patience: float = 10) -> None:
+        """End the process in its orderly way, by force after `patience` seconds."""
+        if self._process is None:
+            return
+        if not self.has_ended:
+            self._process.send_signal(self.ending)
+        try:
+            self._process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _last_words(self) -> str:
+        lines = self.log_path.read_text(errors="replace").splitlines()[-5:]
+        return "\n  ".join([f"see {self.log_path}", *lines])
+
+
+def free_port() -> int:
+    """Return a port of the loopback interface that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,100 @@
+"""PostgreSQL, Redis and the chain with its contracts, started and stopped together."""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from devstack.console import step
+from devstack.rpc import Rpc
+from devstack.services.anvil import CHAIN_ID, Anvil
+from devstack.services.postgres import Postgres
+from devstack.services.redis import Redis
+from devstack.services.server import Server, ServerFailed
+from devstack.world import World, settle_world
+
+
+@dataclass(frozen=True)
+class Services:
+    """The running servers: their addresses, and the contracts on the chain."""
+
+    postgres: Postgres
+    redis: Redis
+    anvil: Anvil
+    world: World
+
+    @property
+    def servers(self) -> tuple[Server, ...]:
+        """Every server of the stack."""
+        return (self.postgres, self.redis, self.anvil)
+
+    @property
+    def database_url(self) -> str:
+        """URL of the database, over a unix socket named in `?host=`."""
+        return self.postgres.url()
+
+    @property
+    def redis_url(self) -> str:
+        """URL of the Redis database 0."""
+        return self.redis.url
+
+    @property
+    def rpc_url(self) -> str:
+        """URL of the chain's JSON-RPC."""
+        return self.anvil.url
+
+    @property
+    def chain_id(self) -> int:
+        """The chain's id."""
+        return CHAIN_ID
+
+    @property
+    def rpc(self) -> Rpc:
+        """The client that speaks to the chain."""
+        return self.world.deployer.rpc
+
+
+@contextmanager
+def start_services(
+    directory: Path, *, block_time: float | None = 1, durable: bool = True, log_directory: Path | None = None
+) -> Iterator[Services]:
+    """
+    Run PostgreSQL, Redis and the chain with their data under `directory`.
+
+    They are ready when the block is entered and gone when it is left; should the
+    calling thread die instead, Linux ends them. What was on the chain and in the
+    database before is there again. One caller at a time may use a directory.
+    """
+    directory = directory.resolve()
+    logs = log_directory or directory / "log"
+    postgres = Postgres(directory / "postgres", logs, durable=durable)
+    redis = Redis(directory / "redis", logs)
+    anvil = Anvil(directory / "anvil", logs, block_time=block_time)
+    with _alone_in(directory):
+        try:
+            with step("starting PostgreSQL, Redis and the chain"):
+                _start(postgres, redis, anvil)
+            postgres.ensure_database()
+            yield Services(postgres, redis, anvil, settle_world(Rpc(anvil.url), directory / "world.json"))
+        finally:
+            for server in (anvil, redis, postgres):
+                server.stop()
+
+
+def _start(*servers: Server) -> None:
+    for server in servers:
+        server.start()
+    for server in servers:
+        server.wait()
+
+
+@contextmanager
+def _alone_in(directory: Path) -> Iterator[None]:
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ServerFailed(f"Another stack is running on {directory}; stop it first.") from error
+        yield

@@ -1,0 +1,74 @@
+"""The contracts of the dev chain, found again after a restart."""
+
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from devstack.console import step
+from devstack.rpc import Rpc
+from devstack.world.deployer import Deployer
+from devstack.world.implementations import Implementations, deploy_implementations
+from devstack.world.oddities import Flaky, deploy_flaky, deploy_impostor
+from devstack.world.profiles import Profile, ProfilePlan, create_profiles
+from devstack.world.strangers import deploy_stray_key_manager, deploy_untrusted_profile
+
+
+@dataclass(frozen=True)
+class World:
+    """What stands on the chain, and the account that can put more there."""
+
+    deployer: Deployer
+    implementations: Implementations
+    genesis: str
+
+    def create_profiles(self, *plans: ProfilePlan) -> list[Profile]:
+        """Make profiles with the given controllers, in few blocks; return them in the same order."""
+        return create_profiles(self.deployer, self.implementations, plans)
+
+    def fund(self, wei: int, *addresses: str) -> None:
+        """Set the balance of each address."""
+        self.deployer.fund(wei, *addresses)
+
+    def deploy_flaky(self) -> Flaky:
+        """Deploy a target that fails while it is flipped."""
+        return deploy_flaky(self.deployer)
+
+    def deploy_impostor(self) -> str:
+        """Deploy one contract that imitates a profile and its key manager; return its address."""
+        return deploy_impostor(self.deployer)
+
+    def deploy_stray_key_manager(self, profile_address: str) -> str:
+        """Deploy a key manager whose `target()` is a profile that it does not own."""
+        return deploy_stray_key_manager(self.deployer, self.implementations, profile_address)
+
+    def deploy_untrusted_profile(self) -> Profile:
+        """Deploy a working profile whose code points to no known implementation."""
+        return deploy_untrusted_profile(self.deployer)
+
+
+def settle_world(rpc: Rpc, path: Path) -> World:
+    """
+    Return the contracts that `path` remembers, or deploy them on a chain that lacks them.
+
+    The genesis hash in the file ties it to one chain, so a chain that began anew gets
+    contracts, and a deployer key, of its own.
+    """
+    genesis = str(rpc.call("eth_getBlockByNumber", "0x0", False)["hash"])
+    known = json.loads(path.read_text()) if path.exists() else {}
+    if known.get("genesis") == genesis and _stands(rpc, known["implementations"].values()):
+        deployer = Deployer(rpc, known["deployer_key"])
+        return World(deployer, Implementations(**known["implementations"]), genesis)
+    key = "0x" + secrets.token_hex(32)
+    deployer = Deployer(rpc, key)
+    with step("deploying the LUKSO contracts"):
+        contracts = deploy_implementations(deployer)
+    remembered = {"genesis": genesis, "deployer_key": key, "implementations": asdict(contracts)}
+    path.write_text(json.dumps(remembered, indent=1))
+    return World(deployer, contracts, genesis)
+
+
+def _stands(rpc: Rpc, addresses: Sequence[str]) -> bool:
+    codes = rpc.batch([("eth_getCode", address, "latest") for address in addresses])
+    return all(code != "0x" for code in codes)

@@ -1,1 +1,1 @@
-"""Node access and the LUKSO standards: LSP-25 relay calls, LSP-6 permissions, fees, signing. It knows no model."""
+"""Node access, LSP-25 relay calls, LSP-6 permissions, fees and signing. It knows no model."""

@@ -1,8 +1,13 @@
 """The one seam to the chain: the few node calls that the service makes, and who makes them."""
 
+import os
 from collections.abc import Sequence
+from functools import cache
 from typing import Protocol
 
+from django.conf import settings
+
+from gateway.chain.jsonrpc import JsonRpcChainClient
 from gateway.chain.states import (
     AccountState,
     ChainView,
@@ -51,7 +56,7 @@ class ChainClient(Protocol):
         ...
 
     def read_profile(self, *, profile: str, controller: str, digest: bytes, signature: bytes) -> ProfileState:
-        """Return the profile's state and whether it accepts the signature over the 32-byte digest (ERC-1271)."""
+        """Return the profile and whether it accepts the signature over the 32-byte digest (ERC-1271)."""
         ...
 
     def read_key_manager(self, *, key_manager: str) -> KeyManagerState:
@@ -105,25 +110,37 @@ class ChainClient(Protocol):
     def read_external_executions(
         self, *, key_manager: str, controller: str, from_block: int, to_block: int
     ) -> list[ExternalExecution]:
-        """Return the transactions of these blocks (both included) in which the controller's calls were verified."""
+        """Return the transactions, both blocks included, in which calls of the controller were verified."""
         ...
 
     def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:
-        """Hand signed transactions to the node in order, and return its verdict on each; never raises for the network."""
+        """
+        Hand signed transactions to the node in order and return its verdict on each.
+
+        A node that is away is a verdict too, so this raises nothing for the network.
+        """
         ...
 
 
 _installed: ChainClient | None = None
 
 
+@cache
+def _node_client() -> JsonRpcChainClient:
+    return JsonRpcChainClient(settings.CHAIN_RPC_URLS, timeout_seconds=settings.CHAIN_RPC_TIMEOUT_SECONDS)
+
+
+# A forked worker must not speak over its parent's connections.
+os.register_at_fork(after_in_child=_node_client.cache_clear)
+
+
 def set_chain_client(client: ChainClient | None) -> None:
-    """Install another client for this process, or with None the one of the settings again."""
+    """Install another client for this process, or with None the one of the settings, made anew."""
     global _installed  # noqa: PLW0603
     _installed = client
+    _node_client.cache_clear()
 
 
 def get_chain_client() -> ChainClient:
     """Return the process's client: the installed one, else one over `settings.CHAIN_RPC_URLS`, made once."""
-    if _installed is None:
-        raise RuntimeError("no chain client is installed")
-    return _installed
+    return _node_client() if _installed is None else _installed

@@ -47,6 +47,22 @@ def encode_execute_relay_call(*, signature: bytes, nonce: int, validity: int, pa
     return EXECUTE_RELAY_CALL + encode(_RELAY_CALL_TYPES, [signature, nonce, validity, payload])
 
 
+def encode_is_valid_signature(*, digest: bytes, signature: bytes) -> bytes:
+    """Return the calldata of ERC-1271's `isValidSignature`."""
+    return IS_VALID_SIGNATURE + encode(["bytes32", "bytes"], [digest, signature])
+
+
+def encode_get_nonce(*, controller: str, channel: int) -> bytes:
+    """Return the calldata of a key manager's `getNonce` (LSP-25)."""
+    return GET_NONCE + encode(["address", "uint128"], [controller, channel])
+
+
+def encode_lsp20_verify_call(*, profile: str, controller: str, payload: bytes) -> bytes:
+    """Return the calldata that asks a key manager whether the controller may call the profile so (LSP-20)."""
+    types = ["address", "address", "address", "uint256", "bytes"]
+    return LSP20_VERIFY_CALL + encode(types, [profile, profile, controller, 0, payload])
+
+
 def decode_execute_relay_call(calldata: bytes) -> tuple[bytes, int, int, bytes] | None:
     """Return (signature, nonce, validity, payload), or None where the calldata is no `executeRelayCall`."""
     if not calldata.startswith(EXECUTE_RELAY_CALL):
@@ -116,7 +132,7 @@ def _relay_nonce_refused(signer: str, nonce: int, signature: bytes) -> DomainErr
 
 def _no_permissions(controller: str) -> DomainError:
     return errors.NoPermissions(
-        "The controller has no permissions on the profile. A signature over a wrong hash looks like this too.",
+        "The controller has no permissions on the profile. A signature over a wrong hash looks the same.",
         controller=checksum(controller),
     )
 
@@ -147,7 +163,7 @@ def _no_calls_allowed(controller: str) -> DomainError:
 
 def _data_key_not_allowed(controller: str, data_key: bytes) -> DomainError:
     return errors.DataKeyNotAllowed(
-        "The data key is not among the controller's allowed ones. Allow it, or give the permission SUPER_SETDATA.",
+        "The data key is not among the controller's allowed ones. Allow it, or give SUPER_SETDATA.",
         controller=checksum(controller),
         dataKey="0x" + data_key.hex(),
     )
@@ -162,7 +178,7 @@ def _no_data_keys_allowed(controller: str) -> DomainError:
 
 def _function_not_supported(selector: bytes) -> DomainError:
     return errors.FunctionNotSupported(
-        "Key managers pass on setData, setDataBatch, execute, executeBatch and the ownership functions alone.",
+        "Key managers pass on setData, setDataBatch, execute, executeBatch and ownership functions.",
         selector="0x" + selector.hex(),
     )
 

@@ -15,7 +15,7 @@ class NodeUnavailable(DomainError):
 
 
 class CallReverted(Exception):
-    """A simulated call reverted; `data` is what the contract returned, empty where it or the node says nothing."""
+    """A simulated call reverted; `data` is what the contract returned, empty where nothing is known."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__("the call reverted")
@@ -41,7 +41,7 @@ class CallRefused(DomainError):
 
 
 class RelayNonceRefused(CallRefused):
-    """The key manager does not take this relay nonce, because it is used up or not yet due (`InvalidRelayNonce`)."""
+    """The relay nonce is used up or not yet due at the key manager (`InvalidRelayNonce`)."""
 
     code, title = "relay-nonce-refused", "The relay nonce is not the next one"
 
@@ -119,7 +119,7 @@ class DelegateCallNotAllowed(CallRefused):
 
 
 class ProfileBalanceTooLow(CallRefused):
-    """The profile holds `balanceWei` and the payload sends `requiredWei` of its LYX (`ERC725X_InsufficientBalance`)."""
+    """The profile holds `balanceWei`, the payload sends `requiredWei` (`ERC725X_InsufficientBalance`)."""
 
     code, title = "profile-balance-too-low", "The profile has too little LYX"
 
@@ -131,6 +131,6 @@ class ProfileRefused(CallRefused):
 
 
 class TargetReverted(CallRefused):
-    """The contract that the profile calls reverts; `reason` is its own text and `revertData` the raw answer."""
+    """The contract that the profile calls reverts; `reason` is its text, `revertData` the raw answer."""
 
     code, title = "target-reverted", "The called contract reverts"

@@ -18,7 +18,7 @@ class FeesTooHigh(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Fees:
-    """Wei per gas: the most that may be paid, the part for the validator, and the price at today's base fee."""
+    """Wei per gas: the most that may be paid, the validator's part, the price at today's base fee."""
 
     max_fee_per_gas_wei: int
     max_priority_fee_per_gas_wei: int

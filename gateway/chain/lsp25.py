@@ -92,13 +92,13 @@ class WrongHash:
 def relay_digest(
     *, chain_id: int, key_manager: str, relay_nonce: int, validity: int, payload: bytes, value: int = 0
 ) -> bytes:
-    """Return the 32 bytes that a controller signs for a relay call; `value` is the wei the relayer would send along."""
+    """Return the 32 bytes that a controller signs; `value` is the wei that the relayer would send along."""
     return _validated(key_manager, _words(_VERSION, chain_id, relay_nonce, validity, value) + payload)
 
 
 def wrong_hashes(*, chain_id: int, call: RelayCall, profile: str) -> list[WrongHash]:
     """
-    Return the hashes that known mistakes produce for this call, the likeliest first, none twice, never the right one.
+    Return the hashes that known mistakes produce, the likeliest first, none twice, never the right one.
 
     A caller recovers the signature over each: where that gives a controller of the
     profile, the mistake is found. None of these may ever be accepted.

@@ -33,18 +33,18 @@ class SignedAsHexText(SignatureMistake):
 
     code, title = "signature-personal-sign-text", "The hash was signed as text"
     advice = (
-        "The text 0x… of the LSP-25 hash was signed as a personal message of 66 characters. Sign the 32 bytes "
+        "The text 0x… of the LSP-25 hash was signed as a personal message of 66 characters. Sign the bytes "
         "of the hash directly with the controller's key, not with signMessage."
     )
 
 
 class SignedInnerMessage(SignatureMistake):
-    """`personal_sign` was used over the hash of the inner message; use EIP-191 version 0x00 with the key manager."""
+    """`personal_sign` was used over the inner message; use EIP-191 version 0x00 with the key manager."""
 
     code, title = "signature-personal-sign-message", "The inner message was signed as a personal message"
     advice = (
-        "personal_sign was used over keccak256 of the packed LSP-25 words. Hash 0x1900, the key manager's address "
-        "and the packed words instead, and sign that hash directly."
+        "personal_sign was used over the packed LSP-25 words or their hash. Hash 0x1900, the key manager's "
+        "address and the packed words instead, and sign that hash directly."
     )
 
 
@@ -52,7 +52,10 @@ class SignedWithoutPrefix(SignatureMistake):
     """The packed words were hashed without 0x1900 and the key manager's address before them."""
 
     code, title = "signature-prefix-missing", "The EIP-191 prefix is missing"
-    advice = "Put the bytes 0x19, 0x00 and the key manager's address before the packed LSP-25 words, then hash and sign."
+    advice = (
+        "Put the bytes 0x19, 0x00 and the key manager's address before the packed LSP-25 words, then hash "
+        "and sign."
+    )
 
 
 class SignedForProfile(SignatureMistake):
@@ -73,12 +76,12 @@ class SignedForOtherChain(SignatureMistake):
 
 
 class SignedLegacyPacked(SignatureMistake):
-    """The hash of key managers of version 0.6 and 0.7: personal_sign over chain id, key manager, nonce and payload."""
+    """The hash of key managers 0.6 and 0.7: personal_sign over chain id, key manager, nonce, payload."""
 
     code, title = "signature-legacy-0-7", "The call was signed in the form of 2022"
     advice = (
-        "The hash is that of LSP-6 key managers 0.6 and 0.7. Sign the LSP-25 hash: version 25, chain id, nonce, "
-        "validity timestamps and value as 32-byte words, the payload after them, EIP-191 version 0x00."
+        "The hash is that of LSP-6 key managers 0.6 and 0.7. Sign the LSP-25 hash: version 25, chain id, "
+        "nonce, validity timestamps and value as 32-byte words, the payload after them, EIP-191 version 0x00."
     )
 
 
@@ -87,8 +90,8 @@ class SignedLegacyVersionSix(SignatureMistake):
 
     code, title = "signature-legacy-0-9", "The call was signed with version 6 and without validity"
     advice = (
-        "The hash is that of LSP-6 key managers 0.8 and 0.9. Use version 25 instead of 6 and put the word of the "
-        "validity timestamps (0 for none) between nonce and value."
+        "The hash is that of LSP-6 key managers 0.8 and 0.9. Use version 25 instead of 6 and put the word of "
+        "the validity timestamps (0 for none) between nonce and value."
     )
 
 
@@ -125,8 +128,8 @@ class SignedWithoutChannel(SignatureMistake):
 
     code, title = "signature-channel-missing", "The nonce was signed without its channel"
     advice = (
-        "The hash was made with nonce {signed}. Sign with the whole number that getNonce(controller, channel) "
-        "returns, {nonce}: the channel is its upper half."
+        "The hash was made with nonce {signed}. Sign with the whole number that getNonce(controller, "
+        "channel) returns, {nonce}: the channel is its upper half."
     )
 
 
@@ -145,8 +148,8 @@ class SignedAbiEncoded(SignatureMistake):
 
     code, title = "signature-abi-encoded", "The message was encoded with abi.encode"
     advice = (
-        "The message was made with abi.encode. Pack it (abi.encodePacked, solidityPacked): five 32-byte words and "
-        "then the payload's own bytes, without offset, length or padding."
+        "The message was made with abi.encode. Pack it (abi.encodePacked, solidityPacked): five 32-byte words "
+        "and then the payload's own bytes, without offset, length or padding."
     )
 
 

@@ -156,11 +156,12 @@ def _local() -> LocalSigner:
 
 
 def set_signer(signer: Signer | None) -> None:
-    """Install another signer for this process, or with None the one of the settings again."""
+    """Install another signer for this process, or with None the one of the settings, made anew."""
     global _installed  # noqa: PLW0603
     _installed = signer
+    _local.cache_clear()
 
 
 def get_signer() -> Signer:
-    """Return the process's signer: the installed one, else one over `settings.RELAY_RELAYER_KEYS`, made once."""
+    """Return the installed signer, else one over `settings.RELAY_RELAYER_KEYS`, made once."""
     return _local() if _installed is None else _installed

@@ -1,4 +1,4 @@
-"""What the chain answered, as plain values. Addresses are EIP-55 text, hashes lower-case 0x-hex, amounts wei."""
+"""What the chain answered. Addresses are EIP-55 text, hashes lower-case 0x-hex, amounts wei."""
 
 from dataclasses import dataclass
 from enum import Enum

@@ -1,0 +1,79 @@
+"""
+What a node means when it refuses something: the words of geth, erigon, nethermind, reth and anvil.
+
+JSON-RPC gives most refusals the code -32000 or one of the client's own, so the words decide.
+"""
+
+import re
+from typing import Any
+
+from gateway.chain.states import SendKind, SendOutcome
+from gateway.chain.transport import RpcError
+
+_MESSAGE_CHARACTERS = 200
+_METHOD_NOT_FOUND = -32601
+_REVERT_CODES = frozenset({3, -32015})
+_RATE_LIMIT_CODES = frozenset({-32005, -32016, -32029, 429})
+
+# The first match decides. Whatever matches nothing can never be mined: insufficient funds, intrinsic gas
+# too low, a fee above the node's own cap, a gas limit above the block's, a wrong chain or signature.
+_SENDING: tuple[tuple[re.Pattern[str], SendKind], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE), kind)
+    for kind, pattern in (
+        (SendKind.ACCEPTED, r"already ?known|^known transaction|already imported|existing tx with same hash"),
+        (SendKind.NONCE_TOO_LOW, r"nonce (is )?too low|old ?nonce|nonce has already been used|^mined$"),
+        # The pool's room or the order of arrival, not the transaction: the same bytes fit later.
+        (
+            SendKind.UNREACHABLE,
+            r"pool is full|account limit|spammer|nonce (is )?too (high|far)|tries to replace",
+        ),
+        (
+            SendKind.UNDERPRICED,
+            r"underpriced|fee ?too ?low|replace existing|replaced by|replacement ?not ?allowed",
+        ),
+        (SendKind.UNDERPRICED, r"less than (the )?block base ?fee|below (the )?(chain )?minimum"),
+        (SendKind.UNREACHABLE, r"rate limit|too many requests|time(d )?out|temporar|unavailable|syncing"),
+        (SendKind.UNREACHABLE, r"internal error|header not found|missing trie node|resource not found"),
+    )
+)
+_EXECUTION = re.compile(
+    r"revert|out ?of ?gas|gas required exceeds|invalid ?opcode|stack ?(under|over)flow|invalid ?jump|"
+    r"vm execution error|evm error|intrinsic gas|gas uint64 overflow|write protection|bad instruction",
+    re.IGNORECASE,
+)
+_HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
+
+
+def sending(reply: Any) -> SendOutcome:
+    """Return what the reply to `eth_sendRawTransaction` means; unknown words are a refusal for good."""
+    if not isinstance(reply, RpcError):
+        return SendOutcome(SendKind.ACCEPTED, "")
+    message = reply.message[:_MESSAGE_CHARACTERS]
+    for pattern, kind in _SENDING:
+        if pattern.search(reply.message):
+            return SendOutcome(kind, message)
+    return SendOutcome(SendKind.REFUSED, message)
+
+
+def is_verdict(error: RpcError) -> bool:
+    """Tell whether the error judges the transaction that was sent, as opposed to how often we ask."""
+    return error.code not in _RATE_LIMIT_CODES
+
+
+def is_answer(error: RpcError) -> bool:
+    """Tell whether an error on reading is an answer: the called contract failed, or the node lacks the method."""
+    if error.code in _RATE_LIMIT_CODES:
+        return False
+    return (
+        error.code in _REVERT_CODES
+        or error.code == _METHOD_NOT_FOUND
+        or bool(_EXECUTION.search(error.message))
+    )
+
+
+def revert_data(error: RpcError) -> bytes:
+    """Return what the contract answered on reverting; empty where the node keeps it to itself."""
+    # geth, erigon, reth and anvil put the hex text there, nethermind "Reverted 0x…", some proxies an object.
+    told = error.data.get("data") if isinstance(error.data, dict) else error.data
+    match = _HEX.search(told) if isinstance(told, str) else None
+    return bytes.fromhex(match.group()[2:]) if match else b""

@@ -1,0 +1,25 @@
+# One image; the command decides whether it is web, worker or beat (see compose.yaml).
+FROM python:3.11-slim-bookworm AS build
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
+RUN python -m venv /venv
+COPY requirements/base.txt /tmp/base.txt
+RUN /venv/bin/pip install --require-hashes -r /tmp/base.txt
+
+FROM python:3.11-slim-bookworm
+ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DJANGO_SETTINGS_MODULE=gateway.settings
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin gateway
+WORKDIR /app
+COPY --from=build /venv /venv
+COPY manage.py ./
+COPY gateway gateway
+COPY users users
+COPY relay relay
+COPY payments payments
+COPY checkin checkin
+COPY credits credits
+COPY templates templates
+USER 10001
+EXPOSE 8000
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s \
+    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
+CMD ["granian", "--interface", "wsgi", "gateway.wsgi:application", "--host", "0.0.0.0", "--port", "8000", "--workers", "2", "--blocking-threads", "4"]

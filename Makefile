@@ -1,0 +1,63 @@
+# Every command of the project. Python 3.11 or newer is all a fresh machine needs.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+# Static checks read settings and models, never a server; the test settings carry an environment for that.
+CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
+
+.PHONY: help run test lint bench manage clean lock schema format
+
+help: ## Show the commands
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+$(INSTALLED): requirements/dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with PYTHON=")'
+	@echo "Installing the environment into $(VENV) …"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@
+
+run: $(INSTALLED) ## Start everything, run the wallet journey, keep serving (ONCE=1 to exit after it, PORT= for the web)
+	@$(BIN)/python -m devstack run $(if $(ONCE),--once) $(if $(PORT),--port $(PORT)) $(if $(BLOCK_TIME),--block-time $(BLOCK_TIME))
+
+test: $(INSTALLED) ## Run every test on embedded services (ARGS= for pytest)
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(INSTALLED) ## Style, types, import contract, migrations, API schema, container files
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(CHECK) makemigrations --check --dry-run
+	$(CHECK) check --fail-level WARNING
+	@mkdir -p var
+	$(CHECK) spectacular --validate --fail-on-warn --file var/openapi.yaml
+	diff -u docs/openapi.yaml var/openapi.yaml
+	$(BIN)/hadolint Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
+
+schema: $(INSTALLED) ## Write docs/openapi.yaml anew
+	$(CHECK) spectacular --validate --fail-on-warn --file docs/openapi.yaml
+
+format: $(INSTALLED) ## Format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(INSTALLED) ## Measure the hot paths on the embedded services
+	@$(BIN)/python -m devstack bench
+
+manage: $(INSTALLED) ## Run a management command against the running stack (CMD="…")
+	@$(BIN)/python -m devstack manage $(CMD)
+
+lock: $(INSTALLED) ## Resolve requirements/*.in to hashed *.txt without any address
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile $(LOCK) requirements/dev.in -o requirements/dev.txt
+	$(BIN)/uv pip compile $(LOCK) -c requirements/dev.txt requirements/base.in -o requirements/base.txt
+
+LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	--custom-compile-command "make lock"
+
+clean: ## Forget the data of the dev stack
+	rm -rf var

@@ -5,8 +5,10 @@ import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from devstack.lifelines import tethered
 
@@ -63,6 +65,16 @@ class Server(ABC):
             if self.has_ended or time.monotonic() > deadline:
                 raise ServerFailed(f"{self.name} did not start: {self._last_words()}")
             time.sleep(0.02)
+
+    @contextmanager
+    def running(self) -> Iterator[Self]:
+        """Run this one server for the length of the block."""
+        try:
+            self.start()
+            self.wait()
+            yield self
+        finally:
+            self.stop()
 
     @property
     def has_ended(self) -> bool:

@@ -1,0 +1,84 @@
+"""The servers of the stack: they come up, keep their data, and leave nothing behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+import redis
+from psycopg.conninfo import conninfo_to_dict
+
+from devstack.services import ServerFailed, Services, start_services
+from devstack.world import ProfilePlan
+
+_STARTS_AND_WAITS = """
+import json, sys, time
+from pathlib import Path
+from devstack.services import start_services
+with start_services(Path(sys.argv[1]), durable=False) as services:
+    print(json.dumps([server.pid for server in services.servers]), flush=True)
+    time.sleep(60)
+"""
+
+
+def test_the_database_answers_at_a_url_that_names_its_socket_folder(services: Services) -> None:
+    assert str(conninfo_to_dict(services.database_url)["host"]).startswith("/")
+    with psycopg.connect(services.database_url) as connection:
+        row = connection.execute("SHOW server_version_num").fetchone()
+    assert row is not None
+    assert int(row[0]) >= 180000
+
+
+def test_redis_and_the_chain_answer_at_their_urls(services: Services) -> None:
+    assert redis.Redis.from_url(services.redis_url).ping()
+    assert int(services.rpc.call("eth_chainId"), 16) == services.chain_id == 4201
+    history = services.rpc.call("eth_feeHistory", "0x2", "latest", [50])
+    assert len(history["baseFeePerGas"]) == 3
+
+
+def test_a_second_stack_on_the_same_folder_is_refused(tmp_path: Path) -> None:
+    with (
+        start_services(tmp_path, durable=False),
+        pytest.raises(ServerFailed, match="Another stack is running"),
+        start_services(tmp_path, durable=False),
+    ):
+        pass
+
+
+def test_rows_and_contracts_are_there_again_after_a_restart_in_a_deep_folder(tmp_path: Path) -> None:
+    deep = tmp_path / "/".join(["a-folder-with-a-long-name"] * 6)
+    with start_services(deep, durable=False) as first, psycopg.connect(first.database_url) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
+        profile = first.world.create_profiles(ProfilePlan())[0].profile_address
+        code = first.rpc.call("eth_getCode", profile, "latest")
+        connection.commit()
+    with start_services(deep, durable=False) as second, psycopg.connect(second.database_url) as connection:
+        assert connection.execute("SELECT answer FROM kept").fetchone() == (42,)
+        assert second.world.implementations == first.world.implementations
+        assert second.rpc.call("eth_getCode", profile, "latest") == code != "0x"
+
+
+def test_leaving_the_block_ends_every_server_and_removes_the_socket_folder(tmp_path: Path) -> None:
+    with start_services(tmp_path, durable=False) as services:
+        processes = [psutil.Process(server.pid) for server in services.servers]
+        folder = Path(str(conninfo_to_dict(services.database_url)["host"]))
+        assert folder.is_dir()
+    assert not any(process.is_running() for process in processes)
+    assert not folder.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children that their parent died")
+def test_a_killed_parent_takes_its_servers_along(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _STARTS_AND_WAITS, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path.cwd()) as parent:
+        assert parent.stdout is not None
+        line = next(line for line in parent.stdout if line.startswith("["))
+        servers = [psutil.Process(pid) for pid in json.loads(line)]
+        os.kill(parent.pid, signal.SIGKILL)
+    gone, alive = psutil.wait_procs(servers, timeout=10)
+    assert (len(gone), alive) == (3, [])

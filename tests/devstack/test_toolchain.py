@@ -1,0 +1,39 @@
+"""The npm packages of the stack: exact, light, and recorded without addresses."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devstack import toolchain
+
+_FOLDER = Path(toolchain.__file__).parent
+
+
+@pytest.fixture
+def locked() -> dict[str, dict[str, Any]]:
+    """Return the packages of the lock file by their place."""
+    found: dict[str, dict[str, Any]] = json.loads((_FOLDER / "package-lock.json").read_text())["packages"]
+    return found
+
+
+def test_the_lock_file_records_integrity_and_no_address(locked: dict[str, dict[str, Any]]) -> None:
+    text = (_FOLDER / "package-lock.json").read_text()
+    assert "resolved" not in text
+    assert "://" not in text
+    assert all(entry["integrity"].startswith("sha512-") for place, entry in locked.items() if place)
+
+
+def test_every_version_is_exact() -> None:
+    wanted = json.loads((_FOLDER / "package.json").read_text())["dependencies"]
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in wanted.values())
+
+
+def test_an_installed_toolchain_is_not_installed_again(capfd: pytest.CaptureFixture[str]) -> None:
+    toolchain.install_toolchain()
+    capfd.readouterr()
+    toolchain.install_toolchain()
+    assert capfd.readouterr().out == ""
+    assert toolchain.anvil_binary().exists()

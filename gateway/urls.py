@@ -9,8 +9,10 @@ urlpatterns = [
     path("healthz", alive),
     path("readyz", ready),
     path("admin/", admin.site.urls),
+    path("", include("users.api.urls")),
     path("", include("relay.api.urls")),
     path("", include("gateway.docs")),
+    path("", include("gateway.problem_pages")),
 ]
 
 handler404 = "gateway.common.problems.unknown_path"

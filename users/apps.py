@@ -4,5 +4,12 @@ from django.apps import AppConfig
 
 
 class UsersConfig(AppConfig):
+    """Sign-in, with its system checks and its part of the API's description."""
+
     name = "users"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        # Both register on import, and need the loaded models.
+        from users import checks  # noqa: F401
+        from users.api import schema  # noqa: F401

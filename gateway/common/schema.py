@@ -1,54 +1,80 @@
-"""How refusals appear in the API's description: one problem schema, one example per code."""
+"""The refusals of an endpoint, as OpenAPI knows them: one response per status, one example per code."""
 
-from collections import defaultdict
-from inspect import getdoc
+import inspect
+from collections.abc import Iterator
 from typing import Any
 
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework import serializers
 
+from gateway.common import errors
 from gateway.common.errors import DomainError
+from gateway.common.problems import CONTENT_TYPE
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
-    """RFC 9457 problem document; facts of the refusal follow as further members."""
+    """An RFC 9457 problem document. Some codes add further members, which their own page describes."""
 
-    type = serializers.CharField(help_text="Path of the page that explains the code.")
-    title = serializers.CharField()
-    status = serializers.IntegerField()
+    type = serializers.CharField(help_text="Address of the page that describes the code.")
+    title = serializers.CharField(help_text="What is refused, the same for every occurrence.")
+    status = serializers.IntegerField(help_text="The HTTP status.")
     code = serializers.CharField(help_text="Stable name of the refusal; decide by this.")
-    detail = serializers.CharField(help_text="What happened this time, for people.")
-    requestId = serializers.CharField(allow_null=True, help_text="Tell it to support.")  # noqa: N815
-
-
-def problem_responses(*refusals: type[DomainError]) -> dict[int, OpenApiResponse]:
-    """Return the responses of an operation that may answer these refusals, grouped by status, codes in order."""
-    by_status: dict[int, dict[str, type[DomainError]]] = defaultdict(dict)
-    for refusal in refusals:
-        if refusal.code:
-            by_status[refusal.status][refusal.code] = refusal
-    return {status: _response(list(found.values())) for status, found in sorted(by_status.items())}
-
-
-def _response(refusals: list[type[DomainError]]) -> OpenApiResponse:
-    codes = ", ".join(f"`{refusal.code}`" for refusal in refusals)
-    return OpenApiResponse(
-        response=ProblemSerializer,
-        description=f"Refused: {codes}.",
-        examples=[_example(refusal) for refusal in refusals],
+    detail = serializers.CharField(help_text="This occurrence, for a person.")
+    requestId = serializers.CharField(  # noqa: N815
+        allow_null=True, help_text="What to tell support; also in X-Request-ID."
     )
 
+    class Meta:
+        ref_name = "Problem"
 
-def _example(refusal: type[DomainError]) -> OpenApiExample:
+
+# What any request may be answered.
+ALWAYS = (errors.TooManyRequests, errors.InternalError, errors.ServiceUnavailable)
+# What a request with a body may be answered besides.
+BODY = (errors.InvalidRequest, errors.RequestTooLarge, errors.UnsupportedMediaType)
+
+
+def problem_responses(*refusals: type[DomainError]) -> dict[tuple[int, str], OpenApiResponse]:
+    """
+    Return the `responses` of `extend_schema` for these refusals and the ones that any request may meet.
+
+    A refusal stands for its own kinds too, so `NotAuthenticated` documents every
+    reason for which an access token is not believed.
+    """
+    by_status: dict[int, dict[str, type[DomainError]]] = {}
+    for refusal in (*refusals, *ALWAYS):
+        for kind in _with_kinds(refusal):
+            by_status.setdefault(kind.status, {})[kind.code] = kind
+    return {(status, CONTENT_TYPE): _response(by_status[status]) for status in sorted(by_status)}
+
+
+def meaning(refusal: type[DomainError]) -> str:
+    """Return what the refusal's docstring tells callers, paragraphs apart by an empty line."""
+    return inspect.cleandoc(refusal.__doc__ or "")
+
+
+def _with_kinds(refusal: type[DomainError]) -> Iterator[type[DomainError]]:
+    if refusal.code:
+        yield refusal
+    for kind in refusal.__subclasses__():
+        yield from _with_kinds(kind)
+
+
+def _response(kinds: dict[str, type[DomainError]]) -> OpenApiResponse:
+    listed = "\n".join(f"- `{code}`: {kind.title}." for code, kind in sorted(kinds.items()))
+    examples = [_example(kind) for _, kind in sorted(kinds.items())]
+    return OpenApiResponse(ProblemSerializer, description=listed, examples=examples)
+
+
+def _example(kind: type[DomainError]) -> OpenApiExample:
+    value = {
+        "type": f"/problems/{kind.code}",
+        "title": kind.title,
+        "status": kind.status,
+        "code": kind.code,
+        "detail": " ".join(meaning(kind).split("\n\n")[0].split()),
+        "requestId": "6f1c0a52-3f0e-4d1b-9d2c-7f5b5c1f2a10",
+    }
     return OpenApiExample(
-        refusal.code,
-        media_type="application/problem+json",
-        value={
-            "type": f"/problems/{refusal.code}",
-            "title": refusal.title,
-            "status": refusal.status,
-            "code": refusal.code,
-            "detail": (getdoc(refusal) or refusal.title).splitlines()[0],
-            "requestId": "0f3c2b1a-5d4e-4f6a-8b7c-9d0e1f2a3b4c",
-        },
+        kind.code, summary=kind.title, value=value, media_type=CONTENT_TYPE, response_only=True
     )

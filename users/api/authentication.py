@@ -1,14 +1,33 @@
-"""How a request proves who is asking."""
+"""How a request proves who is asking: `Authorization: Bearer <JWT>`, or the bare `<JWT>`."""
 
+from django.utils.timezone import now
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
+from users.errors import AccessTokenMalformed
+from users.models import User
+from users.services.access import AccessGrant, authenticate
+
+_SCHEME = "bearer"
+
 
 class AccessTokenAuthentication(BaseAuthentication):
-    """Reads the access token of the `Authorization` header."""
+    """Sets `request.user` to the token's `User` and `request.auth` to its `AccessGrant`."""
 
-    def authenticate(self, request: Request) -> None:
-        return None
+    def authenticate(self, request: Request) -> tuple[User, AccessGrant] | None:
+        token = _token_of(request.META.get("HTTP_AUTHORIZATION", ""))
+        return None if token is None else authenticate(token=token, now=now())
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
+
+
+def _token_of(header: str) -> str | None:
+    parts = header.split()
+    if parts and parts[0].lower() == _SCHEME:
+        parts = parts[1:]
+    elif len(parts) > 1:
+        raise AccessTokenMalformed("Send the header as Authorization: Bearer <JWT>.")
+    if len(parts) > 1:
+        raise AccessTokenMalformed("The header carries more than one token.")
+    return parts[0] if parts else None

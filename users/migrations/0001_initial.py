@@ -3,8 +3,9 @@
 import django.contrib.auth.models
 import django.contrib.auth.validators
 import django.utils.timezone
-import gateway.common.fields
 from django.db import migrations, models
+
+import gateway.common.fields
 
 
 class Migration(migrations.Migration):

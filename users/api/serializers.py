@@ -1,0 +1,86 @@
+"""The shapes of sign-in on the wire."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from gateway.common.wire import AddressField, HexField
+
+# Long enough for signatures that wrap others, so that they are refused by their own name.
+_MAX_SIGNATURE_BYTES = 8192
+
+
+class NonceRequest(serializers.Serializer[Any]):
+    address = AddressField(help_text="The Universal Profile that signs in, in any casing.")
+
+
+class NonceResponse(serializers.Serializer[Any]):
+    nonce = serializers.CharField(help_text="Names the challenge; send it back with the signature.")
+    message = serializers.CharField(help_text="The EIP-4361 text to sign, byte for byte.")
+    expiresAt = serializers.DateTimeField(source="expires_at", help_text="Until when the signature is taken.")
+
+
+class VerifyRequest(serializers.Serializer[Any]):
+    nonce = serializers.CharField(max_length=64, help_text="The `nonce` of the challenge.")
+    signature = HexField(
+        max_bytes=_MAX_SIGNATURE_BYTES, help_text="`personal_sign` of the message by a controller: 65 bytes."
+    )
+    address = AddressField(
+        required=False, default=None, help_text="The profile; where it is sent, it must be the challenge's."
+    )
+
+
+class TokenPairResponse(serializers.Serializer[Any]):
+    access = serializers.CharField(help_text="For the header `Authorization: Bearer <JWT>`.")
+    refresh = serializers.CharField(help_text="For one exchange at `/api/auth/refresh`.")
+    expiresIn = serializers.IntegerField(
+        source="expires_in_seconds", help_text="Seconds that `access` is good for."
+    )
+    address = AddressField(source="profile_address", help_text="The signed-in profile.")
+
+
+class RefreshRequest(serializers.Serializer[Any]):
+    refresh = serializers.CharField(max_length=128, help_text="The newest refresh token of the session.")
+
+
+class LogoutRequest(serializers.Serializer[Any]):
+    refresh = serializers.CharField(
+        max_length=128, required=False, default=None, help_text="Another session of yours to end as well."
+    )
+
+
+class LogoutResponse(serializers.Serializer[Any]):
+    signedOut = serializers.BooleanField(help_text="Always true.")
+
+
+class MeResponse(serializers.Serializer[Any]):
+    address = AddressField(source="profile_address", help_text="The signed-in profile.")
+    controller = AddressField(
+        source="controller_address",
+        allow_null=True,
+        help_text="The key that signed in; null for external tokens.",
+    )
+    sessionId = serializers.UUIDField(
+        source="session_id", allow_null=True, help_text="The session; null for external tokens."
+    )
+    sessionExpiresAt = serializers.DateTimeField(
+        source="session_expires_at", allow_null=True, help_text="When it ends for good; no refresh moves it."
+    )
+    accessExpiresAt = serializers.DateTimeField(
+        source="expires_at", help_text="When this access token runs out."
+    )
+    issuer = serializers.CharField(help_text="Who issued the access token.")
+
+
+class KeyResponse(serializers.Serializer[Any]):
+    kty = serializers.CharField(help_text="Always `EC`.")
+    crv = serializers.CharField(help_text="Always `P-256`.")
+    x = serializers.CharField()
+    y = serializers.CharField()
+    kid = serializers.CharField(help_text="What the header of a token names; RFC 7638 thumbprint.")
+    use = serializers.CharField(help_text="Always `sig`.")
+    alg = serializers.CharField(help_text="Always `ES256`.")
+
+
+class KeySetResponse(serializers.Serializer[Any]):
+    keys = KeyResponse(many=True)

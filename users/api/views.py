@@ -1,0 +1,156 @@
+"""Sign in with a profile, carry the session on, end it, and ask who one is."""
+
+from typing import Any, cast
+
+from django.utils.crypto import salted_hmac
+from django.utils.timezone import now
+from drf_spectacular.utils import extend_schema
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import Serializer
+from rest_framework.views import APIView
+
+from gateway.common.http import client_ip
+from users.api import examples, refusals, serializers, throttles
+from users.models import User
+from users.services import challenges, refreshing, sessions
+from users.services.access import AccessGrant
+from users.services.sign_in import sign_in
+from users.tokens.keys import public_key_set
+
+_PRIVATE = {"Cache-Control": "no-store"}
+
+
+class _Door(APIView):
+    """A view that nobody is signed in for yet, so a stale access token does no harm."""
+
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+
+
+class NonceView(_Door):
+    throttle_classes = (throttles.NonceRate, throttles.NonceAddressRate)
+
+    @extend_schema(
+        operation_id="authNonce",
+        tags=["sign-in"],
+        summary="Ask for a message to sign",
+        description=examples.NONCE_DESCRIPTION,
+        auth=[],
+        request=serializers.NonceRequest,
+        responses={200: serializers.NonceResponse, **refusals.NONCE},
+        examples=examples.NONCE,
+    )
+    def post(self, request: Request) -> Response:
+        """Answer the text that a controller of the profile has to sign."""
+        asked = _read(serializers.NonceRequest, request)
+        challenge = challenges.issue(profile_address=asked["address"], client=_client(request), now=now())
+        return _answer(serializers.NonceResponse, challenge)
+
+
+class VerifyView(_Door):
+    throttle_classes = (throttles.VerifyRate,)
+
+    @extend_schema(
+        operation_id="authVerify",
+        tags=["sign-in"],
+        summary="Sign in with the signed message",
+        description=examples.VERIFY_DESCRIPTION,
+        auth=[],
+        request=serializers.VerifyRequest,
+        responses={200: serializers.TokenPairResponse, **refusals.VERIFY},
+        examples=examples.VERIFY,
+    )
+    def post(self, request: Request) -> Response:
+        """Answer the tokens of a new session."""
+        asked = _read(serializers.VerifyRequest, request)
+        pair = sign_in(
+            nonce=asked["nonce"],
+            signature=asked["signature"],
+            profile_address=asked["address"],
+            client=_client(request),
+            now=now(),
+        )
+        return _answer(serializers.TokenPairResponse, pair)
+
+
+class RefreshView(_Door):
+    throttle_classes = (throttles.RefreshRate,)
+
+    @extend_schema(
+        operation_id="authRefresh",
+        tags=["sign-in"],
+        summary="Exchange a refresh token for new tokens",
+        description=examples.REFRESH_DESCRIPTION,
+        auth=[],
+        request=serializers.RefreshRequest,
+        responses={200: serializers.TokenPairResponse, **refusals.REFRESH},
+        examples=examples.REFRESH,
+    )
+    def post(self, request: Request) -> Response:
+        """Answer the next tokens of the session."""
+        asked = _read(serializers.RefreshRequest, request)
+        return _answer(serializers.TokenPairResponse, refreshing.carry_on(token=asked["refresh"], now=now()))
+
+
+class LogoutView(APIView):
+    @extend_schema(
+        operation_id="authLogout",
+        tags=["sign-in"],
+        summary="Sign out",
+        description=examples.LOGOUT_DESCRIPTION,
+        request=serializers.LogoutRequest,
+        responses={200: serializers.LogoutResponse, **refusals.LOGOUT},
+        examples=examples.LOGOUT,
+    )
+    def post(self, request: Request) -> Response:
+        """End the session of the access token."""
+        asked = _read(serializers.LogoutRequest, request)
+        user, grant = cast("User", request.user), cast("AccessGrant", request.auth)
+        sessions.sign_out(user_id=user.pk, session_id=grant.session_id, token=asked["refresh"], now=now())
+        return Response({"signedOut": True}, headers=_PRIVATE)
+
+
+class MeView(APIView):
+    @extend_schema(
+        operation_id="authMe",
+        tags=["sign-in"],
+        summary="Who is signed in",
+        description=examples.ME_DESCRIPTION,
+        responses={200: serializers.MeResponse, **refusals.ME},
+        examples=examples.ME,
+    )
+    def get(self, request: Request) -> Response:
+        """Answer what the access token stands for."""
+        return _answer(serializers.MeResponse, request.auth)
+
+
+class KeysView(_Door):
+    @extend_schema(
+        operation_id="jwks",
+        tags=["sign-in"],
+        summary="The keys that verify access tokens",
+        description=examples.KEYS_DESCRIPTION,
+        auth=[],
+        responses={200: serializers.KeySetResponse, **refusals.KEYS},
+        examples=examples.KEYS,
+    )
+    def get(self, request: Request) -> Response:
+        """Answer the JSON Web Key Set."""
+        return Response(public_key_set(), headers={"Cache-Control": "public, max-age=300"})
+
+
+def _read(shape: type[Serializer[Any]], request: Request) -> dict[str, Any]:
+    body = shape(data=request.data)
+    body.is_valid(raise_exception=True)
+    return cast("dict[str, Any]", body.validated_data)
+
+
+def _answer(shape: type[Serializer[Any]], found: object) -> Response:
+    return Response(shape(found).data, headers=_PRIVATE)
+
+
+def _client(request: Request) -> str:
+    """Return the caller's network address as a digest that only we can compute."""
+    return salted_hmac("users.challenge.client", client_ip(request), algorithm="sha256").hexdigest()

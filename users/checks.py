@@ -1,0 +1,67 @@
+"""System checks of sign-in: what would only show when somebody signs in."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning, register
+from django.core.exceptions import ImproperlyConfigured
+
+from users.tokens.keys import signing_keys
+
+_SECRET_LETTERS = 32
+_EXTERNAL = ("AUTH_EXTERNAL_JWKS_URL", "AUTH_EXTERNAL_ISSUER", "AUTH_EXTERNAL_AUDIENCE")
+
+
+@register("users")
+def signing_keys_are_usable(**_: Any) -> list[CheckMessage]:
+    """Refuse signing keys that are missing, unreadable, no EC P-256 keys, or there twice."""
+    try:
+        signing_keys()
+    except ImproperlyConfigured as error:
+        hint = "Make one with: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256"
+        return [Error(str(error), hint=hint, id="users.E001")]
+    return []
+
+
+@register("users")
+def refresh_secret_is_strong(**_: Any) -> list[CheckMessage]:
+    """Refuse a refresh secret that is short or does another job as well."""
+    if len(settings.AUTH_REFRESH_SECRET) < _SECRET_LETTERS:
+        return [Error(f"AUTH_REFRESH_SECRET needs at least {_SECRET_LETTERS} characters.", id="users.E002")]
+    if settings.AUTH_REFRESH_SECRET == settings.SECRET_KEY:
+        return [Error("AUTH_REFRESH_SECRET must not be SECRET_KEY.", id="users.E002")]
+    return []
+
+
+@register("users")
+def external_issuer_is_whole(**_: Any) -> list[CheckMessage]:
+    """Refuse an external issuer that is pinned in part, without TLS, or by a shared secret."""
+    missing = [name for name in _EXTERNAL if not getattr(settings, name)]
+    if len(missing) == len(_EXTERNAL):
+        return []
+    found: list[CheckMessage] = []
+    if missing:
+        found.append(Error(f"Set {', '.join(missing)} too, or none of the three.", id="users.E003"))
+    if settings.AUTH_EXTERNAL_ISSUER == settings.AUTH_ISSUER:
+        found.append(Error("AUTH_EXTERNAL_ISSUER must not be our own issuer.", id="users.E003"))
+    if any(name.startswith("HS") or name.lower() == "none" for name in settings.AUTH_EXTERNAL_ALGORITHMS):
+        found.append(Error("AUTH_EXTERNAL_ALGORITHMS must hold public-key algorithms only.", id="users.E004"))
+    if urlsplit(settings.AUTH_EXTERNAL_JWKS_URL).scheme == "http":
+        found.append(Warning("AUTH_EXTERNAL_JWKS_URL is fetched without TLS.", id="users.W002"))
+    return found
+
+
+@register("users")
+def domain_is_the_public_host(**_: Any) -> list[CheckMessage]:
+    """Warn where wallets will find another domain in the message than the one they talk to."""
+    host = urlsplit(settings.PUBLIC_URL).netloc
+    if host == settings.AUTH_DOMAIN:
+        return []
+    return [
+        Warning(
+            f"AUTH_DOMAIN is {settings.AUTH_DOMAIN} and PUBLIC_URL is on {host}.",
+            hint="Wallets warn people when a message names another domain than the page that asks.",
+            id="users.W001",
+        )
+    ]

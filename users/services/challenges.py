@@ -1,0 +1,84 @@
+"""Challenges: hand out a text to sign, and take each one back at most once."""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+
+from users import siwe
+from users.errors import ChallengeExpired, ChallengeForeign, ChallengeUnknown, ChallengeUsed
+from users.models import SignInChallenge
+
+STATEMENT = "Sign in to the credit relay gateway. This costs nothing and sends no transaction."
+MAX_OPEN = 20
+_KEPT_AFTER_EXPIRY = timedelta(hours=1)
+
+
+def issue(*, profile_address: str, client: str, now: datetime) -> SignInChallenge:
+    """
+    Return a new challenge for the profile, whether or not it exists on chain.
+
+    A profile has at most `MAX_OPEN` open ones; the oldest make room. Refusing
+    instead would let anybody keep a stranger from signing in.
+    """
+    nonce, expires_at = siwe.new_nonce(), now + settings.AUTH_CHALLENGE_LIFETIME
+    message = siwe.compose(
+        domain=settings.AUTH_DOMAIN,
+        address=profile_address,
+        statement=STATEMENT,
+        uri=settings.PUBLIC_URL,
+        chain_id=settings.CHAIN_ID,
+        nonce=nonce,
+        issued_at=now,
+        expires_at=expires_at,
+    )
+    with transaction.atomic(durable=True):
+        challenge = SignInChallenge.objects.create(
+            nonce=nonce,
+            profile_address=profile_address,
+            message=message,
+            client=client,
+            issued_at=now,
+            expires_at=expires_at,
+        )
+        _make_room(profile_address, now)
+    return challenge
+
+
+def _make_room(profile_address: str, now: datetime) -> None:
+    open_ones = SignInChallenge.objects.open(now=now).filter(profile_address=profile_address)
+    newest = open_ones.order_by("-issued_at", "-pk").values("pk")[:MAX_OPEN]
+    open_ones.exclude(pk__in=newest).delete()
+
+
+def consume(*, nonce: str, profile_address: str | None, now: datetime) -> SignInChallenge:
+    """
+    Take the challenge of this nonce, for this caller alone.
+
+    One conditional UPDATE decides between simultaneous callers. `profile_address`,
+    where the client sent it, must be the challenge's.
+
+    Raises:
+        ChallengeUnknown, ChallengeExpired, ChallengeUsed: there is nothing to take.
+        ChallengeForeign: the nonce was issued for another profile; it stays open.
+    """
+    mine = SignInChallenge.objects.filter(nonce=nonce)
+    if profile_address is not None:
+        mine = mine.filter(profile_address=profile_address)
+    taken = mine.open(now=now).update(consumed_at=now)
+    challenge = SignInChallenge.objects.filter(nonce=nonce).first()
+    if challenge is None:
+        raise ChallengeUnknown("Ask for a new nonce at /api/auth/nonce.")
+    if taken:
+        return challenge
+    if profile_address not in {None, challenge.profile_address}:
+        raise ChallengeForeign("The nonce was issued for another profile.")
+    if challenge.consumed_at is not None:
+        raise ChallengeUsed("A nonce is good for one attempt. Ask for a new one.")
+    raise ChallengeExpired("The nonce was answered too late. Ask for a new one.")
+
+
+def purge(*, now: datetime) -> int:
+    """Delete challenges that expired a while ago and return how many; until then their refusals stay exact."""
+    deleted, _ = SignInChallenge.objects.filter(expires_at__lt=now - _KEPT_AFTER_EXPIRY).delete()
+    return deleted

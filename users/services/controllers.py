@@ -1,0 +1,88 @@
+"""What the chain says about a controller. Everything here asks the node, so never inside a transaction."""
+
+from gateway.chain.client import get_chain_client
+from gateway.chain.errors import UnrecoverableSignature
+from gateway.chain.lsp6 import Permission, has
+from gateway.chain.lsp25 import personal_sign_digest, recover_address
+from gateway.chain.states import ProfileState
+from relay.errors import SignPermissionMissing, UntrustedCode
+from relay.queries import code_is_trusted, trusts_any_code
+from users.errors import ProfileNotDeployed, SignatureNotByController
+
+
+def prove(*, profile_address: str, message: str, signature: bytes) -> str:
+    """
+    Return the controller that signed `message` for the profile; `signature` is a normalised one.
+
+    The profile itself accepts the signature (ERC-1271), the controller holds SIGN,
+    and the code that says both is vetted: anyone can deploy a contract that says yes.
+
+    Raises:
+        UnrecoverableSignature: no key made this signature.
+        NodeUnavailable: no node answers.
+        ProfileNotDeployed: there is no contract at the address.
+        UntrustedCode: the profile or its owner is no vetted contract, or they do not belong together.
+        SignatureNotByController: the recovered key has no say in the profile.
+        SignPermissionMissing: it has, but not to sign.
+    """
+    digest = personal_sign_digest(message.encode())
+    controller = recover_address(digest, signature)
+    state = get_chain_client().read_profile(
+        profile=profile_address, controller=controller, digest=digest, signature=signature
+    )
+    _require_genuine(profile_address, state)
+    if not state.permissions:
+        raise SignatureNotByController(
+            "The recovered key has no permission on the profile.", recovered=controller
+        )
+    if not has(state.permissions, Permission.SIGN):
+        raise SignPermissionMissing(
+            "Grant SIGN to this controller, or use another one.", controller=controller
+        )
+    if not state.signature_valid:
+        raise SignatureNotByController("The profile does not accept the signature.", recovered=controller)
+    return controller
+
+
+def _require_genuine(profile_address: str, state: ProfileState) -> None:
+    if not state.profile_code:
+        raise ProfileNotDeployed("There is no contract at this address on this chain.")
+    if state.owner is None:
+        raise UntrustedCode("The contract does not tell its owner, so it is no profile.")
+    key_manager = get_chain_client().read_key_manager(key_manager=state.owner)
+    if key_manager.target != profile_address:
+        raise UntrustedCode("The profile is not owned by a key manager of its own.")
+    if not trusts_any_code() and not code_is_trusted(
+        profile_code=state.profile_code, key_manager_code=key_manager.code
+    ):
+        raise UntrustedCode("The profile or its key manager runs code that was not vetted here.")
+
+
+def signed_by_controller(*, profile_address: str, message: str, signature: bytes) -> bool:
+    """
+    Tell whether the profile accepts this signature over this message, for a diagnosis only.
+
+    Raises:
+        NodeUnavailable: no node answers.
+    """
+    digest = personal_sign_digest(message.encode())
+    try:
+        controller = recover_address(digest, signature)
+    except UnrecoverableSignature:
+        return False
+    return (
+        get_chain_client()
+        .read_profile(profile=profile_address, controller=controller, digest=digest, signature=signature)
+        .signature_valid
+    )
+
+
+def may_sign(*, profile_address: str, controller: str) -> bool:
+    """
+    Tell whether the controller holds SIGN on the profile at the newest block.
+
+    Raises:
+        NodeUnavailable: no node answers.
+    """
+    (permissions,) = get_chain_client().read_permissions(profile=profile_address, controllers=[controller])
+    return has(permissions, Permission.SIGN)

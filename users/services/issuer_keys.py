@@ -1,0 +1,70 @@
+"""
+The external issuer's keys: fetched by beat, read by requests.
+
+A request never waits for the issuer's network, and an issuer that is away takes
+nobody out: the last good set stays in force.
+"""
+
+import json
+import logging
+from datetime import datetime
+from typing import Any
+
+import urllib3
+from django.conf import settings
+from urllib3.exceptions import HTTPError
+
+from users.models import IssuerKeySet
+
+logger = logging.getLogger(__name__)
+_TIMEOUT = urllib3.Timeout(connect=3, read=5)
+_MAX_BYTES = 256 * 1024
+_PUBLIC_KEY_TYPES = {"EC", "RSA", "OKP"}
+_http = urllib3.PoolManager(timeout=_TIMEOUT, retries=False)
+
+
+def refresh(*, now: datetime) -> bool:
+    """Fetch and store the issuer's keys, and tell whether that worked; without an issuer there is nothing to do."""
+    url = settings.AUTH_EXTERNAL_JWKS_URL
+    if not url:
+        return False
+    try:
+        keys = _usable_keys(_fetch(url))
+    except (HTTPError, ValueError) as error:
+        logger.warning("the issuer's keys cannot be fetched, the last ones stay: %s", type(error).__name__)
+        return False
+    IssuerKeySet.objects.update_or_create(url=url, defaults={"keys": keys, "fetched_at": now})
+    return True
+
+
+def _fetch(url: str) -> Any:
+    response = _http.request(
+        "GET", url, preload_content=False, redirect=False, headers={"Accept": "application/json"}
+    )
+    try:
+        body = response.read(_MAX_BYTES + 1)
+    finally:
+        response.release_conn()
+    if response.status != 200 or len(body) > _MAX_BYTES:
+        raise ValueError("the answer is no key set")
+    return json.loads(body)
+
+
+def _usable_keys(document: Any) -> list[dict[str, Any]]:
+    listed = document.get("keys") if isinstance(document, dict) else None
+    if not isinstance(listed, list):
+        raise ValueError("the answer is no key set")
+    found = [key for key in listed if isinstance(key, dict) and _is_usable(key)]
+    if not found:
+        # An empty set would sign everybody out; an issuer that means it removes the setting.
+        raise ValueError("the key set holds no usable key")
+    return found
+
+
+def _is_usable(key: dict[str, Any]) -> bool:
+    # A symmetric key in a public document would let anybody sign.
+    return (
+        key.get("kty") in _PUBLIC_KEY_TYPES
+        and isinstance(key.get("kid"), str)
+        and key.get("use") in {None, "sig"}
+    )

@@ -1,0 +1,1 @@
+"""Tokens: their keys, what they say and how they are checked. Nothing here reads a row."""

@@ -1,0 +1,73 @@
+"""The service's own signing keys: the first signs, all of them verify, so that a key can be replaced."""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from jwt.algorithms import ECAlgorithm
+from jwt.utils import base64url_encode
+
+ALGORITHM = "ES256"
+_PEM_KEY = re.compile(r"-----BEGIN (?P<label>[A-Z ]*PRIVATE KEY)-----.+?-----END (?P=label)-----", re.DOTALL)
+_THUMBPRINT_MEMBERS = ("crv", "kty", "x", "y")
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A key pair and its `kid`, the RFC 7638 thumbprint of the public half."""
+
+    kid: str
+    private_key: EllipticCurvePrivateKey
+    public_jwk: dict[str, Any]
+
+
+def signing_keys() -> tuple[SigningKey, ...]:
+    """
+    Return the keys of `AUTH_SIGNING_KEYS` in their order.
+
+    Raises:
+        ImproperlyConfigured: there is none, one is no EC P-256 private key, or one is there twice.
+    """
+    return _parse(settings.AUTH_SIGNING_KEYS)
+
+
+def public_key_set() -> dict[str, Any]:
+    """Return the JSON Web Key Set with which anyone can verify our access tokens."""
+    return {"keys": [key.public_jwk for key in signing_keys()]}
+
+
+@lru_cache(maxsize=4)
+def _parse(text: str) -> tuple[SigningKey, ...]:
+    # Environment files hold a key on one line, with its line ends spelled out.
+    found = [_load(match.group()) for match in _PEM_KEY.finditer(text.replace("\\n", "\n"))]
+    if not found:
+        raise ImproperlyConfigured("AUTH_SIGNING_KEYS holds no PEM private key.")
+    if len({key.kid for key in found}) < len(found):
+        raise ImproperlyConfigured("AUTH_SIGNING_KEYS holds the same key twice.")
+    return tuple(found)
+
+
+def _load(pem: str) -> SigningKey:
+    try:
+        private_key = load_pem_private_key(pem.encode(), password=None)
+    except (ValueError, TypeError) as error:
+        raise ImproperlyConfigured("AUTH_SIGNING_KEYS holds a key that cannot be read.") from error
+    if not isinstance(private_key, EllipticCurvePrivateKey) or not isinstance(private_key.curve, SECP256R1):
+        raise ImproperlyConfigured("AUTH_SIGNING_KEYS must hold EC P-256 keys only.")
+    jwk = ECAlgorithm.to_jwk(private_key.public_key(), as_dict=True)
+    kid = _thumbprint(jwk)
+    return SigningKey(kid, private_key, {**jwk, "kid": kid, "use": "sig", "alg": ALGORITHM})
+
+
+def _thumbprint(jwk: dict[str, Any]) -> str:
+    canonical = json.dumps(
+        {name: jwk[name] for name in _THUMBPRINT_MEMBERS}, separators=(",", ":"), sort_keys=True
+    )
+    return base64url_encode(sha256(canonical.encode()).digest()).decode()

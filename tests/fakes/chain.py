@@ -1,0 +1,179 @@
+"""
+A chain in memory behind the seam of `gateway.chain.client`.
+
+The suite of `tests/chain` holds it to what a real node with LUKSO's contracts answers.
+"""
+
+import copy
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from gateway.chain.errors import CallReverted, NodeUnavailable, UnrecoverableSignature
+from gateway.chain.lsp25 import recover_address
+from gateway.chain.states import (
+    AccountState,
+    ChainView,
+    ExternalExecution,
+    Head,
+    KeyManagerState,
+    ProfileState,
+    RelayState,
+    SendKind,
+    SendOutcome,
+)
+from tests.fakes import lukso
+from tests.fakes.pool import read_transaction
+from tests.fakes.world import FakeWorld
+
+
+class FakeChain(FakeWorld):
+    """
+    The world and the `ChainClient` over it.
+
+    `asked` counts the questions by method name; `sent` keeps every raw transaction offered.
+    """
+
+    def __init__(self, **world: Any) -> None:
+        super().__init__(**world)
+        self.asked: Counter[str] = Counter()
+        self.sent: list[bytes] = []
+
+    def chain_id(self) -> int:
+        self._ask("chain_id")
+        return self._chain_id
+
+    def head(self) -> Head:
+        self._ask("head")
+        return self._newest
+
+    def read_profile(self, *, profile: str, controller: str, digest: bytes, signature: bytes) -> ProfileState:
+        self._ask("read_profile")
+        found = self._state.profiles.get(profile)
+        if found is None:
+            return ProfileState(self._code(profile), None, 0, signature_valid=False)
+        try:
+            signer = recover_address(digest, signature)
+        except UnrecoverableSignature:
+            signer = ""
+        return ProfileState(found.code, found.owner, found.permissions_of(controller), found.accepts(signer))
+
+    def read_key_manager(self, *, key_manager: str) -> KeyManagerState:
+        self._ask("read_key_manager")
+        found = self._state.key_managers.get(key_manager)
+        return KeyManagerState(self._code(key_manager), found.target if found else None)
+
+    def read_permissions(self, *, profile: str, controllers: Sequence[str]) -> list[int]:
+        self._ask("read_permissions")
+        return [self._permissions(profile, controller) for controller in controllers]
+
+    def read_relay_state(
+        self, *, profile: str, key_manager: str, controller: str, channel: int
+    ) -> RelayState:
+        self._ask("read_relay_state")
+        account, manager = self._state.profiles.get(profile), self._state.key_managers.get(key_manager)
+        return RelayState(
+            profile_code=self._code(profile),
+            key_manager_code=self._code(key_manager),
+            owner=account.owner if account else None,
+            target=manager.target if manager else None,
+            permissions=self._permissions(profile, controller),
+            relay_nonce=manager.relay_nonce(controller, channel) if manager else None,
+            head=self._newest,
+            tip_wei=self.tip_wei,
+        )
+
+    def simulate_relay_call(self, *, sender: str, key_manager: str, calldata: bytes, gas_cap: int) -> int:
+        self._ask("simulate_relay_call")
+        with self._lock:
+            reverted, signer, call = self._run(copy.deepcopy(self._state), key_manager, calldata)
+            if reverted is not None or call is None or gas_cap < self.gas.estimate:
+                raise CallReverted(reverted or b"")
+            return self.gas.estimate + self._first_use(key_manager, signer, call)
+
+    def simulate_follower(
+        self, *, key_manager: str, profile: str, controller: str, payload: bytes, gas_cap: int
+    ) -> int:
+        self._ask("simulate_follower")
+        with self._lock:
+            account = self._state.profiles.get(profile)
+            if account is None:
+                raise CallReverted(b"")
+            refusal = lukso.permission_refusal(
+                profile=account, controller=controller, payload=payload, is_relayed=False
+            )
+            reverted = refusal or self._execute(copy.deepcopy(self._state), profile, payload)
+            if reverted is not None or gas_cap < self.gas.estimate:
+                raise CallReverted(reverted or b"")
+            return self.gas.estimate + self.gas.first_of_channel + self.gas.follower_margin
+
+    def read_chain(
+        self, *, transaction_hashes: Sequence[str], accounts: Sequence[str], confirmations: int
+    ) -> ChainView:
+        self._ask("read_chain")
+        with self._lock:
+            receipts = {known: found for block in self._blocks for known, found in block.receipts.items()}
+            confirmed = self._blocks[max(0, len(self._blocks) - confirmations)].nonces
+            return ChainView(
+                head=self._newest,
+                receipts={known: receipts[known] for known in transaction_hashes if known in receipts},
+                accounts={
+                    address: AccountState(
+                        self._state.account(address).nonce,
+                        confirmed.get(address, 0),
+                        self._state.account(address).balance_wei,
+                    )
+                    for address in accounts
+                },
+            )
+
+    def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int:
+        self._ask("read_relay_nonce")
+        found = self._state.key_managers.get(key_manager)
+        if found is None:
+            raise NodeUnavailable("The chain node gave no usable answer.", retry_after=2)
+        return found.relay_nonce(controller, channel)
+
+    def read_external_executions(
+        self, *, key_manager: str, controller: str, from_block: int, to_block: int
+    ) -> list[ExternalExecution]:
+        self._ask("read_external_executions")
+        return [
+            execution
+            for block in self._blocks[from_block : to_block + 1]
+            for manager, signer, execution in block.executions
+            if (manager, signer) == (key_manager, controller)
+        ]
+
+    def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:
+        self.asked["send_raw_transactions"] += 1
+        with self._lock:
+            return [self._send(one) for one in raw]
+
+    def _ask(self, question: str) -> None:
+        self.asked[question] += 1
+        if self._is_away:
+            raise NodeUnavailable("No chain node answers. Repeat the request.", retry_after=2)
+
+    def _permissions(self, profile: str, controller: str) -> int:
+        found = self._state.profiles.get(profile)
+        return found.permissions_of(controller) if found else 0
+
+    def _send(self, raw: bytes) -> SendOutcome:
+        if self._is_away:
+            return SendOutcome(SendKind.UNREACHABLE, "No chain node answers. Repeat the request.")
+        self.sent.append(raw)
+        if self._refusals:
+            return self._refusals.pop(0)
+        try:
+            transaction = read_transaction(raw)
+        except (ValueError, UnrecoverableSignature):
+            return SendOutcome(SendKind.REFUSED, "Failed to decode transaction")
+        account = self._state.account(transaction.sender)
+        return self._pool.offer(
+            transaction,
+            chain_id=self._chain_id,
+            next_nonce=account.nonce,
+            balance_wei=account.balance_wei,
+            base_fee_wei=self.base_fee_wei,
+        )

@@ -1,0 +1,323 @@
+"""The fake chain's world: accounts, contracts, pool and blocks, and what tests do to them."""
+
+import copy
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from gateway.chain.code import proxy_code
+from gateway.chain.contracts import decode_execute_relay_call, encode_execute_relay_call
+from gateway.chain.lsp25 import RelayCall
+from gateway.chain.states import ExternalExecution, Head, Receipt, SendOutcome
+from tests.fakes import lukso
+from tests.fakes.lukso import KeyManagerContract, ProfileContract
+from tests.fakes.pool import Pool, Transaction
+from tests.fakes.profiles import Controller, Profile, random_address
+
+GWEI = 10**9
+ETHER = 10**18
+
+
+@dataclass
+class GasTable:
+    """Gas of any relay call here: what the node estimates, what it needs as a limit, what it burns."""
+
+    estimate: int = 112_000
+    needed: int = 100_000
+    used: int = 77_500
+    first_of_channel: int = 16_600
+    reverted: int = 83_700
+    follower_margin: int = 20_000
+    self_transfer: int = 21_000
+
+
+@dataclass
+class _Account:
+    nonce: int = 0
+    balance_wei: int = 0
+
+
+@dataclass
+class _State:
+    """Everything that a block changes, so that a reorganisation can bring it back."""
+
+    accounts: dict[str, _Account] = field(default_factory=dict)
+    profiles: dict[str, ProfileContract] = field(default_factory=dict)
+    key_managers: dict[str, KeyManagerContract] = field(default_factory=dict)
+
+    def account(self, address: str) -> _Account:
+        return self.accounts.setdefault(address, _Account())
+
+    @property
+    def nonces(self) -> dict[str, int]:
+        return {address: account.nonce for address, account in self.accounts.items()}
+
+
+@dataclass
+class _Block:
+    head: Head
+    block_hash: str
+    before: _State
+    nonces: dict[str, int] = field(default_factory=dict)
+    transactions: list[Transaction] = field(default_factory=list)
+    receipts: dict[str, Receipt] = field(default_factory=dict)
+    executions: list[tuple[str, str, ExternalExecution]] = field(default_factory=list)
+
+
+class Flaky:
+    """A target that takes any call; once flipped it reverts until flipped again."""
+
+    def __init__(self) -> None:
+        self.address = random_address()
+        self.is_failing = False
+        self.revert_data = b""
+
+    def flip(self, revert_data: bytes = b"") -> None:
+        """Make it revert, with this data, or succeed again."""
+        self.is_failing, self.revert_data = not self.is_failing, revert_data
+
+    def answer(self) -> bytes | None:
+        """Return what it reverts with, None while it succeeds."""
+        if not self.is_failing:
+            return None
+        return self.revert_data or lukso.custom_error("Error(string)", "ERC725X: Unknown Error")
+
+
+class FakeWorld:
+    """A chain whose blocks come only when a test calls `mine()`. Threads may share it."""
+
+    def __init__(self, *, chain_id: int = 4201, base_fee_wei: int = GWEI, tip_wei: int = GWEI) -> None:
+        self.base_fee_wei, self.tip_wei = base_fee_wei, tip_wei
+        self.gas = GasTable()
+        self.universal_profile, self.key_manager = random_address(), random_address()
+        self._chain_id = chain_id
+        self._is_away = False
+        self._refusals: list[SendOutcome] = []
+        self._targets: dict[str, Flaky] = {}
+        self._pool = Pool()
+        self._lock = threading.RLock()
+        self._state = _State()
+        self._blocks: list[_Block] = []
+        self._append(timestamp=int(time.time()) - 1)
+
+    def create_profile(
+        self, *controllers: Controller, balance_wei: int = ETHER, implementation: str | None = None
+    ) -> Profile:
+        """Make a profile and its key manager as minimal proxies; one controller with all permissions unless given."""
+        people = controllers or (Controller(),)
+        profile, manager = random_address(), random_address()
+        with self._lock:
+            self._state.profiles[profile] = ProfileContract(
+                code=_proxy(implementation or self.universal_profile),
+                owner=manager,
+                permissions={person.address: person.permissions for person in people},
+                allowed_targets={person.address: person.allowed_targets for person in people},
+            )
+            self._state.key_managers[manager] = KeyManagerContract(_proxy(self.key_manager), target=profile)
+            self._state.account(profile).balance_wei = balance_wei
+        return Profile(profile, manager, tuple(people))
+
+    def deploy_stray_key_manager(self, profile_address: str) -> str:
+        """Make a key manager of trusted code whose target is a profile that it does not own."""
+        address = random_address()
+        self._state.key_managers[address] = KeyManagerContract(
+            _proxy(self.key_manager), target=profile_address
+        )
+        return address
+
+    def deploy_impostor(self) -> str:
+        """Make one contract that imitates a profile, its key manager and its owner, and says yes to everything."""
+        address, code = random_address(), secrets.token_bytes(114)
+        self._state.profiles[address] = ProfileContract(code, owner=address, is_credulous=True)
+        self._state.key_managers[address] = KeyManagerContract(code, target=address)
+        return address
+
+    def deploy_flaky(self) -> Flaky:
+        """Make a target that fails on demand."""
+        flaky = Flaky()
+        self._targets[flaky.address] = flaky
+        return flaky
+
+    def fund(self, wei: int, *addresses: str) -> None:
+        """Set the balance of each address."""
+        with self._lock:
+            for address in addresses:
+                self._state.account(address).balance_wei = wei
+
+    def balance_wei(self, address: str) -> int:
+        """Return the balance of an address."""
+        return self._state.account(address).balance_wei
+
+    def set_permissions(self, profile: Profile, controller: str, permissions: int) -> None:
+        """Change what a controller may do, from the next question on."""
+        self._state.profiles[profile.profile_address].permissions[controller] = permissions
+
+    def set_owner(self, profile: Profile, owner: str) -> None:
+        """Hand the profile over."""
+        self._state.profiles[profile.profile_address].owner = owner
+
+    def data_of(self, profile: Profile, key: bytes) -> bytes:
+        """Return what the profile stores under a data key."""
+        return self._state.profiles[profile.profile_address].data.get(key, b"")
+
+    def mine(self, count: int = 1, *, seconds: int = 1) -> None:
+        """Add blocks, `seconds` apart, with whatever in the pool is due and pays the base fee."""
+        with self._lock:
+            for _ in range(count):
+                block = self._append(timestamp=self._blocks[-1].head.timestamp + seconds)
+                while next_one := self._pool.take_next(self._state.nonces, base_fee_wei=self.base_fee_wei):
+                    self._include(block, next_one)
+                block.nonces = self._state.nonces
+                self._pool.forget(block.nonces)
+
+    def execute_externally(self, call: RelayCall, *, sender: str | None = None) -> str:
+        """Mine a block in which somebody else sends this relay call; return the transaction's hash."""
+        calldata = encode_execute_relay_call(
+            signature=call.signature, nonce=call.relay_nonce, validity=call.validity, payload=call.payload
+        )
+        known = "0x" + secrets.token_hex(32)
+        stranger = sender or random_address()
+        with self._lock:
+            self._state.account(stranger).balance_wei += ETHER
+            block = self._append(timestamp=self._blocks[-1].head.timestamp + 1)
+            nonce = self._state.account(stranger).nonce
+            gas_limit, price = 500_000, self.base_fee_wei
+            self._include(
+                block,
+                Transaction(
+                    known, self._chain_id, stranger, nonce, 0, price, gas_limit, call.key_manager, 0, calldata
+                ),
+            )
+            block.nonces = self._state.nonces
+        return known
+
+    def reorganise(self, depth: int = 1) -> None:
+        """Take back the newest blocks; their transactions wait in the pool again."""
+        with self._lock:
+            for _ in range(depth):
+                block = self._blocks.pop()
+                self._state = block.before
+                for transaction in block.transactions:
+                    self._pool.put_back(transaction)
+
+    @property
+    def pending(self) -> list[Transaction]:
+        """What waits in the pool."""
+        return self._pool.transactions
+
+    def forget_pending(self) -> None:
+        """Lose the pool, as nodes do now and then."""
+        self._pool.forget()
+
+    def refuse_next(self, *outcomes: SendOutcome) -> None:
+        """Let the next raw transactions meet these verdicts, one each, instead of the pool's."""
+        self._refusals += outcomes
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Let no node answer inside the block."""
+        self._is_away = True
+        try:
+            yield
+        finally:
+            self._is_away = False
+
+    @property
+    def _newest(self) -> Head:
+        return replace(self._blocks[-1].head, base_fee_wei=self.base_fee_wei)
+
+    def _append(self, *, timestamp: int) -> _Block:
+        head = Head(len(self._blocks), timestamp, self.base_fee_wei)
+        block = _Block(head, "0x" + secrets.token_hex(32), before=copy.deepcopy(self._state))
+        block.nonces = self._state.nonces
+        self._blocks.append(block)
+        return block
+
+    def _code(self, address: str) -> bytes:
+        contract = self._state.profiles.get(address) or self._state.key_managers.get(address)
+        return contract.code if contract else b""
+
+    def _first_use(self, key_manager: str, signer: str, call: RelayCall) -> int:
+        used = self._state.key_managers[key_manager].relay_nonce(signer, call.channel) != call.channel << 128
+        return 0 if used else self.gas.first_of_channel
+
+    def _include(self, block: _Block, transaction: Transaction) -> None:
+        """Execute a transaction in the block being made."""
+        price = min(transaction.max_fee_wei, self.base_fee_wei + transaction.tip_wei)
+        succeeded, gas_used = self._perform(block, transaction)
+        account = self._state.account(transaction.sender)
+        account.nonce += 1
+        account.balance_wei -= gas_used * price
+        block.transactions.append(transaction)
+        block.receipts[transaction.transaction_hash] = Receipt(
+            transaction.transaction_hash, block.head.number, block.block_hash, succeeded, gas_used, price
+        )
+
+    def _perform(self, block: _Block, transaction: Transaction) -> tuple[bool, int]:
+        if transaction.to not in self._state.key_managers:
+            return True, self.gas.self_transfer
+        if transaction.gas_limit < self.gas.needed:
+            return False, transaction.gas_limit
+        attempt = copy.deepcopy(self._state)
+        reverted, signer, call = self._run(attempt, transaction.to, transaction.data)
+        if reverted is not None or call is None:
+            return False, min(self.gas.reverted, transaction.gas_limit)
+        gas_used = self.gas.used + self._first_use(transaction.to, signer, call)
+        self._state = attempt
+        execution = ExternalExecution(
+            transaction_hash=transaction.transaction_hash,
+            sender=transaction.sender,
+            to=transaction.to,
+            calldata=transaction.data,
+            selector=call.payload[:4],
+            block_number=block.head.number,
+        )
+        block.executions.append((transaction.to, signer, execution))
+        return True, gas_used
+
+    def _run(
+        self, state: _State, key_manager: str, calldata: bytes
+    ) -> tuple[bytes | None, str, RelayCall | None]:
+        """Execute `executeRelayCall` on `state`; return (revert data or None, signer, call)."""
+        decoded = decode_execute_relay_call(calldata)
+        manager = state.key_managers.get(key_manager)
+        if decoded is None or manager is None:
+            return b"", "", None
+        signature, relay_nonce, validity, payload = decoded
+        call = RelayCall(key_manager, payload, signature, relay_nonce, validity)
+        signer = lukso.signer_of(chain_id=self._chain_id, key_manager=key_manager, call=call)
+        refusal = lukso.relay_refusal(
+            manager=manager, signer=signer, call=call, timestamp=self._blocks[-1].head.timestamp
+        ) or lukso.permission_refusal(
+            profile=state.profiles[manager.target], controller=signer, payload=payload, is_relayed=True
+        )
+        if refusal is not None:
+            return refusal, signer, call
+        manager.sequences[(signer, call.channel)] = call.sequence + 1
+        return self._execute(state, manager.target, payload), signer, call
+
+    def _execute(self, state: _State, profile: str, payload: bytes) -> bytes | None:
+        reverted, moved = lukso.execute(
+            profile=state.profiles[profile],
+            payload=payload,
+            balance_wei=state.account(profile).balance_wei,
+            answer=self._answer_of,
+        )
+        if reverted is None and moved is not None:
+            to, wei = moved
+            state.account(profile).balance_wei -= wei
+            state.account(to).balance_wei += wei
+        return reverted
+
+    def _answer_of(self, target: str) -> bytes | None:
+        found = next(
+            (flaky for address, flaky in self._targets.items() if address.lower() == target.lower()), None
+        )
+        return found.answer() if found else None
+
+
+def _proxy(implementation: str) -> bytes:
+    return proxy_code(bytes.fromhex(implementation[2:]))

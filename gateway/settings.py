@@ -8,6 +8,7 @@ lists every variable. Business numbers that staff may change are rows, not setti
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import django_stubs_ext
 import structlog
@@ -98,7 +99,7 @@ WHITENOISE_USE_FINDERS = True
 _database = conninfo_to_dict(env.secret("DATABASE_URL"))
 # A request that waits longer than these is broken: fail it, free the row, let the caller repeat.
 _TIMEOUTS = "-c statement_timeout=15s -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s"
-DATABASES = {
+DATABASES: dict[str, dict[str, Any]] = {
     "default": {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": _database.get("dbname"),

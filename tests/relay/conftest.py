@@ -51,7 +51,7 @@ def trusted(services: Services, db: None) -> None:
 @pytest.fixture
 def user(profile: Profile, relayers: list[Relayer], trusted: None) -> User:
     """The owner of the profile, with credits."""
-    owner = UserFactory(profile_address=profile.profile_address)
+    owner = UserFactory.create(profile_address=profile.profile_address)
     ledger.grant(user=owner, credits=10_000, source=EntrySource.VIDEO_ADS, key=secrets.token_hex(8))
     return owner
 

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 
 from credits.benefits import PaidPeriod
 from credits.models import Allowance, CreditAccount, CreditEntry
+from gateway.common.fields import checksum
 from gateway.common.owner import ProfileOwner
 
 
@@ -58,3 +60,17 @@ def current_allowance(*, user: ProfileOwner, now: datetime) -> AllowanceView | N
     if not period.runs_at(now):
         return None
     return AllowanceView(credits=period.credits, ends_at=period.reset_after(now))
+
+
+def owner_of(address: str) -> ProfileOwner | None:
+    """Return the user of a profile address in any casing, or None."""
+    try:
+        profile_address = checksum(address)
+    except ValueError:
+        return None
+    return next(iter(get_user_model().objects.filter(profile_address=profile_address)), None)
+
+
+def staff_named(username: str) -> ProfileOwner | None:
+    """Return the active member of staff of that username, or None."""
+    return next(iter(get_user_model().objects.filter(username=username, is_staff=True, is_active=True)), None)

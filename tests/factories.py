@@ -3,7 +3,6 @@
 import secrets
 from typing import Any
 
-import factory
 from factory.django import DjangoModelFactory
 
 from gateway.common.fields import checksum
@@ -16,13 +15,13 @@ def random_address() -> str:
 
 
 class UserFactory(DjangoModelFactory[User]):
-    """A wallet user with a random profile, or staff by `UserFactory(profile_address=None, is_staff=True)`."""
+    """A wallet user with a random profile, or staff by `UserFactory.create(profile_address=None, is_staff=True)`."""
 
     class Meta:
         model = User
-        skip_postgeneration_save = True
 
-    profile_address: Any = factory.LazyFunction(random_address)
-    username: Any = factory.LazyAttribute(
-        lambda user: user.profile_address or f"staff-{secrets.token_hex(6)}"
-    )
+    @classmethod
+    def _adjust_kwargs(cls, **kwargs: Any) -> dict[str, Any]:
+        kwargs.setdefault("profile_address", random_address())
+        kwargs.setdefault("username", kwargs["profile_address"] or f"staff-{secrets.token_hex(6)}")
+        return kwargs

@@ -38,12 +38,8 @@ def hold(*, user: ProfileOwner, credits: int, key: str, debt_limit: int = 0, con
     if credits <= 0 or debt_limit < 0:
         raise ValueError("a hold is a positive number of credits, a debt limit is not negative")
     params = {"user": user.pk, "credits": credits, "key": key, "debt_limit": debt_limit, "content": content}
-    result = _place(params) or _repeat(user=user, key=key, content=content)
-    if result is None:
-        open_account(user=user)
-        result = _place(params) or _repeat(user=user, key=key, content=content)
-    if result is None:
-        raise KeyConflict(key=key)
+    while (result := _place(params) or _repeat(params)) is None:
+        open_account(user=user)  # Nothing else can be missing.
     return result
 
 
@@ -112,13 +108,13 @@ def _place(params: Mapping[str, Any]) -> HoldResult | None:
     )
 
 
-def _repeat(*, user: ProfileOwner, key: str, content: str) -> HoldResult | None:
+def _repeat(params: Mapping[str, Any]) -> HoldResult | None:
     """Return the first hold of the key, or None where there is none."""
-    first = next(iter(CreditHold.objects.select_related("account").filter(key=key)), None)
+    first = next(iter(CreditHold.objects.select_related("account").filter(key=params["key"])), None)
     if first is None:
         return None
-    if (first.account.user_id, first.content) != (user.pk, content):
-        raise KeyConflict(key=key)
+    if (first.account.user_id, first.content) != (params["user"], params["content"]):
+        raise KeyConflict(key=params["key"])
     return HoldResult(first, created=False, balance=first.account.balance)
 
 

@@ -67,20 +67,33 @@ def adjust(
 def _post(
     *, user: ProfileOwner, credits: int, source: str, key: str, actor: ProfileOwner | None, reason: str
 ) -> CreditEntry:
-    content = {"user": user.pk, "credits": credits, "source": str(source)}
-    params = {**content, "key": key, "actor": actor.pk if actor else None, "reason": reason}
-    entry = _insert(params) or _find(key)
-    if entry is None:
-        open_account(user=user)
-        entry = _insert(params) or CreditEntry.objects.select_related("account").get(key=key)
-    if content != {"user": entry.account.user_id, "credits": entry.amount, "source": entry.source}:
-        raise KeyConflict(key=key)
+    params = {
+        "user": user.pk,
+        "credits": credits,
+        "source": str(source),
+        "key": key,
+        "actor": actor.pk if actor else None,
+        "reason": reason,
+    }
+    while (entry := _insert(params) or _repeat(params)) is None:
+        open_account(user=user)  # Nothing else can be missing.
     return entry
 
 
 def _insert(params: Mapping[str, Any]) -> CreditEntry | None:
+    """Post the entry, or return None where its key is taken or the user has no account."""
     return next(iter(CreditEntry.objects.raw(statements.POST_ENTRY, params)), None)
 
 
-def _find(key: str) -> CreditEntry | None:
-    return next(iter(CreditEntry.objects.select_related("account").filter(key=key)), None)
+def _repeat(params: Mapping[str, Any]) -> CreditEntry | None:
+    """Return the first entry of the key, or None where there is none."""
+    first = next(iter(CreditEntry.objects.select_related("account").filter(key=params["key"])), None)
+    if first is None:
+        return None
+    if (first.account.user_id, first.amount, first.source) != (
+        params["user"],
+        params["credits"],
+        params["source"],
+    ):
+        raise KeyConflict(key=params["key"])
+    return first

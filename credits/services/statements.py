@@ -2,7 +2,7 @@
 The SQL that moves credits: one statement per move.
 
 A statement is all or nothing by itself, so a row and the running total that it
-explains never part, whatever the caller's transaction does. Three habits keep
+explains never part, whatever the caller's transaction does. Four habits keep
 concurrent moves right in READ COMMITTED, without a read in Python before a write:
 
 - *The row that says "once" comes first.* A unique key (`ON CONFLICT DO NOTHING`) or
@@ -10,6 +10,9 @@ concurrent moves right in READ COMMITTED, without a read in Python before a writ
   that row: where it yields nothing, nothing moves.
 - *Totals are computed by the database from the row it has locked.* PostgreSQL waits
   for a competing update and then evaluates `SET` and `WHERE` again on the newest version.
+- *Where a total falls, it is read under `FOR NO KEY UPDATE` first.* PostgreSQL tests CHECKs on the
+  version its snapshot shows before it looks for a newer one, so `held - x` could be refused on stale
+  numbers when the hold itself has just been raised.
 - *Lock order is hold, then account.* A statement that locks an account waits for
   nothing but a competing insert of its own unique key.
 """
@@ -68,17 +71,19 @@ WITH closed AS (
         entry_id = nextval(pg_get_serial_sequence('credits_entry', 'id'))
     WHERE id = %(hold)s AND status = 'HELD'
     RETURNING account_id, amount, entry_id
+), locked AS (
+    SELECT account.id, balance, held - closed.amount AS held, version, entry_id
+    FROM credits_account AS account JOIN closed ON closed.account_id = account.id
+    FOR NO KEY UPDATE OF account
 ), charged AS (
     UPDATE credits_account AS account
-    SET balance = account.balance - %(credits)s, held = account.held - closed.amount,
-        version = account.version + 1
-    FROM closed WHERE account.id = closed.account_id
-    RETURNING account.id, account.balance, account.version, closed.entry_id
+    SET balance = locked.balance - %(credits)s, held = locked.held, version = locked.version + 1
+    FROM locked WHERE account.id = locked.id
 )
 INSERT INTO credits_entry
     (id, account_id, amount, source, key, balance_before, balance_after, account_version, reason)
-SELECT entry_id, id, -(%(credits)s), %(source)s, %(key)s, balance + %(credits)s, balance, version, ''
-FROM charged
+SELECT entry_id, id, -(%(credits)s), %(source)s, %(key)s, balance, balance - %(credits)s, version + 1, ''
+FROM locked
 RETURNING *
 """
 
@@ -88,9 +93,12 @@ WITH closed AS (
     UPDATE credits_hold SET status = 'RELEASED', closed_at = statement_timestamp()
     WHERE id = %(hold)s AND status = 'HELD'
     RETURNING account_id, amount
+), locked AS (
+    SELECT account.id, held - closed.amount AS held
+    FROM credits_account AS account JOIN closed ON closed.account_id = account.id
+    FOR NO KEY UPDATE OF account
 )
-UPDATE credits_account AS account SET held = account.held - closed.amount
-FROM closed WHERE account.id = closed.account_id
+UPDATE credits_account AS account SET held = locked.held FROM locked WHERE account.id = locked.id
 RETURNING account.id
 """
 

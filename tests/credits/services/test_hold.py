@@ -1,31 +1,170 @@
 """Holding credits."""
 
+import random
 import secrets
+from functools import partial
 
 import pytest
+from django.db import transaction
 
-from credits.errors import InsufficientCredits
-from credits.models import EntrySource
+from credits.errors import InsufficientCredits, KeyConflict
+from credits.models import CreditHold, EntrySource, HoldStatus
 from credits.queries import balance_of
 from credits.services import ledger
+from credits.services.ledger import HoldResult
+from credits.services.reconcile import find_differences
+from tests.credits.rows import everything, query
+from tests.credits.threads import at_once, blocked_by_this_transaction
 from tests.factories import UserFactory
+from users.models import User
+
+
+def test_held_credits_are_no_longer_available(user: User, funds: int, key: str) -> None:
+    amount = random.randint(1, funds)
+    result = ledger.hold(user=user, credits=amount, key=key, content="a call")
+
+    assert (result.created, result.balance) == (True, funds)
+    assert (result.hold.amount, result.hold.status, result.hold.content) == (
+        amount,
+        HoldStatus.HELD,
+        "a call",
+    )
+    assert result.hold == CreditHold.objects.get(key=key)
+    assert balance_of(user) == (funds, amount, funds - amount)
+
+
+def test_a_hold_may_use_the_debt_limit_to_the_last_credit(user: User, funds: int, key: str) -> None:
+    before = everything()
+    with pytest.raises(InsufficientCredits) as refusal:
+        ledger.hold(user=user, credits=funds + 51, key=key, debt_limit=50)
+    assert refusal.value.status == 402
+    assert refusal.value.members == {"required": funds + 51, "available": funds, "debtLimit": 50}
+    assert everything() == before
+
+    ledger.hold(user=user, credits=funds + 50, key=key, debt_limit=50)
+    assert balance_of(user).available == -50
+
+
+def test_what_is_held_cannot_be_held_again(user: User, funds: int, key: str) -> None:
+    ledger.hold(user=user, credits=funds, key=key)
+    before = everything()
+    with pytest.raises(InsufficientCredits) as refusal:
+        ledger.hold(user=user, credits=1, key=secrets.token_hex(16))
+    assert refusal.value.members["available"] == 0
+    assert everything() == before
+
+
+def test_a_refused_hold_leaves_the_callers_transaction_usable(user: User, funds: int, key: str) -> None:
+    with transaction.atomic():
+        with pytest.raises(InsufficientCredits):
+            ledger.hold(user=user, credits=funds + 1, key=key)
+        assert ledger.hold(user=user, credits=funds, key=key).created
+
+
+def test_a_hold_goes_with_the_callers_transaction(user: User, key: str) -> None:
+    before = everything()
+    with transaction.atomic():
+        ledger.hold(user=user, credits=1, key=key)
+        transaction.set_rollback(True)
+    assert everything() == before
 
 
 @pytest.mark.django_db
-def test_smoke() -> None:
+def test_a_user_without_an_account_may_hold_on_debt_alone(key: str) -> None:
     user = UserFactory.create()
-    e = ledger.grant(user=user, credits=100, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
-    assert (e.balance_before, e.balance_after) == (0, 100)
-    h = ledger.hold(user=user, credits=60, key="a")
-    assert h.created and h.balance == 100
-    assert not ledger.hold(user=user, credits=70, key="a").created
-    with pytest.raises(InsufficientCredits):
-        ledger.hold(user=user, credits=60, key="b")
-    assert ledger.raise_hold(hold_id=h.hold.pk, credits=90, debt_limit=0)
-    assert not ledger.raise_hold(hold_id=h.hold.pk, credits=101, debt_limit=0)
-    c = ledger.capture(hold_id=h.hold.pk, credits=95)
-    assert c is not None
-    assert c.balance_after == 5
-    assert ledger.capture(hold_id=h.hold.pk, credits=95) == c
-    assert not ledger.release(hold_id=h.hold.pk)
-    assert balance_of(user) == (5, 0, 5)
+    with pytest.raises(InsufficientCredits) as refusal:
+        ledger.hold(user=user, credits=11, key=key, debt_limit=10)
+    assert refusal.value.members["available"] == 0
+    assert CreditHold.objects.count() == 0
+    assert ledger.hold(user=user, credits=10, key=key, debt_limit=10).balance == 0
+
+
+def test_a_repeated_key_returns_the_first_hold_even_when_the_user_is_broke(
+    user: User, funds: int, key: str
+) -> None:
+    first = ledger.hold(user=user, credits=funds, key=key, content="a call")
+    ledger.adjust(user=user, credits=-funds, key=secrets.token_hex(16), actor=None, reason="clawed back")
+    before = everything()
+    # The price of the same thing has moved since.
+    again = ledger.hold(user=user, credits=funds + 1, key=key, content="a call")
+    assert again == HoldResult(first.hold, created=False, balance=0)
+    assert everything() == before
+
+
+def test_a_repeated_key_returns_the_first_hold_when_it_is_closed(user: User, key: str) -> None:
+    first = ledger.hold(user=user, credits=5, key=key)
+    ledger.release(hold_id=first.hold.pk)
+    again = ledger.hold(user=user, credits=5, key=key)
+    assert (again.hold.pk, again.hold.status, again.created) == (first.hold.pk, HoldStatus.RELEASED, False)
+    assert balance_of(user).held == 0
+
+
+def test_a_key_with_other_content_or_another_user_is_a_conflict(user: User, key: str) -> None:
+    ledger.hold(user=user, credits=5, key=key, content="a call")
+    other = UserFactory.create()
+    ledger.grant(user=other, credits=5, source=EntrySource.SURVEYS, key=secrets.token_hex(16))
+    before = everything()
+    with pytest.raises(KeyConflict):
+        ledger.hold(user=user, credits=5, key=key, content="another call")
+    with pytest.raises(KeyConflict):
+        ledger.hold(user=other, credits=5, key=key, content="a call")
+    assert everything() == before
+
+
+@pytest.mark.parametrize(("amount", "debt_limit"), [(0, 0), (-1, 0), (1, -1)])
+def test_amounts_that_mean_nothing_are_refused(user: User, key: str, amount: int, debt_limit: int) -> None:
+    before = everything()
+    with pytest.raises(ValueError, match="positive"):
+        ledger.hold(user=user, credits=amount, key=key, debt_limit=debt_limit)
+    assert everything() == before
+
+
+def test_a_hold_is_one_statement(user: User, key: str, django_assert_num_queries: type) -> None:
+    with django_assert_num_queries(1):
+        ledger.hold(user=user, credits=1, key=key, content="a call")
+
+
+def test_40_holds_at_once_take_exactly_what_the_account_affords(transactional_db: None, key: str) -> None:
+    user = UserFactory.create()
+    price, debt, affordable = random.randint(2, 10**6), random.randint(0, 50), random.randint(5, 30)
+    change = random.randint(0, price - 1)
+    worth = price * affordable + change - debt
+    ledger.adjust(user=user, credits=worth, key=key, actor=None, reason="opening balance")
+    holds = at_once(
+        [partial(ledger.hold, user=user, credits=price, key=f"{key}:{n}", debt_limit=debt) for n in range(40)]
+    )
+    assert sum(isinstance(result, HoldResult) for result in holds) == affordable
+    assert sum(isinstance(result, InsufficientCredits) for result in holds) == 40 - affordable
+    assert query("SELECT count(*) FROM credits_hold") == [(affordable,)]
+    assert balance_of(user) == (worth, affordable * price, change - debt)
+    assert find_differences() == []
+
+
+def test_one_key_held_16_times_at_once_holds_once(
+    transactional_db: None, user: User, funds: int, key: str
+) -> None:
+    results = at_once([partial(ledger.hold, user=user, credits=funds, key=key)] * 16)
+    held = [result for result in results if isinstance(result, HoldResult)]
+    assert len(held) == 16
+    assert sum(result.created for result in held) == 1
+    assert len({result.hold.pk for result in held}) == 1
+    assert balance_of(user) == (funds, funds, 0)
+
+
+def test_a_hold_that_waited_sees_what_the_one_before_it_took(
+    transactional_db: None, user: User, funds: int, key: str
+) -> None:
+    with blocked_by_this_transaction(partial(ledger.hold, user=user, credits=1, key=key)) as waited:
+        ledger.hold(user=user, credits=funds, key=secrets.token_hex(16))
+    assert isinstance(waited.result(), InsufficientCredits)
+    assert query("SELECT count(*) FROM credits_hold") == [(1,)]
+    assert find_differences() == []
+
+
+def test_a_hold_waits_for_the_same_key_and_returns_it(
+    transactional_db: None, user: User, funds: int, key: str
+) -> None:
+    with blocked_by_this_transaction(partial(ledger.hold, user=user, credits=funds, key=key)) as waited:
+        first = ledger.hold(user=user, credits=funds, key=key)
+    assert waited.result() == HoldResult(first.hold, created=False, balance=funds)
+    assert balance_of(user).held == funds

@@ -1,0 +1,80 @@
+"""What support and finance see of the ledger: everything, and no button that changes a row."""
+
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from credits.models import Allowance, CreditAccount, CreditEntry, CreditHold
+from gateway.common.admin import ReadOnlyAdmin
+from gateway.common.fields import checksum
+
+
+class OwnedAdmin(ReadOnlyAdmin):
+    """Rows of one user each, found by the whole profile address in any casing or by how it begins."""
+
+    owner_path: ClassVar[str]
+    ordering = ("-id",)
+    list_per_page = 50
+
+    def get_search_fields(self, request: HttpRequest) -> list[str]:
+        return [f"{self.owner_path}__profile_address__istartswith", *super().get_search_fields(request)]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        try:
+            # An exact match walks the unique index; a prefix in any casing reads every user.
+            whole = checksum(search_term.strip())
+        except ValueError:
+            return super().get_search_results(request, queryset, search_term)
+        return queryset.filter(**{f"{self.owner_path}__profile_address": whole}), False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related(self.owner_path)
+
+    @admin.display(description="profile")
+    def profile(self, row: Any) -> str:
+        owner = row
+        for step in self.owner_path.split("__"):
+            owner = getattr(owner, step)
+        return str(owner.profile_address or owner.pk)
+
+
+@admin.register(CreditAccount)
+class CreditAccountAdmin(OwnedAdmin):
+    owner_path = "user"
+    list_display = ("id", "profile", "balance", "held", "available", "version", "created_at")
+
+
+@admin.register(CreditEntry)
+class CreditEntryAdmin(OwnedAdmin):
+    owner_path = "account__user"
+    list_display = (
+        "id",
+        "profile",
+        "source",
+        "amount",
+        "balance_before",
+        "balance_after",
+        "reason",
+        "created_at",
+    )
+    list_filter = ("source",)
+    search_fields = ("key__startswith",)
+
+
+@admin.register(CreditHold)
+class CreditHoldAdmin(OwnedAdmin):
+    owner_path = "account__user"
+    list_display = ("id", "profile", "status", "amount", "captured_amount", "key", "created_at", "closed_at")
+    list_filter = ("status",)
+    search_fields = ("key__startswith",)
+
+
+@admin.register(Allowance)
+class AllowanceAdmin(OwnedAdmin):
+    owner_path = "user"
+    list_display = ("id", "profile", "credits", "starts_at", "ends_at", "resets_at", "renews")
+    list_filter = ("renews",)

@@ -1,0 +1,168 @@
+"""Capturing and releasing holds."""
+
+import random
+from functools import partial
+
+import pytest
+
+from credits.errors import HoldReleased
+from credits.models import CreditEntry, CreditHold, EntrySource, HoldStatus
+from credits.queries import balance_of
+from credits.services import ledger
+from credits.services.reconcile import find_differences
+from tests.credits.rows import everything, query
+from tests.credits.threads import at_once, blocked_by_this_transaction
+from users.models import User
+
+
+@pytest.fixture
+def held(user: User, key: str) -> int:
+    """Return the id of an open hold of 100 credits."""
+    return ledger.hold(user=user, credits=100, key=key).hold.pk
+
+
+@pytest.mark.parametrize("cost", [1, 100, 10**10], ids=["less", "all", "more, into debt"])
+def test_a_capture_charges_the_real_cost_and_drops_the_hold(
+    user: User, held: int, funds: int, cost: int
+) -> None:
+    entry = ledger.capture(hold_id=held, credits=cost)
+
+    assert entry is not None
+    assert (entry.amount, entry.balance_before, entry.balance_after) == (-cost, funds, funds - cost)
+    assert (entry.source, entry.account_version) == (EntrySource.RELAY_TRANSACTION, 2)
+    hold = CreditHold.objects.get(pk=held)
+    assert (hold.status, hold.captured_amount, hold.amount, hold.entry) == (
+        HoldStatus.CAPTURED,
+        cost,
+        100,
+        entry,
+    )
+    assert hold.closed_at is not None
+    assert balance_of(user) == (funds - cost, 0, funds - cost)
+    assert find_differences() == []
+
+
+def test_other_holds_stay_when_one_is_captured(user: User, held: int, funds: int, key: str) -> None:
+    ledger.hold(user=user, credits=7, key=key + "-other")
+    ledger.capture(hold_id=held, credits=60)
+    assert balance_of(user) == (funds - 60, 7, funds - 67)
+
+
+def test_a_second_capture_returns_the_first_entry(held: int) -> None:
+    first = ledger.capture(hold_id=held, credits=60)
+    before = everything()
+    assert ledger.capture(hold_id=held, credits=60) == first
+    assert ledger.capture(hold_id=held, credits=99) == first
+    assert ledger.capture(hold_id=held, credits=0) == first
+    assert everything() == before
+
+
+def test_a_capture_of_nothing_releases(user: User, held: int, funds: int) -> None:
+    assert ledger.capture(hold_id=held, credits=0) is None
+    assert CreditHold.objects.get(pk=held).status == HoldStatus.RELEASED
+    assert balance_of(user) == (funds, 0, funds)
+    before = everything()
+    assert ledger.capture(hold_id=held, credits=0) is None
+    assert everything() == before
+
+
+def test_a_released_hold_cannot_be_captured(held: int) -> None:
+    assert ledger.release(hold_id=held) is True
+    before = everything()
+    with pytest.raises(HoldReleased) as refusal:
+        ledger.capture(hold_id=held, credits=1)
+    assert refusal.value.members == {"holdId": held}
+    assert everything() == before
+
+
+def test_a_negative_capture_is_refused(held: int) -> None:
+    before = everything()
+    with pytest.raises(ValueError, match="negative"):
+        ledger.capture(hold_id=held, credits=-1)
+    assert everything() == before
+
+
+def test_a_release_gives_the_credits_back_once(user: User, held: int, funds: int) -> None:
+    assert ledger.release(hold_id=held) is True
+    hold = CreditHold.objects.get(pk=held)
+    assert (hold.status, hold.captured_amount, hold.entry) == (HoldStatus.RELEASED, None, None)
+    assert balance_of(user) == (funds, 0, funds)
+    before = everything()
+    assert ledger.release(hold_id=held) is False
+    assert everything() == before
+
+
+def test_a_captured_hold_is_not_released(held: int) -> None:
+    ledger.capture(hold_id=held, credits=60)
+    before = everything()
+    assert ledger.release(hold_id=held) is False
+    assert everything() == before
+
+
+def test_capture_and_release_are_one_statement_each(
+    user: User, held: int, key: str, django_assert_num_queries: type
+) -> None:
+    other = ledger.hold(user=user, credits=1, key=key + "-other").hold.pk
+    with django_assert_num_queries(1):
+        ledger.capture(hold_id=held, credits=60)
+    with django_assert_num_queries(1):
+        ledger.release(hold_id=other)
+
+
+def test_16_captures_at_once_charge_once(transactional_db: None, user: User, held: int, funds: int) -> None:
+    entries = at_once([partial(ledger.capture, hold_id=held, credits=60 + n) for n in range(16)])
+    (first,) = CreditEntry.objects.filter(source=EntrySource.RELAY_TRANSACTION)
+    assert entries == [first] * 16
+    assert balance_of(user) == (funds + first.amount, 0, funds + first.amount)
+    assert find_differences() == []
+
+
+def test_a_capture_racing_a_release_settles_once(
+    transactional_db: None, user: User, funds: int, key: str
+) -> None:
+    holds = [ledger.hold(user=user, credits=10, key=f"{key}:{n}").hold.pk for n in range(20)]
+    outcomes = at_once(
+        [call for pk in holds for call in random.sample([partial(_captures, pk), partial(_releases, pk)], 2)]
+    )
+    captured = sum(outcome == "captured" for outcome in outcomes)
+    released = sum(outcome == "released" for outcome in outcomes)
+    assert captured + released == 20
+    assert query("SELECT count(*) FROM credits_hold WHERE status = 'RELEASED'") == [(released,)]
+    assert balance_of(user) == (funds - 9 * captured, 0, funds - 9 * captured)
+    assert find_differences() == []
+
+
+def _captures(hold_id: int) -> str:
+    return "captured" if ledger.capture(hold_id=hold_id, credits=9) else "nothing"
+
+
+def _releases(hold_id: int) -> str:
+    return "released" if ledger.release(hold_id=hold_id) else "nothing"
+
+
+def test_a_capture_that_waited_for_the_release_is_refused(
+    transactional_db: None, user: User, held: int, funds: int
+) -> None:
+    with blocked_by_this_transaction(partial(ledger.capture, hold_id=held, credits=60)) as waited:
+        ledger.release(hold_id=held)
+    assert isinstance(waited.result(), HoldReleased)
+    assert balance_of(user) == (funds, 0, funds)
+
+
+def test_a_release_that_waited_for_the_capture_gives_nothing_back(
+    transactional_db: None, user: User, held: int, funds: int
+) -> None:
+    with blocked_by_this_transaction(partial(ledger.release, hold_id=held)) as waited:
+        ledger.capture(hold_id=held, credits=60)
+    assert waited.result() is False
+    assert balance_of(user) == (funds - 60, 0, funds - 60)
+
+
+def test_a_capture_that_waited_for_a_raise_drops_the_raised_amount(
+    transactional_db: None, user: User, held: int, funds: int
+) -> None:
+    with blocked_by_this_transaction(partial(ledger.capture, hold_id=held, credits=60)) as waited:
+        ledger.raise_hold(hold_id=held, credits=250, debt_limit=0)
+    assert isinstance(waited.result(), CreditEntry)
+    assert balance_of(user) == (funds - 60, 0, funds - 60)
+    assert find_differences() == []

@@ -1,0 +1,31 @@
+"""Opening accounts."""
+
+from functools import partial
+
+from credits.models import CreditAccount
+from credits.services import ledger
+from tests.credits.rows import everything
+from tests.credits.threads import at_once
+from tests.factories import UserFactory
+from users.models import User
+
+
+def test_an_account_opens_empty(db: None) -> None:
+    user = UserFactory.create()
+    account = ledger.open_account(user=user)
+    assert (account.user, account.balance, account.held, account.version) == (user, 0, 0, 0)
+    assert account.created_at is not None
+
+
+def test_opening_again_returns_the_account_as_it_is(user: User, funds: int) -> None:
+    before = everything()
+    assert ledger.open_account(user=user).balance == funds
+    assert everything() == before
+
+
+def test_16_openings_at_once_open_one_account(transactional_db: None) -> None:
+    user = UserFactory.create()
+    accounts = at_once([partial(ledger.open_account, user=user)] * 16)
+    assert {account.pk for account in accounts if isinstance(account, CreditAccount)} == {
+        CreditAccount.objects.get(user=user).pk
+    }

@@ -1,0 +1,59 @@
+"""Calls at the same moment, each on a database connection of its own."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+from django.db import connections, transaction
+
+from gateway.common.errors import DomainError
+from tests.credits.rows import query
+
+T = TypeVar("T")
+# Unlike pg_stat_activity, this view is read anew within a transaction.
+_WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+
+
+def at_once(calls: Sequence[Callable[[], T]]) -> list[T | DomainError]:
+    """Start all calls together and return each one's result or refusal; anything else that is raised is raised here."""
+    start = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], T]) -> T | DomainError:
+        start.wait()
+        return _in_own_transaction(call)
+
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return [future.result() for future in [threads.submit(run, call) for call in calls]]
+
+
+@contextmanager
+def blocked_by_this_transaction(call: Callable[[], T]) -> Iterator["Future[T | DomainError]"]:
+    """Run the block in a transaction, then start `call` elsewhere, see it wait for a lock, and commit."""
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            waiting: Future[T | DomainError] = Future()
+            yield waiting
+            started = threads.submit(_in_own_transaction, call)
+            _wait_for_a_blocked_session()
+        waiting.set_result(started.result(timeout=10))
+
+
+def _in_own_transaction(call: Callable[[], T]) -> T | DomainError:
+    try:
+        with transaction.atomic(durable=True):
+            return call()
+    except DomainError as refusal:
+        return refusal
+    finally:
+        connections.close_all()
+
+
+def _wait_for_a_blocked_session() -> None:
+    deadline = time.monotonic() + 10
+    while query(_WAITING) == [(0,)]:
+        if time.monotonic() > deadline:
+            raise AssertionError("nothing waits for this transaction")
+        time.sleep(0.01)

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar, Self
@@ -23,8 +23,12 @@ class Server(ABC):
     name: ClassVar[str]
     ending: ClassVar[signal.Signals] = signal.SIGTERM
 
-    def __init__(self, directory: Path, log_directory: Path) -> None:
+    def __init__(
+        self, directory: Path, log_directory: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """`environment` replaces the one that the process would inherit."""
         self.directory = directory
+        self.environment = environment
         self.log_path = log_directory / f"{self.name}.log"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -55,6 +59,7 @@ class Server(ABC):
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=self.directory,
+                env=self.environment,
                 start_new_session=True,  # a Ctrl-C at the terminal reaches the supervisor alone
             )
 
@@ -63,7 +68,7 @@ class Server(ABC):
         deadline = time.monotonic() + patience
         while not self.answers():
             if self.has_ended or time.monotonic() > deadline:
-                raise ServerFailed(f"{self.name} did not start: {self._last_words()}")
+                raise ServerFailed(f"{self.name} did not start: {self.last_words()}")
             time.sleep(0.02)
 
     @contextmanager
@@ -100,7 +105,8 @@ class Server(ABC):
             self._process.kill()
             self._process.wait()
 
-    def _last_words(self) -> str:
+    def last_words(self) -> str:
+        """Return where the log is, and its last lines."""
         lines = self.log_path.read_text(errors="replace").splitlines()[-5:]
         return "\n  ".join([f"see {self.log_path}", *lines])
 

@@ -1,12 +1,12 @@
 """The contracts of the dev chain, found again after a restart."""
 
-import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from devstack.console import step
+from devstack.private_file import read_json, write_json
 from devstack.rpc import Rpc
 from devstack.world.deployer import Deployer
 from devstack.world.implementations import Implementations, deploy_implementations
@@ -56,7 +56,7 @@ def settle_world(rpc: Rpc, path: Path) -> World:
     contracts, and a deployer key, of its own.
     """
     genesis = str(rpc.call("eth_getBlockByNumber", "0x0", False)["hash"])
-    known = json.loads(path.read_text()) if path.exists() else {}
+    known = read_json(path)
     if known.get("genesis") == genesis and _stands(rpc, known["implementations"].values()):
         deployer = Deployer(rpc, known["deployer_key"])
         return World(deployer, Implementations(**known["implementations"]), genesis)
@@ -65,7 +65,7 @@ def settle_world(rpc: Rpc, path: Path) -> World:
     with step("deploying the LUKSO contracts"):
         contracts = deploy_implementations(deployer)
     remembered = {"genesis": genesis, "deployer_key": key, "implementations": asdict(contracts)}
-    path.write_text(json.dumps(remembered, indent=1))
+    write_json(path, remembered)
     return World(deployer, contracts, genesis)
 
 

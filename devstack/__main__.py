@@ -1,0 +1,66 @@
+"""The command line of the dev stack: `python -m devstack run`, `manage`, `journey`."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from devstack.console import complain
+from devstack.paths import DATA, PROJECT
+
+
+def main() -> int:
+    """Run the command that the arguments name; return its exit status."""
+    options = _parser().parse_args()
+    try:
+        status: int = options.action(options)
+    except KeyboardInterrupt:
+        return 130
+    except RuntimeError as error:
+        complain(f"✗ {error}")
+        return 1
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m devstack", description=__doc__)
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the stack's data")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="start everything, make the wallet journey, serve")
+    run.add_argument("--once", action="store_true", help="end after the journey, with its result")
+    run.add_argument("--port", type=int, help="port of the web server (default: a free one)")
+    run.add_argument("--block-time", type=float, default=2, help="seconds between blocks (default: 2)")
+    run.set_defaults(action=_run)
+    journey = commands.add_parser("journey", help="make the wallet journey on the running stack")
+    journey.set_defaults(action=_journey)
+    manage = commands.add_parser("manage", help="a management command against the running stack")
+    manage.add_argument("arguments", nargs=argparse.REMAINDER)
+    manage.set_defaults(action=_manage)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    from devstack.run import Options, run
+
+    return run(Options(options.data.resolve(), options.once, options.port, options.block_time))
+
+
+def _journey(options: argparse.Namespace) -> int:
+    from devstack.journey import travel
+
+    return travel(options.data / "stack.json")
+
+
+def _manage(options: argparse.Namespace) -> int:
+    from devstack.environment import process_environment
+    from devstack.private_file import read_json
+
+    settings = read_json(options.data / "environment.json")
+    if not settings:
+        raise RuntimeError("No stack has run yet; start one with `make run`.")
+    command = [sys.executable, str(PROJECT / "manage.py"), *options.arguments]
+    os.execve(sys.executable, command, process_environment(settings))  # noqa: S606
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""
+Demo data: trusted implementations, relayers, users with credits, a member of staff.
+
+Run as a process of its own with the service's settings in the environment; it may be
+repeated on the same database.
+"""
+
+import base64
+import sys
+from pathlib import Path
+from typing import Any
+
+import django
+from django.utils import timezone
+
+from devstack.private_file import read_json
+
+_CREDITS = 1_000_000
+
+
+def seed(plan: dict[str, Any]) -> None:
+    """Write what `plan` names: `implementations`, `profiles` and `staff`."""
+    from relay.services import roster
+
+    _trust(plan["implementations"])
+    roster.synchronise(now=timezone.now())
+    for address in plan["profiles"]:
+        _endow(address)
+    _employ(**plan["staff"])
+
+
+def _trust(implementations: dict[str, str]) -> None:
+    from relay.services.implementations import trust
+
+    for kind, address in implementations.items():
+        trust(kind=kind, address=address, name="Development stack")
+
+
+def _endow(profile_address: str) -> None:
+    from credits.services import ledger
+    from users.services.accounts import user_of_profile
+
+    user = user_of_profile(profile_address=profile_address)
+    reason = "Demo credits of the development stack."
+    ledger.adjust(user=user, credits=_CREDITS, key=f"demo:{profile_address}", actor=None, reason=reason)
+
+
+def _employ(*, username: str, password: str, totp_secret: str) -> None:
+    from django_otp.plugins.otp_totp.models import TOTPDevice
+
+    from users.models import User
+
+    user = User.objects.filter(username=username).first()
+    user = user or User.objects.create_superuser(username, password=password)
+    key = base64.b32decode(totp_secret).hex()
+    TOTPDevice.objects.get_or_create(user=user, key=key, defaults={"name": "demo", "confirmed": True})
+
+
+if __name__ == "__main__":
+    django.setup()
+    seed(read_json(Path(sys.argv[1])))

@@ -1,0 +1,24 @@
+"""Short Django processes of the stack: migrations, demo data, management commands."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from devstack.paths import PROJECT
+
+
+class DjangoFailed(RuntimeError):
+    """A Django process ended with an error; the message ends with its last lines."""
+
+
+def run_django(log_path: Path, environment: Mapping[str, str], *arguments: str) -> None:
+    """Run `python …` in the project's folder, with its output in the log."""
+    with log_path.open("wb") as log:
+        command = [sys.executable, *arguments]
+        outcome = subprocess.run(
+            command, env=environment, cwd=PROJECT, stdout=log, stderr=subprocess.STDOUT, check=False
+        )
+    if outcome.returncode != 0:
+        lines = log_path.read_text(errors="replace").splitlines()[-5:]
+        raise DjangoFailed("\n  ".join([f"{' '.join(arguments)} failed; see {log_path}", *lines]))

@@ -1,0 +1,32 @@
+"""`stack.json`: everything a person or a program needs to play with a running stack."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+from devstack.demo_profiles import described
+from devstack.private_file import write_json
+from devstack.secrets_file import Staff
+from devstack.services import Services
+from devstack.world import Profile
+
+
+def write_stack_file(
+    path: Path, services: Services, *, base_url: str, staff: Staff, profiles: list[Profile]
+) -> None:
+    """Describe the running stack; the first profiles have one controller that may do everything."""
+    write_json(
+        path,
+        {
+            "base_url": base_url,
+            "admin_url": f"{base_url}/admin/",
+            "rpc_url": services.rpc_url,
+            "chain_id": services.chain_id,
+            "stripe_url": None,
+            "stripe_secret_key": None,
+            "stripe_webhook_secret": None,
+            "database_url": services.database_url,
+            "redis_url": services.redis_url,
+            "staff": asdict(staff),
+            "profiles": described(profiles),
+        },
+    )

@@ -1,0 +1,86 @@
+"""
+A small wallet: one controller key of one profile, speaking to a gateway.
+
+It shares no code with the service, so that what both agree on is the protocol.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from eth_abi.abi import encode
+from eth_account import Account
+from eth_account.messages import encode_defunct, encode_intended_validator
+from eth_utils.crypto import keccak
+
+from devstack.gateway_api import GatewayApi
+from devstack.rpc import Rpc
+
+_LSP25_VERSION = 25
+
+
+@dataclass
+class Wallet:
+    """A profile and the controller that signs for it."""
+
+    profile_address: str
+    key_manager_address: str
+    controller_key: str
+    api: GatewayApi
+    rpc: Rpc
+
+    @property
+    def controller_address(self) -> str:
+        """The address that the profile gave permissions to."""
+        return str(Account.from_key(self.controller_key).address)
+
+    def sign_in(self) -> dict[str, Any]:
+        """Sign the service's challenge and keep the access token; return the whole answer."""
+        challenge = self.api.post("/api/auth/nonce", {"address": self.profile_address})
+        signature = self._personal_sign(challenge["message"].encode())
+        answer = self.api.post("/api/auth/verify", {"nonce": challenge["nonce"], "signature": signature})
+        self.api.token = answer["access"]
+        return answer
+
+    def quota(self) -> dict[str, Any]:
+        """Ask for the credit quota: `personal_sign` of keccak(address ‖ timestamp)."""
+        now = int(time.time())
+        inner = keccak(bytes.fromhex(self.profile_address[2:]) + now.to_bytes(32, "big"))
+        body = {"address": self.profile_address, "timestamp": now, "signature": self._personal_sign(inner)}
+        return self.api.post("/api/relay/quota", body)
+
+    def relay_nonce(self, channel: int = 0) -> int:
+        """Return the next nonce of the controller in a channel of the key manager."""
+        question = keccak(text="getNonce(address,uint128)")[:4]
+        data = question + encode(["address", "uint128"], [self.controller_address, channel])
+        call = {"to": self.key_manager_address, "data": "0x" + data.hex()}
+        return int(self.rpc.call("eth_call", call, "latest"), 16)
+
+    def signed(self, payload: bytes, *, nonce: int | None = None, validity: int = 0) -> dict[str, Any]:
+        """Return the body of `execute` for a payload, with the controller's LSP-25 signature."""
+        nonce = self.relay_nonce() if nonce is None else nonce
+        chain_id = int(self.rpc.call("eth_chainId"), 16)
+        words = b"".join(word.to_bytes(32, "big") for word in (_LSP25_VERSION, chain_id, nonce, validity, 0))
+        message = encode_intended_validator(self.key_manager_address, primitive=words + payload)
+        signature = Account.sign_message(message, self.controller_key).signature.to_0x_hex()
+        transaction = {"abi": "0x" + payload.hex(), "signature": signature, "nonce": _number(nonce)}
+        if validity:
+            transaction["validityTimestamps"] = hex(validity)
+        return {"keyManagerAddress": self.key_manager_address, "transaction": transaction}
+
+    def execute(self, body: dict[str, Any]) -> str:
+        """Hand in a signed relay call; return the transaction's hash."""
+        return str(self.api.post("/api/relay/execute", body)["transactionHash"])
+
+    def transaction_status(self, transaction_hash: str) -> dict[str, Any]:
+        """Return the status record of a transaction."""
+        return self.api.post("/api/relay/transactionStatus", {"transactionHash": transaction_hash})
+
+    def _personal_sign(self, message: bytes) -> str:
+        signed = Account.sign_message(encode_defunct(primitive=message), self.controller_key)
+        return str(signed.signature.to_0x_hex())
+
+
+def _number(value: int) -> int | str:
+    """Return a JSON number while every reader keeps it exact, else its decimal text."""
+    return value if value < 2**53 else str(value)

@@ -91,7 +91,6 @@ TEMPLATES = [
     }
 ]
 STATIC_URL = "/static/"
-STATIC_ROOT = Path(env.optional("STATIC_ROOT", str(BASE_DIR / "staticfiles")))
 # Serving from the packages' own folders spares a bare checkout the collectstatic step.
 WHITENOISE_USE_FINDERS = True
 
@@ -136,6 +135,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+AXES_VERBOSE = False
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
@@ -268,6 +268,7 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "SCHEMA_PATH_PREFIX": r"/api",
     "OAS_VERSION": "3.1.0",
+    "PREPROCESSING_HOOKS": ["gateway.docs.paths_as_documented"],
 }
 
 # --- logs ------------------------------------------------------------------------------------

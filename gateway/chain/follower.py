@@ -11,7 +11,8 @@ anvil, as the least gas limit that works less both halves' own gas:
 | `execute`, LYX to a new account / to a profile | 125,284 / 117,807 | 132,281 / 123,109 |
 | `execute`, LYX under 1 / 30 allowed calls | 118,794 / 189,076 | 123,923 / 194,195 |
 | `execute`, a call with 4 kB of calldata | 140,908 | 157,739 |
-| `setData`, nothing / 93 bytes / 1 kB / 10 kB | 67,782 / 160,954 / 863,618 / 7,844,901 | 95,640 / 187,629 / 888,920 / 7,991,661 |
+| `setData`, nothing / 93 bytes / 1 kB | 67,782 / 160,954 / 863,618 | 95,640 / 187,629 / 888,920 |
+| `setData`, 10 kB | 7,844,901 | 7,991,661 |
 | `executeBatch`, 3 / 20 calls | 219,037 / 400,914 | 225,443 / 408,556 |
 
 The first use of a channel needs 17,400 more. A follower is never the first, since

@@ -46,8 +46,15 @@ class AddressField(models.CharField[_Set, _Get]):
         return name, path, args, kwargs
 
     def get_prep_value(self, value: Any) -> Any:
-        prepared = super().get_prep_value(value)
-        return prepared if prepared in {None, ""} else checksum(prepared)
+        """Look up by value; what is no address equals no row, which a search box must be able to say."""
+        try:
+            return super().get_prep_value(value)
+        except ValidationError:
+            return str(value)
+
+    def get_db_prep_save(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
+        """Store the checksummed form; what is no address is refused."""
+        return value if hasattr(value, "as_sql") else self.to_python(value)
 
     def to_python(self, value: Any) -> Any:
         if value in {None, ""}:

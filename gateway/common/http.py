@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+# Far more than any documented body nests. Deep nesting can exhaust the C stack, which no handler survives.
+_MOST_BRACKETS = 256
+
+
 def request_id() -> str | None:
     """Return the id of the running request, as it stands in the logs; None outside a request."""
     found = structlog.contextvars.get_contextvars().get("request_id")
@@ -67,9 +71,11 @@ class BoundedJSONParser(BaseParser):
         body = stream.read(cap + 1)
         if len(body) > cap:
             raise RequestTooLarge(f"A body may have {cap} bytes.", maximumBytes=cap)
+        if body.count(b"[") + body.count(b"{") > _MOST_BRACKETS:
+            raise ParseError
         try:
             return json.loads(body.decode(), parse_constant=_refuse_constant)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise ParseError from error
 
 

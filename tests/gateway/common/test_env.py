@@ -1,0 +1,91 @@
+"""The environment is read strictly, and a fault names the variable."""
+
+import secrets
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from gateway.common import env
+
+NAME = "A_SETTING_OF_THE_TESTS"
+
+
+def test_an_absent_or_empty_variable_stops_the_process_and_names_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv(NAME, raising=False)
+    with pytest.raises(ImproperlyConfigured, match=NAME):
+        env.required(NAME)
+    monkeypatch.setenv(NAME, "")
+    with pytest.raises(ImproperlyConfigured, match=NAME):
+        env.secret(NAME)
+
+
+def test_a_secret_is_read_from_the_file_that_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    value = secrets.token_hex()
+    (tmp_path / "secret").write_text(value + "\n")
+    monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "secret"))
+
+    assert env.secret(NAME) == value
+
+
+def test_a_secret_set_twice_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("one")
+    monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "secret"))
+    monkeypatch.setenv(NAME, "two")
+
+    with pytest.raises(ImproperlyConfigured, match="only one"):
+        env.secret(NAME)
+
+
+def test_a_secret_file_that_is_missing_stops_the_process(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "absent"))
+
+    with pytest.raises(ImproperlyConfigured, match=f"{NAME}_FILE"):
+        env.secret(NAME)
+
+
+@pytest.mark.parametrize(("text", "value"), [("True", True), ("False", False)])
+def test_a_flag_is_exactly_true_or_false(monkeypatch: pytest.MonkeyPatch, text: str, value: bool) -> None:
+    monkeypatch.setenv(NAME, text)
+
+    assert env.flag(NAME, default=not value) is value
+
+
+@pytest.mark.parametrize("text", ["true", "1", "yes", "on", "FALSE"])
+def test_any_other_spelling_of_a_flag_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv(NAME, text)
+
+    with pytest.raises(ImproperlyConfigured, match=NAME):
+        env.flag(NAME, default=False)
+
+
+@pytest.mark.parametrize("text", ["1.5", "ten", "0x10", "-1"])
+def test_a_number_that_is_not_whole_or_too_small_is_refused(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv(NAME, text)
+
+    with pytest.raises(ImproperlyConfigured, match=NAME):
+        env.integer(NAME)
+
+
+@pytest.mark.parametrize("text", ["localhost:8545", "ftp://node", "http://"])
+def test_a_url_without_scheme_or_host_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv(NAME, text)
+
+    for reader in (env.url, env.urls):
+        with pytest.raises(ImproperlyConfigured, match=NAME):
+            reader(NAME)
+
+
+def test_a_list_drops_empty_items_and_a_choice_knows_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, " a, ,b,")
+    assert env.listing(NAME) == ["a", "b"]
+    with pytest.raises(ImproperlyConfigured, match="strict, open"):
+        env.choice(NAME, allowed=("strict", "open"), default="strict")

@@ -1,0 +1,39 @@
+"""An advisory lock keeps a second session out, and only while it is held."""
+
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection
+
+from gateway.common.locks import try_advisory_lock
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def acquired_elsewhere(name: str) -> bool:
+    def attempt() -> bool:
+        try:
+            with try_advisory_lock(name) as acquired:
+                return acquired
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(attempt).result()
+
+
+def test_a_held_lock_is_refused_to_others_and_free_afterwards() -> None:
+    name = secrets.token_hex()
+    with try_advisory_lock(name) as acquired:
+        assert acquired
+        assert not acquired_elsewhere(name)
+        assert acquired_elsewhere(secrets.token_hex())
+    assert acquired_elsewhere(name)
+
+
+def test_a_failure_inside_frees_the_lock() -> None:
+    name = secrets.token_hex()
+    with pytest.raises(ZeroDivisionError), try_advisory_lock(name):
+        raise ZeroDivisionError
+    assert acquired_elsewhere(name)

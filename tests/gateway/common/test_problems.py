@@ -1,0 +1,148 @@
+"""Every fault leaves as one problem document, and none tells our secrets."""
+
+import json
+import secrets
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import OperationalError
+from django.test import Client, override_settings
+from django.urls import path
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from gateway.common.errors import DomainError, all_refusals
+
+SECRET = secrets.token_hex()
+
+
+class Refused(DomainError):
+    """A refusal of the tests."""
+
+    code, title, status = "refused-in-tests", "Refused", 409
+
+
+class Echo(APIView):
+    """Answers its body, or fails as the query says."""
+
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+
+    def post(self, request: Request) -> Response:
+        match request.query_params.get("fail"):
+            case "domain":
+                raise Refused("It is so.", retry_after=7, required=5, available=2)
+            case "unknown":
+                raise RuntimeError(SECRET)
+            case "database":
+                raise OperationalError(SECRET)
+        return Response({"body": request.data})
+
+
+urlpatterns = [path("api/echo", Echo.as_view())]
+handler404 = "gateway.common.problems.unknown_path"
+handler500 = "gateway.common.problems.broken"
+
+pytestmark = pytest.mark.urls(__name__)
+
+
+def post(path: str, body: Any, content_type: str = "application/json", **headers: Any) -> Any:
+    raw = body if isinstance(body, bytes | str) else json.dumps(body)
+    return Client(raise_request_exception=False).post(path, raw, content_type=content_type, headers=headers)
+
+
+def test_a_refusal_tells_its_code_its_facts_and_the_request_id() -> None:
+    response = post("/api/echo?fail=domain", {})
+
+    assert (response.status_code, response["Content-Type"]) == (409, "application/problem+json")
+    assert response["Retry-After"] == "7"
+    assert response.json() == {
+        "type": "/problems/refused-in-tests",
+        "title": "Refused",
+        "status": 409,
+        "code": "refused-in-tests",
+        "detail": "It is so.",
+        "requestId": response["X-Request-ID"],
+        "required": 5,
+        "available": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "code"),
+    [("unknown", 500, "internal-error"), ("database", 503, "service-unavailable")],
+)
+def test_an_unknown_fault_tells_nothing_but_the_request_id(fault: str, status: int, code: str) -> None:
+    response = post(f"/api/echo?fail={fault}", {})
+
+    assert (response.status_code, response.json()["code"]) == (status, code)
+    assert SECRET not in response.content.decode()
+    assert response.json()["requestId"] == response["X-Request-ID"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"\xff\xfe",
+        b'{"a": NaN}',
+        b'{"a": Infinity}',
+        b"[" * 100_000,
+        b'{"a": ' + b"9" * 5000 + b"}",
+        b"nul",
+    ],
+)
+def test_a_body_that_is_not_json_is_a_400(body: bytes) -> None:
+    response = post("/api/echo", body)
+
+    assert (response.status_code, response.json()["code"]) == (400, "invalid-request")
+
+
+def test_a_body_above_the_cap_is_a_413() -> None:
+    response = post("/api/echo", {"a": "x" * settings.DATA_UPLOAD_MAX_MEMORY_SIZE})
+
+    assert (response.status_code, response.json()["code"]) == (413, "request-too-large")
+
+
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]
+)
+def test_a_body_that_is_not_declared_as_json_is_a_415(content_type: str) -> None:
+    response = post("/api/echo", b'{"a": 1}', content_type)
+
+    assert (response.status_code, response.json()["code"]) == (415, "unsupported-media-type")
+
+
+def test_a_request_without_a_body_is_never_a_415() -> None:
+    assert post("/api/echo", b"", "text/plain").status_code == 200
+
+
+def test_an_accept_header_for_html_still_gets_json() -> None:
+    response = post("/api/echo", {"a": 1}, Accept="text/html")
+
+    assert response.json() == {"body": {"a": 1}}
+
+
+def test_a_wrong_method_and_an_unknown_path_are_problem_documents() -> None:
+    client = Client()
+    assert client.get("/api/echo").json()["code"] == "method-not-allowed"
+    assert client.get("/api/nowhere").json()["code"] == "not-found"
+
+
+@override_settings(DEBUG=False)
+def test_the_request_id_of_the_caller_is_not_trusted() -> None:
+    forged = secrets.token_hex()
+
+    assert post("/api/echo", {}, **{"X-Request-ID": forged})["X-Request-ID"] != forged
+
+
+def test_codes_are_unique_and_every_refusal_is_explained() -> None:
+    refusals = [refusal for refusal in all_refusals() if not refusal.__module__.startswith("tests.")]
+    codes = [refusal.code for refusal in refusals]
+
+    assert len(codes) > 40
+    assert len(codes) == len(set(codes))
+    assert all(refusal.__doc__ and refusal.title and 400 <= refusal.status < 600 for refusal in refusals)

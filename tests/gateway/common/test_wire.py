@@ -1,0 +1,83 @@
+"""The wire's fields take what the documentation says and nothing else."""
+
+import secrets
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rest_framework.exceptions import ValidationError
+
+from gateway.common.fields import UINT256_MAX
+from gateway.common.wire import AddressField, HashField, HexField, StrictIntegerField, Uint256Field
+
+numbers = st.integers(min_value=0, max_value=UINT256_MAX)
+
+
+@given(numbers)
+def test_a_number_may_come_as_integer_decimal_text_or_hex_text(number: int) -> None:
+    for form in (
+        number,
+        str(number),
+        hex(number),
+        hex(number).upper().replace("0X", "0x"),
+        f"0x{number:064x}",
+    ):
+        assert Uint256Field().run_validation(form) == number
+
+
+@given(numbers)
+def test_a_number_above_what_doubles_hold_leaves_as_text(number: int) -> None:
+    told = Uint256Field().to_representation(number)
+
+    assert told == (number if number < 2**53 else str(number))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [1.0, 0.5, 1e30, True, -1, UINT256_MAX + 1, "", "1.0", "1e5", " 1", "0x", "0xg", "-1", [], {}, "१"],
+)
+def test_anything_else_is_no_number(form: Any) -> None:
+    with pytest.raises(ValidationError):
+        Uint256Field().run_validation(form)
+
+
+@given(st.binary(min_size=4, max_size=40))
+def test_bytes_survive_the_way_in_and_out(data: bytes) -> None:
+    field = HexField(min_bytes=4, max_bytes=40)
+
+    assert field.run_validation(field.to_representation(data)) == data
+    assert field.run_validation("0x" + data.hex().upper()) == data
+
+
+@pytest.mark.parametrize("form", ["", "0x", "0x123", "1234", "0xzz", "0x12\n", None, 12, "0x" + "00" * 41])
+def test_bytes_of_another_form_or_length_are_refused(form: Any) -> None:
+    with pytest.raises(ValidationError):
+        HexField(min_bytes=1, max_bytes=40).run_validation(form)
+
+
+def test_an_address_in_any_casing_becomes_its_checksummed_form() -> None:
+    checksummed = "0xBB645D97B0c7D101ca0d73131e521fe89B463BFD"
+
+    for form in (checksummed, checksummed.lower(), "0x" + checksummed[2:].upper()):
+        assert AddressField().run_validation(form) == checksummed
+
+
+@pytest.mark.parametrize("form", ["", "0x", "0x" + "ab" * 19, "ab" * 20, "0x" + "zz" * 20, 5, None, {}])
+def test_what_is_no_address_is_refused(form: Any) -> None:
+    with pytest.raises(ValidationError):
+        AddressField().run_validation(form)
+
+
+def test_a_hash_is_32_bytes_and_leaves_in_lower_case() -> None:
+    digest = secrets.token_hex(32)
+    assert HashField().run_validation("0x" + digest.upper()) == "0x" + digest
+    for form in ("0x" + digest[2:], digest, "0x" + digest + "00", 7):
+        with pytest.raises(ValidationError):
+            HashField().run_validation(form)
+
+
+@pytest.mark.parametrize("form", ["5", 5.0, True, None])
+def test_an_integer_is_a_json_integer(form: Any) -> None:
+    with pytest.raises(ValidationError):
+        StrictIntegerField().run_validation(form)

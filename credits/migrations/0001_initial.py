@@ -353,6 +353,7 @@ class Migration(migrations.Migration):
                     ),
                     models.Q(
                         ("captured_amount__gt", 0),
+                        ("captured_amount__isnull", False),
                         ("closed_at__isnull", False),
                         ("entry__isnull", False),
                         ("status", "CAPTURED"),

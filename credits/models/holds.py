@@ -40,6 +40,8 @@ class CreditHold(models.Model):
                 condition=Q(status=HoldStatus.HELD, captured_amount=None, entry=None, closed_at=None)
                 | Q(
                     status=HoldStatus.CAPTURED,
+                    # Both: a CHECK lets unknown pass, and null > 0 is unknown.
+                    captured_amount__isnull=False,
                     captured_amount__gt=0,
                     entry__isnull=False,
                     closed_at__isnull=False,

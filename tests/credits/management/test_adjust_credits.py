@@ -1,0 +1,72 @@
+"""`manage.py adjust_credits`."""
+
+import secrets
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from credits.models import CreditEntry, EntrySource
+from credits.queries import balance_of
+from tests.credits.rows import everything
+from tests.factories import UserFactory, random_address
+from users.models import User
+
+
+def _adjust(*arguments: str) -> str:
+    out = StringIO()
+    call_command("adjust_credits", *arguments, stdout=out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("amount", [500, -500])
+def test_it_moves_the_balance_either_way_and_prints_both_ends(user: User, funds: int, amount: int) -> None:
+    staff = UserFactory.create(profile_address=None, is_staff=True)
+    address = user.profile_address or ""
+    printed = _adjust(address.lower(), str(amount), "--reason", "paid twice", "--actor", staff.username)
+    assert printed.startswith(f"{address}: {funds} -> {funds + amount} credits")
+    entry = CreditEntry.objects.get(source=EntrySource.STAFF_ADJUSTMENT)
+    assert (entry.amount, entry.reason, entry.actor) == (amount, "paid twice", staff)
+    assert balance_of(user).balance == funds + amount
+
+
+def test_each_run_adjusts_anew_unless_it_is_given_a_key(user: User, funds: int, key: str) -> None:
+    address = user.profile_address or ""
+    for arguments in (["--key", key], ["--key", key], [], []):
+        _adjust(address, "1", "--reason", "test", *arguments)
+    assert balance_of(user).balance == funds + 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["0", "--reason", "typo"], "either way"),
+        (["9007199254740992", "--reason", "typo"], "either way"),
+        (["5", "--reason", " "], "needs a reason"),
+        (["5", "--reason", "ok", "--actor", "nobody"], "nobody"),
+        (["5"], "--reason"),
+        (["1.5", "--reason", "typo"], "invalid int"),
+    ],
+)
+def test_a_mistake_is_told_and_moves_nothing(user: User, arguments: list[str], message: str) -> None:
+    before = everything()
+    with pytest.raises(CommandError, match=message):
+        _adjust(user.profile_address or "", *arguments)
+    assert everything() == before
+
+
+@pytest.mark.parametrize("address", [random_address(), "0x12", secrets.token_hex(20)])
+def test_an_unknown_address_is_told_and_opens_no_account(user: User, address: str) -> None:
+    before = everything()
+    with pytest.raises(CommandError, match=f"No user has the profile {address}"):
+        _adjust(address, "5", "--reason", "ok")
+    assert everything() == before
+
+
+def test_a_key_that_named_another_adjustment_is_refused(user: User, key: str) -> None:
+    address = user.profile_address or ""
+    _adjust(address, "5", "--reason", "ok", "--key", key)
+    before = everything()
+    with pytest.raises(CommandError, match="used before"):
+        _adjust(address, "-5", "--reason", "ok", "--key", key)
+    assert everything() == before

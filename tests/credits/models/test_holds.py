@@ -1,0 +1,47 @@
+"""A hold's columns tell one story."""
+
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from credits.models import CreditEntry, CreditHold, HoldStatus
+from credits.services import ledger
+from tests.credits.rows import everything
+from users.models import User
+
+_NOW = timezone.now()
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"status": HoldStatus.HELD, "closed_at": _NOW},
+        {"status": HoldStatus.HELD, "captured_amount": 1},
+        {"status": HoldStatus.RELEASED},
+        {"status": HoldStatus.RELEASED, "closed_at": _NOW, "captured_amount": 1},
+        {"status": HoldStatus.CAPTURED, "closed_at": _NOW, "captured_amount": 1},
+        {"status": HoldStatus.CAPTURED, "closed_at": _NOW, "entry": True},
+        {"status": HoldStatus.CAPTURED, "captured_amount": 1, "entry": True},
+        {"status": HoldStatus.CAPTURED, "closed_at": _NOW, "captured_amount": 0, "entry": True},
+        {"status": HoldStatus.RELEASED, "closed_at": _NOW, "entry": True},
+        {"status": "LOST"},
+    ],
+)
+def test_a_status_that_contradicts_the_columns_is_refused(
+    user: User, key: str, columns: dict[str, Any]
+) -> None:
+    held = ledger.hold(user=user, credits=5, key=key).hold
+    before = everything()
+    entry = CreditEntry.objects.get(account__user=user) if "entry" in columns else None
+    with pytest.raises(IntegrityError, match="credits_hold_status_fits_columns"), transaction.atomic():
+        CreditHold.objects.filter(pk=held.pk).update(**{**columns, "entry": entry})
+    assert everything() == before
+
+
+def test_a_hold_of_nothing_is_refused(user: User, key: str) -> None:
+    account = ledger.open_account(user=user)
+    with pytest.raises(IntegrityError, match="credits_hold_amount_positive"), transaction.atomic():
+        CreditHold.objects.create(account=account, key=key, amount=0)
+    assert CreditHold.objects.count() == 0

@@ -1,0 +1,98 @@
+"""Writing down and ending the allowance of a paid period."""
+
+import random
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from credits.models import Allowance
+from credits.queries import AllowanceView, current_allowance
+from credits.services.allowance import end_allowance, set_allowance
+from tests.credits.rows import everything
+from tests.factories import UserFactory
+from users.models import User
+
+START = datetime(2031, 1, 31, 12, tzinfo=UTC) + timedelta(seconds=random.randrange(10**7))
+END = START + timedelta(days=31)
+SECOND = timedelta(seconds=1)
+HOUR = timedelta(hours=1)
+CREDITS = random.randint(1, 10**9)
+
+
+@pytest.fixture
+def subscriber(db: None) -> User:
+    """Return a user whose subscription renews."""
+    user = UserFactory.create()
+    set_allowance(user=user, credits=CREDITS, starts_at=START, ends_at=END, renews=True)
+    return user
+
+
+@pytest.mark.django_db
+def test_a_user_without_a_paid_period_has_no_allowance() -> None:
+    assert current_allowance(user=UserFactory.create(), now=START) is None
+
+
+@pytest.mark.parametrize("now", [START, END - SECOND])
+def test_an_allowance_runs_within_its_period(subscriber: User, now: datetime) -> None:
+    assert current_allowance(user=subscriber, now=now) == AllowanceView(credits=CREDITS, ends_at=END)
+    assert current_allowance(user=UserFactory.create(), now=now) is None
+
+
+def test_a_renewing_allowance_awaits_its_renewal_and_then_ends(subscriber: User) -> None:
+    next_end = END + timedelta(days=30)
+    set_allowance(
+        user=subscriber, credits=CREDITS, starts_at=START, ends_at=END, renews=True, resets_at=next_end
+    )
+    assert current_allowance(user=subscriber, now=END - SECOND) == AllowanceView(credits=CREDITS, ends_at=END)
+    in_grace = AllowanceView(credits=CREDITS, ends_at=next_end)
+    assert current_allowance(user=subscriber, now=END) == in_grace
+    assert current_allowance(user=subscriber, now=END + 72 * HOUR - SECOND) == in_grace
+    assert current_allowance(user=subscriber, now=END + 72 * HOUR) is None
+
+
+def test_a_cancelling_allowance_ends_with_its_period(subscriber: User) -> None:
+    set_allowance(user=subscriber, credits=CREDITS, starts_at=START, ends_at=END, renews=False)
+    assert current_allowance(user=subscriber, now=END - SECOND) is not None
+    assert current_allowance(user=subscriber, now=END) is None
+
+
+def test_the_next_period_replaces_the_one_before(subscriber: User) -> None:
+    after = END + timedelta(days=28)
+    assert set_allowance(user=subscriber, credits=7, starts_at=END, ends_at=after, renews=False) is True
+    assert current_allowance(user=subscriber, now=END) == AllowanceView(credits=7, ends_at=after)
+    assert Allowance.objects.count() == 1
+
+
+def test_a_period_that_is_told_late_does_not_hide_the_newer_one(subscriber: User) -> None:
+    before = everything()
+    earlier = START - timedelta(days=31)
+    assert set_allowance(user=subscriber, credits=1, starts_at=earlier, ends_at=START, renews=True) is False
+    assert everything() == before
+
+
+def test_ending_takes_effect_at_once_and_without_grace(subscriber: User) -> None:
+    now = START + HOUR
+    assert end_allowance(user=subscriber, now=now) is True
+    assert current_allowance(user=subscriber, now=now) is None
+    assert current_allowance(user=subscriber, now=now - SECOND) is not None
+    before = everything()
+    assert end_allowance(user=subscriber, now=now + HOUR) is False
+    assert everything() == before
+
+
+def test_ending_while_the_renewal_is_awaited_ends_the_grace(subscriber: User) -> None:
+    assert end_allowance(user=subscriber, now=END + HOUR) is True
+    assert current_allowance(user=subscriber, now=END + HOUR) is None
+    assert Allowance.objects.get(user=subscriber).ends_at == END
+
+
+def test_ending_before_the_start_leaves_nothing_that_runs(subscriber: User) -> None:
+    assert end_allowance(user=subscriber, now=START - HOUR) is True
+    assert current_allowance(user=subscriber, now=START) is None
+
+
+def test_ending_one_allowance_leaves_the_others(subscriber: User) -> None:
+    other = UserFactory.create()
+    before = everything()
+    assert end_allowance(user=other, now=START) is False
+    assert everything() == before

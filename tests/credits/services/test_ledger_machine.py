@@ -1,0 +1,180 @@
+"""Any sequence of moves leaves the rows that a ledger on paper would have."""
+
+import secrets
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from credits.errors import HoldReleased, InsufficientCredits, KeyConflict
+from credits.models import EntrySource
+from credits.services import ledger
+from credits.services.reconcile import find_differences
+from tests.credits.rows import query
+from tests.factories import UserFactory
+from users.models import User
+
+_AMOUNTS = st.integers(1, 60)
+_OWNERS = st.integers(0, 1)
+_NAMES = st.integers(0, 5)
+
+
+@dataclass
+class PaperHold:
+    """A hold on paper; `paid` is None until it is closed, and 0 for a release."""
+
+    owner: int
+    amount: int
+    content: str
+    paid: int | None = None
+
+
+@dataclass
+class Paper:
+    """The whole ledger on paper: signed postings by key, holds by key."""
+
+    postings: dict[str, tuple[int, int]] = field(default_factory=dict)
+    holds: dict[str, PaperHold] = field(default_factory=dict)
+
+    def balance(self, owner: int) -> int:
+        charged = sum(hold.paid or 0 for hold in self.holds.values() if hold.owner == owner)
+        return sum(amount for who, amount in self.postings.values() if who == owner) - charged
+
+    def held(self, owner: int) -> int:
+        return sum(hold.amount for hold in self.holds.values() if hold.owner == owner and hold.paid is None)
+
+    def affords(self, owner: int, more: int, debt_limit: int) -> bool:
+        return self.balance(owner) - self.held(owner) - more >= -debt_limit
+
+
+class LedgerMachine(RuleBasedStateMachine):
+    """Two users, a handful of keys that repeat, and amounts small enough to run short."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.run = secrets.token_hex(8)
+        self.users: list[User] = [UserFactory.create(), UserFactory.create()]
+        self.accounts = [ledger.open_account(user=user).pk for user in self.users]
+        self.paper = Paper()
+        self.ids: dict[str, int] = {}
+
+    def _post(self, key: str, owner: int, amount: int) -> None:
+        known = self.paper.postings.get(key)
+        actor, user = None, self.users[owner]
+        try:
+            if key.endswith("grant"):
+                entry = ledger.grant(
+                    user=user, credits=amount, source=EntrySource.SURVEYS, key=self.run + key
+                )
+            else:
+                entry = ledger.adjust(
+                    user=user, credits=amount, key=self.run + key, actor=actor, reason="test"
+                )
+        except KeyConflict:
+            assert known not in {None, (owner, amount)}
+        else:
+            assert known in {None, (owner, amount)}
+            assert entry.amount == amount
+            self.paper.postings[key] = (owner, amount)
+
+    @rule(name=_NAMES, owner=_OWNERS, amount=_AMOUNTS)
+    def grant(self, name: int, owner: int, amount: int) -> None:
+        self._post(f"{name}-grant", owner, amount)
+
+    @rule(name=_NAMES, owner=_OWNERS, amount=_AMOUNTS, sign=st.sampled_from([1, -1]))
+    def adjust(self, name: int, owner: int, amount: int, sign: int) -> None:
+        self._post(f"{name}-adjust", owner, sign * amount)
+
+    @rule(name=_NAMES, owner=_OWNERS, amount=_AMOUNTS, debt=st.integers(0, 20), content=st.sampled_from("ab"))
+    def hold(self, name: int, owner: int, amount: int, debt: int, content: str) -> None:
+        key, known = f"{name}-hold", self.paper.holds.get(f"{name}-hold")
+        balance = self.paper.balance(owner)
+        try:
+            result = ledger.hold(
+                user=self.users[owner], credits=amount, key=self.run + key, debt_limit=debt, content=content
+            )
+        except KeyConflict:
+            assert known is not None
+            assert (known.owner, known.content) != (owner, content)
+        except InsufficientCredits:
+            assert known is None
+            assert not self.paper.affords(owner, amount, debt)
+        else:
+            assert result.balance == balance
+            assert result.created is (known is None)
+            if known is None:
+                assert self.paper.affords(owner, amount, debt)
+                self.paper.holds[key] = PaperHold(owner, amount, content)
+                self.ids[key] = result.hold.pk
+            else:
+                assert (known.owner, known.content, self.ids[key]) == (owner, content, result.hold.pk)
+
+    @rule(name=_NAMES, amount=_AMOUNTS, debt=st.integers(0, 20))
+    def raise_hold(self, name: int, amount: int, debt: int) -> None:
+        hold = self.paper.holds.get(f"{name}-hold")
+        if hold is None:
+            return
+        more = max(amount - hold.amount, 0)
+        expected = hold.paid is None and (more == 0 or self.paper.affords(hold.owner, more, debt))
+        assert (
+            ledger.raise_hold(hold_id=self.ids[f"{name}-hold"], credits=amount, debt_limit=debt) is expected
+        )
+        if expected:
+            hold.amount += more
+
+    @rule(name=_NAMES, cost=st.integers(0, 80))
+    def capture(self, name: int, cost: int) -> None:
+        hold = self.paper.holds.get(f"{name}-hold")
+        if hold is None:
+            return
+        first = hold.paid is None
+        try:
+            entry = ledger.capture(hold_id=self.ids[f"{name}-hold"], credits=cost)
+        except HoldReleased:
+            assert hold.paid == 0
+            assert cost
+            return
+        if first:
+            hold.paid = cost
+        assert (-entry.amount if entry else 0) == hold.paid
+
+    @rule(name=_NAMES)
+    def release(self, name: int) -> None:
+        hold = self.paper.holds.get(f"{name}-hold")
+        if hold is None:
+            return
+        assert ledger.release(hold_id=self.ids[f"{name}-hold"]) is (hold.paid is None)
+        if hold.paid is None:
+            hold.paid = 0
+
+    @invariant()
+    def the_rows_say_what_the_paper_says(self) -> None:
+        rows = query(
+            "SELECT balance, held FROM credits_account WHERE id = ANY(%s) ORDER BY id", self.accounts
+        )
+        assert rows == [(self.paper.balance(owner), self.paper.held(owner)) for owner in (0, 1)]
+        entries = len(self.paper.postings) + sum(bool(hold.paid) for hold in self.paper.holds.values())
+        counted = (
+            "SELECT count(*), coalesce(sum(account_version), 0) FROM credits_entry WHERE account_id = ANY(%s)"
+        )
+        versions = (
+            "SELECT coalesce(sum(version * (version + 1) / 2), 0) FROM credits_account WHERE id = ANY(%s)"
+        )
+        ((count, sum_of_versions),) = query(counted, self.accounts)
+        assert count == entries
+        assert query(versions, self.accounts) == [(sum_of_versions,)]
+
+    def teardown(self) -> None:
+        assert find_differences() == []
+
+
+@pytest.mark.django_db
+def test_any_sequence_of_moves_leaves_the_rows_a_ledger_on_paper_would_have() -> None:
+    run_state_machine_as_test(
+        LedgerMachine,
+        settings=settings(
+            max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )

@@ -23,9 +23,108 @@ ME_DESCRIPTION = "What the access token stands for."
 KEYS_DESCRIPTION = """
 The public keys of our access tokens (RFC 7517). While a key is being replaced there are two; choose by `kid`.
 """.strip()
-NONCE: list[OpenApiExample] = []
-VERIFY: list[OpenApiExample] = []
-REFRESH: list[OpenApiExample] = []
-LOGOUT: list[OpenApiExample] = []
-ME: list[OpenApiExample] = []
-KEYS: list[OpenApiExample] = []
+_PROFILE = "0x12860139DBD9E9678A08B4c8aAE062302298b05c"
+_NONCE = "QMsCqZEKsmuxnAheTyoi98"
+_MESSAGE = (
+    f"relay.example.com wants you to sign in with your Ethereum account:\n"
+    f"{_PROFILE}\n"
+    f"\n"
+    f"Sign in to the credit relay gateway. This costs nothing and sends no transaction.\n"
+    f"\n"
+    f"URI: https://relay.example.com\n"
+    f"Version: 1\n"
+    f"Chain ID: 42\n"
+    f"Nonce: {_NONCE}\n"
+    f"Issued At: 2026-11-21T10:08:57.759Z\n"
+    f"Expiration Time: 2026-11-21T10:13:57.759Z"
+)
+_SIGNATURE = (
+    "0x37d4066a2436ae3e7980d2c168f8b3bb288171eb0a45e321ca075044e4fc52823a1331df98e36d0cdf3df39142f177"
+    "a934d7601df8a6e727534bfbfb702e1df81b"
+)
+_ACCESS = (
+    "eyJhbGciOiJFUzI1NiIsImtpZCI6IkZPRm5TUXFWVDA0TGstdEE3aWRnbjBNVTVVWXdtVl94OXNTd1ZCVWJVanciLCJ0eXAi"
+    "OiJhdCtqd3QifQ.eyJ0b2tlbl90eXBlIjoiYWNjZXNzIiwiZXhwIjoxNzk1MjU2MzM3LCJpYXQiOjE3OTUyNTU3MzcsImp0a"
+    "SI6ImVkZDI1MWEyYzFiODQ5OWJiMjUyNzc1MTI4ZGM1N2NiIiwic3ViIjoiMSIsImFkZHJlc3MiOiIweDEyODYwMTM5REJEO"
+    "UU5Njc4QTA4QjRjOGFBRTA2MjMwMjI5OGIwNWMiLCJzaWQiOiIzODQ1OGFiOS0xNmJjLTQ3NjYtYWJkOC0yZmUwZDUyOWFjO"
+    "DciLCJjdGwiOiIweDZlM0QzOTlhMzQ1NDQ0RGNCMTc3ZTRlYjI3QUYzMGNkMWRjMjY3Y0UiLCJpc3MiOiJodHRwczovL3Jlb"
+    "GF5LmV4YW1wbGUuY29tIiwiYXVkIjoiaHR0cHM6Ly9yZWxheS5leGFtcGxlLmNvbSJ9.c-m3TF79xdE9K2g98LMHpsY2Ze1H"
+    "tLRyc8meMOXenHW5YW0A_053yE3dK3vx0Rkp218hs0gR4XV7Wl_zzf6veQ"
+)
+_REFRESH = "rt_MCr9QXJf7dTUSoyiT7Qq3zmADeghYvcA93ftOD13sms"
+_NEXT_REFRESH = "rt_-G0Nylk7H1PqlWeiHYcaCQcd2DaUZKnRC8Oy1Bq0SEY"
+_SESSION = "38458ab9-16bc-4766-abd8-2fe0d529ac87"
+_CONTROLLER = "0x6e3D399a345444DcB177e4eb27AF30cd1dc267cE"
+
+
+def _pair(refresh: str) -> dict[str, str | int]:
+    return {"access": _ACCESS, "refresh": refresh, "expiresIn": 600, "address": _PROFILE}
+
+
+def _asked(name: str, **body: str) -> OpenApiExample:
+    return OpenApiExample(name, value=body, request_only=True)
+
+
+def _answered(name: str, value: object) -> OpenApiExample:
+    return OpenApiExample(name, value=value, response_only=True, status_codes=["200"])
+
+
+NONCE = [
+    _asked("Ask for a message", address=_PROFILE),
+    _answered(
+        "Sign this", {"nonce": _NONCE, "message": _MESSAGE, "expiresAt": "2026-11-21T10:13:57.759867Z"}
+    ),
+]
+VERIFY = [
+    _asked("Send the signature", nonce=_NONCE, signature=_SIGNATURE),
+    _asked("Name the profile too", nonce=_NONCE, signature=_SIGNATURE, address=_PROFILE),
+    _answered("Signed in", _pair(_REFRESH)),
+]
+REFRESH = [_asked("Exchange", refresh=_REFRESH), _answered("The next pair", _pair(_NEXT_REFRESH))]
+LOGOUT = [
+    _asked("End this session"),
+    _asked("End another one too", refresh=_NEXT_REFRESH),
+    _answered("Signed out", {"signedOut": True}),
+]
+ME = [
+    _answered(
+        "A session",
+        {
+            "address": _PROFILE,
+            "controller": _CONTROLLER,
+            "sessionId": _SESSION,
+            "sessionExpiresAt": "2026-12-21T10:08:57.767256Z",
+            "accessExpiresAt": "2026-11-21T10:18:57Z",
+            "issuer": "https://relay.example.com",
+        },
+    ),
+    _answered(
+        "A token of the external issuer",
+        {
+            "address": _PROFILE,
+            "controller": None,
+            "sessionId": None,
+            "sessionExpiresAt": None,
+            "accessExpiresAt": "2026-11-21T10:18:57Z",
+            "issuer": "https://id.example.com/",
+        },
+    ),
+]
+KEYS = [
+    _answered(
+        "One key",
+        {
+            "keys": [
+                {
+                    "kty": "EC",
+                    "crv": "P-256",
+                    "x": "w8F20dFaQf5jVXONXUlMweEjjug0aGVycUk6trJxP-Y",
+                    "y": "ETIWJd1RZX4OPb7BduJOM0-lBd5mCNXnkVySxsYGVb0",
+                    "kid": "FOFnSQqVT04Lk-tA7idgn0MU5UYwmV_x9sSwVBUbUjw",
+                    "use": "sig",
+                    "alg": "ES256",
+                }
+            ]
+        },
+    )
+]

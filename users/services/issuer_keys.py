@@ -30,7 +30,7 @@ def refresh(*, now: datetime) -> bool:
         return False
     try:
         keys = _usable_keys(_fetch(url))
-    except (HTTPError, ValueError) as error:
+    except (HTTPError, ValueError, RecursionError) as error:
         logger.warning("the issuer's keys cannot be fetched, the last ones stay: %s", type(error).__name__)
         return False
     IssuerKeySet.objects.update_or_create(url=url, defaults={"keys": keys, "fetched_at": now})

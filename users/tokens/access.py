@@ -94,3 +94,5 @@ def read(text: str) -> AccessClaims:
         )
     except TokenError as error:
         raise errors.AccessTokenKindRefused("Send the access token, not another token of ours.") from error
+    except (ValueError, TypeError) as error:
+        raise errors.AccessTokenMalformed("A claim of the token cannot be read.") from error

@@ -1,0 +1,55 @@
+"""Refusals in the API's description: grouped by status, one example per code, as problem documents."""
+
+from gateway.common.errors import DomainError, InvalidRequest, NotAuthenticated, NotFound
+from gateway.common.problems import document
+from gateway.common.schema import meaning, problem_responses
+from users.errors import AccessTokenExpired, RefreshTokenReused, SessionEnded
+
+PROBLEM = "application/problem+json"
+
+
+def _codes(*refusals: type[DomainError]) -> dict[int, list[str]]:
+    return {
+        status: [example.value["code"] for example in response.examples]
+        for (status, _), response in problem_responses(*refusals).items()
+    }
+
+
+def test_every_answer_is_a_problem_document_like_the_real_ones() -> None:
+    found = problem_responses(NotFound)
+
+    assert {content for _, content in found} == {PROBLEM}
+    (example,) = found[404, PROBLEM].examples
+    real = document(NotFound("Nothing here."))
+    assert set(example.value) == set(real)
+    for member in ("type", "title", "status", "code"):
+        assert example.value[member] == real[member]
+
+
+def test_refusals_are_grouped_by_status_in_order_with_what_any_request_may_meet() -> None:
+    assert _codes(NotFound, InvalidRequest) == {
+        400: ["invalid-request"],
+        404: ["not-found"],
+        429: ["too-many-requests"],
+        500: ["internal-error"],
+        503: ["service-unavailable"],
+    }
+
+
+def test_a_refusal_named_twice_is_shown_once() -> None:
+    assert _codes(NotFound, NotFound)[404] == ["not-found"]
+
+
+def test_a_refusal_stands_for_its_kinds_too() -> None:
+    codes = _codes(NotAuthenticated)[401]
+
+    assert {"not-authenticated", AccessTokenExpired.code, SessionEnded.code} <= set(codes)
+    assert RefreshTokenReused.code not in codes
+
+
+def test_the_example_tells_the_first_paragraph_of_the_meaning_on_one_line() -> None:
+    (example,) = problem_responses(RefreshTokenReused)[401, PROBLEM].examples
+
+    assert "\n\n" in meaning(RefreshTokenReused)
+    assert example.value["detail"] == " ".join(meaning(RefreshTokenReused).split("\n\n")[0].split())
+    assert "\n" not in example.value["detail"]

@@ -1,0 +1,74 @@
+"""Every code has a page that tells people what it means, made from the refusal itself."""
+
+import re
+from collections import Counter
+
+import pytest
+from django.test import Client
+
+from gateway import urls
+from gateway.common.errors import DomainError, all_refusals
+from gateway.problem_pages import catalogue
+
+assert urls.urlpatterns, "the routes import every refusal that they can answer"
+_REFUSALS = sorted(all_refusals(), key=lambda refusal: refusal.code)
+
+
+def _described(refusal: type[DomainError]) -> str:
+    return " ".join((refusal.__doc__ or "").split())
+
+
+def test_no_two_refusals_share_a_code() -> None:
+    assert [code for code, count in Counter(refusal.code for refusal in _REFUSALS).items() if count > 1] == []
+
+
+@pytest.mark.parametrize("refusal", _REFUSALS, ids=lambda refusal: refusal.code)
+def test_every_refusal_is_named_and_explained(refusal: type[DomainError]) -> None:
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", refusal.code)
+    assert refusal.title
+    assert not refusal.title.endswith(".")
+    assert 400 <= refusal.status <= 599
+    # A class without a docstring would show its parent's.
+    assert "__doc__" in refusal.__dict__
+    assert len(_described(refusal)) > 20
+    assert refusal.retryable == (refusal.status in {429, 500, 503})
+
+
+@pytest.mark.parametrize("path", ["/problems", "/problems/"])
+def test_the_index_lists_every_code_once(path: str) -> None:
+    page = Client().get(path).content.decode()
+
+    assert re.findall(r'href="/problems/([a-z0-9-]+)"', page) == [entry.code for entry in catalogue()]
+    assert len(catalogue()) == len(_REFUSALS)
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_a_page_shows_status_meaning_and_whether_a_repeat_helps(slash: str) -> None:
+    page = Client().get(f"/problems/access-token-expired{slash}").content.decode()
+
+    assert "401 Unauthorized" in page
+    assert "Exchange the refresh token at <code>/api/auth/refresh</code>." in page
+    assert "is refused again" in page
+    assert "may succeed later" in Client().get("/problems/chain-unavailable").content.decode()
+
+
+def test_what_a_docstring_says_is_text_and_not_markup(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Provocation(DomainError):
+        """Send `<b>` & nothing else."""
+
+        code, title, status = "", "A <i>provocation</i>", 400
+
+    # Without a code again after the test, the class is in nobody's catalogue.
+    monkeypatch.setattr(Provocation, "code", "provocation")
+    page = Client().get("/problems/provocation").content.decode()
+
+    assert "Send <code>&lt;b&gt;</code> &amp; nothing else." in page
+    assert "<i>" not in page
+
+
+def test_an_unknown_code_has_no_page() -> None:
+    assert Client().get("/problems/no-such-code").status_code == 404
+
+
+def test_pages_are_only_read() -> None:
+    assert Client().post("/problems").status_code == 405

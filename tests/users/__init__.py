@@ -1,0 +1,1 @@
+"""Sign-in, from the text that is signed to the HTTP door."""

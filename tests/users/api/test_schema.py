@@ -1,0 +1,107 @@
+"""The API's description names every path of sign-in, its refusals and a real example of each body."""
+
+from typing import Any
+
+import jsonschema
+import jwt
+import pytest
+from drf_spectacular.generators import SchemaGenerator
+from jwt import PyJWK
+
+from gateway.chain.lsp25 import personal_sign_digest, recover_address
+from gateway.common.errors import NotAuthenticated, all_refusals
+from users.api import examples
+
+PATHS = {
+    "/api/auth/nonce": "post",
+    "/api/auth/verify": "post",
+    "/api/auth/refresh": "post",
+    "/api/auth/logout": "post",
+    "/api/auth/me": "get",
+    "/.well-known/jwks.json": "get",
+}
+
+
+@pytest.fixture(scope="module")
+def description() -> Any:
+    """The OpenAPI document."""
+    return SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+
+
+def _codes(operation: Any, status: int) -> set[str]:
+    examples = operation["responses"][str(status)]["content"]["application/problem+json"]["examples"]
+    return {example["value"]["code"] for example in examples.values()}
+
+
+@pytest.mark.parametrize(("path", "method"), PATHS.items())
+def test_each_path_is_described_with_examples(description: Any, path: str, method: str) -> None:
+    operation = description["paths"][path][method]
+
+    assert operation["summary"]
+    assert operation["description"]
+    assert operation["responses"]["200"]["content"]["application/json"]["examples"]
+    if "requestBody" in operation:
+        assert operation["requestBody"]["content"]["application/json"]["examples"]
+
+
+def test_only_what_is_public_goes_without_a_token(description: Any) -> None:
+    assert {path for path, method in PATHS.items() if description["paths"][path][method].get("security")} == {
+        "/api/auth/logout",
+        "/api/auth/me",
+    }
+    assert description["components"]["securitySchemes"]["accessToken"]["scheme"] == "bearer"
+
+
+def test_verify_names_every_way_of_being_refused(description: Any) -> None:
+    operation = description["paths"]["/api/auth/verify"]["post"]
+
+    assert _codes(operation, 401) == {
+        "nonce-unknown",
+        "nonce-expired",
+        "nonce-used",
+        "nonce-foreign",
+        "signature-not-by-controller",
+        "account-inactive",
+    }
+    assert _codes(operation, 403) == {"untrusted-code", "sign-permission-missing"}
+    assert _codes(operation, 422) == {"profile-not-deployed"}
+    assert {"chain-unavailable", "service-unavailable"} <= _codes(operation, 503)
+
+
+def test_me_names_every_reason_for_which_a_token_is_not_believed(description: Any) -> None:
+    reasons = {kind.code for kind in all_refusals() if issubclass(kind, NotAuthenticated)}
+
+    assert _codes(description["paths"]["/api/auth/me"]["get"], 401) == reasons
+    assert len(reasons) == 11
+
+
+@pytest.mark.parametrize(("path", "method"), PATHS.items())
+def test_the_examples_have_the_described_shape(description: Any, path: str, method: str) -> None:
+    operation = description["paths"][path][method]
+    bodies = [operation["requestBody"]] if "requestBody" in operation else []
+    checked = 0
+    for body in [*bodies, *operation["responses"].values()]:
+        for content in body["content"].values():
+            for example in content.get("examples", {}).values():
+                jsonschema.validate(
+                    example["value"], {**content["schema"], "components": description["components"]}
+                )
+                checked += 1
+    assert checked > len(bodies)
+
+
+def test_the_examples_tell_one_true_story() -> None:
+    (_, answer), (request, *_) = examples.NONCE, examples.VERIFY
+    digest = personal_sign_digest(answer.value["message"].encode())
+    signature = bytes.fromhex(request.value["signature"][2:])
+    access_token = examples.VERIFY[-1].value["access"]
+
+    assert recover_address(digest, signature) == examples.ME[0].value["controller"]
+    claims = jwt.decode(
+        access_token,
+        PyJWK(examples.KEYS[0].value["keys"][0]),
+        algorithms=["ES256"],
+        options={"verify_exp": False, "verify_aud": False, "verify_iat": False},
+    )
+    assert claims["sid"] == examples.ME[0].value["sessionId"]
+    assert claims["address"] == answer.value["message"].split("\n")[1]

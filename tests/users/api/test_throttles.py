@@ -1,0 +1,79 @@
+"""Sign-in is counted per network address and per profile, and closed while nothing can be counted."""
+
+import secrets
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from devstack.services.server import free_port
+from tests.factories import random_address
+from users.models import SignInChallenge
+
+pytestmark = pytest.mark.django_db
+
+
+def _client() -> APIClient:
+    return APIClient(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}:{secrets.token_hex(2)}")
+
+
+def _nonce(client: APIClient, address: str) -> Any:
+    return client.post("/api/auth/nonce", {"address": address}, format="json")
+
+
+def test_one_network_address_gets_no_more_challenges_than_its_rate(settings: Any, services: Any) -> None:
+    settings.AUTH_NONCE_RATE = "3/hour"
+    client = _client()
+
+    statuses = [_nonce(client, random_address()).status_code for _ in range(4)]
+
+    assert statuses == [200, 200, 200, 429]
+    assert SignInChallenge.objects.count() == 3
+    assert _nonce(_client(), random_address()).status_code == 200
+
+
+def test_one_profile_gets_no_more_challenges_than_its_rate_in_any_casing(
+    settings: Any, services: Any
+) -> None:
+    settings.AUTH_NONCE_RATE = "3/hour"
+    address = random_address()
+
+    spellings = [address, address.lower(), "0x" + address[2:].upper(), address]
+    statuses = [_nonce(_client(), spelling).status_code for spelling in spellings]
+
+    assert statuses == [200, 200, 200, 429]
+
+
+@pytest.mark.parametrize(
+    ("path", "setting", "body", "first"),
+    [
+        (
+            "verify",
+            "AUTH_VERIFY_RATE",
+            {"nonce": "A" * 22, "signature": "0x" + "11" * 64 + "1b"},
+            "nonce-unknown",
+        ),
+        ("refresh", "AUTH_REFRESH_RATE", {"refresh": "rt_nothing"}, "refresh-token-unknown"),
+    ],
+)
+def test_guessing_is_counted(
+    settings: Any, services: Any, path: str, setting: str, body: dict[str, str], first: str
+) -> None:
+    setattr(settings, setting, "2/hour")
+    client = _client()
+
+    answers = [client.post(f"/api/auth/{path}", body, format="json") for _ in range(3)]
+
+    assert [answer.json()["code"] for answer in answers] == [first, first, "too-many-requests"]
+    assert int(answers[-1].headers["Retry-After"]) > 60
+
+
+@pytest.mark.parametrize("path", ["nonce", "verify", "refresh"])
+def test_without_a_counter_nobody_signs_in(settings: Any, path: str) -> None:
+    settings.REDIS_URL = f"redis://127.0.0.1:{free_port()}/0"
+
+    answer = _client().post(f"/api/auth/{path}", {"address": random_address()}, format="json")
+
+    assert (answer.status_code, answer.json()["code"]) == (503, "service-unavailable")
+    assert answer.headers["Retry-After"] == "5"
+    assert not SignInChallenge.objects.exists()

@@ -1,0 +1,21 @@
+"""Fresh private keys as operators write them."""
+
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+
+def ec_key(curve: ec.EllipticCurve | None = None) -> ec.EllipticCurvePrivateKey:
+    """Return a new private key, on P-256 unless told otherwise."""
+    return ec.generate_private_key(curve or ec.SECP256R1())
+
+
+def rsa_key() -> rsa.RSAPrivateKey:
+    """Return a new RSA key."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+def pem(
+    key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, form: PrivateFormat = PrivateFormat.PKCS8
+) -> str:
+    """Return the key's PEM text."""
+    return key.private_bytes(Encoding.PEM, form, NoEncryption()).decode()

@@ -1,0 +1,77 @@
+"""Challenges are composed here, limited per profile, and kept no longer than their refusals need."""
+
+import secrets
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils.timezone import now
+
+from tests.factories import random_address
+from users.models import SignInChallenge
+from users.services import challenges
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_message_is_eip_4361_over_the_settings_and_nothing_of_the_caller(settings: Any) -> None:
+    settings.AUTH_DOMAIN, settings.PUBLIC_URL, settings.CHAIN_ID = "pay.example", "https://pay.example", 42
+    address, moment = random_address(), datetime(2031, 2, 3, 4, 5, 6, 789_000, UTC)
+
+    challenge = challenges.issue(profile_address=address, client="c", now=moment)
+
+    assert challenge.message.split("\n") == [
+        "pay.example wants you to sign in with your Ethereum account:",
+        address,
+        "",
+        challenges.STATEMENT,
+        "",
+        "URI: https://pay.example",
+        "Version: 1",
+        "Chain ID: 42",
+        f"Nonce: {challenge.nonce}",
+        "Issued At: 2031-02-03T04:05:06.789Z",
+        "Expiration Time: 2031-02-03T04:10:06.789Z",
+    ]
+    assert challenge.expires_at == moment + timedelta(minutes=5)
+
+
+def test_nonces_are_alphanumeric_of_128_bits_and_never_repeat() -> None:
+    found = {
+        challenges.issue(profile_address=random_address(), client="c", now=now()).nonce for _ in range(50)
+    }
+
+    assert len(found) == 50
+    assert all(len(nonce) == 22 and nonce.isalnum() and nonce.isascii() for nonce in found)
+
+
+def test_a_profile_keeps_its_newest_open_challenges_and_nobody_elses_are_touched() -> None:
+    address, start = random_address(), now()
+    bystander = challenges.issue(profile_address=random_address(), client="c", now=start)
+    issued = [
+        challenges.issue(profile_address=address, client="c", now=start + timedelta(seconds=second))
+        for second in range(challenges.MAX_OPEN + 3)
+    ]
+
+    kept = set(SignInChallenge.objects.filter(profile_address=address).values_list("pk", flat=True))
+    assert kept == {challenge.pk for challenge in issued[3:]}
+    assert SignInChallenge.objects.filter(pk=bystander.pk).exists()
+
+
+def test_consumed_challenges_are_not_pushed_out_since_a_repeat_must_be_told_as_such() -> None:
+    address, start = random_address(), now()
+    first = challenges.issue(profile_address=address, client="c", now=start)
+    challenges.consume(nonce=first.nonce, profile_address=None, now=start)
+    for second in range(challenges.MAX_OPEN + 1):
+        challenges.issue(profile_address=address, client="c", now=start + timedelta(seconds=second))
+
+    assert SignInChallenge.objects.filter(pk=first.pk).exists()
+
+
+def test_the_purge_waits_an_hour_after_expiry() -> None:
+    challenge = challenges.issue(profile_address=random_address(), client=secrets.token_hex(4), now=now())
+    limit = challenge.expires_at + timedelta(hours=1)
+
+    assert challenges.purge(now=limit) == 0
+    assert challenges.purge(now=limit + timedelta(milliseconds=1)) == 1
+    assert not SignInChallenge.objects.exists()

@@ -1,0 +1,132 @@
+"""A token of the configured external issuer identifies a profile; nobody else's does."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils.timezone import now
+
+from credits.models import CreditAccount
+from gateway.common.errors import NotAuthenticated
+from tests.factories import random_address
+from tests.fakes.profiles import Profile
+from tests.users.issuer import ForeignIssuer
+from tests.users.pem import ec_key
+from tests.users.wallet import signed_in
+from users import errors
+from users.models import IssuerKeySet, SignInSession, User
+from users.services.access import authenticate
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def issuer(settings: Any) -> ForeignIssuer:
+    """An issuer that is configured and whose keys were fetched."""
+    foreign = ForeignIssuer()
+    settings.AUTH_EXTERNAL_JWKS_URL = "https://id.example/jwks.json"
+    settings.AUTH_EXTERNAL_ISSUER, settings.AUTH_EXTERNAL_AUDIENCE = foreign.name, foreign.audience
+    IssuerKeySet.objects.create(url=settings.AUTH_EXTERNAL_JWKS_URL, keys=foreign.keys, fetched_at=now())
+    return foreign
+
+
+@pytest.mark.parametrize(("algorithm", "kid"), [("ES256", "ec"), ("RS256", "rsa")])
+def test_the_first_token_makes_the_user_and_its_account(
+    issuer: ForeignIssuer, algorithm: str, kid: str
+) -> None:
+    address = random_address()
+    token = issuer.token(algorithm=algorithm, kid=kid, address=address.lower())
+
+    user, grant = authenticate(token=token, now=now())
+    again, _ = authenticate(token=token, now=now())
+
+    assert user.pk == again.pk == User.objects.get(profile_address=address).pk
+    assert not user.has_usable_password()
+    assert CreditAccount.objects.get().user_id == user.pk
+    assert (grant.issuer, grant.profile_address, grant.session_id) == (issuer.name, address, None)
+    assert not SignInSession.objects.exists()
+
+
+def test_a_known_user_costs_two_queries(issuer: ForeignIssuer) -> None:
+    token = issuer.token(address=random_address())
+    authenticate(token=token, now=now())
+
+    with CaptureQueriesContext(connection) as queries:
+        authenticate(token=token, now=now())
+    assert len(queries) == 2
+
+
+def test_the_address_claim_may_have_another_name(issuer: ForeignIssuer, settings: Any) -> None:
+    settings.AUTH_EXTERNAL_ADDRESS_CLAIM = "wallet"
+    address = random_address()
+
+    user, _ = authenticate(token=issuer.token(wallet=address), now=now())
+
+    assert user.profile_address == address
+
+
+def test_our_own_tokens_are_believed_beside_it(issuer: ForeignIssuer, profile: Profile) -> None:
+    pair = signed_in(profile)
+
+    user, _ = authenticate(token=pair.access, now=now())
+
+    assert user.profile_address == profile.profile_address
+
+
+@pytest.mark.parametrize(
+    ("changes", "refusal"),
+    [
+        ({"key": ec_key()}, errors.AccessTokenSignatureInvalid),
+        ({"kid": "another"}, errors.AccessTokenKeyUnknown),
+        ({"kid": "rsa"}, errors.AccessTokenAlgorithmRefused),
+        ({"algorithm": "HS256", "key": "k" * 32}, errors.AccessTokenAlgorithmRefused),
+        ({"algorithm": "RS384", "kid": "rsa"}, errors.AccessTokenAlgorithmRefused),
+        ({"aud": "another service"}, errors.AccessTokenAudienceRefused),
+        ({"exp": int((now() - timedelta(seconds=1)).timestamp())}, errors.AccessTokenExpired),
+        ({"address": "vitalik.eth"}, errors.AccessTokenMalformed),
+        ({"address": None}, errors.AccessTokenMalformed),
+        ({"address": ["0x" + "11" * 20]}, errors.AccessTokenMalformed),
+    ],
+)
+def test_a_token_that_is_wrong_in_one_way_makes_no_user(
+    issuer: ForeignIssuer, changes: dict[str, Any], refusal: type[NotAuthenticated]
+) -> None:
+    token = issuer.token(**{"address": random_address(), **changes})
+
+    with pytest.raises(refusal):
+        authenticate(token=token, now=now())
+    assert not User.objects.exists()
+
+
+def test_a_token_of_another_issuer_is_not_believed(issuer: ForeignIssuer) -> None:
+    token = issuer.token(address=random_address(), iss="https://elsewhere.example/")
+
+    with pytest.raises(NotAuthenticated):
+        authenticate(token=token, now=now())
+    assert not User.objects.exists()
+
+
+def test_without_an_issuer_configured_its_tokens_mean_nothing(issuer: ForeignIssuer, settings: Any) -> None:
+    settings.AUTH_EXTERNAL_JWKS_URL = ""
+
+    with pytest.raises(NotAuthenticated):
+        authenticate(token=issuer.token(address=random_address()), now=now())
+    assert not User.objects.exists()
+
+
+def test_before_the_keys_are_fetched_no_token_is_believed(issuer: ForeignIssuer) -> None:
+    IssuerKeySet.objects.all().delete()
+
+    with pytest.raises(errors.AccessTokenKeyUnknown):
+        authenticate(token=issuer.token(address=random_address()), now=now())
+
+
+def test_a_closed_account_stays_closed_for_the_issuer_too(issuer: ForeignIssuer) -> None:
+    token = issuer.token(address=random_address())
+    authenticate(token=token, now=now())
+    User.objects.update(is_active=False)
+
+    with pytest.raises(errors.AccountInactive):
+        authenticate(token=token, now=now())

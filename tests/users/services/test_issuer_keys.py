@@ -1,0 +1,90 @@
+"""The external issuer's keys are fetched aside, and the last good ones stay whatever the issuer answers."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils.timezone import now
+
+from devstack.services.server import free_port
+from tests.users.issuer import ForeignIssuer
+from users.models import IssuerKeySet
+from users.services import issuer_keys
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def issuer(settings: Any) -> Iterator[ForeignIssuer]:
+    """An issuer whose address is configured."""
+    foreign = ForeignIssuer()
+    with foreign.serving():
+        settings.AUTH_EXTERNAL_JWKS_URL = foreign.url
+        yield foreign
+
+
+def test_without_an_issuer_nothing_is_fetched(settings: Any) -> None:
+    settings.AUTH_EXTERNAL_JWKS_URL = ""
+
+    assert not issuer_keys.refresh(now=now())
+    assert not IssuerKeySet.objects.exists()
+
+
+def test_the_keys_are_stored_and_replaced_by_newer_ones(issuer: ForeignIssuer) -> None:
+    first, later = now(), now() + timedelta(minutes=5)
+    assert issuer_keys.refresh(now=first)
+    assert IssuerKeySet.objects.get().keys == issuer.keys
+
+    issuer.document = {"keys": issuer.keys[:1]}
+    assert issuer_keys.refresh(now=later)
+
+    stored = IssuerKeySet.objects.get()
+    assert (stored.keys, stored.fetched_at) == (issuer.keys[:1], later)
+
+
+@pytest.mark.parametrize(
+    ("status", "document"),
+    [
+        (500, {"keys": []}),
+        (302, {"keys": []}),
+        (200, {"keys": []}),
+        (200, {"keys": "none"}),
+        (200, []),
+        (200, b"<html>"),
+        (200, b"[" * 5_000),
+        (200, b" " * 300_000 + b"{}"),
+    ],
+)
+def test_an_answer_that_is_no_key_set_leaves_the_last_one_in_force(
+    issuer: ForeignIssuer, status: int, document: Any
+) -> None:
+    issuer_keys.refresh(now=now())
+    issuer.status, issuer.document = status, document
+
+    assert not issuer_keys.refresh(now=now())
+    assert IssuerKeySet.objects.get().keys == issuer.keys
+
+
+def test_an_issuer_that_is_away_leaves_the_last_set_in_force(issuer: ForeignIssuer, settings: Any) -> None:
+    settings.AUTH_EXTERNAL_JWKS_URL = f"http://127.0.0.1:{free_port()}/jwks.json"
+    IssuerKeySet.objects.create(url=settings.AUTH_EXTERNAL_JWKS_URL, keys=issuer.keys, fetched_at=now())
+
+    assert not issuer_keys.refresh(now=now())
+    assert IssuerKeySet.objects.get().keys == issuer.keys
+
+
+def test_keys_that_could_be_misused_are_left_out(issuer: ForeignIssuer) -> None:
+    good = issuer.keys[0]
+    issuer.document = {
+        "keys": [
+            {"kty": "oct", "kid": "shared", "k": "c2VjcmV0"},
+            {**good, "use": "enc", "kid": "encryption"},
+            {name: value for name, value in good.items() if name != "kid"},
+            "no key at all",
+            good,
+        ]
+    }
+
+    assert issuer_keys.refresh(now=now())
+    assert IssuerKeySet.objects.get().keys == [good]

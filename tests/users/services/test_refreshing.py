@@ -1,0 +1,155 @@
+"""A refresh token is good for one exchange; what comes after its grace ends the session."""
+
+import secrets
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils.timezone import now
+
+from gateway.chain.errors import NodeUnavailable
+from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission
+from tests.fakes.chain import FakeChain
+from tests.fakes.profiles import Profile
+from tests.users.wallet import signed_in
+from users.errors import (
+    AccountInactive,
+    ControllerRevoked,
+    RefreshTokenReused,
+    RefreshTokenUnknown,
+    SessionEnded,
+)
+from users.models import RefreshToken, SignInSession, User
+from users.services import sessions
+from users.services.refreshing import carry_on
+from users.tokens import access
+
+pytestmark = pytest.mark.django_db
+GRACE = timedelta(seconds=10)
+
+
+@pytest.fixture
+def token(profile: Profile) -> str:
+    """The first refresh token of a session."""
+    return signed_in(profile).refresh
+
+
+def _assert_ended(reason: SignInSession.Reason) -> None:
+    session = SignInSession.objects.get()
+    assert session.revoked_at is not None
+    assert session.revoked_reason == reason
+
+
+def _assert_untouched() -> None:
+    assert SignInSession.objects.get().revoked_at is None
+    assert RefreshToken.objects.get().used_at is None
+
+
+def test_the_next_pair_belongs_to_the_same_session(token: str) -> None:
+    pair = carry_on(token=token, now=now())
+
+    assert pair.refresh != token
+    session = SignInSession.objects.get()
+    assert access.read(pair.access).session_id == session.pk
+    assert RefreshToken.objects.filter(session=session).count() == 2
+
+
+def test_a_chain_of_exchanges_goes_on_until_the_session_runs_out(token: str, settings: Any) -> None:
+    end = SignInSession.objects.get().expires_at
+    for days in range(1, 4):
+        token = carry_on(token=token, now=now() + timedelta(days=days)).refresh
+
+    assert SignInSession.objects.get().expires_at == end
+    with pytest.raises(SessionEnded):
+        carry_on(token=token, now=end)
+
+
+def test_a_repeat_within_the_grace_gets_the_very_same_token(token: str) -> None:
+    start = now()
+    first = carry_on(token=token, now=start)
+
+    again = carry_on(token=token, now=start + GRACE)
+
+    assert again.refresh == first.refresh
+    assert RefreshToken.objects.count() == 2
+    carry_on(token=again.refresh, now=start + GRACE)
+
+
+def test_a_repeat_after_the_grace_ends_the_session_for_both_holders(
+    token: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    start = now()
+    newest = carry_on(token=token, now=start)
+
+    with pytest.raises(RefreshTokenReused):
+        carry_on(token=token, now=start + GRACE + timedelta(milliseconds=1))
+    _assert_ended(SignInSession.Reason.TOKEN_REUSED)
+    assert "refresh token used twice" in caplog.text
+    assert token not in caplog.text
+    with pytest.raises(SessionEnded):
+        carry_on(token=newest.refresh, now=start)
+
+
+def test_reuse_is_found_while_the_node_is_away(token: str, chain: FakeChain) -> None:
+    start = now()
+    carry_on(token=token, now=start)
+
+    with chain.away(), pytest.raises(RefreshTokenReused):
+        carry_on(token=token, now=start + GRACE + timedelta(seconds=1))
+    _assert_ended(SignInSession.Reason.TOKEN_REUSED)
+
+
+def test_a_token_that_was_never_issued_is_unknown(token: str) -> None:
+    with pytest.raises(RefreshTokenUnknown):
+        carry_on(token="rt_" + secrets.token_urlsafe(32), now=now())
+    _assert_untouched()
+
+
+def test_without_a_node_nothing_is_exchanged_and_the_token_stays_good(token: str, chain: FakeChain) -> None:
+    with chain.away(), pytest.raises(NodeUnavailable):
+        carry_on(token=token, now=now())
+    _assert_untouched()
+    carry_on(token=token, now=now())
+
+
+def test_a_controller_that_lost_sign_loses_the_session(
+    token: str, profile: Profile, chain: FakeChain
+) -> None:
+    chain.set_permissions(profile, profile.controller.address, ALL_PERMISSIONS & ~Permission.SIGN)
+
+    with pytest.raises(ControllerRevoked):
+        carry_on(token=token, now=now())
+    _assert_ended(SignInSession.Reason.CONTROLLER_REVOKED)
+    assert RefreshToken.objects.get().used_at is None
+
+
+def test_a_closed_account_gets_no_tokens(token: str) -> None:
+    User.objects.update(is_active=False)
+
+    with pytest.raises(AccountInactive):
+        carry_on(token=token, now=now())
+    _assert_untouched()
+
+
+def test_a_session_that_ends_while_the_node_is_asked_yields_nothing(
+    token: str, chain: FakeChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def signed_out_meanwhile(**asked: Any) -> list[int]:
+        sessions.end(session_id=SignInSession.objects.get().pk, reason=SignInSession.Reason.STAFF, now=now())
+        return [ALL_PERMISSIONS]
+
+    monkeypatch.setattr(chain, "read_permissions", signed_out_meanwhile)
+
+    with pytest.raises(SessionEnded):
+        carry_on(token=token, now=now())
+    assert RefreshToken.objects.get().used_at is None
+
+
+def test_no_token_is_stored_in_clear(token: str) -> None:
+    moment: datetime = now()
+    child = carry_on(token=token, now=moment).refresh
+
+    stored = " ".join(RefreshToken.objects.values_list("token_hash", flat=True))
+    assert token not in stored
+    assert child not in stored
+    assert len(stored.split()) == 2

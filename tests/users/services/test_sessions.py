@@ -1,0 +1,71 @@
+"""A session ends once, for one reason, and is forgotten a month later."""
+
+import uuid
+from datetime import timedelta
+
+import pytest
+from django.utils.timezone import now
+
+from tests.fakes.profiles import Profile
+from tests.users.wallet import signed_in
+from users.models import RefreshToken, SignInSession
+from users.services import sessions
+from users.services.refreshing import carry_on
+
+pytestmark = pytest.mark.django_db
+MONTH = timedelta(days=30)
+
+
+def test_the_first_to_end_a_session_says_why(profile: Profile) -> None:
+    signed_in(profile)
+    session, moment = SignInSession.objects.get(), now()
+
+    assert sessions.end(session_id=session.pk, reason=SignInSession.Reason.STAFF, now=moment)
+    assert not sessions.end(session_id=session.pk, reason=SignInSession.Reason.SIGNED_OUT, now=now())
+    assert not sessions.end(session_id=uuid.uuid4(), reason=SignInSession.Reason.STAFF, now=now())
+
+    session.refresh_from_db()
+    assert (session.revoked_at, session.revoked_reason) == (moment, SignInSession.Reason.STAFF)
+
+
+def test_ending_one_session_leaves_the_others(profile: Profile) -> None:
+    signed_in(profile)
+    first = SignInSession.objects.get()
+    signed_in(profile)
+
+    sessions.end(session_id=first.pk, reason=SignInSession.Reason.STAFF, now=now())
+
+    assert SignInSession.objects.living(now=now()).count() == 1
+
+
+def test_a_session_lasts_as_long_as_the_settings_say(profile: Profile) -> None:
+    signed_in(profile)
+    session = SignInSession.objects.get()
+
+    assert session.expires_at - session.created_at == MONTH
+    assert session.is_living(now=session.expires_at - timedelta(milliseconds=1))
+    assert not session.is_living(now=session.expires_at)
+    assert not SignInSession.objects.living(now=session.expires_at).exists()
+
+
+def test_a_session_that_ran_out_is_forgotten_a_month_later_with_its_whole_chain(profile: Profile) -> None:
+    token, moment = signed_in(profile).refresh, now()
+    for minute in range(5):
+        token = carry_on(token=token, now=moment + timedelta(minutes=minute)).refresh
+    limit = SignInSession.objects.get().expires_at + MONTH
+
+    assert sessions.purge(now=limit) == 0
+    assert RefreshToken.objects.count() == 6
+    assert sessions.purge(now=limit + timedelta(milliseconds=1)) == 1
+    assert not RefreshToken.objects.exists()
+
+
+def test_a_revoked_session_is_forgotten_a_month_later_and_living_ones_stay(profile: Profile) -> None:
+    signed_in(profile)
+    session, moment = SignInSession.objects.get(), now()
+    sessions.end(session_id=session.pk, reason=SignInSession.Reason.SIGNED_OUT, now=moment)
+    signed_in(profile)
+
+    assert sessions.purge(now=moment + MONTH) == 0
+    assert sessions.purge(now=moment + MONTH + timedelta(milliseconds=1)) == 1
+    assert SignInSession.objects.get().revoked_at is None

@@ -1,0 +1,314 @@
+"""A controller's signature over a challenge opens a session; anything else opens nothing."""
+
+import secrets
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils.timezone import now
+
+from credits.models import CreditAccount
+from gateway.chain.errors import NodeUnavailable, UnusableSignature
+from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission
+from gateway.chain.lsp25 import personal_sign_digest
+from relay.errors import SignPermissionMissing, UntrustedCode
+from tests.fakes.chain import FakeChain
+from tests.fakes.profiles import Controller, Profile
+from tests.users.wallet import CALLER, personal_sign, signed_in
+from users.errors import (
+    AccountInactive,
+    ChallengeExpired,
+    ChallengeForeign,
+    ChallengeUnknown,
+    ChallengeUsed,
+    ProfileNotDeployed,
+    SignatureNotByController,
+)
+from users.models import RefreshToken, SignInChallenge, SignInSession, User
+from users.services import challenges
+from users.services.sessions import TokenPair
+from users.services.sign_in import sign_in
+from users.tokens import access
+
+pytestmark = pytest.mark.django_db
+
+
+def _challenge(profile_address: str, client: str = CALLER) -> SignInChallenge:
+    return challenges.issue(profile_address=profile_address, client=client, now=now())
+
+
+def _answer(
+    challenge: SignInChallenge,
+    signature: bytes,
+    *,
+    at: datetime | None = None,
+    profile_address: str | None = None,
+) -> TokenPair:
+    return sign_in(
+        nonce=challenge.nonce,
+        signature=signature,
+        client=CALLER,
+        now=at or now(),
+        profile_address=profile_address,
+    )
+
+
+def _assert_nobody_is_signed_in() -> None:
+    assert not User.objects.exists()
+    assert not SignInSession.objects.exists()
+    assert not RefreshToken.objects.exists()
+    assert not CreditAccount.objects.exists()
+
+
+def _is_open(challenge: SignInChallenge) -> bool:
+    return SignInChallenge.objects.open(now=now()).filter(pk=challenge.pk).exists()
+
+
+def test_the_first_sign_in_makes_the_user_its_account_and_a_session(profile: Profile) -> None:
+    pair = signed_in(profile)
+
+    user = User.objects.get()
+    assert (user.username, user.profile_address) == (profile.profile_address, profile.profile_address)
+    assert not user.has_usable_password()
+    assert CreditAccount.objects.get().user_id == user.pk
+    session = SignInSession.objects.get()
+    assert (session.user_id, session.controller_address) == (user.pk, profile.controller.address)
+    claims = access.read(pair.access)
+    assert (claims.user_id, claims.session_id) == (user.pk, session.pk)
+    assert (claims.profile_address, claims.controller_address) == (
+        profile.profile_address,
+        profile.controller.address,
+    )
+
+
+def test_a_second_sign_in_opens_a_second_session_of_the_same_user(profile: Profile) -> None:
+    signed_in(profile)
+    signed_in(profile)
+
+    assert User.objects.count() == CreditAccount.objects.count() == 1
+    assert SignInSession.objects.count() == 2
+
+
+def test_other_spellings_of_the_signature_are_the_same_signature(profile: Profile) -> None:
+    challenge = _challenge(profile.profile_address)
+    signature = personal_sign(profile.controller, challenge.message)
+
+    _answer(challenge, signature[:64] + bytes([signature[64] - 27]))
+
+    assert SignInSession.objects.count() == 1
+
+
+def test_a_nonce_that_was_never_issued_is_unknown(profile: Profile) -> None:
+    message = "anything"
+    with pytest.raises(ChallengeUnknown):
+        sign_in(
+            nonce=secrets.token_hex(11),
+            signature=personal_sign(profile.controller, message),
+            client=CALLER,
+            now=now(),
+        )
+    _assert_nobody_is_signed_in()
+
+
+def test_a_nonce_is_good_until_its_last_moment_and_expired_after_it(
+    profile: Profile, chain: FakeChain
+) -> None:
+    challenge = _challenge(profile.profile_address)
+    signature = personal_sign(profile.controller, challenge.message)
+
+    with pytest.raises(ChallengeExpired):
+        _answer(challenge, signature, at=challenge.expires_at)
+    _assert_nobody_is_signed_in()
+    assert not chain.asked
+    _answer(challenge, signature, at=challenge.expires_at - timedelta(milliseconds=1))
+    assert SignInSession.objects.count() == 1
+
+
+def test_a_nonce_serves_once(profile: Profile) -> None:
+    challenge = _challenge(profile.profile_address)
+    signature = personal_sign(profile.controller, challenge.message)
+    _answer(challenge, signature)
+
+    with pytest.raises(ChallengeUsed):
+        _answer(challenge, signature)
+    assert SignInSession.objects.count() == 1
+
+
+def test_a_nonce_is_foreign_to_any_other_profile_that_claims_it(profile: Profile, chain: FakeChain) -> None:
+    challenge, other = _challenge(profile.profile_address), chain.create_profile()
+    signature = personal_sign(other.controller, challenge.message)
+
+    with pytest.raises(ChallengeForeign):
+        _answer(challenge, signature, profile_address=other.profile_address)
+    _assert_nobody_is_signed_in()
+    assert _is_open(challenge)
+
+
+def test_a_nonce_is_foreign_to_the_message_of_another_open_nonce(profile: Profile, chain: FakeChain) -> None:
+    other = chain.create_profile()
+    mine, theirs = _challenge(profile.profile_address), _challenge(other.profile_address)
+
+    with pytest.raises(ChallengeForeign):
+        _answer(theirs, personal_sign(profile.controller, mine.message))
+    _assert_nobody_is_signed_in()
+    assert _is_open(mine)
+    assert not _is_open(theirs)
+
+
+def test_messages_of_other_callers_are_not_searched(profile: Profile, chain: FakeChain) -> None:
+    other = chain.create_profile()
+    mine = _challenge(profile.profile_address, client="somebody else")
+    theirs = _challenge(other.profile_address)
+
+    with pytest.raises(SignatureNotByController):
+        _answer(theirs, personal_sign(profile.controller, mine.message))
+    _assert_nobody_is_signed_in()
+
+
+@pytest.mark.parametrize("length", [0, 1, 63, 66, 200])
+def test_bytes_that_are_no_signature_leave_the_nonce_open(
+    profile: Profile, chain: FakeChain, length: int
+) -> None:
+    challenge = _challenge(profile.profile_address)
+
+    with pytest.raises(UnusableSignature):
+        _answer(challenge, secrets.token_bytes(length))
+    assert _is_open(challenge)
+    assert not chain.asked
+    _assert_nobody_is_signed_in()
+
+
+def test_a_signature_that_no_key_can_have_made_is_malformed(profile: Profile, chain: FakeChain) -> None:
+    challenge = _challenge(profile.profile_address)
+    # No point of the curve has the x coordinate 5.
+    impossible = (5).to_bytes(32, "big") + (1).to_bytes(32, "big") + bytes([27])
+
+    with pytest.raises(UnusableSignature):
+        _answer(challenge, impossible)
+    assert not chain.asked
+    _assert_nobody_is_signed_in()
+
+
+def test_an_address_without_code_cannot_sign_in(trusted: None) -> None:
+    person = Controller()
+    challenge = _challenge(person.address)
+
+    with pytest.raises(ProfileNotDeployed):
+        _answer(challenge, personal_sign(person, challenge.message))
+    _assert_nobody_is_signed_in()
+
+
+def test_a_signature_wrapped_for_an_undeployed_profile_is_refused_by_that_name(profile: Profile) -> None:
+    challenge = _challenge(profile.profile_address)
+    wrapped = secrets.token_bytes(320) + bytes.fromhex("6492" * 16)
+
+    with pytest.raises(ProfileNotDeployed):
+        _answer(challenge, wrapped)
+    assert _is_open(challenge)
+    _assert_nobody_is_signed_in()
+
+
+def test_a_contract_that_says_yes_to_everything_is_not_believed(chain: FakeChain, trusted: None) -> None:
+    impostor = chain.deploy_impostor()
+    challenge = _challenge(impostor)
+
+    with pytest.raises(UntrustedCode):
+        _answer(challenge, personal_sign(Controller(), challenge.message))
+    _assert_nobody_is_signed_in()
+
+
+def test_a_profile_of_vetted_code_with_an_unvetted_key_manager_is_not_believed(
+    profile: Profile, chain: FakeChain
+) -> None:
+    impostor = chain.deploy_impostor()
+    chain.set_owner(profile, impostor)
+    challenge = _challenge(profile.profile_address)
+
+    with pytest.raises(UntrustedCode):
+        _answer(challenge, personal_sign(profile.controller, challenge.message))
+    _assert_nobody_is_signed_in()
+
+
+def test_a_profile_owned_by_the_key_manager_of_another_is_not_believed(
+    profile: Profile, chain: FakeChain
+) -> None:
+    chain.set_owner(profile, chain.create_profile().key_manager_address)
+    challenge = _challenge(profile.profile_address)
+
+    with pytest.raises(UntrustedCode):
+        _answer(challenge, personal_sign(profile.controller, challenge.message))
+    _assert_nobody_is_signed_in()
+
+
+def test_a_profile_owned_by_a_plain_key_is_not_believed(profile: Profile, chain: FakeChain) -> None:
+    chain.set_owner(profile, profile.controller.address)
+    challenge = _challenge(profile.profile_address)
+
+    with pytest.raises(UntrustedCode):
+        _answer(challenge, personal_sign(profile.controller, challenge.message))
+    _assert_nobody_is_signed_in()
+
+
+def test_a_controller_without_sign_is_told_so(chain: FakeChain, trusted: None) -> None:
+    mover = Controller(permissions=ALL_PERMISSIONS & ~Permission.SIGN)
+    profile = chain.create_profile(mover)
+
+    with pytest.raises(SignPermissionMissing):
+        signed_in(profile)
+    _assert_nobody_is_signed_in()
+
+
+def test_a_controller_that_may_only_sign_signs_in(chain: FakeChain, trusted: None) -> None:
+    signed_in(chain.create_profile(Controller(permissions=Permission.SIGN)))
+
+    assert SignInSession.objects.count() == 1
+
+
+def test_a_stranger_does_not_sign_for_the_profile(profile: Profile) -> None:
+    with pytest.raises(SignatureNotByController):
+        signed_in(profile, Controller())
+    _assert_nobody_is_signed_in()
+
+
+def test_the_message_hash_signed_without_its_prefix_does_not_count(profile: Profile) -> None:
+    challenge = _challenge(profile.profile_address)
+    twice = personal_sign_digest(personal_sign_digest(challenge.message.encode()))
+
+    with pytest.raises(SignatureNotByController):
+        _answer(challenge, profile.controller.sign(twice))
+    _assert_nobody_is_signed_in()
+
+
+def test_without_a_node_nobody_signs_in_and_the_nonce_is_used_up(profile: Profile, chain: FakeChain) -> None:
+    challenge = _challenge(profile.profile_address)
+    signature = personal_sign(profile.controller, challenge.message)
+
+    with chain.away(), pytest.raises(NodeUnavailable) as refusal:
+        _answer(challenge, signature)
+    assert refusal.value.retry_after
+    _assert_nobody_is_signed_in()
+    with pytest.raises(ChallengeUsed):
+        _answer(challenge, signature)
+
+
+def test_a_closed_account_stays_closed(profile: Profile) -> None:
+    signed_in(profile)
+    User.objects.update(is_active=False)
+
+    with pytest.raises(AccountInactive):
+        signed_in(profile)
+    assert SignInSession.objects.count() == 1
+
+
+def test_open_trust_lets_unvetted_profiles_sign_in(chain: FakeChain, settings: Any, db: None) -> None:
+    settings.CHAIN_TRUST = "open"
+
+    signed_in(chain.create_profile())
+
+    assert SignInSession.objects.count() == 1
+
+
+def test_unvetted_profiles_do_not_sign_in_otherwise(chain: FakeChain, db: None) -> None:
+    with pytest.raises(UntrustedCode):
+        signed_in(chain.create_profile())
+    _assert_nobody_is_signed_in()

@@ -1,0 +1,119 @@
+"""What support sees of people and sessions, and the one thing it may do to a session."""
+
+import secrets
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+from tests.fakes.profiles import Profile
+from tests.users.wallet import signed_in
+from users.models import SignInSession, User
+
+pytestmark = pytest.mark.django_db
+USERS, SESSIONS = "/admin/users/user/", "/admin/users/signinsession/"
+
+
+def _staff_client(**rights: Any) -> Client:
+    staff = User.objects.create_user(f"staff-{secrets.token_hex(4)}", is_staff=True, **rights)
+    device = TOTPDevice.objects.create(user=staff, confirmed=True)
+    client = Client()
+    client.force_login(staff, backend="django.contrib.auth.backends.ModelBackend")
+    session = client.session
+    session["otp_device_id"] = device.persistent_id
+    session.save()
+    return client
+
+
+@pytest.fixture
+def support() -> Client:
+    """A superuser who has given the second factor."""
+    return _staff_client(is_superuser=True)
+
+
+def test_a_person_is_found_by_address_in_any_casing(support: Client, profile: Profile) -> None:
+    signed_in(profile)
+
+    found = support.get(USERS, {"q": profile.profile_address.lower()}).content.decode()
+    missed = support.get(USERS, {"q": "0x" + "12" * 20}).content.decode()
+
+    assert profile.profile_address in found
+    assert profile.profile_address not in missed
+
+
+def test_of_a_wallet_user_only_the_account_state_can_change(support: Client, profile: Profile) -> None:
+    signed_in(profile)
+    user = User.objects.get(profile_address=profile.profile_address)
+    page = f"{USERS}{user.pk}/change/"
+    assert profile.controller.address in support.get(page).content.decode()
+
+    form = {
+        "username": "changed",
+        "profile_address": "0x" + "12" * 20,
+        "is_superuser": "on",
+        "is_staff": "on",
+    }
+    sessions = {f"sign_in_sessions-{name}_FORMS": "1" for name in ("TOTAL", "INITIAL")}
+    answer = support.post(page, {**form, **sessions})
+
+    assert answer.status_code == 302
+    user.refresh_from_db()
+    assert (user.username, user.profile_address) == (profile.profile_address, profile.profile_address)
+    assert (user.is_active, user.is_staff, user.is_superuser) == (False, False, False)
+
+
+def test_nobody_is_deleted(support: Client, profile: Profile) -> None:
+    signed_in(profile)
+    user = User.objects.get(profile_address=profile.profile_address)
+
+    assert support.post(f"{USERS}{user.pk}/delete/", {"post": "yes"}).status_code == 403
+    assert User.objects.filter(pk=user.pk).exists()
+
+
+def test_sessions_are_shown_and_never_edited(support: Client, profile: Profile) -> None:
+    signed_in(profile)
+    session = SignInSession.objects.get()
+
+    assert support.get(f"{SESSIONS}{session.pk}/change/").status_code == 200
+    assert support.post(f"{SESSIONS}{session.pk}/change/", {"revoked_reason": "staff"}).status_code == 403
+    assert support.get(f"{SESSIONS}add/").status_code == 403
+    assert support.post(f"{SESSIONS}{session.pk}/delete/", {"post": "yes"}).status_code == 403
+
+
+def _revoke(client: Client, *sessions: SignInSession) -> Any:
+    return client.post(SESSIONS, {"action": "revoke", "_selected_action": [one.pk for one in sessions]})
+
+
+def test_support_ends_a_session_and_the_log_says_who(support: Client, profile: Profile) -> None:
+    signed_in(profile)
+    ended = SignInSession.objects.get()
+    signed_in(profile)
+
+    _revoke(support, ended)
+
+    ended.refresh_from_db()
+    assert ended.revoked_reason == SignInSession.Reason.STAFF
+    assert SignInSession.objects.filter(revoked_at=None).count() == 1
+    entry = LogEntry.objects.get()
+    assert (entry.object_id, entry.user.is_staff) == (str(ended.pk), True)
+
+
+def test_staff_without_the_permission_ends_nothing(profile: Profile) -> None:
+    signed_in(profile)
+
+    _revoke(_staff_client(), SignInSession.objects.get())
+
+    assert SignInSession.objects.get().revoked_at is None
+
+
+def test_a_password_alone_does_not_open_the_admin(profile: Profile) -> None:
+    signed_in(profile)
+    client = Client()
+    client.force_login(
+        User.objects.create_user("hasty", is_staff=True, is_superuser=True),
+        backend="django.contrib.auth.backends.ModelBackend",
+    )
+
+    assert client.get(SESSIONS).status_code == 302

@@ -1,0 +1,83 @@
+"""The system checks find what would only show when somebody signs in."""
+
+import secrets
+from typing import Any
+
+import pytest
+from django.core.checks import run_checks
+
+from tests.users.pem import ec_key, pem, rsa_key
+
+
+def _ids() -> list[str]:
+    return [str(message.id) for message in run_checks(tags=["users"])]
+
+
+def test_the_test_settings_are_in_order() -> None:
+    assert _ids() == []
+
+
+@pytest.mark.parametrize("text", ["", pem(rsa_key()), pem(ec_key()) * 2])
+def test_unusable_signing_keys(settings: Any, text: str) -> None:
+    settings.AUTH_SIGNING_KEYS = text
+
+    assert _ids() == ["users.E001"]
+
+
+def test_a_short_refresh_secret(settings: Any) -> None:
+    settings.AUTH_REFRESH_SECRET = secrets.token_hex(16)[:31]
+
+    assert _ids() == ["users.E002"]
+
+
+def test_a_refresh_secret_that_is_the_secret_key(settings: Any) -> None:
+    settings.AUTH_REFRESH_SECRET = settings.SECRET_KEY
+
+    assert _ids() == ["users.E002"]
+
+
+def _external(settings: Any) -> None:
+    settings.AUTH_EXTERNAL_JWKS_URL = "https://id.example/jwks.json"
+    settings.AUTH_EXTERNAL_ISSUER, settings.AUTH_EXTERNAL_AUDIENCE = "https://id.example", "relay"
+
+
+def test_an_external_issuer_that_is_whole(settings: Any) -> None:
+    _external(settings)
+
+    assert _ids() == []
+
+
+@pytest.mark.parametrize("name", ["AUTH_EXTERNAL_JWKS_URL", "AUTH_EXTERNAL_ISSUER", "AUTH_EXTERNAL_AUDIENCE"])
+def test_an_external_issuer_that_is_pinned_in_part(settings: Any, name: str) -> None:
+    _external(settings)
+    setattr(settings, name, "")
+
+    assert _ids() == ["users.E003"]
+
+
+def test_an_external_issuer_that_is_ourselves(settings: Any) -> None:
+    _external(settings)
+    settings.AUTH_EXTERNAL_ISSUER = settings.AUTH_ISSUER
+
+    assert _ids() == ["users.E003"]
+
+
+@pytest.mark.parametrize("algorithm", ["HS256", "none"])
+def test_an_external_issuer_with_a_shared_secret(settings: Any, algorithm: str) -> None:
+    _external(settings)
+    settings.AUTH_EXTERNAL_ALGORITHMS = ["ES256", algorithm]
+
+    assert _ids() == ["users.E004"]
+
+
+def test_external_keys_without_tls(settings: Any) -> None:
+    _external(settings)
+    settings.AUTH_EXTERNAL_JWKS_URL = "http://id.example/jwks.json"
+
+    assert _ids() == ["users.W002"]
+
+
+def test_a_domain_that_is_not_the_public_host(settings: Any) -> None:
+    settings.AUTH_DOMAIN = "app.example"
+
+    assert _ids() == ["users.W001"]

@@ -1,0 +1,48 @@
+"""Beat's doors: the names it calls, and arguments it may add."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from celery import current_app
+from django.conf import settings
+from django.utils.timezone import now
+
+from tests.factories import random_address
+from tests.fakes.profiles import Profile
+from tests.users.wallet import signed_in
+from users import tasks
+from users.models import SignInChallenge, SignInSession
+from users.services import challenges
+
+pytestmark = pytest.mark.django_db
+
+
+def test_beat_calls_tasks_that_exist() -> None:
+    current_app.loader.import_default_modules()
+    scheduled = {str(entry["task"]) for entry in settings.CELERY_BEAT_SCHEDULE.values()}
+
+    assert {name for name in scheduled if name.startswith("users.")} == {
+        "users.purge",
+        "users.refresh_issuer_keys",
+    }
+    assert {name for name in scheduled if name.startswith("users.")} <= set(current_app.tasks)
+
+
+def test_the_purge_forgets_what_is_long_over_and_nothing_else(profile: Profile) -> None:
+    signed_in(profile)
+    old = now() - timedelta(hours=2)
+    challenges.issue(profile_address=random_address(), client="c", now=old)
+    fresh = challenges.issue(profile_address=random_address(), client="c", now=now())
+
+    tasks.purge(later_argument=1)
+
+    assert fresh in SignInChallenge.objects.all()
+    assert not SignInChallenge.objects.filter(issued_at=old).exists()
+    assert SignInSession.objects.count() == 1
+
+
+def test_without_an_external_issuer_its_task_does_nothing(settings: Any) -> None:
+    settings.AUTH_EXTERNAL_JWKS_URL = ""
+
+    tasks.refresh_issuer_keys(later_argument=1)

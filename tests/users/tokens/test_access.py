@@ -1,0 +1,156 @@
+"""An access token is believed when it is ours, for us, an access token, and not yet over."""
+
+import hmac
+import secrets
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from django.utils.timezone import now
+from jwt import PyJWK
+from jwt.algorithms import ECAlgorithm
+
+from gateway.common.errors import NotAuthenticated
+from tests.factories import random_address
+from tests.users.pem import ec_key, pem, rsa_key
+from tests.users.tokens import forge
+from users import errors
+from users.tokens import access
+from users.tokens.keys import public_key_set, signing_keys
+
+
+def _issued(moment: datetime) -> tuple[str, dict[str, Any]]:
+    said: dict[str, Any] = {
+        "user_id": secrets.randbelow(10**9),
+        "profile_address": random_address(),
+        "session_id": uuid.uuid4(),
+        "controller_address": random_address(),
+    }
+    return access.issue(**said, now=moment), said
+
+
+def test_a_token_says_what_was_put_in_and_runs_out_after_its_lifetime(settings: Any) -> None:
+    settings.AUTH_ACCESS_LIFETIME = timedelta(seconds=97)
+    moment = now().replace(microsecond=0)
+
+    text, said = _issued(moment)
+
+    assert access.read(text) == access.AccessClaims(**said, expires_at=moment + timedelta(seconds=97))
+
+
+def test_anyone_can_verify_a_token_with_the_published_keys(settings: Any) -> None:
+    text, said = _issued(now())
+
+    header = jwt.get_unverified_header(text)
+    (published,) = [key for key in public_key_set()["keys"] if key["kid"] == header["kid"]]
+    claims = jwt.decode(
+        text,
+        PyJWK(published),
+        algorithms=["ES256"],
+        audience=settings.AUTH_AUDIENCE,
+        issuer=settings.AUTH_ISSUER,
+    )
+
+    assert (header["alg"], header["typ"]) == ("ES256", "at+jwt")
+    assert claims["sub"] == str(said["user_id"])
+    assert claims["sid"] == str(said["session_id"])
+
+
+def test_a_new_key_in_front_signs_while_the_old_one_still_verifies(settings: Any) -> None:
+    old, new = ec_key(), ec_key()
+    settings.AUTH_SIGNING_KEYS = pem(old)
+    before, _ = _issued(now())
+    settings.AUTH_SIGNING_KEYS = pem(new) + pem(old)
+    after, _ = _issued(now())
+
+    assert access.read(before)
+    assert access.read(after)
+    assert jwt.get_unverified_header(after)["kid"] == signing_keys()[0].kid
+    settings.AUTH_SIGNING_KEYS = pem(new)
+    assert access.read(after)
+    with pytest.raises(errors.AccessTokenKeyUnknown):
+        access.read(before)
+
+
+def test_the_forge_makes_good_tokens_when_nothing_is_changed() -> None:
+    assert access.read(forge.token())
+
+
+def _unsigned() -> str:
+    return forge.raw_token("none", lambda head: b"")
+
+
+def _signed_with_the_public_key_as_a_secret() -> str:
+    secret = (
+        signing_keys()[0]
+        .private_key.public_key()
+        .public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    )
+    return forge.raw_token("HS256", lambda head: hmac.digest(secret, head, "sha256"))
+
+
+def _carrying_its_own_key() -> str:
+    stranger = ec_key()
+    own_key = ECAlgorithm.to_jwk(stranger.public_key(), as_dict=True)
+    return forge.token(key=stranger, header={"jwk": own_key, "kid": "mine"})
+
+
+def _naming_where_to_fetch_its_key() -> str:
+    return forge.token(key=ec_key(), header={"jku": "https://evil.example/jwks.json"})
+
+
+def _tampered_with() -> str:
+    head, _, signature = forge.token().split(".")
+    other = forge.token().split(".")[1]
+    return f"{head}.{other}.{signature}"
+
+
+@pytest.mark.parametrize(
+    ("make", "refusal"),
+    [
+        (_unsigned, errors.AccessTokenAlgorithmRefused),
+        (_signed_with_the_public_key_as_a_secret, errors.AccessTokenAlgorithmRefused),
+        (lambda: forge.token(key=rsa_key(), algorithm="RS256"), errors.AccessTokenAlgorithmRefused),
+        (lambda: forge.token(key=ec_key()), errors.AccessTokenSignatureInvalid),
+        (_tampered_with, errors.AccessTokenSignatureInvalid),
+        (_naming_where_to_fetch_its_key, errors.AccessTokenSignatureInvalid),
+        (_carrying_its_own_key, errors.AccessTokenKeyUnknown),
+        (lambda: forge.token(header={"kid": secrets.token_hex(8)}), errors.AccessTokenKeyUnknown),
+        (lambda: forge.token(header={"kid": None}), errors.AccessTokenKeyUnknown),
+        (lambda: forge.token(header={"crit": ["novel"], "novel": 1}), errors.AccessTokenMalformed),
+        (lambda: forge.token(iss="https://elsewhere.example"), errors.AccessTokenIssuerRefused),
+        (lambda: forge.token(aud="https://elsewhere.example"), errors.AccessTokenAudienceRefused),
+        (lambda: forge.token(exp=int(now().timestamp()) - 1), errors.AccessTokenExpired),
+        (lambda: forge.token(token_type="refresh"), errors.AccessTokenKindRefused),
+        (lambda: forge.token(without="token_type"), errors.AccessTokenKindRefused),
+        (lambda: forge.token(header={"typ": "JWT"}), errors.AccessTokenKindRefused),
+        (lambda: forge.token(sid="not a session"), errors.AccessTokenMalformed),
+        (lambda: forge.token(sub="somebody"), errors.AccessTokenMalformed),
+        (lambda: "a.b.c", errors.AccessTokenMalformed),
+        (lambda: "Jabberwocky", errors.AccessTokenMalformed),
+        *(
+            (lambda claim=claim: forge.token(without=claim), errors.AccessTokenMalformed)
+            for claim in ("exp", "iat", "jti", "sub", "sid", "address", "ctl", "iss", "aud")
+        ),
+    ],
+)
+def test_a_token_that_is_wrong_in_one_way_is_refused_by_that_name(
+    make: Any, refusal: type[NotAuthenticated]
+) -> None:
+    with pytest.raises(refusal) as refused:
+        access.read(make())
+    assert type(refused.value) is refusal
+    assert refused.value.status == 401
+
+
+def test_a_token_is_good_until_its_last_second(settings: Any) -> None:
+    settings.AUTH_ACCESS_LIFETIME = timedelta(seconds=30)
+    text, _ = _issued(datetime.now(UTC) - timedelta(seconds=28))
+
+    assert access.read(text)
+    late, _ = _issued(datetime.now(UTC) - timedelta(seconds=31))
+    with pytest.raises(errors.AccessTokenExpired):
+        access.read(late)

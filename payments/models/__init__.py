@@ -1,0 +1,19 @@
+"""Rows of payments: who pays, for what, what Stripe told, and what was paid out for it."""
+
+from payments.models.clawbacks import Clawback
+from payments.models.customers import Customer
+from payments.models.events import StripeEvent
+from payments.models.operations import BillingOperation
+from payments.models.payouts import Payout
+from payments.models.rates import PayoutRate
+from payments.models.subscriptions import Subscription
+
+__all__ = [
+    "BillingOperation",
+    "Clawback",
+    "Customer",
+    "Payout",
+    "PayoutRate",
+    "StripeEvent",
+    "Subscription",
+]

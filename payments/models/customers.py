@@ -1,0 +1,15 @@
+"""Customers: the link between a user and a customer record at Stripe."""
+
+from django.conf import settings
+from django.db import models
+
+
+class Customer(models.Model):
+    """One user, one customer at Stripe, for good."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.PROTECT, related_name="billing_customer")
+    stripe_customer_id = models.CharField(max_length=255, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.stripe_customer_id

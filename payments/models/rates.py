@@ -1,0 +1,29 @@
+"""Payout rates: how many credits a currency buys. Rows are history; staff add a new one to change the rate."""
+
+from django.db import models
+from django.db.models import Q
+
+
+class PayoutRate(models.Model):
+    """
+    From `valid_from` on, one major unit (1.00) of the currency pays out this many credits.
+
+    `experience_per_minor_unit` is the subscriber experience of one minor unit collected.
+    """
+
+    currency = models.CharField(max_length=3)
+    credits_per_major_unit = models.PositiveIntegerField()
+    experience_per_minor_unit = models.PositiveIntegerField(default=1)
+    valid_from = models.DateTimeField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["currency", "valid_from"], name="payoutrate_one_per_moment"),
+            models.CheckConstraint(
+                condition=Q(credits_per_major_unit__gt=0), name="payoutrate_credits_positive"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"1.00 {self.currency} = {self.credits_per_major_unit} credits from {self.valid_from:%Y-%m-%d}"

@@ -1,0 +1,103 @@
+"""The seam to Stripe: the few questions and orders that the service has."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Protocol
+
+from payments.stripe.states import InvoiceState, MoneyBack, ReceivedEvent, SubscriptionState
+
+
+class BillingClient(Protocol):
+    """
+    Stripe, as far as the service knows it.
+
+    Orders take an idempotency key: the same key and arguments give the same answer.
+    Every method raises `BillingUnavailable` when Stripe is away, slow, busy or at
+    fault, and never leaves open whether a repeat with the same key is safe: it is.
+    """
+
+    def create_customer(self, *, profile_address: str, user_id: str, key: str) -> str:
+        """Create a customer and return its id."""
+        ...
+
+    def create_setup_intent(self, *, customer_id: str) -> str:
+        """Create a setup intent for off-session use and return its client secret."""
+        ...
+
+    def has_payment_method(self, *, customer_id: str) -> bool:
+        """Return whether the customer has a default card, after making a lone attached card the default."""
+        ...
+
+    def create_subscription(
+        self, *, customer_id: str, amount_minor: int, currency: str, cancels_at_period_end: bool, key: str
+    ) -> SubscriptionState:
+        """Create a monthly subscription. A declined or unconfirmed first payment leaves it `incomplete`."""
+        ...
+
+    def update_subscription(
+        self,
+        *,
+        subscription_id: str,
+        item_id: str,
+        amount_minor: int | None,
+        currency: str,
+        cancels_at_period_end: bool,
+        key: str,
+    ) -> SubscriptionState:
+        """Change the amount from the next period on (None keeps it) and whether it ends with this one."""
+        ...
+
+    def cancel_subscription(self, *, subscription_id: str, key: str) -> SubscriptionState:
+        """End the subscription at once, without refund or final invoice. Cancelling twice is answered alike."""
+        ...
+
+    def retrieve_subscription(self, *, subscription_id: str) -> SubscriptionState:
+        """Read a subscription."""
+        ...
+
+    def list_subscriptions(self, *, customer_id: str) -> list[SubscriptionState]:
+        """Read all subscriptions of a customer, ended ones too, newest first."""
+        ...
+
+    def pay_open_invoice(self, *, invoice_id: str, key: str) -> SubscriptionState | None:
+        """Try to collect an open invoice; return the subscription it belongs to, None where it was not open."""
+        ...
+
+    def use_payment_method(self, *, customer_id: str, payment_method_id: str) -> None:
+        """Make a card the default of the customer and of the customer's living subscriptions."""
+        ...
+
+    def payment_method_of_setup(self, *, setup_intent_id: str) -> tuple[str, str]:
+        """Return (customer id, payment method id) of a succeeded setup intent."""
+        ...
+
+    def retrieve_invoice(self, *, invoice_id: str) -> InvoiceState:
+        """Read an invoice."""
+        ...
+
+    def paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
+        """Read every paid invoice created since then."""
+        ...
+
+    def money_back(self, *, payment_intent_id: str) -> MoneyBack:
+        """Read all that went back of one payment."""
+        ...
+
+    def payment_intent_of(self, *, object_id: str) -> str:
+        """Return the payment intent of a charge, refund or dispute."""
+        ...
+
+    def undelivered_events(
+        self, *, since: datetime, types: tuple[str, ...]
+    ) -> Iterator[tuple[ReceivedEvent, bytes]]:
+        """Read events that no webhook endpoint has taken, oldest first, each with a body to store."""
+        ...
+
+    def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent:
+        """
+        Check a webhook's signature (two secrets during rotation), age and mode.
+
+        Raises:
+            WebhookRefused: it is not what Stripe sent to us just now.
+        """
+        ...

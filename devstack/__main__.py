@@ -14,8 +14,6 @@ def main() -> int:
     options = _parser().parse_args()
     try:
         status: int = options.action(options)
-    except KeyboardInterrupt:
-        return 130
     except RuntimeError as error:
         complain(f"✗ {error}")
         return 1

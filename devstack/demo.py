@@ -1,5 +1,5 @@
 """
-Demo data: trusted implementations, relayers, users with credits, a member of staff.
+Tables and demo data: trusted implementations, relayers, users with credits, a member of staff.
 
 Run as a process of its own with the service's settings in the environment; it may be
 repeated on the same database.
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import django
+from django.core.management import call_command
 from django.utils import timezone
 
 from devstack.private_file import read_json
@@ -58,4 +59,5 @@ def _employ(*, username: str, password: str, totp_secret: str) -> None:
 
 if __name__ == "__main__":
     django.setup()
+    call_command("migrate", interactive=False)
     seed(read_json(Path(sys.argv[1])))

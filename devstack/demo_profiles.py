@@ -18,10 +18,10 @@ _BALANCE = 10 * ETHER
 def settle_profiles(world: World, path: Path) -> list[Profile]:
     """Return the demo profiles of this chain; the first call makes them."""
     known = read_json(path)
-    if known.get("genesis") == world.genesis:
+    if known.get("world") == world.identity:
         return [_profile(entry) for entry in known["profiles"]]
     profiles = world.create_profiles(*_plans())
-    write_json(path, {"genesis": world.genesis, "profiles": [asdict(profile) for profile in profiles]})
+    write_json(path, {"world": world.identity, "profiles": [asdict(profile) for profile in profiles]})
     return profiles
 
 

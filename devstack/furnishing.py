@@ -35,9 +35,7 @@ def furnish(services: Services, directory: Path, *, port: int, block_time: float
         profiles = settle_profiles(services.world, directory / "profiles.json")
         services.world.fund(_RELAYER_WEI, *secrets.relayer_addresses)
     _forget_rows_of_another_chain(services, directory / "database.json")
-    with step("database migrations"):
-        run_django(directory / "log" / "migrate.log", environment, "manage.py", "migrate", "--noinput")
-    with step("demo data"):
+    with step("database migrations and demo data"):
         plan = directory / "demo.json"
         write_json(plan, _demo_plan(services, secrets, profiles))
         run_django(directory / "log" / "demo.log", environment, "-m", "devstack.demo", str(plan))
@@ -46,10 +44,11 @@ def furnish(services: Services, directory: Path, *, port: int, block_time: float
 
 def _forget_rows_of_another_chain(services: Services, path: Path) -> None:
     """A database that speaks of transactions which this chain never saw is of no use to anyone."""
-    if read_json(path).get("genesis", services.world.genesis) != services.world.genesis:
+    identity = services.world.identity
+    if read_json(path).get("world", identity) != identity:
         say("  · the chain began anew, so the database does too")
         services.postgres.forget_database()
-    write_json(path, {"genesis": services.world.genesis})
+    write_json(path, {"world": identity})
 
 
 def _demo_plan(services: Services, secrets: Secrets, profiles: list[Profile]) -> dict[str, object]:

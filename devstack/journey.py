@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from eth_utils.address import to_checksum_address
+from urllib3.exceptions import HTTPError
 
 from devstack.chain_record import ChainRecord, ask, balance, read_record
 from devstack.console import complain, say
 from devstack.environment import CREDIT_WEI
 from devstack.gateway_api import GatewayApi, Refused
 from devstack.private_file import read_json
-from devstack.rpc import Rpc
+from devstack.rpc import Rpc, RpcFailed
 from devstack.wallet import Wallet
 from devstack.world.abi import calldata
 
@@ -44,7 +45,7 @@ def travel(stack_file: Path) -> int:
     say(f"Wallet journey of {wallet.profile_address} at {stack['base_url']}")
     try:
         _walk(wallet)
-    except (Mismatch, Refused, LookupError, TimeoutError) as error:
+    except (Mismatch, Refused, RpcFailed, LookupError, OSError, HTTPError) as error:
         complain(f"  ✗ the journey failed: {error}")
         return 1
     say("  ✓ the journey is complete: service and chain agree on every figure")

@@ -5,16 +5,20 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 from devstack.console import complain, say
 from devstack.furnishing import Furnished, furnish
 from devstack.journey import travel
 from devstack.lifelines import adopt_orphans, end_descendants
 from devstack.parts import Beat, Web, Worker
+from devstack.private_file import read_json
 from devstack.services import ServerFailed, Services, start_services
 from devstack.services.server import free_port
 from devstack.stack_file import write_stack_file
 from devstack.supervisor import Supervisor
+
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ def run(options: Options) -> int:
     """Serve until told to stop, or for the length of the journey; leave no process behind."""
     started = time.monotonic()
     adopt_orphans()
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in _STOP_SIGNALS:
         signal.signal(number, _unwind)
     say(f"Starting the development stack; its data is in {options.directory}")
     try:
@@ -42,7 +46,7 @@ def run(options: Options) -> int:
 
 
 def _serve(services: Services, options: Options, started: float) -> int:
-    port = options.port or free_port()
+    port = _port(options)
     room = furnish(services, options.directory, port=port, block_time=options.block_time)
     logs = options.directory / "log"
     web = Web(logs, room.environment, port=port)
@@ -73,5 +77,14 @@ def _open(web: Web, services: Services, room: Furnished, options: Options, start
     return None
 
 
+def _port(options: Options) -> int:
+    """Return the port asked for, else the last run's, so that addresses and tokens stay good, else a free one."""
+    last = urlsplit(read_json(options.directory / "environment.json").get("PUBLIC_URL", "")).port
+    return options.port or free_port(last or 0)
+
+
 def _unwind(number: int, _: object) -> NoReturn:
+    """Leave every open block in good order; a second signal does not cut that short."""
+    for stop in _STOP_SIGNALS:
+        signal.signal(stop, signal.SIG_IGN)
     raise SystemExit(128 + number)

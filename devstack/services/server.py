@@ -111,9 +111,13 @@ class Server(ABC):
         return "\n  ".join([f"see {self.log_path}", *lines])
 
 
-def free_port() -> int:
-    """Return a port of the loopback interface that nobody listens on now."""
+def free_port(preferred: int = 0) -> int:
+    """Return a port of the loopback interface that nobody listens on now, the preferred one if it is free."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", preferred))
+        except OSError:
+            return free_port()
         port: int = probe.getsockname()[1]
         return port

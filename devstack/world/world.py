@@ -21,7 +21,11 @@ class World:
 
     deployer: Deployer
     implementations: Implementations
-    genesis: str
+
+    @property
+    def identity(self) -> str:
+        """Tells this world from one on a chain that began anew: the random deployer's address."""
+        return str(self.deployer.account.address)
 
     def create_profiles(self, *plans: ProfilePlan) -> list[Profile]:
         """Make profiles with the given controllers, in few blocks; return them in the same order."""
@@ -52,21 +56,19 @@ def settle_world(rpc: Rpc, path: Path) -> World:
     """
     Return the contracts that `path` remembers, or deploy them on a chain that lacks them.
 
-    The genesis hash in the file ties it to one chain, so a chain that began anew gets
-    contracts, and a deployer key, of its own.
+    The deployer's key is random, so no other chain has code at the remembered addresses.
     """
-    genesis = str(rpc.call("eth_getBlockByNumber", "0x0", False)["hash"])
     known = read_json(path)
-    if known.get("genesis") == genesis and _stands(rpc, known["implementations"].values()):
+    if known and _stands(rpc, known["implementations"].values()):
         deployer = Deployer(rpc, known["deployer_key"])
-        return World(deployer, Implementations(**known["implementations"]), genesis)
+        return World(deployer, Implementations(**known["implementations"]))
     key = "0x" + secrets.token_hex(32)
     deployer = Deployer(rpc, key)
     with step("deploying the LUKSO contracts"):
         contracts = deploy_implementations(deployer)
-    remembered = {"genesis": genesis, "deployer_key": key, "implementations": asdict(contracts)}
+    remembered = {"deployer_key": key, "implementations": asdict(contracts)}
     write_json(path, remembered)
-    return World(deployer, contracts, genesis)
+    return World(deployer, contracts)
 
 
 def _stands(rpc: Rpc, addresses: Sequence[str]) -> bool:

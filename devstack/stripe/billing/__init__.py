@@ -1,0 +1,1 @@
+"""What Stripe decides by itself: charging, invoicing, renewing, retrying, ending."""

@@ -1,0 +1,1 @@
+"""The doors under `/v1`, one file per noun."""

@@ -1,0 +1,1 @@
+"""Stripe's HTTP: forms in, JSON out."""

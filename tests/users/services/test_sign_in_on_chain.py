@@ -1,0 +1,72 @@
+"""The same sign-in against LUKSO's own contracts on a real node."""
+
+from collections.abc import Callable
+
+import pytest
+from django.utils.timezone import now
+
+from devstack.services import Services
+from devstack.world.permissions import ALL_PERMISSIONS, Permission
+from devstack.world.profiles import ControllerPlan, ProfilePlan
+from gateway.chain.lsp25 import personal_sign_digest
+from relay.errors import SignPermissionMissing, UntrustedCode
+from relay.models import TrustedImplementation
+from relay.services import implementations
+from tests.fakes.profiles import Controller, random_address, sign
+from tests.users.wallet import CALLER
+from users.errors import ProfileNotDeployed, SignatureNotByController
+from users.models import SignInSession
+from users.services import challenges
+from users.services.refreshing import carry_on
+from users.services.sessions import TokenPair
+from users.services.sign_in import sign_in
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _trusted(services: Services, db: None) -> None:
+    found, kinds = services.world.implementations, TrustedImplementation.Kind
+    implementations.trust(kind=kinds.PROFILE, address=found.universal_profile, name="profile")
+    implementations.trust(kind=kinds.KEY_MANAGER, address=found.key_manager, name="key manager")
+
+
+def _sign_in(profile_address: str, private_key: str) -> TokenPair:
+    challenge = challenges.issue(profile_address=profile_address, client=CALLER, now=now())
+    signature = sign(private_key, personal_sign_digest(challenge.message.encode()))
+    return sign_in(nonce=challenge.nonce, signature=signature, client=CALLER, now=now())
+
+
+def test_controllers_sign_in_by_what_the_profile_allows_them(services: Services) -> None:
+    everything, only_sign = ControllerPlan(), ControllerPlan(Permission.SIGN)
+    all_but_sign = ControllerPlan(ALL_PERMISSIONS & ~Permission.SIGN)
+    plan = ProfilePlan((everything, only_sign, all_but_sign))
+    (profile,) = services.world.create_profiles(plan)
+
+    for controller in (everything, only_sign):
+        pair = _sign_in(profile.profile_address, controller.private_key)
+        assert carry_on(token=pair.refresh, now=now()).profile_address == profile.profile_address
+    with pytest.raises(SignPermissionMissing):
+        _sign_in(profile.profile_address, all_but_sign.private_key)
+    with pytest.raises(SignatureNotByController):
+        _sign_in(profile.profile_address, Controller().private_key)
+
+    assert set(SignInSession.objects.values_list("controller_address", flat=True)) == {
+        controller.address for controller in profile.controllers[:2]
+    }
+
+
+@pytest.mark.parametrize(
+    ("address_of", "refusal"),
+    [
+        (lambda services: random_address(), ProfileNotDeployed),
+        (lambda services: services.world.deploy_impostor(), UntrustedCode),
+        (lambda services: services.world.implementations.universal_profile, UntrustedCode),
+    ],
+)
+def test_what_is_no_profile_is_not_believed(
+    services: Services, address_of: Callable[[Services], str], refusal: type[Exception]
+) -> None:
+    with pytest.raises(refusal):
+        _sign_in(address_of(services), Controller().private_key)
+    assert not SignInSession.objects.exists()

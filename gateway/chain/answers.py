@@ -5,7 +5,6 @@ Where a contract is free to answer nonsense, nonsense reads as None, empty or 0;
 where the node itself owes an answer, anything else raises `NodeUnavailable`.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,11 +97,13 @@ def tip(history: Any, suggestion: Any) -> int:
     The middle of the recent blocks' middle tips; empty blocks say nothing. Where no
     block says anything, the node's own suggestion, else 0.
     """
-    rows: Sequence[Any] = () if isinstance(history, RpcError) else history.get("reward") or ()
-    used: Sequence[Any] = () if isinstance(history, RpcError) else history.get("gasUsedRatio") or ()
-    told = sorted(number(row[0]) for row, ratio in zip(rows, used, strict=False) if row and ratio)
-    if told:
-        return told[len(told) // 2]
+    if not isinstance(history, dict | RpcError):
+        raise unreadable()
+    blocks = history if isinstance(history, dict) else {}
+    rows, used = blocks.get("reward") or (), blocks.get("gasUsedRatio") or ()
+    tips = sorted(number(row[0]) for row, ratio in zip(rows, used, strict=False) if row and ratio)
+    if tips:
+        return tips[len(tips) // 2]
     return 0 if isinstance(suggestion, RpcError) else number(suggestion)
 
 

@@ -31,21 +31,24 @@ def quote_fees(*, base_fee_wei: int, tip_wei: int, floor_wei: int, cap_wei: int)
 
     Six full blocks in a row double the base fee, so the offer stays minable that
     long. Validators may refuse anything below a floor, whatever the base fee is.
+    Close to the cap the tip gives way, down to half of what others pay; with less
+    a transaction would wait for too long.
 
     Raises:
-        FeesTooHigh: base fee and tip together exceed the cap.
+        FeesTooHigh: base fee and half the tip together exceed the cap.
     """
-    if base_fee_wei + tip_wei > cap_wei:
+    least = base_fee_wei + -(-tip_wei // 2)
+    if least > cap_wei:
         raise FeesTooHigh(
             "The chain asks for more per gas than the service pays. Repeat later.",
             retry_after=FeesTooHigh.retry_seconds,
-            pricePerGasWei=str(base_fee_wei + tip_wei),
+            pricePerGasWei=str(least),
             maximumPricePerGasWei=str(cap_wei),
         )
     highest = min(cap_wei, max(floor_wei, 2 * base_fee_wei + tip_wei))
     return Fees(
         max_fee_per_gas_wei=highest,
-        max_priority_fee_per_gas_wei=min(tip_wei, highest),
+        max_priority_fee_per_gas_wei=min(tip_wei, highest - base_fee_wei),
         expected_price_wei=min(highest, base_fee_wei + tip_wei),
     )
 

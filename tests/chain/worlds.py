@@ -20,7 +20,9 @@ GWEI = 10**9
 class Target(Protocol):
     """A contract that fails on demand."""
 
-    address: str
+    @property
+    def address(self) -> str:
+        """Where it stands."""
 
     def flip(self) -> None:
         """Make it revert, or succeed again."""
@@ -30,7 +32,7 @@ class Handles(Protocol):
     """What a test may do to the world."""
 
     def create_profile(self, *controllers: Controller, balance_wei: int = ETHER) -> Profile: ...
-    def deploy_flaky(self) -> Any: ...
+    def deploy_flaky(self) -> Target: ...
     def deploy_impostor(self) -> str: ...
     def deploy_stray_key_manager(self, profile_address: str) -> str: ...
     def fund(self, wei: int, *addresses: str) -> None: ...
@@ -99,9 +101,10 @@ class Setting:
 
     def transaction(self, to: str, data: bytes = b"", **fields: Any) -> SignedTransaction:
         """Return a transaction of the relayer, well priced unless fields say otherwise."""
+        if "account_nonce" not in fields:
+            fields["account_nonce"] = self.account_nonce
         known: dict[str, Any] = {
             "chain_id": CHAIN_ID,
-            "account_nonce": fields["account_nonce"] if "account_nonce" in fields else self.account_nonce,
             "max_priority_fee_per_gas_wei": GWEI,
             "max_fee_per_gas_wei": 10 * GWEI,
             "gas_limit": 500_000 if data else 21_000,

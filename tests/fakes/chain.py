@@ -9,7 +9,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.chain.errors import CallReverted, NodeUnavailable, UnrecoverableSignature
+from rlp.exceptions import RLPException
+
+from gateway.chain.errors import CallReverted, NodeUnavailable, UnrecoverableSignature, UnusableSignature
 from gateway.chain.lsp25 import recover_address
 from gateway.chain.states import (
     AccountState,
@@ -167,7 +169,7 @@ class FakeChain(FakeWorld):
             return self._refusals.pop(0)
         try:
             transaction = read_transaction(raw)
-        except (ValueError, UnrecoverableSignature):
+        except (ValueError, RLPException, UnusableSignature):
             return SendOutcome(SendKind.REFUSED, "Failed to decode transaction")
         account = self._state.account(transaction.sender)
         return self._pool.offer(

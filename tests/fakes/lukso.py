@@ -14,6 +14,7 @@ from eth_hash.auto import keccak
 from gateway.chain.errors import UnrecoverableSignature
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission, has
 from gateway.chain.lsp25 import RelayCall, recover_address, relay_digest
+from gateway.common.fields import checksum
 from tests.fakes.profiles import EXECUTE, SET_DATA
 
 _OWNERSHIP = {bytes.fromhex(selector) for selector in ("f2fde38b", "79ba5097", "715018a6")}
@@ -136,8 +137,9 @@ def execute(
     _, to, wei, _ = decode(["uint256", "address", "uint256", "bytes"], payload[4:])
     if wei > balance_wei:
         return custom_error("ERC725X_InsufficientBalance(uint256,uint256)", balance_wei, wei), None
-    reverted = answer(to)
-    return (reverted, None) if reverted is not None else (None, (to, wei))
+    target = checksum(to)
+    reverted = answer(target)
+    return (reverted, None) if reverted is not None else (None, (target, wei))
 
 
 def _execution_refusal(profile: ProfileContract, controller: str, payload: bytes) -> bytes | None:
@@ -153,7 +155,7 @@ def _execution_refusal(profile: ProfileContract, controller: str, payload: bytes
     targets = profile.allowed_targets.get(controller, ())
     if not targets:
         return custom_error("NoCallsAllowed(address)", controller)
-    if to.lower() not in {target.lower() for target in targets}:
+    if checksum(to) not in targets:
         selector = calldata[:4].ljust(4, b"\0")
         return custom_error("NotAllowedCall(address,address,bytes4)", controller, to, selector)
     return None

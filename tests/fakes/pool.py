@@ -29,7 +29,12 @@ class Transaction:
 
 
 def read_transaction(raw: bytes) -> Transaction:
-    """Return what the bytes say; `ValueError` where they are no signed type-2 transaction."""
+    """
+    Return what the bytes say.
+
+    Raises:
+        ValueError, RLPException, UnusableSignature: they are no signed type-2 transaction.
+    """
     if raw[:1] != b"\x02":
         raise ValueError("not a type-2 transaction")
     *fields, parity, r, s = rlp.decode(raw[1:])

@@ -313,9 +313,7 @@ class FakeWorld:
         return reverted
 
     def _answer_of(self, target: str) -> bytes | None:
-        found = next(
-            (flaky for address, flaky in self._targets.items() if address.lower() == target.lower()), None
-        )
+        found = self._targets.get(target)
         return found.answer() if found else None
 
 

@@ -1,0 +1,207 @@
+"""Selectors, calldata, and the refusals behind revert data."""
+
+import json
+import secrets
+from typing import Any
+
+import pytest
+from eth_utils.crypto import keccak
+from hypothesis import given
+from hypothesis import strategies as st
+from web3 import Web3
+
+from devstack.toolchain import artifact, install_toolchain
+from gateway.chain import contracts, reverts
+from gateway.chain.contracts import (
+    decode_execute_relay_call,
+    encode_execute_relay_call,
+    refusal_from_revert,
+)
+from tests.fakes.lukso import custom_error
+from tests.fakes.profiles import random_address
+
+_CONTROLLER, _TARGET = random_address(), random_address()
+_WORDS = st.integers(0, 2**256 - 1)
+
+
+@pytest.fixture(scope="module")
+def abi() -> list[dict[str, Any]]:
+    """Return what LUKSO's compiler says of the key manager and the profile."""
+    install_toolchain()
+    return [*artifact("LSP6KeyManagerInit")["abi"], *artifact("UniversalProfileInit")["abi"]]
+
+
+def _signatures(abi: list[dict[str, Any]], kind: str) -> dict[bytes, str]:
+    found = (item for item in abi if item["type"] == kind)
+    texts = (f"{item['name']}({','.join(each['type'] for each in item['inputs'])})" for item in found)
+    return {keccak(text=text)[:4]: text for text in texts}
+
+
+def test_every_selector_is_a_function_of_the_real_contracts(abi: list[dict[str, Any]]) -> None:
+    functions = _signatures(abi, "function")
+    assert {name: functions[getattr(contracts, name)].split("(")[0] for name in _FUNCTIONS} == _FUNCTIONS
+
+
+_FUNCTIONS = {
+    "EXECUTE_RELAY_CALL": "executeRelayCall",
+    "GET_DATA": "getData",
+    "GET_NONCE": "getNonce",
+    "IS_VALID_SIGNATURE": "isValidSignature",
+    "LSP20_VERIFY_CALL": "lsp20VerifyCall",
+    "OWNER": "owner",
+    "TARGET": "target",
+}
+
+
+def test_the_topic_is_that_of_permissions_verified() -> None:
+    topic = keccak(text="PermissionsVerified(address,uint256,bytes4)")
+    assert "0x" + topic.hex() == contracts.PERMISSIONS_VERIFIED_TOPIC
+
+
+def test_every_refusal_of_the_table_is_an_error_of_the_real_contracts(abi: list[dict[str, Any]]) -> None:
+    known = _signatures(abi, "error")
+    for selector, (types, _) in reverts._REFUSALS.items():
+        assert known[selector].split("(")[1] == ",".join(types) + ")"
+    for selector, name in reverts._PROFILE_ERRORS.items():
+        assert known[selector].split("(")[0] == name
+
+
+@given(st.binary(max_size=70), _WORDS, _WORDS, st.binary(max_size=300))
+def test_calldata_comes_back_as_it_went_in(
+    signature: bytes, nonce: int, validity: int, payload: bytes
+) -> None:
+    calldata = encode_execute_relay_call(signature=signature, nonce=nonce, validity=validity, payload=payload)
+    assert decode_execute_relay_call(calldata) == (signature, nonce, validity, payload)
+
+
+def test_calldata_is_what_web3_makes_of_the_abi(abi: list[dict[str, Any]]) -> None:
+    contract = Web3().eth.contract(
+        abi=json.loads(json.dumps(abi[: len(artifact("LSP6KeyManagerInit")["abi"])]))
+    )
+    signature, payload = secrets.token_bytes(65), secrets.token_bytes(100)
+    nonce, validity = 5 << 128 | 7, 2**40
+    expected = contract.encode_abi("executeRelayCall", [signature, nonce, validity, payload])
+    made = encode_execute_relay_call(signature=signature, nonce=nonce, validity=validity, payload=payload)
+    assert "0x" + made.hex() == expected
+
+
+@pytest.mark.parametrize("calldata", [b"", b"\x4c\x8a\x4e", secrets.token_bytes(200)])
+def test_other_calldata_is_no_relay_call(calldata: bytes) -> None:
+    assert decode_execute_relay_call(calldata) is None
+
+
+@given(st.binary(max_size=200))
+def test_a_broken_relay_call_is_none_and_no_crash(rest: bytes) -> None:
+    assert decode_execute_relay_call(contracts.EXECUTE_RELAY_CALL + rest[:120]) is None or len(rest) >= 120
+
+
+@pytest.mark.parametrize(
+    ("signature", "arguments", "code", "members"),
+    [
+        (
+            "InvalidRelayNonce(address,uint256,bytes)",
+            (_CONTROLLER, 2**200, b"s"),
+            "relay-nonce-refused",
+            {"controller": _CONTROLLER, "nonce": str(2**200)},
+        ),
+        (
+            "NoPermissionsSet(address)",
+            (_CONTROLLER,),
+            "controller-without-permissions",
+            {"controller": _CONTROLLER},
+        ),
+        (
+            "NotAuthorised(address,string)",
+            (_CONTROLLER, "SETDATA"),
+            "not-authorised",
+            {"controller": _CONTROLLER, "permission": "SETDATA"},
+        ),
+        (
+            "NotAllowedCall(address,address,bytes4)",
+            (_CONTROLLER, _TARGET, b"abcd"),
+            "call-not-allowed",
+            {"controller": _CONTROLLER, "target": _TARGET, "selector": "0x61626364"},
+        ),
+        ("NoCallsAllowed(address)", (_CONTROLLER,), "no-calls-allowed", {"controller": _CONTROLLER}),
+        (
+            "NotAllowedERC725YDataKey(address,bytes32)",
+            (_CONTROLLER, b"\x01" * 32),
+            "data-key-not-allowed",
+            {"controller": _CONTROLLER, "dataKey": "0x" + "01" * 32},
+        ),
+        (
+            "NoERC725YDataKeysAllowed(address)",
+            (_CONTROLLER,),
+            "no-data-keys-allowed",
+            {"controller": _CONTROLLER},
+        ),
+        ("RelayCallBeforeStartTime()", (), "relay-call-not-yet-valid", {}),
+        ("RelayCallExpired()", (), "relay-call-expired", {}),
+        (
+            "InvalidERC725Function(bytes4)",
+            (b"abcd",),
+            "payload-function-not-supported",
+            {"selector": "0x61626364"},
+        ),
+        ("InvalidPayload(bytes)", (b"a",), "payload-malformed", {}),
+        ("CallingKeyManagerNotAllowed()", (), "key-manager-call-not-allowed", {}),
+        ("DelegateCallDisallowedViaKeyManager()", (), "delegate-call-not-allowed", {}),
+        (
+            "ERC725X_InsufficientBalance(uint256,uint256)",
+            (1, 2**60),
+            "profile-balance-too-low",
+            {"balanceWei": "1", "requiredWei": str(2**60)},
+        ),
+    ],
+)
+def test_each_contract_error_is_a_refusal_of_its_own(
+    signature: str, arguments: tuple[Any, ...], code: str, members: dict[str, str]
+) -> None:
+    refusal = refusal_from_revert(custom_error(signature, *arguments))
+    assert (refusal.code, refusal.status, refusal.members) == (code, 422, members)
+    assert refusal.detail.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (
+            custom_error("Error(string)", "Ownable: caller is not the owner"),
+            "Ownable: caller is not the owner",
+        ),
+        (custom_error("Panic(uint256)", 0x11), "arithmetic overflow"),
+        (custom_error("Panic(uint256)", 0x99), "panic 0x99"),
+        (custom_error("LSP7AmountExceedsBalance(uint256,address,uint256)", 1, _TARGET, 2), None),
+        (b"", None),
+        (b"\x01", None),
+    ],
+)
+def test_a_target_that_reverts_is_quoted(data: bytes, reason: str | None) -> None:
+    refusal = refusal_from_revert(data)
+    assert (refusal.code, refusal.status) == ("target-reverted", 422)
+    assert refusal.members == {"reason": reason, "revertData": "0x" + data.hex()}
+    if reason:
+        assert reason in refusal.detail
+
+
+def test_an_error_of_the_profile_itself_is_named() -> None:
+    refusal = refusal_from_revert(custom_error("ERC725X_UnknownOperationType(uint256)", 9))
+    assert refusal.code == "profile-refused"
+    assert refusal.members["reason"] == "ERC725X_UnknownOperationType"
+
+
+def test_foreign_text_is_cut_and_cleaned() -> None:
+    data = custom_error("Error(string)", "<b>\x00\x1b[31m\n" + "x" * 5_000)
+    refusal = refusal_from_revert(data)
+    reason = refusal.members["reason"]
+    assert reason.isprintable()
+    assert len(reason) == 256
+    assert len(refusal.members["revertData"]) == 2 + 2 * 260
+
+
+@given(
+    st.binary(max_size=120),
+    st.sampled_from([*reverts._REFUSALS, bytes.fromhex("08c379a0"), bytes.fromhex("4e487b71")]),
+)
+def test_nonsense_behind_a_known_selector_is_a_refusal_and_no_crash(body: bytes, selector: bytes) -> None:
+    assert refusal_from_revert(selector + body).status == 422

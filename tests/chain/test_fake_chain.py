@@ -1,0 +1,119 @@
+"""What the fake chain can do that no node is asked for: reorganisations, outages, lost pools, ordered refusals."""
+
+import pytest
+
+from gateway.chain.errors import NodeUnavailable
+from gateway.chain.states import SendKind, SendOutcome
+from tests.chain.worlds import ETHER, GWEI, Setting, new_signer
+from tests.fakes.chain import FakeChain
+from tests.fakes.profiles import Controller, random_address, set_data, transfer
+
+
+@pytest.fixture
+def world(fake: Setting) -> FakeChain:
+    """Return the fake chain of the setting."""
+    assert isinstance(fake.world, FakeChain)
+    return fake.world
+
+
+def test_a_reorganisation_takes_back_blocks_and_what_they_did(fake: Setting, world: FakeChain) -> None:
+    profile, friend = world.create_profile(), random_address()
+    call = fake.call(profile, transfer(friend, 5))
+    signed = fake.execute(call)
+    assert world.balance_wei(friend) == 5
+    world.reorganise()
+    view = fake.client.read_chain(
+        transaction_hashes=[signed.transaction_hash], accounts=[fake.relayer], confirmations=1
+    )
+    assert (view.receipts, view.accounts[fake.relayer].latest_nonce) == ({}, 0)
+    assert world.balance_wei(friend) == 0
+    world.mine()
+    again = fake.client.read_chain(transaction_hashes=[signed.transaction_hash], accounts=[], confirmations=1)
+    assert again.receipts[signed.transaction_hash].succeeded
+    assert world.balance_wei(friend) == 5
+
+
+def test_away_means_that_no_question_is_answered(fake: Setting, world: FakeChain) -> None:
+    signed = fake.transaction(fake.relayer)
+    with world.away():
+        with pytest.raises(NodeUnavailable):
+            fake.client.head()
+        assert fake.client.send_raw_transactions([signed.raw])[0].kind is SendKind.UNREACHABLE
+    assert fake.client.head().number == 0
+    assert world.pending == []
+
+
+def test_a_test_may_dictate_verdicts(fake: Setting, world: FakeChain) -> None:
+    dictated = SendOutcome(SendKind.REFUSED, "tx fee exceeds the configured cap")
+    world.refuse_next(dictated)
+    raw = fake.transaction(fake.relayer).raw
+    assert fake.client.send_raw_transactions([raw]) == [dictated]
+    assert fake.client.send_raw_transactions([raw])[0].kind is SendKind.ACCEPTED
+    assert world.sent == [raw, raw]
+
+
+def test_a_lost_pool_takes_the_same_bytes_again(fake: Setting, world: FakeChain) -> None:
+    signed = fake.transaction(fake.relayer)
+    fake.client.send_raw_transactions([signed.raw])
+    world.forget_pending()
+    world.mine()
+    assert fake.account_nonce == 0
+    fake.client.send_raw_transactions([signed.raw])
+    world.mine()
+    assert fake.account_nonce == 1
+
+
+def test_gaps_and_poor_fees_wait_in_the_pool(fake: Setting, world: FakeChain) -> None:
+    second = fake.transaction(fake.relayer, account_nonce=1)
+    first = fake.transaction(fake.relayer, account_nonce=0, max_fee_per_gas_wei=2 * GWEI)
+    fake.client.send_raw_transactions([second.raw, first.raw])
+    world.base_fee_wei = 3 * GWEI
+    world.mine()
+    assert [one.account_nonce for one in world.pending] == [0, 1]
+    world.base_fee_wei = GWEI
+    world.mine()
+    assert (world.pending, fake.account_nonce) == ([], 2)
+
+
+def test_a_tenth_is_what_a_replacement_must_add(fake: Setting) -> None:
+    fake.client.send_raw_transactions([fake.transaction(fake.relayer).raw])
+    offers = [
+        fake.transaction(fake.relayer, max_fee_per_gas_wei=fee, max_priority_fee_per_gas_wei=tip)
+        for fee, tip in (
+            (11 * GWEI - 1, 2 * GWEI),
+            (20 * GWEI, GWEI + 1),
+            (11 * GWEI, 11 * GWEI // 10),
+        )
+    ]
+    kinds = [outcome.kind for outcome in fake.client.send_raw_transactions([one.raw for one in offers])]
+    assert kinds == [SendKind.UNDERPRICED, SendKind.UNDERPRICED, SendKind.ACCEPTED]
+
+
+def test_somebody_else_may_execute_a_call_first(fake: Setting, world: FakeChain) -> None:
+    profile = world.create_profile(Controller(), balance_wei=ETHER)
+    call = fake.call(profile, set_data(b"\x01" * 32, b"theirs"))
+    stolen = world.execute_externally(call)
+    assert world.data_of(profile, b"\x01" * 32) == b"theirs"
+    (found,) = fake.client.read_external_executions(
+        key_manager=profile.key_manager_address,
+        controller=profile.controller.address,
+        from_block=0,
+        to_block=1,
+    )
+    assert found.transaction_hash == stolen
+    assert found.sender not in new_signer().addresses()
+
+
+def test_questions_are_counted_and_permissions_can_change(fake: Setting, world: FakeChain) -> None:
+    profile = world.create_profile()
+    controller = profile.controller.address
+    world.set_permissions(profile, controller, 0)
+    world.set_owner(profile, controller)
+    state = fake.client.read_relay_state(
+        profile=profile.profile_address,
+        key_manager=profile.key_manager_address,
+        controller=controller,
+        channel=0,
+    )
+    assert (state.permissions, state.owner) == (0, controller)
+    assert world.asked == {"read_relay_state": 1}

@@ -1,0 +1,296 @@
+"""What the client asks of a node, and what it makes of strange answers."""
+
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gateway.chain import answers
+from gateway.chain.errors import CallReverted, NodeUnavailable
+from gateway.chain.jsonrpc import JsonRpcChainClient
+from gateway.chain.states import AccountState, Head
+from gateway.chain.transport import RpcError
+from tests.chain.nodes import Node, reply, running
+from tests.fakes.profiles import random_address, set_data
+
+_BLOCK = {"number": "0x64", "timestamp": "0x65000000", "baseFeePerGas": "0x7"}
+_REVERTED = RpcError(3, "execution reverted")
+
+
+class Script:
+    """Answers by method; a callable gets the parameters."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Any] = {
+            "eth_getBlockByNumber": _BLOCK,
+            "eth_getCode": "0x60",
+            "eth_call": "0x",
+            "eth_feeHistory": {"reward": [["0x1"]], "gasUsedRatio": [0.5]},
+            "eth_maxPriorityFeePerGas": "0x9",
+            "eth_getTransactionReceipt": None,
+            "eth_getTransactionCount": "0x5",
+            "eth_getBalance": "0x10",
+        }
+
+    def __call__(self, batch: list[dict[str, Any]]) -> tuple[int, bytes]:
+        return reply([{"id": call["id"], **self._answer(call)} for call in batch])
+
+    def _answer(self, call: dict[str, Any]) -> dict[str, Any]:
+        told = self.answers[call["method"]]
+        told = told(*call["params"]) if callable(told) else told
+        if isinstance(told, RpcError):
+            return {"error": {"code": told.code, "message": told.message, "data": told.data}}
+        return {"result": told}
+
+
+@pytest.fixture
+def script() -> Script:
+    """Return what the node says."""
+    return Script()
+
+
+@pytest.fixture
+def node(script: Script) -> Iterator[Node]:
+    """Return a node that follows the script."""
+    with running(script) as found:
+        yield found
+
+
+@pytest.fixture
+def client(node: Node) -> JsonRpcChainClient:
+    """Return a client of that node alone."""
+    return JsonRpcChainClient([node.url], timeout_seconds=2)
+
+
+def _relay_state(client: JsonRpcChainClient) -> Any:
+    return client.read_relay_state(
+        profile=random_address(), key_manager=random_address(), controller=random_address(), channel=0
+    )
+
+
+def test_a_relay_state_is_one_request(client: JsonRpcChainClient, node: Node) -> None:
+    state = _relay_state(client)
+    assert len(node.batches) == 1
+    assert state.head == Head(100, 0x65000000, 7)
+
+
+def test_every_question_names_the_newest_block(
+    client: JsonRpcChainClient, node: Node, script: Script
+) -> None:
+    script.answers["eth_estimateGas"] = "0x5208"
+    _relay_state(client)
+    client.simulate_relay_call(
+        sender=random_address(), key_manager=random_address(), calldata=b"", gas_cap=100_000
+    )
+    named = [call["params"][1] for batch in node.batches for call in batch if call["method"] in _TAGGED]
+    assert named == ["latest"] * 8
+
+
+_TAGGED = {"eth_getCode", "eth_call", "eth_estimateGas", "eth_feeHistory"}
+
+
+def test_the_profile_may_not_burn_the_nodes_time(client: JsonRpcChainClient, node: Node) -> None:
+    client.read_profile(
+        profile=random_address(), controller=random_address(), digest=bytes(32), signature=bytes(65)
+    )
+    (batch,) = node.batches
+    assert [call["params"][0].get("gas") for call in batch if call["method"] == "eth_call"] == [
+        None,
+        None,
+        hex(500_000),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "valid"),
+    [
+        ("0x1626ba7e" + "00" * 28, True),
+        ("0x1626ba7e" + "ff" * 28, True),
+        ("0x1626ba7e", False),
+        ("0x1626ba7e" + "00" * 60, False),
+        ("0xffffffff" + "00" * 28, False),
+        ("0x" + "00" * 28 + "1626ba7e", False),
+        ("0x", False),
+        (_REVERTED, False),
+    ],
+)
+def test_only_the_magic_word_is_a_valid_signature(
+    client: JsonRpcChainClient, script: Script, answer: Any, valid: bool
+) -> None:
+    script.answers["eth_call"] = answer
+    state = client.read_profile(
+        profile=random_address(), controller=random_address(), digest=bytes(32), signature=bytes(65)
+    )
+    assert state.signature_valid is valid
+
+
+@pytest.mark.parametrize("nonsense", ["0x", "0x01", "0x" + "ff" * 32, "0x" + "00" * 64, _REVERTED])
+def test_a_contract_that_talks_nonsense_has_no_owner_no_target_no_rights(
+    client: JsonRpcChainClient, script: Script, nonsense: Any
+) -> None:
+    script.answers["eth_call"] = nonsense
+    state = _relay_state(client)
+    assert (state.owner, state.target, state.permissions) == (None, None, 0)
+
+
+def _data(value: bytes, *, offset: int = 32, length: int | None = None) -> str:
+    words = offset.to_bytes(32, "big") + (len(value) if length is None else length).to_bytes(32, "big")
+    return "0x" + (words + value).hex()
+
+
+@pytest.mark.parametrize(
+    ("answer", "permissions"),
+    [
+        (_data(b""), 0),
+        (_data((0x400800).to_bytes(32, "big")), 0x400800),
+        # Key managers read fewer bytes as the upper ones, and more bytes as their beginning.
+        (_data(b"\x01"), 1 << 248),
+        (_data(bytes(31) + b"\x05" + b"\xff" * 32), 5),
+        (_data(b"\x01" * 32, length=2**255), 0),
+        (_data(b"\x01" * 32, offset=2**255), 0),
+        ("0x" + "ff" * 96, 0),
+        (_REVERTED, 0),
+    ],
+)
+def test_permissions_are_read_as_key_managers_read_them(
+    client: JsonRpcChainClient, script: Script, answer: Any, permissions: int
+) -> None:
+    script.answers["eth_call"] = answer
+    found = client.read_permissions(profile=random_address(), controllers=[random_address()])
+    assert found == [permissions]
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("eth_getBlockByNumber", None),
+        ("eth_getBlockByNumber", {"number": "0x1"}),
+        ("eth_getBlockByNumber", _BLOCK | {"number": "first"}),
+        ("eth_getCode", None),
+        ("eth_getCode", "0x1"),
+        ("eth_call", 7),
+    ],
+)
+def test_a_node_that_talks_nonsense_is_no_node(
+    client: JsonRpcChainClient, script: Script, method: str, answer: Any
+) -> None:
+    script.answers[method] = answer
+    with pytest.raises(NodeUnavailable) as refused:
+        _relay_state(client)
+    assert refused.value.retry_after == 2
+
+
+@pytest.mark.parametrize(
+    ("history", "suggestion", "tip"),
+    [
+        ({"reward": [["0x1"], ["0x9"], ["0x5"]], "gasUsedRatio": [0.1, 0.2, 0.3]}, "0x63", 5),
+        ({"reward": [["0x0"], ["0x7"], ["0x0"]], "gasUsedRatio": [0, 0.2, 0]}, "0x63", 7),
+        ({"reward": [["0x0"], ["0x0"]], "gasUsedRatio": [0, 0]}, "0x63", 99),
+        ({"reward": None, "gasUsedRatio": []}, "0x63", 99),
+        ({}, "0x63", 99),
+        (RpcError(-32601, "no such method"), RpcError(-32601, "no such method"), 0),
+    ],
+)
+def test_the_tip_is_what_recent_blocks_were_content_with(history: Any, suggestion: Any, tip: int) -> None:
+    assert answers.tip(history, suggestion) == tip
+
+
+def test_a_fee_history_of_nonsense_is_no_answer() -> None:
+    with pytest.raises(NodeUnavailable):
+        answers.tip([], "0x1")
+
+
+def test_the_head_is_read_before_all_else_and_nonces_at_the_confirmed_block(
+    client: JsonRpcChainClient, node: Node, script: Script
+) -> None:
+    script.answers["eth_getTransactionCount"] = lambda _, block: "0x5" if block == "latest" else "0x3"
+    account = random_address()
+    view = client.read_chain(
+        transaction_hashes=["0x" + secrets.token_hex(32)], accounts=[account], confirmations=2
+    )
+    assert node.methods[:2] == ["eth_getBlockByNumber", "eth_getTransactionReceipt"]
+    asked = [call["params"] for call in node.batches[1]]
+    assert asked == [[account, "latest"], [account, hex(99)], [account, "latest"]]
+    assert view.accounts == {account: AccountState(5, 3, 16)}
+    assert view.receipts == {}
+
+
+@pytest.mark.parametrize(("confirmations", "block"), [(1, 100), (3, 98), (101, 0), (500, 0)])
+def test_the_confirmed_block_counts_from_the_head(
+    client: JsonRpcChainClient, node: Node, confirmations: int, block: int
+) -> None:
+    client.read_chain(transaction_hashes=[], accounts=[random_address()], confirmations=confirmations)
+    assert node.batches[1][1]["params"][1] == hex(block)
+
+
+def test_long_ranges_of_blocks_are_searched_in_pieces(
+    client: JsonRpcChainClient, node: Node, script: Script
+) -> None:
+    script.answers["eth_getLogs"] = []
+    key_manager, controller = random_address(), random_address()
+    found = client.read_external_executions(
+        key_manager=key_manager, controller=controller, from_block=0, to_block=2_500
+    )
+    assert found == []
+    filters = [call["params"][0] for call in node.batches[0]]
+    assert [(int(one["fromBlock"], 16), int(one["toBlock"], 16)) for one in filters] == [
+        (0, 999),
+        (1_000, 1_999),
+        (2_000, 2_500),
+    ]
+    assert {one["address"] for one in filters} == {key_manager}
+    assert {one["topics"][1] for one in filters} == {"0x" + "00" * 12 + controller[2:].lower()}
+
+
+def test_logs_that_a_reorganisation_took_back_are_left_out(
+    client: JsonRpcChainClient, script: Script
+) -> None:
+    def log(transaction_hash: str, *, removed: bool) -> dict[str, Any]:
+        topics = ["0x" + "11" * 32, "0x" + "22" * 32, "0x" + "00" * 32, "0x44c028fe" + "00" * 28]
+        known = {"transactionHash": transaction_hash, "blockNumber": "0x5", "topics": topics}
+        return known | {"removed": removed}
+
+    kept, gone, lost = ("0x" + secrets.token_hex(32) for _ in range(3))
+    script.answers["eth_getLogs"] = [
+        log(kept, removed=False),
+        log(gone, removed=True),
+        log(lost, removed=False),
+    ]
+    sender = random_address()
+    script.answers["eth_getTransactionByHash"] = lambda known: (
+        None if known == lost else {"from": sender.lower(), "to": None, "input": "0x0102"}
+    )
+    (found,) = client.read_external_executions(
+        key_manager=random_address(), controller=random_address(), from_block=0, to_block=9
+    )
+    assert (found.transaction_hash, found.sender, found.to) == (kept, sender, None)
+    assert (found.calldata, found.selector, found.block_number) == (b"\x01\x02", b"\x44\xc0\x28\xfe", 5)
+
+
+def test_a_key_manager_that_does_not_verify_is_no_permission(
+    client: JsonRpcChainClient, script: Script
+) -> None:
+    script.answers["eth_estimateGas"] = "0x10000"
+    for word in ("0x", "0x" + "ff" * 32, "0x1626ba7e" + "00" * 28):
+        script.answers["eth_call"] = word
+        with pytest.raises(CallReverted):
+            _follower(client)
+    script.answers["eth_call"] = "0xde928f01" + "00" * 28
+    assert _follower(client) > 2 * 0x10000 - 21_000
+
+
+def test_a_follower_is_one_request(client: JsonRpcChainClient, node: Node, script: Script) -> None:
+    script.answers |= {"eth_estimateGas": "0x10000", "eth_call": "0xde928f00" + "00" * 28}
+    _follower(client)
+    assert [len(batch) for batch in node.batches] == [3]
+
+
+def _follower(client: JsonRpcChainClient) -> int:
+    return client.simulate_follower(
+        key_manager=random_address(),
+        profile=random_address(),
+        controller=random_address(),
+        payload=set_data(),
+        gas_cap=3_000_000,
+    )

@@ -1,0 +1,142 @@
+"""What the words of the nodes in the field mean."""
+
+import pytest
+
+from gateway.chain.outcomes import is_answer, is_verdict, revert_data, sending
+from gateway.chain.states import SendKind
+from gateway.chain.transport import RpcError
+
+# As the clients say it: g geth, e erigon, n nethermind, r reth, a anvil, o openethereum.
+_WORDS = {
+    SendKind.ACCEPTED: [
+        "already known",  # g e n r
+        "INTERNAL_ERROR: existing tx with same hash",  # e
+        "transaction already imported",  # a
+        "AlreadyKnown",  # n before 2025
+        "known transaction: 0x12",  # g before 2020
+        "Transaction with the same hash was already imported.",  # o
+    ],
+    SendKind.NONCE_TOO_LOW: [
+        "nonce too low",  # g e r a
+        "nonce too low: next nonce 5, tx nonce 3",  # g
+        "OldNonce, Current nonce: 5, nonce of rejected tx: 3",  # n
+        "Transaction nonce is too low. Try incrementing the nonce.",  # o
+        "mined",  # e
+    ],
+    SendKind.UNDERPRICED: [
+        "replacement transaction underpriced",  # g e r a
+        "transaction underpriced",  # g r
+        "transaction underpriced: gas tip cap 0, minimum needed 1000000000",  # g
+        "transaction gas price below minimum: gas tip cap 0, minimum needed 1",  # g
+        "max fee per gas less than block base fee: address 0x1, maxFeePerGas: 1, baseFee: 7",  # g a r
+        "could not replace existing tx",  # e
+        "fee too low",  # e
+        "FeeTooLowToCompete",  # n
+        "ReplacementNotAllowed",  # n
+        "replaced by transaction with higher tip",  # e
+        "insufficient gas price to replace existing transaction",  # r
+        "transaction feeCap 1 below chain minimum",  # r
+    ],
+    SendKind.UNREACHABLE: [
+        "txpool is full",  # g
+        "account limit exceeded: pooled 64 txs",  # g
+        "future transaction tries to replace pending",  # g
+        "pending sub-pool is full",  # e
+        "spammer",  # e
+        "nonce too high",  # n a
+        "nonce too far in future",  # n
+        "Internal error",
+        "request timed out",
+        "Too Many Requests",
+        "node is syncing",  # n
+    ],
+    SendKind.REFUSED: [
+        "insufficient funds for gas * price + value: balance 0, tx cost 1",  # g r
+        "Insufficient funds for gas * price + value",  # a
+        "insufficient funds",  # e
+        "intrinsic gas too low: gas 21000, minimum needed 21160",  # g
+        "IntrinsicGas",  # e
+        "tx fee (1.05 ether) exceeds the configured cap (1.00 ether)",  # g
+        "exceeds block gas limit",  # g
+        "gas limit reached",  # n
+        "intrinsic gas too high",  # a
+        "invalid sender",  # g e
+        "invalid chain id for signer: have 1 want 42",  # g
+        "Failed to decode transaction",  # a
+        "oversized data: transaction size 140000, limit 131072",  # g
+        "max priority fee per gas higher than max fee per gas",  # g
+        "something that no node has ever said",
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [(kind, word) for kind, words in _WORDS.items() for word in words]
+)
+def test_the_words_of_a_refusal_decide(kind: SendKind, words: str) -> None:
+    outcome = sending(RpcError(-32000, words))
+    assert (outcome.kind, outcome.message) == (kind, words)
+
+
+def test_a_hash_is_acceptance() -> None:
+    assert sending("0x" + "ab" * 32).kind is SendKind.ACCEPTED
+
+
+def test_long_words_are_cut() -> None:
+    assert len(sending(RpcError(-32000, "x" * 10_000)).message) == 200
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RpcError(3, "execution reverted: nope", "0x08c379a0"),
+        RpcError(-32000, "execution reverted"),
+        RpcError(-32015, "VM execution error.", "Reverted 0x08c379a0"),
+        RpcError(-32000, "gas required exceeds allowance (60000)"),
+        RpcError(-32000, "out of gas"),
+        RpcError(-32003, "Out of gas: gas required exceeds allowance: 60000"),
+        RpcError(-32603, "EVM error InvalidFEOpcode"),
+        RpcError(-32000, "invalid opcode: INVALID"),
+        RpcError(-32000, "stack underflow (0 <=> 1)"),
+        RpcError(-32601, "the method eth_maxPriorityFeePerGas does not exist"),
+    ],
+)
+def test_a_contract_that_fails_is_an_answer(error: RpcError) -> None:
+    assert is_answer(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RpcError(-32005, "limit exceeded"),
+        RpcError(-32603, "Internal error"),
+        RpcError(-32000, "header not found"),
+        RpcError(-32001, "Resource not found"),
+        RpcError(-32000, "missing trie node"),
+        RpcError(429, "execution reverted by the rate limiter"),
+    ],
+)
+def test_a_node_that_fails_is_no_answer(error: RpcError) -> None:
+    assert not is_answer(error)
+
+
+def test_a_rate_limit_is_no_verdict_on_a_transaction() -> None:
+    assert not is_verdict(RpcError(-32005, "limit exceeded"))
+    assert is_verdict(RpcError(-32000, "nonce too low"))
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        ("0x08c379a0", b"\x08\xc3\x79\xa0"),
+        ("Reverted 0x08c379a0", b"\x08\xc3\x79\xa0"),
+        ({"data": "0x08c379a0", "message": "x"}, b"\x08\xc3\x79\xa0"),
+        ("0x", b""),
+        ("nothing", b""),
+        (None, b""),
+        ({"other": 1}, b""),
+        (7, b""),
+    ],
+)
+def test_revert_data_is_found_wherever_the_client_puts_it(data: object, found: bytes) -> None:
+    assert revert_data(RpcError(3, "execution reverted", data)) == found

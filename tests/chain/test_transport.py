@@ -1,0 +1,190 @@
+"""JSON-RPC over HTTP: batches, and the next node where one fails."""
+
+import logging
+import random
+import secrets
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from gateway.chain.errors import NodeUnavailable
+from gateway.chain.jsonrpc import JsonRpcChainClient
+from gateway.chain.outcomes import is_answer
+from gateway.chain.states import SendKind
+from gateway.chain.transport import Call, RpcError, Transport
+from tests.chain.nodes import Behaviour, Node, error, reply, result, running
+
+_ONE: list[Call] = [("eth_chainId", [])]
+
+
+def _transport(*urls: str, timeout_seconds: float = 2) -> Transport:
+    return Transport(urls, timeout_seconds=timeout_seconds)
+
+
+def _ask(transport: Transport, calls: list[Call] = _ONE) -> list[Any]:
+    return transport.batch(calls, accepts=is_answer)
+
+
+def _echo(batch: list[dict[str, Any]]) -> tuple[int, bytes]:
+    answers = [{"id": call["id"], "result": call["params"][0]} for call in batch]
+    random.shuffle(answers)
+    return reply(answers)
+
+
+def _sleepy(batch: list[dict[str, Any]]) -> tuple[int, bytes]:
+    time.sleep(1)
+    return result("0x1")(batch)
+
+
+def _free_url() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{probe.getsockname()[1]}"
+
+
+class TestBatches:
+    def test_answers_come_in_the_order_of_the_calls_whatever_the_node_does(self) -> None:
+        words = [secrets.token_hex(4) for _ in range(50)]
+        with running(_echo) as node:
+            assert _ask(_transport(node.url), [("echo", [word]) for word in words]) == words
+        assert len(node.batches) == 1
+
+    def test_long_lists_go_in_pieces_of_two_hundred(self) -> None:
+        numbers = list(range(450))
+        with running(_echo) as node:
+            assert _ask(_transport(node.url), [("echo", [number]) for number in numbers]) == numbers
+        assert [len(batch) for batch in node.batches] == [200, 200, 50]
+
+    def test_no_calls_are_no_request(self) -> None:
+        with running(_echo) as node:
+            assert _ask(_transport(node.url), []) == []
+        assert node.batches == []
+
+    def test_one_connection_serves_many_requests(self) -> None:
+        with running(result("0x1")) as node:
+            transport = _transport(node.url)
+            for _ in range(20):
+                _ask(transport)
+        assert len(node.connections) == 1
+
+    def test_a_connection_that_the_node_closed_meanwhile_is_opened_again(self) -> None:
+        with running(result("0x1")) as node:
+            node.hangs_up = True
+            transport = _transport(node.url)
+            assert [_ask(transport) for _ in range(5)] == [["0x1"]] * 5
+
+    def test_threads_share_it(self) -> None:
+        with running(_echo) as node, ThreadPoolExecutor(8) as threads:
+            transport = _transport(node.url)
+            asked = [[("echo", [secrets.token_hex(4)])] for _ in range(64)]
+            found = list(threads.map(lambda calls: _ask(transport, calls), asked))
+        assert found == [[calls[0][1][0]] for calls in asked]
+
+    def test_an_error_that_is_an_answer_stands_in_its_place(self) -> None:
+        def behave(batch: list[dict[str, Any]]) -> tuple[int, bytes]:
+            told = {"code": 3, "message": "execution reverted", "data": "0x01"}
+            return reply([{"id": 0, "result": "0x1"}, {"id": 1, "error": told}])
+
+        with running(behave) as node:
+            found = _ask(_transport(node.url), _ONE * 2)
+        assert found == ["0x1", RpcError(3, "execution reverted", "0x01")]
+
+
+class TestFailOver:
+    @pytest.mark.parametrize(
+        "broken",
+        [
+            lambda batch: reply({}, status=500),
+            lambda batch: reply({}, status=503),
+            lambda batch: reply([], status=429),
+            lambda batch: reply({}, status=403),
+            lambda batch: (200, b"<html>"),
+            lambda batch: (200, b"\xff\xfe"),
+            lambda batch: reply({"error": {"code": -32600, "message": "no batches"}, "id": None}),
+            lambda batch: reply([]),
+            lambda batch: reply([{"id": 7, "result": "0x1"}]),
+            lambda batch: reply(["0x1"]),
+            lambda batch: reply([{"id": 0, "error": "nope"}]),
+            error(-32005, "limit exceeded"),
+            error(-32603, "internal error"),
+            error(-32000, "header not found"),
+            _sleepy,
+        ],
+    )
+    def test_a_node_that_fails_leaves_the_question_to_the_next(self, broken: Behaviour) -> None:
+        with running(broken) as bad, running(result("0x2a")) as good:
+            assert _ask(_transport(bad.url, good.url, timeout_seconds=0.3)) == ["0x2a"]
+        assert bad.methods[:1] == good.methods == ["eth_chainId"]
+
+    def test_a_refused_connection_leaves_the_question_to_the_next(self) -> None:
+        with running(result("0x2a")) as good:
+            assert _ask(_transport(_free_url(), good.url)) == ["0x2a"]
+
+    def test_the_first_node_is_asked_as_long_as_it_answers(self) -> None:
+        with running(result("0x1")) as first, running(result("0x2")) as second:
+            transport = _transport(first.url, second.url)
+            assert [_ask(transport) for _ in range(5)] == [["0x1"]] * 5
+        assert second.batches == []
+
+    def test_a_node_that_failed_rests_and_is_asked_last(self) -> None:
+        with running(error(-32005, "limit")) as bad, running(result("0x2")) as good:
+            transport = _transport(bad.url, good.url)
+            for _ in range(5):
+                assert _ask(transport) == ["0x2"]
+            assert len(bad.batches) == 1
+            bad.behave, good.behave = result("0x1"), error(-32005, "limit")
+            assert _ask(transport) == ["0x1"]
+
+    def test_no_node_left_is_a_refusal_to_repeat_later(self) -> None:
+        with running(error(-32005, "limit")) as node, pytest.raises(NodeUnavailable) as refused:
+            _ask(_transport(node.url, _free_url()))
+        assert (refused.value.code, refused.value.status) == ("chain-unavailable", 503)
+        assert refused.value.retryable
+        assert refused.value.retry_after == 2
+
+    def test_urls_with_their_keys_are_in_no_log_and_no_refusal(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.DEBUG)
+        with running(error(-32005, "limit")) as node, pytest.raises(NodeUnavailable) as refused:
+            _ask(_transport(node.url))
+        key = node.url.rsplit("/", 1)[1]
+        ours = "".join(record.getMessage() for record in caplog.records if record.name.startswith("gateway"))
+        assert "127.0.0.1 failed" in ours
+        assert key not in ours + refused.value.detail + str(refused.value.members)
+
+
+class TestSending:
+    def test_a_rate_limit_hands_the_bytes_to_the_next_node(self) -> None:
+        with running(error(-32005, "limit")) as bad, running(result("0x" + "ab" * 32)) as good:
+            client = JsonRpcChainClient([bad.url, good.url], timeout_seconds=2)
+            (outcome,) = client.send_raw_transactions([b"\x02\x01"])
+        assert outcome.kind is SendKind.ACCEPTED
+        assert good.batches[0][0]["params"] == bad.batches[0][0]["params"] == ["0x0201"]
+
+    def test_a_verdict_stays_with_the_node_that_gave_it(self) -> None:
+        with running(error(-32000, "nonce too low")) as first, running(result("0x1")) as second:
+            client = JsonRpcChainClient([first.url, second.url], timeout_seconds=2)
+            (outcome,) = client.send_raw_transactions([b"\x02"])
+        assert outcome.kind is SendKind.NONCE_TOO_LOW
+        assert second.batches == []
+
+    def test_without_a_node_every_transaction_is_unreachable_and_nothing_is_raised(self) -> None:
+        client = JsonRpcChainClient([_free_url()], timeout_seconds=1)
+        outcomes = client.send_raw_transactions([b"\x02"] * 3)
+        assert [outcome.kind for outcome in outcomes] == [SendKind.UNREACHABLE] * 3
+
+    def test_a_node_that_dies_midway_leaves_what_it_took_and_the_rest_unreachable(self) -> None:
+        node: Node
+
+        def dies_after_one(batch: list[dict[str, Any]]) -> tuple[int, bytes]:
+            return result("0x1")(batch) if len(node.batches) == 1 else reply({}, status=502)
+
+        with running(dies_after_one) as node:
+            client = JsonRpcChainClient([node.url], timeout_seconds=2)
+            kinds = [outcome.kind for outcome in client.send_raw_transactions([b"\x02"] * 250)]
+        assert kinds == [SendKind.ACCEPTED] * 100 + [SendKind.UNREACHABLE] * 150
+        assert len(node.batches) == 2

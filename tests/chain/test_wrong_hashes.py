@@ -1,0 +1,117 @@
+"""Each known signing mistake is found and told by its own code."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from eth_account import Account
+from eth_account.messages import encode_defunct
+
+from gateway.chain.lsp25 import RelayCall, WrongHash, recover_address, relay_digest, wrong_hashes
+from gateway.chain.mistakes import SignatureMistake
+from tests.chain.vectors import VECTORS, octets
+from tests.fakes.profiles import Controller, Profile, random_address, set_data, sign_relay_call, transfer
+
+_PUBLISHED = {
+    "personal_sign_of_packed_hash(0.6/0.7 form)": "signature-legacy-0-7",
+    "version6_with_validity(0.10)": "signature-legacy-0-10",
+    "version6_no_validity(0.8/0.9)": "signature-legacy-0-9",
+    "personal_sign_over_lsp25_inner": "signature-personal-sign-message",
+    "up_as_validator": "signature-profile-as-validator",
+}
+_CHAIN_ID = 4201
+
+
+@pytest.mark.parametrize(("name", "code"), _PUBLISHED.items())
+def test_the_published_wrong_hashes_are_known(name: str, code: str) -> None:
+    call = RelayCall(VECTORS["key_manager"], octets(VECTORS["payload"]), b"", 0)
+    known = {
+        "0x" + wrong.digest.hex(): wrong.code
+        for wrong in wrong_hashes(chain_id=42, call=call, profile=VECTORS["up"])
+    }
+    assert known[VECTORS["known_wrong_hashes_chain42_nonce0"][name]] == code
+    assert set(_PUBLISHED) == set(VECTORS["known_wrong_hashes_chain42_nonce0"])
+
+
+@pytest.fixture
+def profile() -> Profile:
+    """Return a profile of one controller."""
+    return Profile(random_address(), random_address(), (Controller(),))
+
+
+def _found(profile: Profile, call: RelayCall, signature: bytes) -> list[WrongHash]:
+    return [
+        wrong
+        for wrong in wrong_hashes(chain_id=_CHAIN_ID, call=call, profile=profile.profile_address)
+        if recover_address(wrong.digest, signature) == profile.controller.address
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "named"),
+    [
+        ({"chain_id": 42}, "signature-other-chain", "42"),
+        ({"chain_id": 2828}, "signature-other-chain", "2828"),
+        ({"value": 10**18}, "signature-value-not-zero", str(10**18)),
+        ({"relay_nonce": 3 << 128 | 6}, "signature-other-nonce", str(3 << 128 | 6)),
+        ({"relay_nonce": 3 << 128 | 8}, "signature-other-nonce", str(3 << 128 | 8)),
+        ({"relay_nonce": 7}, "signature-channel-missing", str(3 << 128 | 7)),
+        ({"validity": 0}, "signature-validity-missing", "validityTimestamps"),
+    ],
+)
+def test_a_wrong_number_in_the_hash_is_named(
+    profile: Profile, changed: dict[str, int], code: str, named: str
+) -> None:
+    call = RelayCall(
+        profile.key_manager_address, transfer(random_address(), 10**18), b"", 3 << 128 | 7, 2**33
+    )
+    fields: dict[str, Any] = {
+        "chain_id": _CHAIN_ID,
+        "key_manager": call.key_manager,
+        "relay_nonce": call.relay_nonce,
+        "validity": call.validity,
+        "payload": call.payload,
+    }
+    signature = profile.controller.sign(relay_digest(**fields | changed))
+    (wrong,) = _found(profile, call, signature)
+    assert wrong.code == code
+    assert named in wrong.detail
+    assert "{" not in wrong.detail
+
+
+def test_personal_sign_over_the_hash_is_named_as_bytes_and_as_text(profile: Profile) -> None:
+    call = sign_relay_call(profile, set_data(), chain_id=_CHAIN_ID)
+    digest = relay_digest(
+        chain_id=_CHAIN_ID, key_manager=call.key_manager, relay_nonce=0, validity=0, payload=call.payload
+    )
+    account = Account.from_key(profile.controller.private_key)
+    as_bytes = account.sign_message(encode_defunct(primitive=digest)).signature
+    as_text = account.sign_message(encode_defunct(text="0x" + digest.hex())).signature
+    codes = [_found(profile, call, bytes(signature))[0].code for signature in (as_bytes, as_text)]
+    assert codes == ["signature-personal-sign-digest", "signature-personal-sign-text"]
+
+
+def test_the_right_hash_is_never_among_the_wrong_ones(profile: Profile) -> None:
+    for chain_id in (42, 4201, 2828, 31337):
+        for nonce in (0, 1, 5 << 128):
+            call = sign_relay_call(profile, set_data(), chain_id=chain_id, relay_nonce=nonce)
+            wrong = wrong_hashes(chain_id=chain_id, call=call, profile=profile.profile_address)
+            recovered = {recover_address(one.digest, call.signature) for one in wrong}
+            assert profile.controller.address not in recovered
+            assert len({one.digest for one in wrong}) == len(wrong)
+
+
+def test_a_signature_over_something_else_finds_no_mistake(profile: Profile) -> None:
+    call = sign_relay_call(profile, set_data(), chain_id=_CHAIN_ID)
+    other = replace(call, payload=set_data())
+    assert _found(profile, other, call.signature) == []
+
+
+def test_a_mistake_becomes_a_refusal_with_its_facts(profile: Profile) -> None:
+    call = sign_relay_call(profile, set_data(), chain_id=_CHAIN_ID)
+    wrong = wrong_hashes(chain_id=_CHAIN_ID, call=call, profile=profile.profile_address)
+    refusals = [one.refusal(controller=profile.controller.address) for one in wrong]
+    assert {type(refusal) for refusal in refusals} <= set(SignatureMistake.__subclasses__())
+    assert {refusal.status for refusal in refusals} == {400}
+    assert [refusal.code for refusal in refusals] == [one.code for one in wrong]
+    assert refusals[0].members == {"controller": profile.controller.address}

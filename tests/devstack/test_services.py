@@ -14,7 +14,7 @@ import redis
 from psycopg.conninfo import conninfo_to_dict
 
 from devstack.services import ServerFailed, Services, start_services
-from devstack.world import ProfilePlan
+from devstack.world import Call, ProfilePlan
 
 _STARTS_AND_WAITS = """
 import json, sys, time
@@ -56,11 +56,14 @@ def test_rows_and_contracts_are_there_again_after_a_restart_in_a_deep_folder(tmp
         connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
         profile = first.world.create_profiles(ProfilePlan())[0].profile_address
         code = first.rpc.call("eth_getCode", profile, "latest")
+        receipt = first.world.deployer.send([Call(profile, value=1)])[0]
         connection.commit()
     with start_services(deep, durable=False) as second, psycopg.connect(second.database_url) as connection:
         assert connection.execute("SELECT answer FROM kept").fetchone() == (42,)
         assert second.world.implementations == first.world.implementations
         assert second.rpc.call("eth_getCode", profile, "latest") == code != "0x"
+        assert second.rpc.call("eth_getTransactionReceipt", receipt["transactionHash"]) == receipt
+        assert second.rpc.call("eth_feeHistory", "0x4", "latest", [50])
 
 
 def test_leaving_the_block_ends_every_server_and_removes_the_socket_folder(tmp_path: Path) -> None:

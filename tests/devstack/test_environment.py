@@ -1,0 +1,50 @@
+"""The settings a stack hands to the service: complete, random, kept."""
+
+import stat
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from eth_account import Account
+
+from devstack.environment import django_environment
+from devstack.secrets_file import keep_secrets
+from devstack.services import Services
+
+
+def test_secrets_are_made_once_and_only_their_owner_may_read_them(tmp_path: Path) -> None:
+    path = tmp_path / "secrets.json"
+    made = keep_secrets(path)
+    assert keep_secrets(path) == made
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_no_two_stacks_share_a_secret(tmp_path: Path) -> None:
+    one, other = keep_secrets(tmp_path / "one.json"), keep_secrets(tmp_path / "other.json")
+    assert one.django != other.django
+    assert one.refresh != other.refresh
+    assert one.signing_key != other.signing_key
+    assert one.staff.password != other.staff.password
+    assert one.staff.totp_secret != other.staff.totp_secret
+    assert set(one.relayer_keys).isdisjoint(other.relayer_keys)
+
+
+def test_the_environment_names_the_running_services(services: Services, tmp_path: Path) -> None:
+    secrets = keep_secrets(tmp_path / "secrets.json")
+    found = django_environment(services, secrets, port=8123, block_time=0.2)
+    assert found["DEBUG"] == "False"
+    assert (found["PUBLIC_URL"], found["AUTH_DOMAIN"]) == ("http://127.0.0.1:8123", "127.0.0.1:8123")
+    assert (found["DATABASE_URL"], found["REDIS_URL"]) == (services.database_url, services.redis_url)
+    assert (found["CHAIN_ID"], found["CHAIN_RPC_URLS"]) == ("4201", services.rpc_url)
+    assert found["CHAIN_BLOCK_SECONDS"] == "1"
+
+
+def test_the_keys_are_usable_and_there_are_four_relayers_or_more(services: Services, tmp_path: Path) -> None:
+    secrets = keep_secrets(tmp_path / "secrets.json")
+    found = django_environment(services, secrets, port=1, block_time=12)
+    key = load_pem_private_key(found["AUTH_SIGNING_KEYS"].encode(), None)
+    assert isinstance(key, EllipticCurvePrivateKey)
+    assert isinstance(key.curve, SECP256R1)
+    addresses = [Account.from_key(text).address for text in found["RELAY_RELAYER_KEYS"].split(",")]
+    assert addresses == secrets.relayer_addresses
+    assert len(set(addresses)) >= 4

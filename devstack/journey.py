@@ -8,6 +8,7 @@ JSON-RPC; the first difference ends the journey with a message that names it.
 import math
 import secrets
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -123,17 +124,17 @@ def _compare(wallet: Wallet, status: dict[str, Any], record: ChainRecord, payloa
 
 
 def _be_refused(wallet: Wallet) -> None:
-    body = wallet.signed(calldata("setData(bytes32,bytes)", secrets.token_bytes(32), b"never"))
-    body["transaction"]["signature"] = "0x" + secrets.token_bytes(64).hex() + "1b"
+    stranger = replace(wallet, controller_key="0x" + secrets.token_hex(32))
+    body = stranger.signed(calldata("setData(bytes32,bytes)", secrets.token_bytes(32), b"never"))
     try:
         found = wallet.execute(body)
     except Refused as refusal:
         _expect("the refusal's content type", refusal.content_type.split(";")[0], "application/problem+json")
         _expect("the refusal's missing members", _PROBLEM_MEMBERS - set(refusal.problem), set())
         _expect("the refusal's status", 400 <= refusal.status == refusal.problem["status"] < 500, True)
-        say(f"  ✓ a false signature is refused: {refusal}")
+        say(f"  ✓ a stranger's signature is refused: {refusal}")
     else:
-        raise Mismatch(f"a false signature was accepted as {found}")
+        raise Mismatch(f"a stranger's signature was accepted as {found}")
 
 
 def _expect(what: str, found: object, wanted: object) -> None:

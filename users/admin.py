@@ -4,13 +4,22 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.timezone import now
 
 from gateway.common.admin import ReadOnlyAdmin
+from gateway.common.fields import checksum
 from users.models import SignInSession, User
 from users.services import sessions
+
+
+def _as_address(term: str) -> str | None:
+    """Return the searched text as an address, so that the search uses the column's own index."""
+    try:
+        return checksum(term.strip())
+    except ValueError:
+        return None
 
 
 class SignInSessionInline(admin.TabularInline[SignInSession, User]):
@@ -44,10 +53,19 @@ class UserAdmin(DjangoUserAdmin[User]):
 
     list_display = ("username", "profile_address", "is_active", "is_staff", "date_joined", "last_login")
     list_filter = ("is_active", "is_staff")
-    search_fields = ("profile_address__iexact", "username__istartswith", "email__istartswith")
+    search_fields = ("username__istartswith", "email__istartswith")
+    search_help_text = "A profile address in any casing, or the start of a staff name."
     ordering = ("-date_joined",)
     show_full_result_count = False
     inlines = (SignInSessionInline,)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[User], search_term: str
+    ) -> tuple[QuerySet[User], bool]:
+        address = _as_address(search_term)
+        if address is None:
+            return super().get_search_results(request, queryset, search_term)
+        return queryset.filter(profile_address=address), False
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is not None and obj.profile_address:
@@ -69,9 +87,18 @@ class SignInSessionAdmin(ReadOnlyAdmin):
     list_display = ("user", "controller_address", "created_at", "refreshed_at", "expires_at", "revoked_at")
     list_filter = ("revoked_reason",)
     list_select_related = ("user",)
-    search_fields = ("user__profile_address__iexact", "controller_address__iexact")
+    search_fields = ("controller_address",)
+    search_help_text = "The address of a profile or of a controller, in any casing."
     ordering = ("-created_at",)
     actions = ("revoke",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[SignInSession], search_term: str
+    ) -> tuple[QuerySet[SignInSession], bool]:
+        address = _as_address(search_term)
+        if address is None:
+            return super().get_search_results(request, queryset, search_term)
+        return queryset.filter(Q(user__profile_address=address) | Q(controller_address=address)), False
 
     @admin.action(description="End the selected sessions now", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[SignInSession]) -> None:

@@ -8,6 +8,7 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile
 from tests.users.wallet import signed_in
 from users.models import SignInSession, User
@@ -41,6 +42,28 @@ def test_a_person_is_found_by_address_in_any_casing(support: Client, profile: Pr
 
     assert profile.profile_address in found
     assert profile.profile_address not in missed
+
+
+def test_staff_are_found_by_the_start_of_their_name(support: Client, profile: Profile) -> None:
+    signed_in(profile)
+
+    page = support.get(USERS, {"q": "STAFF-"}).content.decode()
+
+    assert "1 user" in page
+    assert profile.profile_address not in page
+
+
+def test_a_session_is_found_by_its_profile_and_by_its_controller(
+    support: Client, profile: Profile, chain: FakeChain
+) -> None:
+    other = chain.create_profile()
+    signed_in(profile)
+    signed_in(other)
+
+    for term in (profile.profile_address.upper().replace("X", "x"), profile.controller.address):
+        page = support.get(SESSIONS, {"q": term}).content.decode()
+        assert profile.controller.address in page
+        assert other.controller.address not in page
 
 
 def test_of_a_wallet_user_only_the_account_state_can_change(support: Client, profile: Profile) -> None:

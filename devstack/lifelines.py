@@ -40,8 +40,8 @@ def unprivileged(command: Sequence[str]) -> list[str]:
     """
     Return `command` so that root runs it as the account `nobody`.
 
-    PostgreSQL refuses to run as root. The one capability that stays lets it reach a
-    data folder below folders that only root may enter.
+    PostgreSQL refuses to run as root. The one capability that stays lets it reach
+    programs and data below folders that only root may enter.
     """
     if os.geteuid() != 0:
         return list(command)
@@ -49,7 +49,12 @@ def unprivileged(command: Sequence[str]) -> list[str]:
         raise RuntimeError("PostgreSQL does not run as root: install setpriv, or use another account.")
     nobody = pwd.getpwnam("nobody")
     identity = [f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
-    reach = ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
+    # The secure bit keeps the capability in force for access(), which initdb asks before it starts anything.
+    reach = [
+        "--inh-caps=+dac_override",
+        "--ambient-caps=+dac_override",
+        "--securebits=+no_setuid_fixup",
+    ]
     return ["setpriv", *identity, *reach, "--", *command]
 
 

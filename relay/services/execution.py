@@ -15,6 +15,7 @@ from credits.services import ledger
 from gateway.chain.lsp25 import RelayCall, normalise_signature, recover_address, relay_digest
 from gateway.chain.signing import SignedTransaction, UnsignedTransaction, get_signer
 from gateway.common.enqueue import enqueue_on_commit
+from gateway.common.errors import DomainError
 from gateway.common.http import request_id
 from gateway.common.owner import ProfileOwner
 from relay import queries
@@ -37,19 +38,22 @@ def execute(*, user: ProfileOwner, call: RelayCall, now: datetime) -> str:
     if user.profile_address is None:
         raise ValueError("only the owner of a profile relays")
     call, identity = identify(call=call)
+    # Read first: a generation that another request begins from here on is this call's as well.
+    generation = queries.next_generation(identity=identity)
     standing = queries.standing_transaction(user=user, identity=identity)
     if standing is not None:
         return standing.transaction_hash
-    approval = preflight.approve(
-        profile=user.profile_address, call=call, identity=identity, now=int(now.timestamp())
-    )
-    generation = queries.next_generation(identity=identity)
     try:
-        return _accept(user=user, approval=approval, generation=generation, now=now)
-    except IntegrityError as error:
-        if "relaytransaction_standing_nonce" not in str(error):
+        approval = preflight.approve(
+            profile=user.profile_address, call=call, identity=identity, now=int(now.timestamp())
+        )
+        return _accept_once(user=user, approval=approval, generation=generation, now=now)
+    except DomainError:
+        # An equal request may have been accepted since, which is why this one finds its nonce or credits gone.
+        standing = queries.standing_transaction(user=user, identity=identity)
+        if standing is None:
             raise
-        raise _nonce_taken(call) from error
+        return standing.transaction_hash
 
 
 def identify(*, call: RelayCall) -> tuple[RelayCall, queries.Identity]:
@@ -70,6 +74,15 @@ def identify(*, call: RelayCall) -> tuple[RelayCall, queries.Identity]:
     controller = recover_address(digest, signature)
     normalised = RelayCall(call.key_manager, call.payload, signature, call.relay_nonce, call.validity)
     return normalised, queries.Identity("0x" + digest.hex(), controller)
+
+
+def _accept_once(*, user: ProfileOwner, approval: preflight.Approval, generation: int, now: datetime) -> str:
+    try:
+        return _accept(user=user, approval=approval, generation=generation, now=now)
+    except IntegrityError as error:
+        if "relaytransaction_standing_nonce" not in str(error):
+            raise
+        raise _nonce_taken(approval.call) from error
 
 
 @transaction.atomic(durable=True)

@@ -1,7 +1,9 @@
 """A relay on the real chain: a profile whose controller signs, relayers with LYX, an account with credits."""
 
+import random
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 from django.conf import settings
@@ -10,13 +12,19 @@ from django.utils import timezone
 from credits.models import EntrySource
 from credits.services import ledger
 from devstack.services import Services
-from devstack.world.profiles import Profile, ProfilePlan
+from devstack.world.profiles import ControllerPlan, Profile, ProfilePlan
+from gateway.chain.client import set_chain_client
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
-from relay.models import Relayer, TrustedImplementation
-from relay.services import broadcasting, implementations, roster, tracking
+from gateway.common.errors import DomainError
+from relay.models import Relayer, RelayTransaction, TrustedImplementation
+from relay.services import implementations, roster
+from relay.services.execution import execute
 from tests.factories import UserFactory
+from tests.relay.chain import GWEI, Chain, MeddlingClient
+from tests.relay.rows import everything
 from tests.relay.signing import sign_call
+from tests.relay.workers import broadcast_all, track
 from users.models import User
 
 LYX = 10**18
@@ -29,7 +37,27 @@ def profile(services: Services) -> Profile:
 
 
 @pytest.fixture
-def relayers(services: Services, db: None) -> list[Relayer]:
+def chain(services: Services) -> Iterator[Chain]:
+    """The chain's levers; it mines on demand alone, and its pool is empty before and after."""
+    services.rpc.call("evm_setAutomine", False)
+    levers = Chain(services)
+    levers.set_base_fee(random.randint(GWEI // 2, 2 * GWEI))
+    yield levers
+    levers.drop_pool()
+    services.rpc.call("evm_setAutomine", True)
+
+
+@pytest.fixture
+def client(services: Services) -> Iterator[MeddlingClient]:
+    """The service's chain client, whose answers a test may change."""
+    meddling = MeddlingClient(services)
+    set_chain_client(meddling)
+    yield meddling
+    set_chain_client(None)
+
+
+@pytest.fixture
+def relayers(services: Services, chain: Chain, db: None) -> list[Relayer]:
     """The relayers of the settings, each with LYX, as rows."""
     services.world.fund(100 * LYX, *get_signer().addresses())
     roster.synchronise(now=timezone.now())
@@ -49,11 +77,32 @@ def trusted(services: Services, db: None) -> None:
 
 
 @pytest.fixture
-def user(profile: Profile, relayers: list[Relayer], trusted: None) -> User:
+def open_account(relayers: list[Relayer], trusted: None) -> Callable[..., User]:
+    """Return a function that makes the owner of a profile, with credits."""
+
+    def make(profile: Profile, credits: int = 10_000) -> User:
+        owner = UserFactory.create(profile_address=profile.profile_address)
+        ledger.grant(user=owner, credits=credits, source=EntrySource.VIDEO_ADS, key=secrets.token_hex(8))
+        return owner
+
+    return make
+
+
+@pytest.fixture
+def user(profile: Profile, open_account: Callable[..., User]) -> User:
     """The owner of the profile, with credits."""
-    owner = UserFactory.create(profile_address=profile.profile_address)
-    ledger.grant(user=owner, credits=10_000, source=EntrySource.VIDEO_ADS, key=secrets.token_hex(8))
-    return owner
+    return open_account(profile)
+
+
+@pytest.fixture
+def create_profile(services: Services, chain: Chain) -> Callable[..., Profile]:
+    """Return a function that makes a profile with these controllers."""
+
+    def make(*controllers: ControllerPlan, balance_wei: int = LYX) -> Profile:
+        plan = ProfilePlan(controllers or (ControllerPlan(),), balance_wei)
+        return services.world.create_profiles(plan)[0]
+
+    return make
 
 
 @pytest.fixture
@@ -67,13 +116,41 @@ def new_call(services: Services, profile: Profile) -> Callable[..., RelayCall]:
 
 
 @pytest.fixture
-def settle(services: Services) -> Callable[[], int]:
+def accept(user: User, new_call: Callable[..., RelayCall]) -> Callable[..., RelayTransaction]:
+    """Return a function that has a call accepted, given or signed with changes, and returns its row."""
+
+    def run(call: RelayCall | None = None, **changes: object) -> RelayTransaction:
+        known = execute(user=user, call=call or new_call(**changes), now=timezone.now())
+        return RelayTransaction.objects.get(attempts__transaction_hash=known)
+
+    return run
+
+
+@pytest.fixture
+def settle(chain: Chain) -> Callable[[], int]:
     """Return a function that broadcasts, mines the confirmations and tracks; it returns how many were settled."""
 
     def run() -> int:
-        for relayer in Relayer.objects.all():
-            broadcasting.broadcast(relayer_id=relayer.pk, now=timezone.now())
-        services.rpc.call("anvil_mine", hex(settings.CONFIRMATIONS))
-        return tracking.track(now=timezone.now())
+        broadcast_all()
+        chain.mine(settings.CONFIRMATIONS)
+        return track()
 
     return run
+
+
+Refused = Callable[[type[DomainError]], AbstractContextManager["pytest.ExceptionInfo[DomainError]"]]
+
+
+@pytest.fixture
+def refused(chain: Chain) -> Refused:
+    """Return a context that expects a refusal, and nothing else to happen: no row, no hold, nothing sent."""
+
+    @contextmanager
+    def expect(kind: type[DomainError]) -> Iterator["pytest.ExceptionInfo[DomainError]"]:
+        before = everything(), chain.position()
+        with pytest.raises(kind) as refusal:
+            yield refusal
+        assert type(refusal.value) is kind
+        assert (everything(), chain.position()) == before
+
+    return expect

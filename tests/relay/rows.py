@@ -1,0 +1,22 @@
+"""Every row that relaying may touch, to compare before and after a refusal."""
+
+from typing import Any
+
+from django.db.models import Model
+
+from credits.models import CreditAccount, CreditEntry, CreditHold
+from relay.models import Attempt, Relayer, RelayTransaction
+
+_TABLES: tuple[type[Model], ...] = (
+    RelayTransaction,
+    Attempt,
+    Relayer,
+    CreditAccount,
+    CreditEntry,
+    CreditHold,
+)
+
+
+def everything() -> dict[str, list[Any]]:
+    """Return all rows by table."""
+    return {table.__name__: list(table._default_manager.order_by("pk").values()) for table in _TABLES}

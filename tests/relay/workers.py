@@ -1,0 +1,24 @@
+"""What workers and beat do, called by hand."""
+
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
+from relay.models import Relayer
+from relay.services import broadcasting, tracking
+
+
+def later(seconds: float) -> datetime:
+    """Return the time that many seconds from now."""
+    return timezone.now() + timedelta(seconds=seconds)
+
+
+def broadcast_all(*, now: datetime | None = None) -> int:
+    """Send what every relayer has signed; return how many the node took."""
+    relayers = Relayer.objects.order_by("pk")
+    return sum(broadcasting.broadcast(relayer_id=found.pk, now=now or timezone.now()) for found in relayers)
+
+
+def track(*, now: datetime | None = None) -> int:
+    """Tick once; return how many relay transactions were settled."""
+    return tracking.track(now=now or timezone.now())

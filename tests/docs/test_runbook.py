@@ -1,0 +1,46 @@
+"""The pages name commands, statuses and checks that exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands
+
+from relay.models import RelayTransaction
+from tests.docs.pages import DOCS, PAGES, ROOT, code_spans, prose, rows
+
+_CHECK_ID = re.compile(r'\bid="([a-z]+\.[EW]\d{3})"')
+_TARGET = re.compile(r"^([a-z]+):.*##", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_exists(page: Path) -> None:
+    text = page.read_text()
+    make = re.findall(r"\bmake ([a-z]+)\b", "\n".join([*code_spans(text), *_fenced(text)]))
+    manage = re.findall(r'(?:manage\.py |make manage CMD=")([a-z_]+)', text)
+
+    assert set(make) <= set(_TARGET.findall((ROOT / "Makefile").read_text()))
+    assert set(manage) <= set(get_commands())
+
+
+def _fenced(text: str) -> list[str]:
+    return re.findall(r"^```.*?^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def test_the_runbook_explains_every_system_check_and_no_other() -> None:
+    checks = [found for path in ROOT.glob("*/checks.py") for found in _CHECK_ID.findall(path.read_text())]
+    explained = {cells[0].strip("`") for cells in rows(DOCS / "runbook.md")}
+
+    assert {name for name in explained if re.fullmatch(r"[a-z]+\.[EW]\d{3}", name)} == set(checks)
+
+
+def test_the_runbook_explains_every_status() -> None:
+    explained = {cells[0].strip("`") for cells in rows(DOCS / "runbook.md")}
+
+    assert set(RelayTransaction.Status.values) <= explained
+
+
+def test_no_page_tells_of_the_machine_it_was_written_on() -> None:
+    told = [str(page) for page in PAGES if re.search(r"/work/|/root/|/home/", prose(page))]
+
+    assert told == []

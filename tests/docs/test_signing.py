@@ -1,0 +1,100 @@
+"""The signing guide and its Python example agree with the vectors and with the service."""
+
+import importlib.util
+import json
+import re
+from typing import Any
+
+import pytest
+from eth_account import Account
+from eth_account.messages import encode_defunct
+
+from gateway.chain import mistakes
+from gateway.chain.lsp15 import quota_digests
+from gateway.chain.lsp25 import RelayCall, wrong_hashes
+from tests.docs.pages import DOCS, rows
+
+VECTORS = json.loads((DOCS / "examples/vectors.json").read_text())
+GUIDE = (DOCS / "signing.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def example() -> Any:
+    """The Python example as a module."""
+    spec = importlib.util.spec_from_file_location("relay_example", DOCS / "examples/python/relay.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("vector", VECTORS["lsp25"], ids=lambda vector: f"chain {vector['chain_id']}")
+def test_the_example_makes_the_hash_and_the_signature_of_the_vectors(
+    example: Any, vector: dict[str, Any]
+) -> None:
+    digest = example.lsp25_hash(
+        chain_id=vector["chain_id"],
+        key_manager=VECTORS["key_manager"],
+        nonce=int(vector["nonce"]),
+        payload=bytes.fromhex(VECTORS["payload"][2:]),
+        validity=int(vector["validity_timestamps"], 16),
+        value=vector["value"],
+    )
+
+    assert "0x" + digest.hex() == vector["hash"]
+    assert "0x" + example.sign_relay_call(VECTORS["private_key"], digest).hex() == vector["signature"]
+
+
+def test_the_example_signs_the_quota_message_of_the_vectors(example: Any) -> None:
+    quota = VECTORS["quota"]
+
+    inner = example.quota_message(VECTORS["profile"], quota["timestamp"])
+    signature = example.personal_sign(VECTORS["private_key"], inner)
+
+    assert "0x" + inner.hex() == quota["inner"]
+    assert "0x" + signature.hex() == quota["personal_sign_of_inner"]["signature"]
+
+
+def test_the_example_signs_messages_as_wallets_do(example: Any) -> None:
+    text = "example.org wants you to sign in"
+
+    signature = example.personal_sign(VECTORS["private_key"], text.encode())
+
+    assert Account.recover_message(encode_defunct(text=text), signature=signature) == VECTORS["controller"]
+
+
+def test_the_service_accepts_every_quota_form_of_the_vectors_and_no_further_one() -> None:
+    forms = [form for form in VECTORS["quota"].values() if isinstance(form, dict)]
+    accepted = quota_digests(address=VECTORS["profile"], timestamp=VECTORS["quota"]["timestamp"])
+
+    assert {form["digest"] for form in forms} == {"0x" + digest.hex() for digest in accepted}
+
+
+def test_the_service_knows_the_wrong_hashes_of_the_vectors_by_their_codes() -> None:
+    call = RelayCall(VECTORS["key_manager"], bytes.fromhex(VECTORS["payload"][2:]), b"", relay_nonce=0)
+    known = {
+        "0x" + wrong.digest.hex(): wrong.code
+        for wrong in wrong_hashes(chain_id=42, call=call, profile=VECTORS["profile"])
+    }
+
+    for code, digest in VECTORS["wrong_hashes_of_the_first_call"].items():
+        assert known[digest] == code
+
+
+def test_the_guide_lists_every_known_mistake_and_no_other() -> None:
+    listed = {
+        cells[0].strip("`") for cells in rows(DOCS / "signing.md") if cells[0].startswith("`signature-")
+    }
+
+    assert listed == {mistake.code for mistake in mistakes.SignatureMistake.__subclasses__()}
+
+
+def test_the_guide_shows_the_vectors() -> None:
+    shown = set(re.findall(r"0x[0-9a-f]{64,}", GUIDE))
+
+    for vector in VECTORS["lsp25"]:
+        assert {vector["hash"], vector["signature"]} <= shown
+    for form in VECTORS["quota"].values():
+        if isinstance(form, dict):
+            assert {form["digest"], form["signature"]} <= shown

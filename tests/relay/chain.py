@@ -1,18 +1,19 @@
 """The levers of the dev chain: when blocks come, what gas costs, what the node knows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from eth_account import Account
 
 from devstack.services import Services
-from devstack.world import Call
+from devstack.world import Call as WorldCall
 from gateway.chain.client import set_chain_client
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.jsonrpc import JsonRpcChainClient
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.states import SendKind, SendOutcome
+from gateway.chain.states import RelayState, SendKind, SendOutcome
+from gateway.chain.transport import Call
 
 GWEI = 10**9
 
@@ -72,7 +73,7 @@ class Chain:
         data = encode_execute_relay_call(
             signature=call.signature, nonce=call.relay_nonce, validity=call.validity, payload=call.payload
         )
-        self._services.world.deployer.send([Call(call.key_manager, data, gas=1_000_000)])
+        self._services.world.deployer.send([WorldCall(call.key_manager, data, gas=1_000_000)])
 
     def use_key_elsewhere(self, private_key: str, *, account_nonce: int) -> str:
         """Send a transaction that the service knows nothing of, signed by a relayer's key; return its hash."""
@@ -99,7 +100,23 @@ class MeddlingClient(JsonRpcChainClient):
     def __init__(self, services: Services) -> None:
         super().__init__([services.rpc_url], timeout_seconds=10)
         self.sent: list[bytes] = []
+        self.requests = 0
+        self._meanwhile: list[Callable[[], object]] = []
         self.verdicts: list[SendOutcome] = []
+
+    def _read(self, *calls: Call) -> list[Any]:
+        self.requests += 1
+        return super()._read(*calls)
+
+    def meanwhile(self, happens: Callable[[], object]) -> None:
+        """Let something else happen once, while the next preflight waits for the node."""
+        self._meanwhile.append(happens)
+
+    def read_relay_state(self, **question: Any) -> RelayState:
+        """Let the world go on first."""
+        while self._meanwhile:
+            self._meanwhile.pop()()
+        return super().read_relay_state(**question)
 
     def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:
         """Give the prepared verdicts first, one per transaction; what is left goes to the node."""

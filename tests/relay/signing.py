@@ -26,6 +26,16 @@ def execute_payload(to: str, value: int = 0, data: bytes = b"") -> bytes:
     )
 
 
+def sign_digest(private_key: str, digest: bytes) -> bytes:
+    """Return the key's signature over these 32 bytes, whatever they are the hash of."""
+    return bytes(Account.unsafe_sign_hash(digest, private_key).signature)
+
+
+def window(start: int, end: int) -> int:
+    """Return validity timestamps for a call that is valid between two unix seconds; 0 leaves a side open."""
+    return start << 128 | end
+
+
 def next_nonce(services: Services, profile: Profile, controller: str, channel: int = 0) -> int:
     """Ask the key manager for the controller's next nonce on the channel."""
     question = keccak(text="getNonce(address,uint128)")[:4] + encode(

@@ -1,6 +1,5 @@
 """Many requests at the same moment: each call is accepted once, nothing is overspent, no account nonce is missing."""
 
-import random
 from collections.abc import Callable
 from functools import partial
 

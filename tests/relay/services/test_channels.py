@@ -1,0 +1,205 @@
+"""The order of calls within a channel, and what is refused for its sake."""
+
+import random
+import secrets
+from collections.abc import Callable
+
+import pytest
+from django.conf import settings as django_settings
+from django.utils import timezone
+from pytest_django import Settings
+
+from devstack.services import Services
+from devstack.world import ControllerPlan, Permission
+from devstack.world.profiles import Profile
+from gateway.chain.errors import NotAuthorised
+from gateway.chain.lsp25 import RelayCall
+from relay.errors import ChannelBusy, RelayersBusy, RelayNonceGap, RelayNonceTaken, RelayNonceUsed
+from relay.models import Attempt, Relayer, RelayTransaction
+from relay.services.execution import execute
+from tests.relay.chain import Chain
+from tests.relay.conftest import Refused
+from tests.relay.signing import set_data_payload, sign_call
+from tests.relay.workers import broadcast_all, track
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+Accept = Callable[..., RelayTransaction]
+
+
+@pytest.fixture
+def channel() -> int:
+    """A channel that nobody has used."""
+    return secrets.randbits(120)
+
+
+def test_a_used_nonce_is_refused_with_the_expected_one(
+    user: User,
+    accept: Accept,
+    new_call: Callable[..., RelayCall],
+    settle: Callable[[], int],
+    refused: Refused,
+    channel: int,
+) -> None:
+    accept(channel=channel)
+    settle()
+    call = new_call(relay_nonce=channel << 128)
+    with refused(RelayNonceUsed) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert (refusal.value.status, refusal.value.members) == (409, {"expectedNonce": str(channel << 128 | 1)})
+
+
+@pytest.mark.parametrize("ahead", [1, 2, 2**127])
+def test_a_gap_is_refused_with_the_missing_nonce(
+    user: User, new_call: Callable[..., RelayCall], refused: Refused, channel: int, ahead: int
+) -> None:
+    call = new_call(channel=channel, ahead=ahead)
+    with refused(RelayNonceGap) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert (refusal.value.status, refusal.value.members) == (409, {"expectedNonce": str(channel << 128)})
+
+
+def test_a_gap_behind_followers_names_the_first_missing_nonce(
+    user: User, accept: Accept, new_call: Callable[..., RelayCall], refused: Refused, channel: int
+) -> None:
+    followers = random.randint(1, 4)
+    for ahead in range(followers):
+        accept(channel=channel, ahead=ahead)
+    call = new_call(channel=channel, ahead=followers + 1)
+    with refused(RelayNonceGap) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert refusal.value.members == {"expectedNonce": str(channel << 128 | followers)}
+
+
+def test_calls_of_another_controller_close_no_gap(
+    services: Services,
+    create_profile: Callable[..., Profile],
+    open_account: Callable[..., User],
+    refused: Refused,
+) -> None:
+    made = create_profile(ControllerPlan(), ControllerPlan())
+    user, other = open_account(made), made.controllers[1].private_key
+    execute(user=user, call=sign_call(services=services, profile=made), now=timezone.now())
+    call = sign_call(services=services, profile=made, private_key=other, ahead=1)
+    with refused(RelayNonceGap):
+        execute(user=user, call=call, now=timezone.now())
+
+
+@pytest.mark.parametrize("is_sent", [False, True])
+def test_other_content_on_a_nonce_in_progress_is_refused(
+    user: User, accept: Accept, new_call: Callable[..., RelayCall], refused: Refused, is_sent: bool
+) -> None:
+    accept()
+    if is_sent:
+        broadcast_all()
+    call = new_call()
+    with refused(RelayNonceTaken) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert (refusal.value.status, refusal.value.members) == (409, {"nonce": str(call.relay_nonce)})
+
+
+def test_followers_wait_behind_each_other_up_to_the_limit(
+    user: User,
+    accept: Accept,
+    new_call: Callable[..., RelayCall],
+    settle: Callable[[], int],
+    refused: Refused,
+    channel: int,
+) -> None:
+    limit = django_settings.RELAY_MAX_FOLLOWERS
+    for ahead in range(limit + 1):
+        accept(channel=channel, ahead=ahead)
+    call = new_call(channel=channel, ahead=limit + 1)
+    with refused(ChannelBusy) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert (refusal.value.status, refusal.value.members) == (503, {"maximumFollowers": limit})
+    assert refusal.value.retry_after
+
+    assert settle() == limit + 1
+    execute(user=user, call=call, now=timezone.now())
+
+
+def test_calls_of_a_channel_use_one_relayer_in_their_own_order(
+    relayers: list[Relayer], accept: Accept, channel: int, settle: Callable[[], int]
+) -> None:
+    accepted = [accept(channel=channel, ahead=ahead) for ahead in range(5)]
+    assert len({row.relayer_id for row in accepted}) == 1
+    assert [row.is_follower for row in accepted] == [False, True, True, True, True]
+    nonces = [row.attempts.get().account_nonce for row in accepted]
+    assert nonces == list(range(nonces[0], nonces[0] + 5))
+
+    assert settle() == 5
+    assert set(RelayTransaction.objects.values_list("status", flat=True)) == {"Success"}
+
+
+def test_different_channels_spread_over_the_relayers(relayers: list[Relayer], accept: Accept) -> None:
+    for _ in range(2 * len(relayers)):
+        accept(channel=secrets.randbits(120))
+    used = Attempt.objects.order_by("relayer").values_list("relayer", flat=True)
+    assert list(used) == [relayer.pk for relayer in relayers for _ in range(2)]
+
+
+SPOILERS: dict[str, dict[str, object]] = {
+    "full": {},
+    "inactive": {"is_active": False},
+    "too poor": {"balance_wei": 1},
+}
+
+
+@pytest.mark.parametrize("state", SPOILERS)
+def test_a_follower_never_goes_to_another_relayer(
+    user: User,
+    accept: Accept,
+    new_call: Callable[..., RelayCall],
+    refused: Refused,
+    settings: Settings,
+    channel: int,
+    state: str,
+) -> None:
+    sticky = accept(channel=channel).relayer_id
+    if state == "full":
+        settings.RELAY_MAX_IN_FLIGHT = 1
+    Relayer.objects.filter(pk=sticky).update(**SPOILERS[state] or {"is_active": True})
+    call = new_call(channel=channel, ahead=1)
+    with refused(RelayersBusy) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert (refusal.value.status, bool(refusal.value.retry_after)) == (503, True)
+
+
+def test_a_channel_sticks_to_its_relayer_until_it_is_settled(
+    relayers: list[Relayer], accept: Accept, chain: Chain, channel: int, settings: Settings
+) -> None:
+    settings.CONFIRMATIONS = 3
+    first = accept(channel=channel)
+    broadcast_all()
+    chain.mine()
+    track()
+    # Mined and not yet final: a reorganisation could still take it back.
+    second = accept(channel=channel)
+    assert (second.is_follower, second.relayer_id) == (False, first.relayer_id)
+
+    broadcast_all()
+    chain.mine(3)
+    assert track() == 2
+    Relayer.objects.filter(pk=first.relayer_id).update(is_active=False)
+    assert accept(channel=channel).relayer_id != first.relayer_id
+
+
+def test_a_follower_is_simulated_without_its_nonce_and_refused_for_what_it_may_not_do(
+    services: Services,
+    create_profile: Callable[..., Profile],
+    open_account: Callable[..., User],
+    refused: Refused,
+) -> None:
+    permissions = Permission.EXECUTE_RELAY_CALL | Permission.SUPER_CALL
+    made = create_profile(ControllerPlan(permissions))
+    user = open_account(made)
+    fine = sign_call(
+        services=services,
+        profile=made,
+        payload=bytes.fromhex("44c028fe") + bytes(64 + 32) + bytes(31) + b"\x80" + bytes(32),
+    )
+    execute(user=user, call=fine, now=timezone.now())
+    call = sign_call(services=services, profile=made, payload=set_data_payload(), ahead=1)
+    with refused(NotAuthorised):
+        execute(user=user, call=call, now=timezone.now())

@@ -1,0 +1,185 @@
+"""Whose key manager it is, and whose code: claims that are refused before anything is stored."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries, Settings
+
+from devstack.services import Services
+from devstack.world.profiles import Profile
+from gateway.chain.client import get_chain_client
+from gateway.chain.code import code_hash
+from gateway.chain.lsp25 import RelayCall
+from gateway.chain.signing import get_signer
+from relay.errors import (
+    ForeignKeyManager,
+    GasLimitExceeded,
+    KeyManagerNotFound,
+    KeyManagerNotOwner,
+    UntrustedCode,
+)
+from relay.models import RelayTransaction, TrustedImplementation
+from relay.services.execution import execute
+from tests.factories import random_address
+from tests.relay.conftest import Refused
+from tests.relay.signing import set_data_payload, sign_call
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+Kind = TrustedImplementation.Kind
+
+
+def claim(services: Services, profile: Profile, key_manager: str) -> RelayCall:
+    """Sign a call for another key manager than the profile's, as a well-behaved wallet would."""
+    return sign_call(
+        services=services, profile=replace(profile, key_manager_address=key_manager), relay_nonce=0
+    )
+
+
+def test_an_address_without_code_is_no_key_manager(
+    services: Services, profile: Profile, user: User, refused: Refused
+) -> None:
+    for address in (random_address(), get_signer().addresses()[0]):
+        call = claim(services, profile, address)
+        with refused(KeyManagerNotFound) as refusal:
+            execute(user=user, call=call, now=timezone.now())
+        assert (refusal.value.status, address in refusal.value.detail) == (422, True)
+
+
+def test_a_contract_without_a_target_is_no_key_manager(
+    services: Services, profile: Profile, user: User, refused: Refused
+) -> None:
+    call = claim(services, profile, profile.profile_address)
+    with refused(KeyManagerNotFound):
+        execute(user=user, call=call, now=timezone.now())
+
+
+def test_another_users_key_manager_is_refused(
+    services: Services, profile: Profile, create_profile: Callable[..., Profile], user: User, refused: Refused
+) -> None:
+    victim = create_profile()
+    call = sign_call(services=services, profile=victim)
+    with refused(ForeignKeyManager) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert refusal.value.members == {"target": victim.profile_address}
+
+
+def test_a_key_manager_that_claims_somebody_elses_profile_is_refused(
+    services: Services, profile: Profile, create_profile: Callable[..., Profile], user: User, refused: Refused
+) -> None:
+    victim = create_profile()
+    call = claim(services, profile, services.world.deploy_stray_key_manager(victim.profile_address))
+    with refused(ForeignKeyManager):
+        execute(user=user, call=call, now=timezone.now())
+
+
+def test_a_key_manager_that_claims_the_users_profile_without_owning_it_is_refused(
+    services: Services, profile: Profile, user: User, refused: Refused
+) -> None:
+    call = claim(services, profile, services.world.deploy_stray_key_manager(profile.profile_address))
+    with refused(KeyManagerNotOwner) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert refusal.value.members == {"owner": profile.key_manager_address}
+
+
+def test_an_impostor_is_refused_as_profile_and_as_key_manager(
+    services: Services,
+    profile: Profile,
+    user: User,
+    open_account: Callable[..., User],
+    refused: Refused,
+) -> None:
+    impostor = services.world.deploy_impostor()
+    call = claim(services, profile, impostor)
+    with refused(ForeignKeyManager):
+        execute(user=user, call=call, now=timezone.now())
+
+    its_user = open_account(replace(profile, profile_address=impostor))
+    with refused(UntrustedCode):
+        execute(user=its_user, call=call, now=timezone.now())
+
+
+def test_a_working_profile_of_unknown_code_is_refused(
+    services: Services, open_account: Callable[..., User], refused: Refused
+) -> None:
+    stranger = services.world.deploy_untrusted_profile()
+    user, call = open_account(stranger), sign_call(services=services, profile=stranger)
+    with refused(UntrustedCode) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert refusal.value.status == 403
+
+
+def test_code_that_is_deployed_whole_is_trusted_by_its_hash(
+    services: Services, open_account: Callable[..., User]
+) -> None:
+    stranger = services.world.deploy_untrusted_profile()
+    user, call = open_account(stranger), sign_call(services=services, profile=stranger)
+    for kind, address in (
+        (Kind.PROFILE, stranger.profile_address),
+        (Kind.KEY_MANAGER, stranger.key_manager_address),
+    ):
+        code = get_chain_client().read_key_manager(key_manager=address).code
+        TrustedImplementation.objects.create(kind=kind, name="whole", code_hash=code_hash(code))
+
+    execute(user=user, call=call, now=timezone.now())
+
+    assert RelayTransaction.objects.get().profile_address == stranger.profile_address
+
+
+@pytest.mark.parametrize("kind", Kind.values)
+def test_one_deactivated_half_is_enough_to_refuse(
+    user: User, new_call: Callable[..., RelayCall], refused: Refused, kind: str
+) -> None:
+    call = new_call()
+    TrustedImplementation.objects.filter(kind=kind).update(is_active=False)
+    with refused(UntrustedCode):
+        execute(user=user, call=call, now=timezone.now())
+
+
+def test_a_trusted_profile_implementation_is_not_trusted_as_a_key_manager(
+    services: Services, user: User, new_call: Callable[..., RelayCall], refused: Refused
+) -> None:
+    call, found = new_call(), services.world.implementations
+    TrustedImplementation.objects.filter(address=found.key_manager).update(address=found.universal_profile)
+    with refused(UntrustedCode):
+        execute(user=user, call=call, now=timezone.now())
+
+
+def test_open_mode_serves_unknown_code_up_to_its_own_gas_cap(
+    services: Services, open_account: Callable[..., User], refused: Refused, settings: Settings
+) -> None:
+    settings.CHAIN_TRUST = "open"
+    stranger = services.world.deploy_untrusted_profile()
+    user = open_account(stranger)
+    costly = sign_call(services=services, profile=stranger, payload=set_data_payload(b"\x01" * 700))
+    with refused(GasLimitExceeded) as refusal:
+        execute(user=user, call=costly, now=timezone.now())
+    assert refusal.value.members["maximum"] == settings.RELAY_MAX_GAS_UNTRUSTED
+    assert settings.RELAY_MAX_GAS_UNTRUSTED < refusal.value.members["gasLimit"] < settings.RELAY_MAX_GAS
+
+    execute(user=user, call=sign_call(services=services, profile=stranger), now=timezone.now())
+
+    assert RelayTransaction.objects.get().gas_limit <= settings.RELAY_MAX_GAS_UNTRUSTED
+
+
+def test_open_mode_still_asks_who_owns_the_profile(
+    services: Services, profile: Profile, user: User, refused: Refused, settings: Settings
+) -> None:
+    settings.CHAIN_TRUST = "open"
+    call = claim(services, profile, services.world.deploy_stray_key_manager(profile.profile_address))
+    with refused(KeyManagerNotOwner):
+        execute(user=user, call=call, now=timezone.now())
+
+
+def test_an_ownership_refusal_costs_no_simulation(
+    services: Services,
+    profile: Profile,
+    user: User,
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    call = claim(services, profile, random_address())
+    # The generation, the standing transaction, and the standing one again before the refusal is believed.
+    with django_assert_num_queries(3), pytest.raises(KeyManagerNotFound):
+        execute(user=user, call=call, now=timezone.now())

@@ -1,0 +1,121 @@
+"""The pool of sending accounts: who takes a call, and when nobody does."""
+
+import secrets
+from collections.abc import Callable
+
+import pytest
+from django.db.models import F
+from django.utils import timezone
+from pytest_django import Settings
+
+from gateway.chain.lsp25 import RelayCall
+from relay.errors import RelayersBusy
+from relay.models import Attempt, Relayer, RelayTransaction
+from relay.services.execution import execute
+from tests.factories import random_address
+from tests.relay.chain import Chain
+from tests.relay.conftest import LYX, Refused
+from tests.relay.workers import broadcast_all, track
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+Accept = Callable[..., RelayTransaction]
+
+
+def any_channel() -> int:
+    """Return a channel that nobody has used."""
+    return secrets.randbits(120)
+
+
+def test_each_relayer_takes_calls_up_to_the_cap(
+    user: User,
+    relayers: list[Relayer],
+    accept: Accept,
+    new_call: Callable[..., RelayCall],
+    refused: Refused,
+    chain: Chain,
+    settings: Settings,
+) -> None:
+    settings.RELAY_MAX_IN_FLIGHT = 2
+    for _ in range(2 * len(relayers)):
+        accept(channel=any_channel())
+    call = new_call(channel=any_channel())
+    with refused(RelayersBusy) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert (refusal.value.status, bool(refusal.value.retry_after)) == (503, True)
+
+    # A block makes room, though nothing is final yet.
+    broadcast_all()
+    chain.mine()
+    assert track() == 0
+    execute(user=user, call=call, now=timezone.now())
+
+
+def test_the_least_loaded_relayer_takes_the_next_call(relayers: list[Relayer], accept: Accept) -> None:
+    busy, idle, idler = relayers
+    Relayer.objects.filter(pk=busy.pk).update(mined_account_nonce=F("mined_account_nonce") - 3)
+    Relayer.objects.filter(pk=idle.pk).update(mined_account_nonce=F("mined_account_nonce") - 1)
+    assert [accept(channel=any_channel()).relayer for _ in range(4)] == [idler, idle, idler, idle]
+
+
+@pytest.mark.parametrize("spoil", [{"is_active": False}, {"balance_wei": 0}], ids=["inactive", "poor"])
+def test_a_relayer_that_cannot_send_is_passed_over(
+    relayers: list[Relayer], accept: Accept, spoil: dict[str, object]
+) -> None:
+    able = relayers[1]
+    Relayer.objects.exclude(pk=able.pk).update(**spoil)
+    assert {accept(channel=any_channel()).relayer for _ in range(3)} == {able}
+
+
+@pytest.mark.parametrize("spoil", [{"is_active": False}, {"balance_wei": 0}], ids=["inactive", "poor"])
+def test_without_an_able_relayer_nothing_is_held(
+    user: User, new_call: Callable[..., RelayCall], refused: Refused, spoil: dict[str, object]
+) -> None:
+    Relayer.objects.update(**spoil)
+    call = new_call()
+    with refused(RelayersBusy) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert refusal.value.retry_after
+
+
+def test_a_row_without_a_key_takes_no_call(relayers: list[Relayer], accept: Accept) -> None:
+    retired = Relayer.objects.create(
+        address=random_address(), next_account_nonce=0, mined_account_nonce=0, balance_wei=LYX
+    )
+    for _ in range(2 * len(relayers)):
+        accept(channel=any_channel())
+    assert retired.attempts.count() == 0
+
+
+def test_what_is_in_flight_is_set_aside_from_the_balance(
+    user: User,
+    relayers: list[Relayer],
+    accept: Accept,
+    new_call: Callable[..., RelayCall],
+    refused: Refused,
+) -> None:
+    one = relayers[0]
+    Relayer.objects.exclude(pk=one.pk).update(is_active=False)
+    accept(channel=any_channel())
+    worst = Attempt.objects.get().worst_cost_wei
+    # Another call of this size fits with little to spare, a third one does not.
+    Relayer.objects.filter(pk=one.pk).update(balance_wei=worst * 5 // 2)
+    accept(channel=any_channel())
+    call = new_call(channel=any_channel())
+    with refused(RelayersBusy):
+        execute(user=user, call=call, now=timezone.now())
+
+
+def test_what_is_mined_is_set_aside_no_more(
+    relayers: list[Relayer], accept: Accept, chain: Chain, settings: Settings
+) -> None:
+    settings.CONFIRMATIONS = 5
+    one = relayers[0]
+    Relayer.objects.exclude(pk=one.pk).update(is_active=False)
+    accept(channel=any_channel())
+    worst = Attempt.objects.get().worst_cost_wei
+    broadcast_all()
+    chain.mine()
+    chain.fund(worst * 3 // 2, one.address)
+    track()
+    assert accept(channel=any_channel()).relayer == one

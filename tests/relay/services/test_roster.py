@@ -1,0 +1,71 @@
+"""Relayers as rows: enlisted from the keys we hold, kept up with the chain."""
+
+from functools import partial
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+
+from gateway.chain.errors import NodeUnavailable
+from gateway.chain.signing import get_signer
+from relay.models import Relayer
+from relay.services import roster
+from tests.relay.chain import Chain, node_away
+from tests.relay.conftest import LYX
+from tests.relay.threads import at_once
+
+
+def keys() -> list[str]:
+    """Return the relayers' private keys in the order of their addresses."""
+    return [key.strip() for key in settings.RELAY_RELAYER_KEYS.split(",")]
+
+
+@pytest.mark.django_db
+def test_a_new_key_becomes_a_row_that_starts_where_the_chain_is(chain: Chain) -> None:
+    for address in get_signer().addresses():
+        chain.fund(LYX, address)
+    chain.use_key_elsewhere(keys()[0], account_nonce=chain.account_nonce(get_signer().addresses()[0]))
+    chain.mine()
+
+    assert roster.enlist_new_relayers(now=timezone.now()) == len(keys())
+    assert roster.enlist_new_relayers(now=timezone.now()) == 0
+
+    for relayer in Relayer.objects.all():
+        nonce = chain.account_nonce(relayer.address)
+        assert (relayer.next_account_nonce, relayer.mined_account_nonce) == (nonce, nonce)
+        assert 0 < relayer.balance_wei <= LYX
+    assert Relayer.objects.get(address=get_signer().addresses()[0]).next_account_nonce > 0
+
+
+@pytest.mark.django_db
+def test_a_key_that_was_used_elsewhere_jumps_forward(chain: Chain, relayers: list[Relayer]) -> None:
+    used, start = relayers[0], relayers[0].next_account_nonce
+    for ahead in range(3):
+        chain.use_key_elsewhere(keys()[0], account_nonce=start + ahead)
+    chain.mine()
+
+    assert roster.synchronise(now=timezone.now()) == 0
+
+    used.refresh_from_db()
+    assert (used.next_account_nonce, used.mined_account_nonce) == (start + 3, start + 3)
+    assert used.balance_wei < 100 * LYX
+
+
+@pytest.mark.django_db
+def test_account_nonces_that_were_given_out_are_not_taken_back(chain: Chain, relayers: list[Relayer]) -> None:
+    Relayer.objects.filter(pk=relayers[0].pk).update(next_account_nonce=relayers[0].next_account_nonce + 2)
+    roster.synchronise(now=timezone.now())
+    kept = Relayer.objects.get(pk=relayers[0].pk)
+    assert (kept.next_account_nonce, kept.in_flight) == (relayers[0].next_account_nonce + 2, 2)
+
+
+@pytest.mark.django_db
+def test_without_a_node_nobody_is_enlisted(chain: Chain) -> None:
+    with pytest.raises(NodeUnavailable), node_away():
+        roster.enlist_new_relayers(now=timezone.now())
+    assert Relayer.objects.count() == 0
+
+
+def test_processes_that_start_together_enlist_each_key_once(transactional_db: None, chain: Chain) -> None:
+    at_once([partial(roster.enlist_new_relayers, now=timezone.now())] * 8)
+    assert sorted(Relayer.objects.values_list("address", flat=True)) == sorted(get_signer().addresses())

@@ -3,16 +3,18 @@
 from typing import Any
 
 from devstack.stripe.billing.ending import cancel_now
-from devstack.stripe.nouns.finding import find, merge_metadata, owned_card
-from devstack.stripe.nouns.payment_methods import attach_card, test_card
+from devstack.stripe.billing.wallet import attach_card, card_named
 from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing, new_id
+from devstack.stripe.wire.finding import find, merge_metadata, owned_card
 from devstack.stripe.wire.lists import page
 from devstack.stripe.wire.routes import Route
 from devstack.stripe.wire.shapes import METADATA, PAGE, Choice, Hash, Integer, Several, Shape, Text, takes
 
 _PATH = "/v1/customers"
-_ADDRESS = Hash({name: Text(clearable=True) for name in ("city", "country", "line1", "line2", "postal_code", "state")})
+_ADDRESS = Hash(
+    {name: Text(clearable=True) for name in ("city", "country", "line1", "line2", "postal_code", "state")}
+)
 _INVOICE_SETTINGS = Hash({"default_payment_method": Text(clearable=True), "footer": Text(clearable=True)})
 _FIELDS: dict[str, Shape] = {
     "address": _ADDRESS,
@@ -34,7 +36,7 @@ def create(account: Account, params: dict[str, Any]) -> Thing:
     _apply(account, customer, params)
     account.tell("customer.created", customer)
     if "payment_method" in params:
-        attach_card(account, test_card(account, params["payment_method"]), customer["id"])
+        attach_card(account, card_named(account, params["payment_method"]), customer["id"])
     return customer
 
 
@@ -75,7 +77,9 @@ def delete(account: Account, _params: dict[str, Any], identifier: str) -> Thing:
 
 
 def _blank(now: int) -> Thing:
-    nothing = dict.fromkeys(("address", "description", "email", "name", "phone", "shipping", "default_source", "currency"))
+    nothing = dict.fromkeys(
+        ("address", "description", "email", "name", "phone", "shipping", "default_source", "currency")
+    )
     settings = dict.fromkeys(("custom_fields", "default_payment_method", "footer", "rendering_options"))
     return {
         "object": "customer",

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from devstack.stripe.nouns.finding import find, merge_metadata
 from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing, new_id
+from devstack.stripe.wire.finding import find, merge_metadata
 from devstack.stripe.wire.lists import page
 from devstack.stripe.wire.refusals import Invalid
 from devstack.stripe.wire.routes import Route
@@ -26,7 +26,9 @@ def create(account: Account, params: dict[str, Any]) -> Thing:
     """Create a product, under an id of the caller's choice if one is given."""
     identifier = params.pop("id", None) or new_id("prod", 14)
     if account.store.get("product", identifier):
-        raise Invalid(f"Product already exists with ID: {identifier}", code="resource_already_exists", param="id")
+        raise Invalid(
+            f"Product already exists with ID: {identifier}", code="resource_already_exists", param="id"
+        )
     product = account.add(_blank(identifier, account.now))
     _apply(product, params)
     account.tell("product.created", product)

@@ -21,8 +21,12 @@ class Clock:
         return int(time.time() + self._offset)
 
     def stand_at(self, moment: int) -> None:
-        """Stop at the moment until `run_from`."""
+        """Stop at the moment until told to run."""
         self._standing = moment
+
+    def run(self) -> None:
+        """Run on as before the stop."""
+        self._standing = None
 
     def run_from(self, moment: int) -> None:
         """Run on from the moment."""

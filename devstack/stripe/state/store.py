@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS things (
 """
 
 
-class KeepsWork(Exception):  # noqa: N818 (a marker that refusals add to themselves)
+class KeepsWork(Exception):
     """A refusal that does not undo what was done before it."""
 
 
@@ -36,7 +36,9 @@ class Store:
         self._things: dict[str, dict[str, Thing]] = {}
         self._before: dict[tuple[str, str], str | None] = {}
         self._depth = 0
-        for kind, identifier, body in self._database.execute("SELECT kind, id, body FROM things ORDER BY position"):
+        for kind, identifier, body in self._database.execute(
+            "SELECT kind, id, body FROM things ORDER BY position"
+        ):
             self._things.setdefault(kind, {})[identifier] = json.loads(body)
 
     @contextmanager

@@ -30,6 +30,5 @@ def difference(before: Thing, after: Thing) -> Thing:
         old, new = before.get(key), after.get(key)
         if old == new:
             continue
-        nested = isinstance(old, dict) and isinstance(new, dict)
-        changed[key] = difference(old, new) if nested else old
+        changed[key] = difference(old, new) if isinstance(old, dict) and isinstance(new, dict) else old
     return changed

@@ -71,7 +71,9 @@ def render(account: Account, thing: Thing, expand: list[str]) -> Thing:
     for path in expand:
         steps = path.split(".")
         if len(steps) - (steps[0] == "data") > _DEEPEST:
-            raise Invalid(f"You cannot expand more than {_DEEPEST} levels of a property ({path}).", param="expand")
+            raise Invalid(
+                f"You cannot expand more than {_DEEPEST} levels of a property ({path}).", param="expand"
+            )
         _expand(account, shown, steps, path)
     return shown
 

@@ -16,7 +16,9 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 
 def page(things: Iterable[Thing], params: dict[str, Any], url: str) -> Thing:
     """Return the page that `limit`, `starting_after`, `ending_before` and `created` ask for."""
-    newest_first = [thing for thing in reversed(list(things)) if within(thing["created"], params.get("created"))]
+    newest_first = [
+        thing for thing in reversed(list(things)) if within(thing["created"], params.get("created"))
+    ]
     limit = params.get("limit", 10)
     if "ending_before" in params:
         end = _position(newest_first, params, "ending_before")

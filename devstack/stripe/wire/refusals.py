@@ -8,7 +8,7 @@ from devstack.stripe.state.things import Thing
 _DOCS = "https://stripe.com/docs/error-codes/"
 
 
-class Refused(Exception):  # noqa: N818 (named after the refusal itself)
+class Refused(Exception):
     """A request that is answered with Stripe's error body."""
 
     def __init__(self, status: int, type: str, message: str, **members: Any) -> None:
@@ -24,7 +24,9 @@ class Refused(Exception):  # noqa: N818 (named after the refusal itself)
 class Invalid(Refused):
     """The request cannot be understood, or not now."""
 
-    def __init__(self, message: str, *, code: str | None = None, param: str | None = None, status: int = 400) -> None:
+    def __init__(
+        self, message: str, *, code: str | None = None, param: str | None = None, status: int = 400
+    ) -> None:
         super().__init__(status, "invalid_request_error", message, code=code, param=param)
 
 
@@ -40,16 +42,16 @@ class NotFound(Invalid):
         super().__init__(message, code="resource_missing", param=param, status=status)
 
 
-class CardRefused(Refused, KeepsWork):
-    """The bank, or the need to ask the cardholder, stands in the way; what was tried stays on record."""
+class CardRefused(Refused):
+    """The bank, or the need to ask the cardholder, stands in the way; nothing was done."""
 
     def __init__(self, error: Thing) -> None:
         members = {name: value for name, value in error.items() if name not in ("type", "message")}
         super().__init__(402, "card_error", str(error["message"]), **members)
 
 
-class CardRefusedWhole(CardRefused):
-    """Like `CardRefused`, for an operation that leaves nothing behind."""
+class CardRefusedOnRecord(CardRefused, KeepsWork):
+    """Like `CardRefused`, but what was tried stays on record."""
 
 
 class IdempotencyRefused(Refused):

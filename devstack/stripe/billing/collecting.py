@@ -1,0 +1,82 @@
+"""Getting open invoices paid, and what that means for their subscriptions."""
+
+from devstack.stripe.billing.intents import attempt
+from devstack.stripe.billing.invoicing import default_intent, drop_payment, settle_payment
+from devstack.stripe.billing.standing import invoice_failed, invoice_paid
+from devstack.stripe.state.account import Account
+from devstack.stripe.state.things import Thing
+
+_DAY = 86_400
+_RETRY_DAYS = (3, 5, 7)
+
+
+def collect(account: Account, invoice: Thing, *, off_session: bool, method: str | None = None) -> str:
+    """
+    Try to get an open invoice paid; return the status of its intent afterwards.
+
+    What needs no money is paid at once. Without any card the attempt fails like a refused one.
+    """
+    intent = default_intent(account, invoice)
+    invoice["attempted"] = True
+    if intent is None:
+        mark_paid(account, invoice)
+        return "succeeded"
+    invoice["attempt_count"] += 1
+    card = account.store.get("payment_method", method or card_for(account, invoice) or "")
+    status = attempt(account, intent, card, off_session=off_session) if card else intent["status"]
+    settle(account, invoice, status)
+    return status
+
+
+def settle(account: Account, invoice: Thing, status: str) -> None:
+    """Draw the consequences of the status that the invoice's intent has reached."""
+    if status == "succeeded":
+        settle_payment(account, invoice, invoice["amount_due"])
+        invoice["amount_paid"] = invoice["amount_due"]
+        mark_paid(account, invoice)
+    else:
+        _mark_failed(account, invoice, needs_action=status == "requires_action")
+
+
+def mark_paid(account: Account, invoice: Thing, *, off_stripe: int = 0) -> None:
+    """Close the invoice as paid: by card, from the balance, by credit notes, or outside of Stripe."""
+    charged = invoice["amount_paid"] > 0
+    if off_stripe:
+        drop_payment(account, invoice, "void_invoice")
+        invoice["amount_paid_off_stripe"] = invoice["amount_paid"] = off_stripe
+    invoice.update(status="paid", amount_remaining=0, auto_advance=False, next_payment_attempt=None)
+    invoice["status_transitions"]["paid_at"] = account.now
+    account.tell("invoice.paid", invoice)
+    if charged:
+        account.tell("invoice.payment_succeeded", invoice)
+    invoice_paid(account, invoice)
+
+
+def card_for(account: Account, invoice: Thing) -> str | None:
+    """Return the card that pays: the invoice's own, else the subscription's, else the customer's."""
+    if invoice["default_payment_method"]:
+        return str(invoice["default_payment_method"])
+    details = (invoice["parent"] or {}).get("subscription_details")
+    subscription = account.store.get("subscription", details["subscription"]) if details else None
+    return default_card(account, invoice["customer"], subscription)
+
+
+def default_card(account: Account, customer: str, subscription: Thing | None) -> str | None:
+    """Return the subscription's card, or else the customer's."""
+    found = account.store.get("customer", customer) or {}
+    choices: tuple[str | None, str | None] = (
+        (subscription or {}).get("default_payment_method"),
+        found["invoice_settings"]["default_payment_method"],
+    )
+    return choices[0] or choices[1]
+
+
+def _mark_failed(account: Account, invoice: Thing, *, needs_action: bool) -> None:
+    tries = invoice["attempt_count"]
+    retried = invoice["billing_reason"] != "subscription_create" and invoice["auto_advance"]
+    more = retried and tries <= len(_RETRY_DAYS)
+    invoice["next_payment_attempt"] = account.now + _RETRY_DAYS[tries - 1] * _DAY if more else None
+    if needs_action:
+        account.tell("invoice.payment_action_required", invoice)
+    account.tell("invoice.payment_failed", invoice)
+    invoice_failed(account, invoice, last=retried and not more)

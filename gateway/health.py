@@ -1,20 +1,39 @@
 """Liveness tells the orchestrator that the process runs; readiness, that it can serve."""
 
+from collections.abc import Callable
+
 from django.db import connection
 from django.db.utils import Error
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from psycopg_pool import PoolTimeout
 
 
-def alive(request: HttpRequest) -> JsonResponse:
+def probes(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """
+    Middleware: answer `/healthz` and `/readyz` before anything else looks at the request.
+
+    Probes come from the orchestrator under whatever host name it uses, every few
+    seconds; neither the check of host names nor the log should concern them.
+    """
+    answers = {"/healthz": alive, "/readyz": ready}
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        answer = answers.get(request.path)
+        return get_response(request) if answer is None else answer()
+
+    return middleware
+
+
+def alive() -> JsonResponse:
     """Answer 200 as long as the process answers at all; a restart cures nothing that lies outside it."""
     return JsonResponse({"status": "ok"})
 
 
-def ready(request: HttpRequest) -> JsonResponse:
+def ready() -> JsonResponse:
     """Answer 200 when PostgreSQL answers, else 503. Redis and node faults have their own refusals."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-    except Error:
+    except (Error, PoolTimeout):
         return JsonResponse({"status": "unavailable", "missing": "database"}, status=503)
     return JsonResponse({"status": "ok"})

@@ -60,6 +60,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "gateway.health.probes",
     "django_structlog.middlewares.RequestMiddleware",
     "gateway.common.http.request_id_header",
     "django.middleware.security.SecurityMiddleware",
@@ -96,6 +97,7 @@ WHITENOISE_USE_FINDERS = True
 
 # --- records ---------------------------------------------------------------------------------
 _database = conninfo_to_dict(env.secret("DATABASE_URL"))
+_PLACE = {"dbname", "user", "password", "host", "port"}
 # A request that waits longer than these is broken: fail it, free the row, let the caller repeat.
 _TIMEOUTS = "-c statement_timeout=15s -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s"
 DATABASES: dict[str, dict[str, Any]] = {
@@ -109,6 +111,8 @@ DATABASES: dict[str, dict[str, Any]] = {
         # Services own their transactions; durable=True would refuse to nest in a request's.
         "ATOMIC_REQUESTS": False,
         "OPTIONS": {
+            # Whatever else the URL says, such as sslmode, goes to the driver as it is.
+            **{name: text for name, text in _database.items() if name not in _PLACE},
             "options": _TIMEOUTS,
             "pool": {
                 "min_size": 1,

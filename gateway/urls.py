@@ -3,14 +3,11 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from gateway.health import alive, ready
-
 urlpatterns = [
-    path("healthz", alive),
-    path("readyz", ready),
     path("admin/", admin.site.urls),
     path("", include("users.api.urls")),
     path("", include("relay.api.urls")),
+    path("", include("payments.api.urls")),
     path("", include("gateway.docs")),
     path("", include("gateway.problem_pages")),
 ]

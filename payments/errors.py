@@ -12,7 +12,13 @@ class BillingUnavailable(DomainError):
 class BillingInProgress(DomainError):
     """Another change of this user's subscription is under way. Repeat after `Retry-After` seconds."""
 
-    code, title, status, retryable = "billing-in-progress", "Another change is under way", 409, True
+    code, title, status = "billing-in-progress", "Another change is under way", 409
+
+
+class BillingRefused(DomainError):
+    """The payment provider refuses the request for good; support sees why under the `requestId`."""
+
+    code, title, status = "billing-refused", "The payment provider refuses", 422
 
 
 class PaymentMethodRequired(DomainError):
@@ -73,3 +79,9 @@ class RateMissing(DomainError):
     """No payout rate is in force for the currency; staff add one, then the payment is processed again."""
 
     code, title, status, retryable = "rate-missing", "No payout rate is in force", 503, True
+
+
+class UnknownSubscription(DomainError):
+    """An invoice of a subscription that is not stored yet. The event is kept and tried again."""
+
+    code, title, status, retryable = "unknown-subscription", "The subscription is not known yet", 503, True

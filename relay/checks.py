@@ -4,6 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
+from django.core.exceptions import ImproperlyConfigured
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.errors import NodeUnavailable
@@ -15,7 +16,7 @@ def relayer_keys(**_: Any) -> list[CheckMessage]:
     """Refuse a missing or unreadable relayer key."""
     try:
         found = bool(get_signer().addresses())
-    except ValueError:
+    except ImproperlyConfigured:
         return [Error("RELAY_RELAYER_KEYS holds a key that cannot be read.", id="relay.E001")]
     if found:
         return []

@@ -8,6 +8,7 @@ from credits.models import CreditAccount, CreditEntry, EntrySource
 from credits.services import statements
 from gateway.common.owner import ProfileOwner
 
+_REVERSALS = {EntrySource.PAYOUT_CLAWBACK, EntrySource.EARNING_REVERSAL, EntrySource.RELAY_REVERSAL}
 # These are posted by `capture` and `adjust` alone, with the rows and names they need.
 _NOT_GRANTED = {EntrySource.RELAY_TRANSACTION, EntrySource.STAFF_ADJUSTMENT}
 
@@ -34,6 +35,23 @@ def grant(*, user: ProfileOwner, credits: int, source: str, key: str, reason: st
     if EntrySource(source) in _NOT_GRANTED:
         raise ValueError(f"{source} is not granted")
     return _post(user=user, credits=credits, source=source, key=key, actor=None, reason=reason)
+
+
+def reverse(*, user: ProfileOwner, credits: int, source: str, key: str, reason: str = "") -> CreditEntry:
+    """
+    Take credits back that were given for something that did not last, once per key.
+
+    The balance may end below zero: what was spent meanwhile is owed.
+
+    Raises:
+        KeyConflict: the key names another user, amount or source.
+        ValueError: `credits` is not positive, or the source is no reversal.
+    """
+    if credits <= 0:
+        raise ValueError("a reversal is a positive number of credits")
+    if EntrySource(source) not in _REVERSALS:
+        raise ValueError(f"{source} is no reversal")
+    return _post(user=user, credits=-credits, source=source, key=key, actor=None, reason=reason)
 
 
 def adjust(

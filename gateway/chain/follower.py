@@ -3,8 +3,7 @@ Gas of a relay call that cannot be estimated as a whole, because its nonce is no
 
 The two halves are estimated apart: the key manager's verification (LSP-20) and the
 profile's execution, called by the key manager. What `executeRelayCall` does besides
-is added here. Measured with the contracts of 0.14.0 behind minimal proxies on
-anvil, as the least gas limit that works less both halves' own gas:
+is added here. Measured on anvil with the contracts of 0.14.0 behind minimal proxies:
 
 | payload, second use of the channel | least limit | this formula |
 |---|---|---|

@@ -9,7 +9,7 @@ class Clawback(models.Model):
     One step of a payout's clawback: `credits` taken back, negative where a reinstatement gives them again.
 
     The steps of a payout add up to floor(paid out × money gone / money collected)
-    at any time. `key` names the fact at Stripe that caused the step.
+    at any time; `key` counts them.
     """
 
     payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="clawbacks")

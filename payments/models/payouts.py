@@ -32,3 +32,8 @@ class Payout(models.Model):
 
     def __str__(self) -> str:
         return self.stripe_invoice_id
+
+    def is_taken_back(self) -> bool:
+        """Whether clawbacks have taken every credit of it."""
+        taken = self.clawbacks.aggregate(credits=models.Sum("credits"))["credits"] or 0
+        return bool(taken >= self.credits)

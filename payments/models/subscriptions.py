@@ -46,6 +46,7 @@ class Subscription(models.Model):
     current_period_start = models.DateTimeField()
     current_period_end = models.DateTimeField()
     cancels_at_period_end = models.BooleanField(default=False)
+    ended_at = models.DateTimeField(null=True)
     synced_at = models.DateTimeField()
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -2,8 +2,12 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from functools import cache
 from typing import Protocol
 
+from django.conf import settings
+
+from payments.stripe.sdk import StripeBillingClient
 from payments.stripe.states import InvoiceState, MoneyBack, ReceivedEvent, SubscriptionState
 
 
@@ -101,3 +105,29 @@ class BillingClient(Protocol):
             WebhookRefused: it is not what Stripe sent to us just now.
         """
         ...
+
+
+_installed: BillingClient | None = None
+
+
+@cache
+def _stripe_client() -> StripeBillingClient:
+    return StripeBillingClient(
+        secret_key=settings.STRIPE_SECRET_KEY,
+        webhook_secrets=settings.STRIPE_WEBHOOK_SECRETS,
+        api_base=settings.STRIPE_API_BASE,
+        timeout_seconds=settings.STRIPE_TIMEOUT_SECONDS,
+        product_id=settings.STRIPE_PRODUCT_ID,
+    )
+
+
+def set_billing_client(client: BillingClient | None) -> None:
+    """Install another client for this process, or with None the one of the settings, made anew."""
+    global _installed  # noqa: PLW0603
+    _installed = client
+    _stripe_client.cache_clear()
+
+
+def get_billing_client() -> BillingClient:
+    """Return the process's client: the installed one, else one over `settings.STRIPE_*`, made once."""
+    return _stripe_client() if _installed is None else _installed

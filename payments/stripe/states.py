@@ -23,6 +23,7 @@ class SubscriptionState:
     current_period_start: datetime
     current_period_end: datetime
     cancels_at_period_end: bool
+    ended_at: datetime | None
     latest_invoice_id: str
     payment_client_secret: str
     decline_code: str
@@ -57,7 +58,6 @@ class MoneyBack:
     """All money of one payment that went back so far: refunds that stand, and disputed sums that are withdrawn."""
 
     payment_intent_id: str
-    invoice_id: str
     refunded_minor: int
     disputed_minor: int
 

@@ -1,0 +1,52 @@
+"""Real requests and answers for the API's description."""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample
+
+UPSERT_DESCRIPTION = """
+Begins the subscription, or changes the one that runs; a repeat with the same values changes nothing.
+
+* A changed amount applies from the next period. Another currency needs a new subscription: cancel first.
+* `cancelAtEndOfBillingPeriod` true ends it with the running period; false, or nothing, lets it go on.
+* 402 `payment-method-required`: no card yet. 402 `card-declined`: see `declineCode`. 402 `authentication-required`:
+  the wallet confirms the payment with `clientSecret`, then repeats the request.
+""".strip()
+
+CANCEL_DESCRIPTION = """
+Ends the subscription, now or with the running period. Ending it now ends the period's allowance without a refund;
+credits stay. Where a proxy drops the body of a DELETE, send `?cancelImmediately=true` or `false`.
+""".strip()
+
+_CUSTOMER_ID = "cus_R5pXw0aT2bQ1nD"
+
+
+def _answer(name: str, value: dict[str, Any]) -> OpenApiExample:
+    return OpenApiExample(name, response_only=True, status_codes=["200"], value=value)
+
+
+CUSTOMER = [
+    _answer(
+        "Linked",
+        {"walletAddress": "0xBB645D97B0c7D101ca0d73131e521fe89B463BFD", "paymentsCustomerId": _CUSTOMER_ID},
+    )
+]
+SETUP_INTENT = [_answer("Ready", {"clientSecret": "seti_1QX_secret_R5p"})]
+UPSERT = [
+    OpenApiExample("25.50 a month", request_only=True, value={"subscriptionCost": 2550, "currency": "usd"}),
+    _answer(
+        "Running",
+        {
+            "subscriptionId": "sub_1QXw0aT2bQ1nD",
+            "subscriptionFor": _CUSTOMER_ID,
+            "subscriptionAmount": "$25.50",
+        },
+    ),
+]
+CANCEL = [
+    OpenApiExample("With the period", request_only=True, value={"cancelImmediately": False}),
+    _answer(
+        "Ends with the period",
+        {"success": True, "customerIdCancelledFor": _CUSTOMER_ID, "cancelledInstantly": False},
+    ),
+]

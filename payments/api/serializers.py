@@ -1,0 +1,72 @@
+"""Shapes of the payment bodies, as they stand on the wire."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from gateway.common.wire import AddressField, StrictIntegerField
+
+
+class StrictBooleanField(serializers.BooleanField):
+    """A JSON boolean; text and numbers are refused."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+class CurrencyField(serializers.CharField):
+    """Three letters in any casing; becomes lower case."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str) or len(data) != 3 or not data.isascii() or not data.isalpha():
+            self.fail("invalid")
+        return data.lower()
+
+
+class CustomerSerializer(serializers.Serializer[Any]):
+    """The user's customer at the payment provider."""
+
+    walletAddress = AddressField()
+    paymentsCustomerId = serializers.CharField()
+
+
+class SetupIntentSerializer(serializers.Serializer[Any]):
+    """What the wallet captures a card with."""
+
+    clientSecret = serializers.CharField()
+
+
+class UpsertSerializer(serializers.Serializer[Any]):
+    """The subscription that is asked for."""
+
+    subscriptionCost = StrictIntegerField(
+        min_value=1, help_text="Monthly amount in minor units: 25.50 is 2550."
+    )
+    currency = CurrencyField(default="usd", help_text="ISO code, such as usd or eur.")
+    cancelAtEndOfBillingPeriod = StrictBooleanField(
+        default=False, help_text="True ends the subscription after the running period; false lets it go on."
+    )
+
+
+class SubscriptionSerializer(serializers.Serializer[Any]):
+    """The subscription that runs."""
+
+    subscriptionId = serializers.CharField()
+    subscriptionFor = serializers.CharField(help_text="The customer's id.")
+    subscriptionAmount = serializers.CharField(help_text="Monthly amount as text, such as $25.50.")
+
+
+class CancelSerializer(serializers.Serializer[Any]):
+    """How to end the subscription."""
+
+    cancelImmediately = StrictBooleanField(help_text="True ends it now, false with the running period.")
+
+
+class CancellationSerializer(serializers.Serializer[Any]):
+    """What was cancelled, and when it ends."""
+
+    success = serializers.BooleanField()
+    customerIdCancelledFor = serializers.CharField()
+    cancelledInstantly = serializers.BooleanField()

@@ -1,0 +1,149 @@
+"""createCustomer, getSetupIntent, upsertSubscription and cancelSubscription for the signed-in profile."""
+
+from typing import Any, cast
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from gateway.common.errors import NotAuthenticated
+from gateway.common.http import RateLimit
+from gateway.common.owner import ProfileOwner
+from payments.amounts import display_amount
+from payments.api import examples, refusals
+from payments.api.serializers import (
+    CancellationSerializer,
+    CancelSerializer,
+    CustomerSerializer,
+    SetupIntentSerializer,
+    SubscriptionSerializer,
+    UpsertSerializer,
+)
+from payments.services import customers, subscriptions
+
+
+class BillingRate(RateLimit):
+    """Changes of a subscription per user; each one asks Stripe."""
+
+    setting = "BILLING_RATE"
+
+
+def profile_owner(request: Request) -> ProfileOwner:
+    """Return the signed-in user; staff without a profile have nothing to pay for."""
+    user = cast("ProfileOwner", request.user)
+    if user.profile_address is None:
+        raise NotAuthenticated("Sign in with a Universal Profile.")
+    return user
+
+
+class BillingView(APIView):
+    """What the four paths share."""
+
+    throttle_classes = (BillingRate,)
+
+
+class CreateCustomerView(BillingView):
+    """The user's customer record."""
+
+    @extend_schema(
+        operation_id="createCustomer",
+        tags=["payments"],
+        summary="Create the customer of the user's profile",
+        request=None,
+        responses={200: CustomerSerializer, **refusals.CUSTOMER},
+        examples=examples.CUSTOMER,
+    )
+    def post(self, request: Request) -> Response:
+        """Answer the customer; the same one however often it is asked for."""
+        user = profile_owner(request)
+        customer = customers.ensure_customer(user=user, now=timezone.now())
+        return Response(
+            {"walletAddress": user.profile_address, "paymentsCustomerId": customer.stripe_customer_id}
+        )
+
+
+class SetupIntentView(BillingView):
+    """A secret to capture a card with."""
+
+    @extend_schema(
+        operation_id="getSetupIntent",
+        tags=["payments"],
+        summary="Get a setup intent's client secret",
+        responses={200: SetupIntentSerializer, **refusals.CUSTOMER},
+        examples=examples.SETUP_INTENT,
+    )
+    def get(self, request: Request) -> Response:
+        """Answer a fresh client secret; it must not be stored or logged."""
+        secret = customers.setup_secret(user=profile_owner(request), now=timezone.now())
+        return Response({"clientSecret": secret}, headers={"Cache-Control": "no-store"})
+
+
+class UpsertSubscriptionView(BillingView):
+    """Begin or change the monthly subscription."""
+
+    @extend_schema(
+        operation_id="upsertSubscription",
+        tags=["payments"],
+        summary="Insert or update the subscription",
+        description=examples.UPSERT_DESCRIPTION,
+        request=UpsertSerializer,
+        responses={200: SubscriptionSerializer, **refusals.UPSERT},
+        examples=examples.UPSERT,
+    )
+    def post(self, request: Request) -> Response:
+        """Answer the subscription as it runs now."""
+        body = UpsertSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        asked = body.validated_data
+        wish = subscriptions.Wish(
+            amount_minor=asked["subscriptionCost"],
+            currency=asked["currency"],
+            cancels_at_period_end=asked["cancelAtEndOfBillingPeriod"],
+        )
+        found = subscriptions.upsert(user=profile_owner(request), wish=wish, now=timezone.now())
+        return Response(
+            {
+                "subscriptionId": found.stripe_subscription_id,
+                "subscriptionFor": found.customer.stripe_customer_id,
+                "subscriptionAmount": display_amount(
+                    amount_minor=found.amount_minor, currency=found.currency
+                ),
+            }
+        )
+
+
+class CancelSubscriptionView(BillingView):
+    """End the monthly subscription."""
+
+    @extend_schema(
+        operation_id="cancelSubscription",
+        tags=["payments"],
+        summary="Cancel the subscription",
+        description=examples.CANCEL_DESCRIPTION,
+        request=CancelSerializer,
+        responses={200: CancellationSerializer, **refusals.CANCEL},
+        examples=examples.CANCEL,
+    )
+    def delete(self, request: Request) -> Response:
+        """Answer what was cancelled. Some proxies drop the body of a DELETE, so a query parameter will do."""
+        body = CancelSerializer(data=request.data or _query(request))
+        body.is_valid(raise_exception=True)
+        immediately = body.validated_data["cancelImmediately"]
+        found = subscriptions.cancel(user=profile_owner(request), immediately=immediately, now=timezone.now())
+        return Response(
+            {
+                "success": True,
+                "customerIdCancelledFor": found.customer.stripe_customer_id,
+                "cancelledInstantly": found.ended_at is not None,
+            }
+        )
+
+
+def _query(request: Request) -> dict[str, Any]:
+    """Read the query's `cancelImmediately`, spelled exactly `true` or `false`."""
+    spelled = request.query_params.get("cancelImmediately")
+    return (
+        {} if spelled is None else {"cancelImmediately": {"true": True, "false": False}.get(spelled, spelled)}
+    )

@@ -1,0 +1,49 @@
+"""Finishing what a process that died has begun."""
+
+from datetime import datetime
+
+from django.db.models import F
+
+from payments.errors import BillingUnavailable
+from payments.models import BillingOperation, Customer
+from payments.services import customers, operations, subscriptions, syncing
+from payments.stripe.client import get_billing_client
+
+
+def resume_abandoned(*, now: datetime) -> int:
+    """Finish pending operations that nobody works on any more; return how many. Stripe away leaves them for later."""
+    abandoned = BillingOperation.objects.filter(
+        status=BillingOperation.Status.PENDING, created_at__lt=now - operations.PATIENCE
+    )
+    finished = 0
+    for operation in abandoned.order_by("created_at")[:100]:
+        BillingOperation.objects.filter(pk=operation.pk).update(attempts=F("attempts") + 1)
+        try:
+            resume(operation=operation, now=now)
+        except BillingUnavailable:
+            continue
+        finished += 1
+    return finished
+
+
+def resume(*, operation: BillingOperation, now: datetime) -> None:
+    """
+    Ask again with the operation's key; once Stripe may have forgotten the key, look at what it has instead.
+
+    Raises:
+        BillingUnavailable: Stripe is away; the operation stays pending.
+    """
+    key_forgotten = now - operation.created_at > operations.KEY_LIFETIME
+    if operation.kind == BillingOperation.Kind.CREATE_CUSTOMER:
+        if key_forgotten:
+            operations.refuse(operation=operation, code="abandoned", now=now)
+        else:
+            customers.create(operation=operation, now=now)
+        return
+    customer = Customer.objects.get(user_id=operation.user_id)
+    if not key_forgotten:
+        subscriptions.run(operation=operation, customer=customer, now=now)
+        return
+    for state in get_billing_client().list_subscriptions(customer_id=customer.stripe_customer_id):
+        syncing.sync_subscription(subscription_id=state.subscription_id, now=now)
+    operations.refuse(operation=operation, code="abandoned", now=now)

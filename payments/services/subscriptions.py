@@ -1,0 +1,242 @@
+"""Begin, change and end the one monthly subscription of a user."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
+
+from gateway.common.errors import DomainError
+from gateway.common.owner import ProfileOwner
+from payments.amounts import MINIMUM_CHARGE
+from payments.errors import (
+    AmountTooLarge,
+    AmountTooSmall,
+    AuthenticationRequired,
+    BillingInProgress,
+    CardDeclined,
+    CurrencyFixed,
+    CurrencyNotSupported,
+    NoSubscription,
+    PaymentMethodRequired,
+)
+from payments.models import BillingOperation, Customer, Subscription
+from payments.services import operations, syncing
+from payments.services.customers import ensure_customer
+from payments.stripe.client import get_billing_client
+from payments.stripe.states import SubscriptionState
+
+_Kind = BillingOperation.Kind
+# A request that keeps finding that another one was faster gives up after so many looks.
+_LOOKS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the user asks for: a monthly amount in minor units, and whether to end after the running period."""
+
+    amount_minor: int
+    currency: str
+    cancels_at_period_end: bool
+
+
+def upsert(*, user: ProfileOwner, wish: Wish, now: datetime) -> Subscription:
+    """
+    Begin the user's subscription, or bring the running one to `wish`; a repeat changes nothing.
+
+    A changed amount applies from the next period. An incomplete subscription with the
+    same values tries its open invoice again, with other values it is ended and begun anew.
+
+    Raises:
+        CurrencyNotSupported, AmountTooSmall, AmountTooLarge, CurrencyFixed: the wish cannot be fulfilled.
+        PaymentMethodRequired, CardDeclined, AuthenticationRequired: the card stands in the way.
+        BillingUnavailable, BillingInProgress: repeat later; nothing is charged twice.
+    """
+    check_sellable(wish=wish)
+    customer = ensure_customer(user=user, now=now)
+    for _ in range(_LOOKS):
+        state = _step(user=user, customer=customer, wish=wish, now=now)
+        if state is not None:
+            return _outcome(customer=customer, state=state)
+    raise BillingInProgress("Another request keeps changing the subscription.", retry_after=2)
+
+
+def check_sellable(*, wish: Wish) -> None:
+    """
+    Refuse a currency or an amount that cannot be charged.
+
+    Raises:
+        CurrencyNotSupported, AmountTooSmall, AmountTooLarge.
+    """
+    supported = settings.BILLING_CURRENCIES
+    if wish.currency not in supported:
+        raise CurrencyNotSupported(f"Subscriptions are sold in: {', '.join(supported)}.", supported=supported)
+    minimum, maximum = MINIMUM_CHARGE[wish.currency], settings.BILLING_MAX_AMOUNT_MINOR
+    if wish.amount_minor < minimum:
+        raise AmountTooSmall(f"The least is {minimum} minor units.", minimum=minimum)
+    if wish.amount_minor > maximum:
+        raise AmountTooLarge(f"The most is {maximum} minor units.", maximum=maximum)
+
+
+def _step(*, user: ProfileOwner, customer: Customer, wish: Wish, now: datetime) -> SubscriptionState | None:
+    """Do the next thing towards the wish; None means that the world has changed and must be looked at again."""
+    living = Subscription.objects.living().filter(user_id=user.pk).first()
+    if living is None:
+        return _begin(user=user, customer=customer, wish=wish, now=now)
+    state = get_billing_client().retrieve_subscription(subscription_id=living.stripe_subscription_id)
+    if state.status in Subscription.ENDED:
+        _apply(customer=customer, state=state, operation=None, now=now)
+        return None
+    if state.status == Subscription.Status.INCOMPLETE:
+        return _resume_incomplete(user=user, customer=customer, state=state, wish=wish, now=now)
+    if state.currency != wish.currency:
+        raise CurrencyFixed(f"The running subscription is in {state.currency}.", currency=state.currency)
+    return _change(user=user, customer=customer, state=state, wish=wish, now=now)
+
+
+def _begin(*, user: ProfileOwner, customer: Customer, wish: Wish, now: datetime) -> SubscriptionState | None:
+    if not get_billing_client().has_payment_method(customer_id=customer.stripe_customer_id):
+        raise PaymentMethodRequired("Capture a card with getSetupIntent first.")
+    parameters = {
+        "customer": customer.stripe_customer_id,
+        "amount_minor": wish.amount_minor,
+        "currency": wish.currency,
+        "cancels_at_period_end": wish.cancels_at_period_end,
+    }
+    operation = operations.begin(user=user, kind=_Kind.CREATE_SUBSCRIPTION, parameters=parameters, now=now)
+    if Subscription.objects.living().filter(user_id=user.pk).exists():
+        operations.finish(operation=operation, outcome="already begun", now=now)
+        return None
+    return run(operation=operation, customer=customer, now=now)
+
+
+def _change(
+    *, user: ProfileOwner, customer: Customer, state: SubscriptionState, wish: Wish, now: datetime
+) -> SubscriptionState:
+    same_amount = state.amount_minor == wish.amount_minor
+    if same_amount and state.cancels_at_period_end == wish.cancels_at_period_end:
+        _apply(customer=customer, state=state, operation=None, now=now)
+        return state
+    parameters = {
+        "subscription": state.subscription_id,
+        "item": state.item_id,
+        "amount_minor": None if same_amount else wish.amount_minor,
+        "currency": wish.currency,
+        "cancels_at_period_end": wish.cancels_at_period_end,
+    }
+    operation = operations.begin(user=user, kind=_Kind.UPDATE_SUBSCRIPTION, parameters=parameters, now=now)
+    return run(operation=operation, customer=customer, now=now)
+
+
+def _resume_incomplete(
+    *, user: ProfileOwner, customer: Customer, state: SubscriptionState, wish: Wish, now: datetime
+) -> SubscriptionState | None:
+    if (state.amount_minor, state.currency) == (wish.amount_minor, wish.currency):
+        client = get_billing_client()
+        paid = client.pay_open_invoice(
+            invoice_id=state.latest_invoice_id, key=f"pay-{state.latest_invoice_id}"
+        )
+        _apply(customer=customer, state=paid or state, operation=None, now=now)
+        return paid or state
+    _end_now(user=user, customer=customer, subscription_id=state.subscription_id, now=now)
+    return None
+
+
+def cancel(*, user: ProfileOwner, immediately: bool, now: datetime) -> Subscription:
+    """
+    End the user's subscription, at once or with the running period; a repeat is answered alike.
+
+    Ending at once ends the allowance without a refund; credits stay.
+
+    Raises:
+        NoSubscription: there is none to end.
+        BillingUnavailable, BillingInProgress: repeat later.
+    """
+    living = Subscription.objects.select_related("customer").living().filter(user_id=user.pk).first()
+    if living is None:
+        raise NoSubscription("There is no running subscription.")
+    state = get_billing_client().retrieve_subscription(subscription_id=living.stripe_subscription_id)
+    if state.status not in Subscription.ENDED:
+        if immediately or state.status == Subscription.Status.INCOMPLETE:
+            state = _end_now(
+                user=user, customer=living.customer, subscription_id=state.subscription_id, now=now
+            )
+        elif not state.cancels_at_period_end:
+            wish = Wish(state.amount_minor, state.currency, cancels_at_period_end=True)
+            state = _change(user=user, customer=living.customer, state=state, wish=wish, now=now)
+    return _apply(customer=living.customer, state=state, operation=None, now=now)
+
+
+def _end_now(
+    *, user: ProfileOwner, customer: Customer, subscription_id: str, now: datetime
+) -> SubscriptionState:
+    operation = operations.begin(
+        user=user, kind=_Kind.CANCEL_SUBSCRIPTION, parameters={"subscription": subscription_id}, now=now
+    )
+    return run(operation=operation, customer=customer, now=now)
+
+
+def run(*, operation: BillingOperation, customer: Customer, now: datetime) -> SubscriptionState:
+    """
+    Ask Stripe for what the operation says, with its id as the key, and apply the answer.
+
+    Raises:
+        BillingUnavailable: Stripe is away; the operation stays pending.
+        DomainError: Stripe refused for good; the operation is over.
+    """
+    try:
+        state = _ask(operation)
+    except DomainError as refusal:
+        if not refusal.retryable:
+            operations.refuse(operation=operation, code=refusal.code, now=now)
+        raise
+    _apply(customer=customer, state=state, operation=operation, now=now)
+    return state
+
+
+def _ask(operation: BillingOperation) -> SubscriptionState:
+    client, asked, key = get_billing_client(), operation.parameters, str(operation.pk)
+    match operation.kind:
+        case _Kind.CREATE_SUBSCRIPTION:
+            return client.create_subscription(
+                customer_id=asked["customer"],
+                amount_minor=asked["amount_minor"],
+                currency=asked["currency"],
+                cancels_at_period_end=asked["cancels_at_period_end"],
+                key=key,
+            )
+        case _Kind.UPDATE_SUBSCRIPTION:
+            return client.update_subscription(
+                subscription_id=asked["subscription"],
+                item_id=asked["item"],
+                amount_minor=asked["amount_minor"],
+                currency=asked["currency"],
+                cancels_at_period_end=asked["cancels_at_period_end"],
+                key=key,
+            )
+        case _Kind.CANCEL_SUBSCRIPTION:
+            return client.cancel_subscription(subscription_id=asked["subscription"], key=key)
+    raise ValueError(f"{operation.kind} is no change of a subscription")
+
+
+@transaction.atomic(durable=True)
+def _apply(
+    *, customer: Customer, state: SubscriptionState, operation: BillingOperation | None, now: datetime
+) -> Subscription:
+    stored = syncing.store(customer=customer, state=state, asked_at=now)
+    if operation is not None:
+        operations.finish(operation=operation, outcome=state.subscription_id, now=now)
+    return stored
+
+
+def _outcome(*, customer: Customer, state: SubscriptionState) -> Subscription:
+    """Return the stored subscription, unless its first payment still stands in the way."""
+    if state.status == Subscription.Status.INCOMPLETE:
+        if state.decline_code:
+            raise CardDeclined(
+                "The card was declined. Capture another one and repeat.", declineCode=state.decline_code
+            )
+        raise AuthenticationRequired(
+            "The card holder must confirm the payment.", clientSecret=state.payment_client_secret
+        )
+    return Subscription.objects.get(stripe_subscription_id=state.subscription_id, customer=customer)

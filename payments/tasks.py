@@ -1,0 +1,40 @@
+"""Doors for Celery. PostgreSQL holds the work; beat repeats what a message or a process lost."""
+
+from typing import Any
+
+from celery import shared_task
+from django.utils import timezone
+
+from payments.errors import BillingUnavailable
+from payments.services import catching_up, events, resuming
+
+
+@shared_task(name="payments.process_event")
+def process_event(*, event_id: int, **_: Any) -> None:
+    """Apply one stored event."""
+    events.process(event_id=event_id, now=timezone.now())
+
+
+@shared_task(name="payments.process_due_events")
+def process_due_events(**_: Any) -> None:
+    """Apply what waits in the inbox."""
+    events.process_due(now=timezone.now())
+
+
+@shared_task(name="payments.resume_operations")
+def resume_operations(**_: Any) -> None:
+    """Finish what a process that died has begun at Stripe."""
+    resuming.resume_abandoned(now=timezone.now())
+
+
+@shared_task(name="payments.catch_up", throws=(BillingUnavailable,))
+def catch_up(**_: Any) -> None:
+    """Ask Stripe for events and paid invoices that did not reach us."""
+    catching_up.fetch_undelivered_events(now=timezone.now())
+    catching_up.pay_out_missed_invoices(now=timezone.now())
+
+
+@shared_task(name="payments.refresh_subscriptions", throws=(BillingUnavailable,))
+def refresh_subscriptions(**_: Any) -> None:
+    """Read every living subscription afresh."""
+    catching_up.refresh_subscriptions(now=timezone.now())

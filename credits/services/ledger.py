@@ -7,4 +7,14 @@ Every one of them joins the caller's transaction and is safe to repeat.
 from credits.services.holding import HoldResult, capture, hold, raise_hold, release
 from credits.services.posting import adjust, grant, open_account, reverse
 
-__all__ = ["HoldResult", "adjust", "capture", "grant", "hold", "open_account", "raise_hold", "release", "reverse"]
+__all__ = [
+    "HoldResult",
+    "adjust",
+    "capture",
+    "grant",
+    "hold",
+    "open_account",
+    "raise_hold",
+    "release",
+    "reverse",
+]

@@ -48,13 +48,12 @@ RETURNING account.balance - account.held
 """
 
 # Set aside the difference to a larger amount, then write the amount down. The caller has locked the
-# hold in a statement before this one, so its amount as seen here is the newest.
+# hold in a statement before this one and found it open, so what is seen of it here is the newest.
 RAISE_HOLD = """
 WITH reserved AS (
     UPDATE credits_account AS account SET held = account.held + %(credits)s - hold.amount
     FROM credits_hold AS hold
-    WHERE hold.id = %(hold)s AND hold.status = 'HELD' AND hold.amount < %(credits)s
-      AND account.id = hold.account_id
+    WHERE hold.id = %(hold)s AND account.id = hold.account_id
       AND account.balance - account.held - (%(credits)s - hold.amount) >= -(%(debt_limit)s)
     RETURNING hold.id
 )

@@ -145,6 +145,23 @@ def test_a_session_that_ends_while_the_node_is_asked_yields_nothing(
     assert RefreshToken.objects.get().used_at is None
 
 
+def test_a_token_that_somebody_else_used_long_before_we_got_the_lock_ends_the_session(
+    token: str, chain: FakeChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, read = now(), chain.read_permissions
+
+    def used_meanwhile(**asked: Any) -> list[int]:
+        monkeypatch.setattr(chain, "read_permissions", read)
+        carry_on(token=token, now=start)
+        return read(**asked)
+
+    monkeypatch.setattr(chain, "read_permissions", used_meanwhile)
+
+    with pytest.raises(RefreshTokenReused):
+        carry_on(token=token, now=start + GRACE + timedelta(seconds=1))
+    _assert_ended(SignInSession.Reason.TOKEN_REUSED)
+
+
 def test_no_token_is_stored_in_clear(token: str) -> None:
     moment: datetime = now()
     child = carry_on(token=token, now=moment).refresh

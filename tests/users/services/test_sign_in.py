@@ -1,6 +1,7 @@
 """A controller's signature over a challenge opens a session; anything else opens nothing."""
 
 import secrets
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -249,6 +250,15 @@ def test_a_profile_owned_by_a_plain_key_is_not_believed(profile: Profile, chain:
     _assert_nobody_is_signed_in()
 
 
+def test_a_contract_without_an_owner_is_no_profile(profile: Profile, chain: FakeChain) -> None:
+    challenge = _challenge(profile.key_manager_address)
+
+    with pytest.raises(UntrustedCode):
+        _answer(challenge, personal_sign(profile.controller, challenge.message))
+    assert not chain.asked["read_key_manager"]
+    _assert_nobody_is_signed_in()
+
+
 def test_a_controller_without_sign_is_told_so(chain: FakeChain, trusted: None) -> None:
     mover = Controller(permissions=ALL_PERMISSIONS & ~Permission.SIGN)
     profile = chain.create_profile(mover)
@@ -267,6 +277,17 @@ def test_a_controller_that_may_only_sign_signs_in(chain: FakeChain, trusted: Non
 def test_a_stranger_does_not_sign_for_the_profile(profile: Profile) -> None:
     with pytest.raises(SignatureNotByController):
         signed_in(profile, Controller())
+    _assert_nobody_is_signed_in()
+
+
+def test_what_the_profile_itself_does_not_accept_is_refused(
+    profile: Profile, chain: FakeChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = chain.read_profile
+    monkeypatch.setattr(chain, "read_profile", lambda **asked: replace(read(**asked), signature_valid=False))
+
+    with pytest.raises(SignatureNotByController):
+        signed_in(profile)
     _assert_nobody_is_signed_in()
 
 

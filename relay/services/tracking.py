@@ -13,11 +13,12 @@ from django.conf import settings
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.states import ChainView, Receipt
+from gateway.chain.states import ChainView
 from gateway.common.locks import try_advisory_lock
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import dead_ends, replacing, roster, settlement
 from relay.services.fees import fees_today
+from relay.services.receipts import note_receipts
 
 logger = logging.getLogger(__name__)
 
@@ -45,52 +46,11 @@ def _track(*, now: datetime) -> int:
         confirmations=settings.CONFIRMATIONS,
     )
     roster.note_accounts(relayers=relayers, accounts=view.accounts, now=now)
-    _note_receipts(attempts=attempts, view=view)
+    note_receipts(attempts=attempts, view=view)
     settled = sum(_settle_if_confirmed(attempt=attempt, view=view, now=now) for attempt in attempts)
     settled += _settle_lost(attempts=attempts, view=view, now=now)
     _end_or_replace_stuck(attempts=attempts, view=view, now=now)
     return settled
-
-
-def _note_receipts(*, attempts: Sequence[Attempt], view: ChainView) -> None:
-    """Write receipts to attempts whose block changed: first mined, moved by a reorganisation, or gone again."""
-    for attempt in attempts:
-        receipt = view.receipts.get(attempt.transaction_hash)
-        if (receipt.block_hash if receipt else "") == attempt.block_hash:
-            continue
-        _note_receipt(attempt, receipt)
-
-
-def _note_receipt(attempt: Attempt, receipt: Receipt | None) -> None:
-    if receipt is None:
-        attempt.status, attempt.block_number, attempt.block_hash = Attempt.Status.SENT, None, ""
-        attempt.succeeded = attempt.gas_used = attempt.effective_gas_price_wei = None
-    else:
-        attempt.status = Attempt.Status.MINED
-        attempt.block_number, attempt.block_hash = receipt.block_number, receipt.block_hash
-        attempt.succeeded, attempt.gas_used = receipt.succeeded, receipt.gas_used
-        attempt.effective_gas_price_wei = receipt.effective_gas_price_wei
-    attempt.save(
-        update_fields=[
-            "status",
-            "block_number",
-            "block_hash",
-            "succeeded",
-            "gas_used",
-            "effective_gas_price_wei",
-        ]
-    )
-    in_progress = RelayTransaction.objects.in_progress().filter(pk=attempt.relay_transaction_id)
-    in_progress.filter(status=RelayTransaction.Status.PENDING).update(
-        status=RelayTransaction.Status.SUBMITTED
-    )
-    if attempt.kind == Attempt.Kind.CALL:
-        # Followers must not be accepted behind a call that has reverted, though it is not final yet.
-        failing = RelayTransaction.Status.FAILED
-        if receipt is not None and not receipt.succeeded:
-            in_progress.filter(ends_as="").update(ends_as=failing)
-        else:
-            in_progress.filter(ends_as=failing).update(ends_as="")
 
 
 def _settle_if_confirmed(*, attempt: Attempt, view: ChainView, now: datetime) -> bool:

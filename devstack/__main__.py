@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from devstack.console import complain
+from devstack.lifelines import unwind_on_signals
 from devstack.paths import DATA, PROJECT
 
 
@@ -38,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
+    unwind_on_signals()  # before the imports below, which take a second
     from devstack.run import Options, run
 
     return run(Options(options.data.resolve(), options.once, options.port, options.block_time))

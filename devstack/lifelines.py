@@ -13,11 +13,23 @@ import shutil
 import signal
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import psutil
 
 _SET_PARENT_DEATH_SIGNAL = 1
 _SET_CHILD_SUBREAPER = 36
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def unwind_on_signals() -> None:
+    """
+    Let Ctrl-C, SIGTERM and a closed terminal leave every open block in good order.
+
+    A second signal does not cut that short.
+    """
+    for number in _STOP_SIGNALS:
+        signal.signal(number, _unwind)
 
 
 def die_with_parent() -> None:
@@ -67,6 +79,12 @@ def end_descendants(patience: float = 5) -> None:
         except psutil.NoSuchProcess:
             continue
     psutil.wait_procs(remaining, timeout=patience)
+
+
+def _unwind(number: int, _: object) -> NoReturn:
+    for stop in _STOP_SIGNALS:
+        signal.signal(stop, signal.SIG_IGN)
+    raise SystemExit(128 + number)
 
 
 def _prctl(option: int, value: int) -> None:

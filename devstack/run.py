@@ -1,10 +1,8 @@
 """`python -m devstack run`: the whole service on one machine, from nothing to served."""
 
-import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 from urllib.parse import urlsplit
 
 from devstack.console import complain, say
@@ -17,8 +15,6 @@ from devstack.services import ServerFailed, Services, start_services
 from devstack.services.server import free_port
 from devstack.stack_file import write_stack_file
 from devstack.supervisor import Supervisor
-
-_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -35,8 +31,6 @@ def run(options: Options) -> int:
     """Serve until told to stop, or for the length of the journey; leave no process behind."""
     started = time.monotonic()
     adopt_orphans()
-    for number in _STOP_SIGNALS:
-        signal.signal(number, _unwind)
     say(f"Starting the development stack; its data is in {options.directory}")
     try:
         with start_services(options.directory, block_time=options.block_time) as services:
@@ -81,10 +75,3 @@ def _port(options: Options) -> int:
     """Return the port asked for, else the last run's, so that addresses and tokens stay good, else a free one."""
     last = urlsplit(read_json(options.directory / "environment.json").get("PUBLIC_URL", "")).port
     return options.port or free_port(last or 0)
-
-
-def _unwind(number: int, _: object) -> NoReturn:
-    """Leave every open block in good order; a second signal does not cut that short."""
-    for stop in _STOP_SIGNALS:
-        signal.signal(stop, signal.SIG_IGN)
-    raise SystemExit(128 + number)

@@ -3,10 +3,14 @@
 import argparse
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+from devstack.stripe.control.cardholder import PREFIX as CARDHOLDER
+from devstack.stripe.control.cardholder import CardholderPage
 from devstack.stripe.control.desk import Desk
-from devstack.stripe.control.room import PREFIX, ControlRoom
+from devstack.stripe.control.room import PREFIX as CONTROLS
+from devstack.stripe.control.room import ControlRoom
 from devstack.stripe.events.endpoints import configure
 from devstack.stripe.events.postman import Postman
 from devstack.stripe.events.telling import tell
@@ -25,7 +29,7 @@ def main() -> None:
     options = _options()
     account = open_account(options.data, tell)
     if options.webhook_url:
-        with account.store.unit():
+        with account.unit():
             configure(account, options.webhook_url, options.webhook_secret)
     runner = Runner(account, Postman(account))
     server = HttpServer(options.port, _doors(account, runner, options.secret_key))
@@ -36,23 +40,22 @@ def main() -> None:
     server.serve_forever()
 
 
-def _doors(account: Account, runner: Runner, secret_key: str) -> "_Doors":
+def _doors(account: Account, runner: Runner, secret_key: str) -> Callable[[Request], Response]:
     faults, log = Faults(), RequestLog()
     application = Application(account, OPERATIONS, secret_key, faults=faults, log=log)
-    return _Doors(application, ControlRoom(Desk(account, runner, faults, log), secret_key))
+    controls = ControlRoom(Desk(account, runner, faults, log), secret_key)
+    page = CardholderPage(account)
 
-
-class _Doors:
-    def __init__(self, application: Application, controls: ControlRoom) -> None:
-        self._application = application
-        self._controls = controls
-
-    def __call__(self, request: Request) -> Response:
+    def answer(request: Request) -> Response:
         if request.path == "/healthz":
             return Response(200, {"status": "ok"})
-        if request.path.startswith(PREFIX):
-            return self._controls.answer(request)
-        return self._application.answer(request)
+        if request.path.startswith(CONTROLS):
+            return controls.answer(request)
+        if request.path.startswith(CARDHOLDER):
+            return page.answer(request)
+        return application.answer(request)
+
+    return answer
 
 
 def _options() -> argparse.Namespace:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 
 from devstack.stripe.billing.collecting import collect
 from devstack.stripe.billing.ending import expire
-from devstack.stripe.billing.invoicing import default_intent, finalize, finalizes_at
+from devstack.stripe.billing.invoicing import finalize, finalizes_at
+from devstack.stripe.billing.payments import default_intent
 from devstack.stripe.billing.refunding import settle_refund, settles_at
 from devstack.stripe.billing.renewing import turn, turns_at
 from devstack.stripe.events.postman import Postman
@@ -52,8 +53,7 @@ class Runner:
     def _run(self, moment: int) -> None:
         account = self._account
         while True:
-            with account.store.unit():
-                account.serving.request_id = account.serving.idempotency_key = None
+            with account.unit():
                 first = min(_due(account), key=lambda entry: entry[0], default=None)
                 if first is None or first[0] > moment:
                     return
@@ -100,4 +100,4 @@ def _collect(account: Account, invoice: Thing) -> None:
         finalize(account, invoice)
     intent = default_intent(account, invoice)
     if intent is None or intent["status"] != "canceled":
-        collect(account, invoice, off_session=True)
+        collect(account, invoice, off_session=True, scheduled=True)

@@ -1,7 +1,7 @@
 """Getting open invoices paid, and what that means for their subscriptions."""
 
 from devstack.stripe.billing.intents import attempt
-from devstack.stripe.billing.invoicing import default_intent, drop_payment, settle_payment
+from devstack.stripe.billing.payments import default_intent, drop_payment, settle_payment
 from devstack.stripe.billing.standing import invoice_failed, invoice_paid
 from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing
@@ -10,32 +10,42 @@ _DAY = 86_400
 _RETRY_DAYS = (3, 5, 7)
 
 
-def collect(account: Account, invoice: Thing, *, off_session: bool, method: str | None = None) -> str:
+def collect(
+    account: Account, invoice: Thing, *, off_session: bool, method: str | None = None, scheduled: bool = False
+) -> str:
     """
     Try to get an open invoice paid; return the status of its intent afterwards.
 
-    What needs no money is paid at once. Without any card the attempt fails like a refused one.
+    What needs no money is paid at once. Without any card the attempt fails like a refused
+    one. Only the first attempt and `scheduled` ones count for the schedule of retries.
     """
     intent = default_intent(account, invoice)
-    invoice["attempted"] = True
+    counted = note_attempt(invoice, scheduled=scheduled)
     if intent is None:
         mark_paid(account, invoice)
         return "succeeded"
-    invoice["attempt_count"] += 1
     card = account.store.get("payment_method", method or card_for(account, invoice) or "")
     status = attempt(account, intent, card, off_session=off_session) if card else intent["status"]
-    settle(account, invoice, status)
+    settle(account, invoice, status, counted=counted)
     return status
 
 
-def settle(account: Account, invoice: Thing, status: str) -> None:
+def note_attempt(invoice: Thing, *, scheduled: bool = False) -> bool:
+    """Note that somebody tries to pay; say whether the try counts for the schedule of retries."""
+    counted = scheduled or not invoice["attempted"]
+    invoice["attempted"] = True
+    invoice["attempt_count"] += counted
+    return counted
+
+
+def settle(account: Account, invoice: Thing, status: str, *, counted: bool = False) -> None:
     """Draw the consequences of the status that the invoice's intent has reached."""
     if status == "succeeded":
         settle_payment(account, invoice, invoice["amount_due"])
         invoice["amount_paid"] = invoice["amount_due"]
         mark_paid(account, invoice)
     else:
-        _mark_failed(account, invoice, needs_action=status == "requires_action")
+        _mark_failed(account, invoice, needs_action=status == "requires_action", counted=counted)
 
 
 def mark_paid(account: Account, invoice: Thing, *, off_stripe: int = 0) -> None:
@@ -71,12 +81,13 @@ def default_card(account: Account, customer: str, subscription: Thing | None) ->
     return choices[0] or choices[1]
 
 
-def _mark_failed(account: Account, invoice: Thing, *, needs_action: bool) -> None:
+def _mark_failed(account: Account, invoice: Thing, *, needs_action: bool, counted: bool) -> None:
     tries = invoice["attempt_count"]
     retried = invoice["billing_reason"] != "subscription_create" and invoice["auto_advance"]
-    more = retried and tries <= len(_RETRY_DAYS)
-    invoice["next_payment_attempt"] = account.now + _RETRY_DAYS[tries - 1] * _DAY if more else None
+    if counted:
+        more = retried and tries <= len(_RETRY_DAYS)
+        invoice["next_payment_attempt"] = account.now + _RETRY_DAYS[tries - 1] * _DAY if more else None
     if needs_action:
         account.tell("invoice.payment_action_required", invoice)
     account.tell("invoice.payment_failed", invoice)
-    invoice_failed(account, invoice, last=retried and not more)
+    invoice_failed(account, invoice, last=counted and retried and invoice["next_payment_attempt"] is None)

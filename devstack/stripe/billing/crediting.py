@@ -1,7 +1,7 @@
 """Credit notes: what an invoice asks for is taken back, before or after it was paid."""
 
 from devstack.stripe.billing.collecting import mark_paid
-from devstack.stripe.billing.invoicing import default_intent, drop_payment
+from devstack.stripe.billing.payments import ask_for, drop_payment
 from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing, new_id
 from devstack.stripe.wire.refusals import Invalid
@@ -37,12 +37,11 @@ def _ask_less(account: Account, invoice: Thing, amount: int) -> None:
         invoice["pre_payment_credit_notes_amount"] += amount
         invoice["amount_due"] -= amount
         invoice["amount_remaining"] -= amount
-    intent = default_intent(account, invoice)
     if invoice["amount_remaining"] == 0:
         drop_payment(account, invoice, "void_invoice")
         mark_paid(account, invoice)
-    elif intent is not None:
-        intent["amount"] = invoice["amount_remaining"]
+    else:
+        ask_for(account, invoice, invoice["amount_remaining"])
 
 
 def _owe_customer(account: Account, invoice: Thing, amount: int) -> None:

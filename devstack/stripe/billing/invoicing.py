@@ -1,8 +1,9 @@
 """Invoices from draft to open, and out of the way when they are void."""
 
-from devstack.stripe.billing.intents import cancel_intent, make_intent
+from devstack.stripe.billing.blank_invoice import blank_invoice
 from devstack.stripe.billing.lines import Period
 from devstack.stripe.billing.money import SMALLEST
+from devstack.stripe.billing.payments import drop_payment, prepare_payment
 from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing, new_id
 from devstack.stripe.wire.lists import whole_list
@@ -10,18 +11,6 @@ from devstack.stripe.wire.refusals import Invalid
 
 _HOUR = 3600
 _PATIENCE = 72 * _HOUR
-_NOTHING = (
-    "account_name", "account_tax_ids", "application", "automatically_finalizes_at", "custom_fields", "customer_address",
-    "customer_email", "customer_name", "customer_phone", "customer_shipping", "default_payment_method",
-    "default_source", "description", "due_date", "effective_at", "ending_balance", "footer", "from_invoice",
-    "hosted_invoice_url", "invoice_pdf", "last_finalization_error", "latest_revision", "next_payment_attempt",
-    "number", "on_behalf_of", "parent", "receipt_number", "rendering", "shipping_cost", "shipping_details",
-    "statement_descriptor", "test_clock", "webhooks_delivered_at",
-)  # fmt: skip
-_ZERO = (
-    "amount_due", "amount_overpaid", "amount_paid", "amount_paid_off_stripe", "amount_remaining", "amount_shipping",
-    "attempt_count", "post_payment_credit_notes_amount", "pre_payment_credit_notes_amount", "starting_balance",
-)  # fmt: skip
 
 
 def draft(
@@ -37,7 +26,7 @@ def draft(
 ) -> Thing:
     """Write an invoice that is not yet binding."""
     identifier = new_id("in")
-    invoice = _blank(identifier, customer, currency, reason, period, account.now)
+    invoice = blank_invoice(identifier, customer, currency, reason, period, account.now)
     for line in lines:
         line["invoice"] = identifier
     invoice["lines"] = whole_list(lines, f"/v1/invoices/{identifier}/lines")
@@ -84,7 +73,7 @@ def finalize(account: Account, invoice: Thing) -> None:
         customer["next_invoice_sequence"] += 1
         _take_in_balance(invoice, customer)
     if invoice["amount_due"]:
-        _prepare_payment(account, invoice)
+        prepare_payment(account, invoice)
     account.tell("invoice.finalized", invoice)
 
 
@@ -98,38 +87,6 @@ def void(account: Account, invoice: Thing) -> None:
     invoice["status_transitions"]["voided_at"] = account.now
     drop_payment(account, invoice, "void_invoice")
     account.tell("invoice.voided", invoice)
-
-
-def default_intent(account: Account, invoice: Thing) -> Thing | None:
-    """Return the intent that collects the invoice; None where nothing is to be collected."""
-    payment = _default_payment(account, invoice)
-    return payment and account.store.get("payment_intent", payment["payment"]["payment_intent"])
-
-
-def settle_payment(account: Account, invoice: Thing, amount: int) -> None:
-    """Note on the invoice's payment that it arrived."""
-    payment = _default_payment(account, invoice)
-    if payment is not None:
-        payment.update(status="paid", amount_paid=amount)
-        payment["status_transitions"]["paid_at"] = account.now
-        account.tell("invoice_payment.paid", payment)
-
-
-def drop_payment(account: Account, invoice: Thing, reason: str) -> None:
-    """Give up the invoice's payment and its intent."""
-    payment, intent = _default_payment(account, invoice), default_intent(account, invoice)
-    if payment is not None and payment["status"] == "open":
-        payment["status"] = "canceled"
-        payment["status_transitions"]["canceled_at"] = account.now
-    if intent is not None:
-        cancel_intent(account, intent, reason)
-
-
-def _default_payment(account: Account, invoice: Thing) -> Thing | None:
-    for payment in account.store.all("invoice_payment"):
-        if payment["invoice"] == invoice["id"] and payment["is_default"]:
-            return account.store.get("invoice_payment", payment["id"])
-    return None
 
 
 def _snapshot_metadata(account: Account, invoice: Thing) -> None:
@@ -146,74 +103,3 @@ def _take_in_balance(invoice: Thing, customer: Thing) -> None:
     # What is too little to charge is owed on; what was paid too much stays in the customer's favour.
     customer["balance"] = invoice["ending_balance"] = owed - due
     invoice["amount_due"] = invoice["amount_remaining"] = due
-
-
-def _prepare_payment(account: Account, invoice: Thing) -> None:
-    first = invoice["billing_reason"] == "subscription_create"
-    intent = make_intent(
-        account,
-        customer=invoice["customer"],
-        amount=invoice["amount_due"],
-        currency=invoice["currency"],
-        description="Subscription creation" if first else "Subscription update",
-    )
-    account.add(
-        {
-            "object": "invoice_payment",
-            "id": new_id("inpay"),
-            "amount_paid": None,
-            "amount_requested": invoice["amount_due"],
-            "created": account.now,
-            "currency": invoice["currency"],
-            "invoice": invoice["id"],
-            "is_default": True,
-            "livemode": False,
-            "payment": {"payment_intent": intent["id"], "type": "payment_intent"},
-            "status": "open",
-            "status_transitions": {"canceled_at": None, "paid_at": None},
-        }
-    )
-
-
-def _blank(identifier: str, customer: Thing, currency: str, reason: str, period: Period, now: int) -> Thing:
-    return {
-        "object": "invoice",
-        "id": identifier,
-        **dict.fromkeys(_ZERO, 0),
-        **dict.fromkeys(_NOTHING),
-        "account_country": "US",
-        "attempted": False,
-        "automatic_tax": {
-            "disabled_reason": None,
-            "enabled": False,
-            "liability": None,
-            "provider": None,
-            "status": None,
-        },
-        "billing_reason": reason,
-        "collection_method": "charge_automatically",
-        "created": now,
-        "currency": currency,
-        "customer": customer["id"],
-        "customer_email": customer["email"],
-        "customer_name": customer["name"],
-        "customer_tax_exempt": customer["tax_exempt"],
-        "customer_tax_ids": [],
-        "default_tax_rates": [],
-        "discounts": [],
-        "issuer": {"type": "self"},
-        "livemode": False,
-        "metadata": {},
-        "payment_settings": dict.fromkeys(
-            ("default_mandate", "payment_method_options", "payment_method_types")
-        ),
-        "period_start": period[0],
-        "period_end": period[1],
-        "status": "draft",
-        "status_transitions": dict.fromkeys(
-            ("finalized_at", "marked_uncollectible_at", "paid_at", "voided_at")
-        ),
-        "total_discount_amounts": [],
-        "total_pretax_credit_amounts": [],
-        "total_taxes": [],
-    }

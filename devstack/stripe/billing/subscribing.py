@@ -2,23 +2,17 @@
 
 from typing import Any
 
+from devstack.stripe.billing.blank_subscription import blank_subscription
 from devstack.stripe.billing.collecting import collect, default_card
-from devstack.stripe.billing.invoicing import default_intent, draft, finalize
+from devstack.stripe.billing.invoicing import draft, finalize
 from devstack.stripe.billing.items import agree, new_item
 from devstack.stripe.billing.lines import service_line
+from devstack.stripe.billing.payments import default_intent
 from devstack.stripe.billing.periods import boundary
 from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing, new_id, public
-from devstack.stripe.wire.lists import whole_list
 from devstack.stripe.wire.refusals import CardRefused, Invalid
 
-_NOTHING = (
-    "application", "application_fee_percent", "billing_cycle_anchor_config", "billing_thresholds", "cancel_at",
-    "canceled_at", "customer_account", "days_until_due", "default_payment_method", "default_source", "description",
-    "ended_at", "latest_invoice", "next_pending_invoice_item_invoice", "on_behalf_of", "pause_collection",
-    "pending_invoice_item_interval", "pending_setup_intent", "pending_update", "schedule", "test_clock",
-    "transfer_data", "trial_end", "trial_start",
-)  # fmt: skip
 _ENDED = ("canceled", "incomplete_expired")
 
 
@@ -81,7 +75,7 @@ def _new(account: Account, customer: Thing, params: dict[str, Any]) -> Thing:
     end = boundary(anchor, price["recurring"]["interval"], price["recurring"]["interval_count"], 1)
     for item in items:
         item.update(current_period_end=end, billed_until=end)
-    subscription = _blank(identifier, customer["id"], price["currency"], items, anchor)
+    subscription = blank_subscription(identifier, customer["id"], price["currency"], items, anchor)
     subscription["default_payment_method"] = params.get("default_payment_method")
     subscription["description"] = params.get("description")
     subscription["metadata"] = {name: text for name, text in (params.get("metadata") or {}).items() if text}
@@ -116,36 +110,3 @@ def _unpaid(intent: Thing) -> CardRefused:
         error: Thing = {"code": "subscription_payment_intent_requires_action", "message": message}
         return CardRefused(error | {"payment_intent": public(intent)})
     return CardRefused({**intent["last_payment_error"], "payment_intent": public(intent)})
-
-
-def _blank(identifier: str, customer: str, currency: str, items: list[Thing], now: int) -> Thing:
-    return {
-        "object": "subscription",
-        "id": identifier,
-        **dict.fromkeys(_NOTHING),
-        "automatic_tax": {"disabled_reason": None, "enabled": False, "liability": None},
-        "billing_cycle_anchor": now,
-        "billing_schedules": [],
-        "cancel_at_period_end": False,
-        "cancellation_details": dict.fromkeys(("comment", "feedback", "reason")),
-        "collection_method": "charge_automatically",
-        "created": now,
-        "currency": currency,
-        "customer": customer,
-        "default_tax_rates": [],
-        "discounts": [],
-        "invoice_settings": {"account_tax_ids": None, "issuer": {"type": "self"}},
-        "items": whole_list(items, f"/v1/subscription_items?subscription={identifier}"),
-        "livemode": False,
-        "metadata": {},
-        "payment_settings": {
-            "payment_method_options": None,
-            "payment_method_types": None,
-            "save_default_payment_method": "off",
-        },
-        "start_date": now,
-        "status": "incomplete",
-        "trial_settings": {"end_behavior": {"missing_payment_method": "create_invoice"}},
-        "_period": 0,
-        "_pending": [],
-    }

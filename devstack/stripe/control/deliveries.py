@@ -24,7 +24,7 @@ def list_deliveries(desk: Desk, body: Body) -> Any:
 
 def point(desk: Desk, body: Body) -> Any:
     """Send every event to a URL, signed with a secret."""
-    with desk.account.store.unit():
+    with desk.account.unit():
         endpoint = configure(desk.account, needed(body, "url"), needed(body, "secret"))
     return {"endpoint": endpoint["id"]}
 
@@ -59,7 +59,7 @@ def hold(desk: Desk, body: Body) -> Any:
 
 def release(desk: Desk, body: Body) -> Any:
     """Send what is held: in its order, `reversed`, `shuffled`, or in an order of event ids."""
-    with desk.account.store.unit():
+    with desk.account.unit():
         forget_rules(desk.account, "hold")
         held = [item for item in desk.account.store.all("_delivery") if item["held"]]
         for item in _ordered(held, body.get("order", "original"), body.get("seed")):
@@ -71,7 +71,7 @@ def release(desk: Desk, body: Body) -> Any:
 
 def behave(desk: Desk, _body: Body) -> Any:
     """Disturb no delivery any more; what is held stays held."""
-    with desk.account.store.unit():
+    with desk.account.unit():
         forget_rules(desk.account)
     return {}
 
@@ -79,7 +79,7 @@ def behave(desk: Desk, _body: Body) -> Any:
 def replay(desk: Desk, body: Body) -> Any:
     """Deliver past events once more, all of them or only some types or ids."""
     account = desk.account
-    with account.store.unit():
+    with account.unit():
         events = [event for event in account.store.all("event") if _chosen(event, body)]
         for event in _ordered(events, body.get("order", "original"), body.get("seed")):
             for endpoint in account.store.all("webhook_endpoint"):
@@ -90,7 +90,7 @@ def replay(desk: Desk, body: Body) -> Any:
 
 def reissue(desk: Desk, body: Body) -> Any:
     """Tell the same event again under a new id."""
-    with desk.account.store.unit():
+    with desk.account.unit():
         copy = {**wanted(desk, "event", body), "id": new_id("evt"), "created": desk.account.now}
         record_event(desk.account, copy)
     desk.account.told.set()
@@ -98,7 +98,7 @@ def reissue(desk: Desk, body: Body) -> Any:
 
 
 def _rule(desk: Desk, body: Body, action: str, **options: Any) -> Any:
-    with desk.account.store.unit():
+    with desk.account.unit():
         rule = add_rule(desk.account, action, types=body.get("types"), count=body.get("count", 1), **options)
     return {"rule": rule["id"]}
 

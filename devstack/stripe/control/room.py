@@ -41,7 +41,7 @@ class ControlRoom:
             return _OUTSIDE_UNITS[name](self._desk, body)
         if name not in _INSIDE_UNITS:
             raise Invalid(f"No such control: {request.method} {request.path}", status=404)
-        with self._desk.account.store.unit():
+        with self._desk.account.unit():
             return _INSIDE_UNITS[name](self._desk, body)
 
     def _reset(self) -> Any:

@@ -32,12 +32,12 @@ class Postman:
 
     def send(self, identifier: str) -> None:
         """Try one delivery and note how it went."""
-        with self._account.store.unit():
+        with self._account.unit():
             errand = self._prepare(identifier)
         if errand is None:
             return
         answers = [self._post(errand.url, letter) for letter in errand.letters] or [errand.pretended]
-        with self._account.store.unit():
+        with self._account.unit():
             self._note(identifier, answers)
 
     def _prepare(self, identifier: str) -> _Errand | None:

@@ -2,6 +2,7 @@
 
 from devstack.stripe.nouns import (
     charges,
+    credit_notes,
     customers,
     disputes,
     events,
@@ -19,7 +20,7 @@ from devstack.stripe.nouns import (
 from devstack.stripe.wire.routes import Routes
 
 _NOUNS = (
-    charges, customers, disputes, events, invoice_payments, invoices, payment_intents, payment_methods, prices,
-    products, refunds, setup_intents, subscriptions, webhook_endpoints,
+    charges, credit_notes, customers, disputes, events, invoice_payments, invoices, payment_intents, payment_methods,
+    prices, products, refunds, setup_intents, subscriptions, webhook_endpoints,
 )  # fmt: skip
 OPERATIONS = Routes([route for noun in _NOUNS for route in noun.ROUTES])

@@ -8,8 +8,9 @@ from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing, new_id
 from devstack.stripe.wire.finding import find, merge_metadata, owned_card
 from devstack.stripe.wire.lists import page
+from devstack.stripe.wire.parameters import METADATA, PAGE, takes
 from devstack.stripe.wire.routes import Route
-from devstack.stripe.wire.shapes import METADATA, PAGE, Choice, Hash, Integer, Several, Shape, Text, takes
+from devstack.stripe.wire.shapes import Choice, Hash, Integer, Several, Shape, Text
 
 _PATH = "/v1/customers"
 _ADDRESS = Hash(

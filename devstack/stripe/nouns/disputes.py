@@ -7,9 +7,10 @@ from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing
 from devstack.stripe.wire.finding import find, merge_metadata
 from devstack.stripe.wire.lists import page
+from devstack.stripe.wire.parameters import METADATA, PAGE, takes
 from devstack.stripe.wire.refusals import Invalid
 from devstack.stripe.wire.routes import Route
-from devstack.stripe.wire.shapes import METADATA, PAGE, Flag, Hash, Text, takes
+from devstack.stripe.wire.shapes import Flag, Hash, Text
 
 _PATH = "/v1/disputes"
 _VERDICTS = {"winning_evidence": True, "losing_evidence": False}

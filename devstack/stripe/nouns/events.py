@@ -7,9 +7,10 @@ from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing
 from devstack.stripe.wire.finding import find
 from devstack.stripe.wire.lists import page
+from devstack.stripe.wire.parameters import PAGE, takes
 from devstack.stripe.wire.refusals import Invalid, NotFound
 from devstack.stripe.wire.routes import Route
-from devstack.stripe.wire.shapes import PAGE, Flag, Several, Text, takes
+from devstack.stripe.wire.shapes import Flag, Several, Text
 
 _PATH = "/v1/events"
 _KEPT_SECONDS = 30 * 86_400

@@ -6,8 +6,9 @@ from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing
 from devstack.stripe.wire.finding import find
 from devstack.stripe.wire.lists import page
+from devstack.stripe.wire.parameters import PAGE, takes
 from devstack.stripe.wire.routes import Route
-from devstack.stripe.wire.shapes import PAGE, Choice, Hash, Text, takes
+from devstack.stripe.wire.shapes import Choice, Hash, Text
 
 _PATH = "/v1/invoice_payments"
 _PAYMENT = Hash({"type": Choice(("payment_intent",)), "payment_intent": Text()}, required=("type",))

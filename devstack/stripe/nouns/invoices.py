@@ -2,16 +2,18 @@
 
 from typing import Any
 
-from devstack.stripe.billing.collecting import collect, mark_paid
-from devstack.stripe.billing.invoicing import default_intent, draft, finalize, void
+from devstack.stripe.billing.collecting import card_for, collect, mark_paid
+from devstack.stripe.billing.invoicing import draft, finalize, void
+from devstack.stripe.billing.payments import default_intent
 from devstack.stripe.billing.standing import invoice_voided
 from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing, public
 from devstack.stripe.wire.finding import find, merge_metadata, named, owned_card
 from devstack.stripe.wire.lists import page
+from devstack.stripe.wire.parameters import METADATA, PAGE, takes
 from devstack.stripe.wire.refusals import CardRefusedOnRecord, Invalid
 from devstack.stripe.wire.routes import Route
-from devstack.stripe.wire.shapes import METADATA, PAGE, Choice, Flag, Shape, Text, takes
+from devstack.stripe.wire.shapes import Choice, Flag, Shape, Text
 
 _PATH = "/v1/invoices"
 _STATUS = Choice(("draft", "open", "paid", "uncollectible", "void"))
@@ -83,8 +85,11 @@ def pay(account: Account, params: dict[str, Any], identifier: str) -> Thing:
         return invoice
     if "payment_method" in params:
         owned_card(account, params["payment_method"], invoice["customer"], "payment_method")
-    off_session = params.get("off_session", True)
-    status = collect(account, invoice, off_session=off_session, method=params.get("payment_method"))
+    chosen = params.get("payment_method") or card_for(account, invoice)
+    if chosen is None and default_intent(account, invoice) is not None:
+        message = "This customer has no attached payment source or default payment method."
+        raise Invalid(message, code="resource_missing")
+    status = collect(account, invoice, off_session=params.get("off_session", True), method=chosen)
     if status != "succeeded":
         raise _unpaid(default_intent(account, invoice) or {}, status)
     return invoice
@@ -118,12 +123,7 @@ def _unpaid(intent: Thing, status: str) -> CardRefusedOnRecord:
         message = "This payment requires additional user action before it can be completed successfully."
         code = "invoice_payment_intent_requires_action"
         return CardRefusedOnRecord({"code": code, "message": message, "payment_intent": public(intent)})
-    nothing = {
-        "code": "missing",
-        "message": "This customer has no attached payment source or default payment method.",
-    }
-    error = intent["last_payment_error"] or nothing
-    return CardRefusedOnRecord({**error, "payment_intent": public(intent)})
+    return CardRefusedOnRecord({**intent["last_payment_error"], "payment_intent": public(intent)})
 
 
 _PAY = takes(off_session=Flag(), paid_out_of_band=Flag(), payment_method=Text())

@@ -2,16 +2,17 @@
 
 from typing import Any
 
-from devstack.stripe.billing.collecting import settle
+from devstack.stripe.billing.collecting import note_attempt, settle
 from devstack.stripe.billing.intents import attempt
 from devstack.stripe.billing.wallet import attach_card, card_named
 from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing, public
 from devstack.stripe.wire.finding import find, owned_card
 from devstack.stripe.wire.lists import page
+from devstack.stripe.wire.parameters import PAGE, takes
 from devstack.stripe.wire.refusals import CardRefusedOnRecord, Invalid
 from devstack.stripe.wire.routes import Route
-from devstack.stripe.wire.shapes import PAGE, Flag, Text, takes
+from devstack.stripe.wire.shapes import Flag, Text
 
 _PATH = "/v1/payment_intents"
 _WAITS = ("requires_payment_method", "requires_confirmation", "requires_action")
@@ -40,8 +41,7 @@ def confirm(account: Account, params: dict[str, Any], identifier: str) -> Thing:
     status = attempt(account, intent, method, off_session=params.get("off_session", False))
     invoice = invoice_of(account, intent)
     if invoice is not None:
-        invoice["attempted"] = True
-        settle(account, invoice, status)
+        settle(account, invoice, status, counted=note_attempt(invoice))
         _keep_card(account, invoice, method, status)
     if status == "requires_payment_method":
         raise CardRefusedOnRecord({**intent["last_payment_error"], "payment_intent": public(intent)})

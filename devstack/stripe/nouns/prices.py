@@ -7,8 +7,9 @@ from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing
 from devstack.stripe.wire.finding import find, merge_metadata
 from devstack.stripe.wire.lists import page
+from devstack.stripe.wire.parameters import METADATA, PAGE, takes
 from devstack.stripe.wire.routes import Route
-from devstack.stripe.wire.shapes import METADATA, PAGE, Choice, Flag, Hash, Integer, Shape, Text, takes
+from devstack.stripe.wire.shapes import Choice, Flag, Hash, Integer, Shape, Text
 
 _PATH = "/v1/prices"
 RECURRING = Hash(

@@ -2,15 +2,17 @@
 
 from typing import Any
 
+from devstack.stripe.billing.blank_setup import blank_setup
 from devstack.stripe.billing.setups import complete_setup
 from devstack.stripe.billing.wallet import card_named
 from devstack.stripe.state.account import Account
-from devstack.stripe.state.things import Thing, new_id
+from devstack.stripe.state.things import Thing
 from devstack.stripe.wire.finding import find, merge_metadata, named
 from devstack.stripe.wire.lists import page
+from devstack.stripe.wire.parameters import METADATA, PAGE, takes
 from devstack.stripe.wire.refusals import Invalid
 from devstack.stripe.wire.routes import Route
-from devstack.stripe.wire.shapes import METADATA, PAGE, Choice, Flag, Hash, Several, Shape, Text, takes
+from devstack.stripe.wire.shapes import Choice, Flag, Hash, Several, Shape, Text
 
 _PATH = "/v1/setup_intents"
 _AUTOMATIC = Hash({"allow_redirects": Choice(("always", "never")), "enabled": Flag()}, required=("enabled",))
@@ -22,9 +24,7 @@ def create(account: Account, params: dict[str, Any]) -> Thing:
     """Create a setup intent."""
     if "customer" in params:
         named(account, "customer", params["customer"], "customer")
-    if params.get("usage", "off_session") and not params.get("automatic_payment_methods"):
-        params.setdefault("automatic_payment_methods", {"enabled": "payment_method_types" not in params})
-    intent = account.add(_blank(account, params))
+    intent = account.add(blank_setup(account.now, params))
     account.tell("setup_intent.created", intent)
     if params.get("confirm"):
         return confirm(account, params, intent["id"])
@@ -102,37 +102,6 @@ def _return_address(intent: Thing, params: dict[str, Any]) -> None:
             "these payment methods might redirect your customer off of your page, you must provide a `return_url`.",
             param="return_url",
         )
-
-
-def _blank(account: Account, params: dict[str, Any]) -> Thing:
-    identifier = new_id("seti")
-    automatic = params["automatic_payment_methods"]
-    nothing = (
-        "application",
-        "cancellation_reason",
-        "flow_directions",
-        "last_setup_error",
-        "latest_attempt",
-        "mandate",
-    )
-    later = ("next_action", "on_behalf_of", "payment_method", "payment_method_configuration_details")
-    return {
-        "object": "setup_intent",
-        "id": identifier,
-        **dict.fromkeys((*nothing, *later, "payment_method_options", "single_use_mandate")),
-        "automatic_payment_methods": {"allow_redirects": "always", **automatic}
-        if automatic["enabled"]
-        else None,
-        "client_secret": f"{identifier}_{new_id('secret')}",
-        "created": account.now,
-        "customer": params.get("customer"),
-        "description": params.get("description"),
-        "livemode": False,
-        "metadata": params.get("metadata") or {},
-        "payment_method_types": params.get("payment_method_types", ["card"]),
-        "status": "requires_payment_method",
-        "usage": params.get("usage", "off_session"),
-    }
 
 
 _CREATE = takes(

@@ -2,31 +2,18 @@
 
 from typing import Any
 
+from devstack.stripe.billing.changing import change
 from devstack.stripe.billing.ending import cancel_now
-from devstack.stripe.billing.items import changed_items
-from devstack.stripe.billing.lines import service_line
-from devstack.stripe.billing.prorating import bill_pending, prorate
-from devstack.stripe.billing.renewing import restart
 from devstack.stripe.billing.subscribing import begin
 from devstack.stripe.nouns.prices import PRICE_DATA
 from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing
-from devstack.stripe.wire.finding import find, merge_metadata, named, owned_card
+from devstack.stripe.wire.finding import find, named, owned_card
 from devstack.stripe.wire.lists import page
+from devstack.stripe.wire.parameters import METADATA, PAGE, takes
 from devstack.stripe.wire.refusals import Invalid, NotFound
 from devstack.stripe.wire.routes import Route
-from devstack.stripe.wire.shapes import (
-    METADATA,
-    PAGE,
-    Choice,
-    Flag,
-    Hash,
-    Integer,
-    Several,
-    Shape,
-    Text,
-    takes,
-)
+from devstack.stripe.wire.shapes import Choice, Flag, Hash, Integer, Several, Shape, Text
 
 _PATH = "/v1/subscriptions"
 _ENDED = ("canceled", "incomplete_expired")
@@ -98,16 +85,9 @@ def list_all(account: Account, params: dict[str, Any]) -> Thing:
 
 
 def update(account: Account, params: dict[str, Any], identifier: str) -> Thing:
-    """Change a subscription; what an ended or unpaid-from-the-start one does not allow is refused."""
+    """Change a subscription."""
     subscription = find(account, "subscription", identifier)
-    _refuse_forbidden(subscription, params)
-    if "default_payment_method" in params:
-        owned_card(
-            account, params["default_payment_method"], subscription["customer"], "default_payment_method"
-        )
-    with account.telling("customer.subscription.updated", subscription):
-        _apply(account, subscription, params)
-        _change_terms(account, subscription, params)
+    change(account, subscription, params)
     return subscription
 
 
@@ -121,51 +101,6 @@ def cancel(account: Account, params: dict[str, Any], identifier: str) -> Thing:
     details = params.get("cancellation_details")
     cancel_now(account, identifier, reason="cancellation_requested", details=details)
     return subscription
-
-
-def _refuse_forbidden(subscription: Thing, params: dict[str, Any]) -> None:
-    allowed = {"canceled": {"metadata", "cancellation_details"}, "incomplete_expired": {"metadata"}}
-    allowed["incomplete"] = {"metadata", "cancellation_details", "default_payment_method", "payment_settings"}
-    permitted = allowed.get(subscription["status"])
-    if permitted is not None and params.keys() - permitted - {"expand"}:
-        words = " and ".join(sorted(permitted))
-        raise Invalid(f"A subscription that is {subscription['status']} can only update its {words}.")
-
-
-def _apply(account: Account, subscription: Thing, params: dict[str, Any]) -> None:
-    for name in ("default_payment_method", "description"):
-        if name in params:
-            subscription[name] = params[name]
-    if "metadata" in params:
-        merge_metadata(subscription, params["metadata"])
-    subscription["payment_settings"] |= params.get("payment_settings", {})
-    subscription["cancellation_details"] |= params.get("cancellation_details", {})
-    if "cancel_at_period_end" in params:
-        _end_with_period(account, subscription, wanted=params["cancel_at_period_end"])
-
-
-def _end_with_period(account: Account, subscription: Thing, *, wanted: bool) -> None:
-    end = subscription["items"]["data"][0]["current_period_end"]
-    subscription["cancel_at_period_end"] = wanted
-    subscription["cancel_at"] = end if wanted else None
-    subscription["canceled_at"] = account.now if wanted else None
-    subscription["cancellation_details"]["reason"] = "cancellation_requested" if wanted else None
-
-
-def _change_terms(account: Account, subscription: Thing, params: dict[str, Any]) -> None:
-    before = [dict(item) for item in subscription["items"]["data"]]
-    off_session = params.get("off_session", False)
-    if "items" in params:
-        subscription["items"]["data"] = changed_items(account, subscription, params["items"])
-    proration = params.get("proration_behavior", "create_prorations")
-    if "items" in params and proration != "none":
-        prorate(account, subscription, before, at_once=proration == "always_invoice", off_session=off_session)
-    if params.get("billing_cycle_anchor", {}).get("type") == "now":
-        restart(account, subscription)
-        items = subscription["items"]["data"]
-        period = (items[0]["current_period_start"], items[0]["current_period_end"])
-        lines = [service_line(account, subscription, item, period) for item in items]
-        bill_pending(account, subscription, lines, off_session=off_session)
 
 
 _LIST = takes(**PAGE, customer=Text(), price=Text(), status=Choice(_STATUSES))

@@ -7,9 +7,10 @@ from devstack.stripe.state.account import API_VERSION, Account
 from devstack.stripe.state.things import Thing
 from devstack.stripe.wire.finding import find, merge_metadata
 from devstack.stripe.wire.lists import page
+from devstack.stripe.wire.parameters import METADATA, PAGE, takes
 from devstack.stripe.wire.refusals import Invalid
 from devstack.stripe.wire.routes import Route
-from devstack.stripe.wire.shapes import METADATA, PAGE, Choice, Flag, Several, Shape, Text, takes
+from devstack.stripe.wire.shapes import Choice, Flag, Several, Shape, Text
 
 _PATH = "/v1/webhook_endpoints"
 _FIELDS: dict[str, Shape] = {

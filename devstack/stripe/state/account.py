@@ -14,7 +14,7 @@ API_VERSION = "2026-10-28.endive"
 Teller = Callable[["Account", str, Thing, Thing | None], None]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Serving:
     """The request behind the present changes; both None when time alone is behind them."""
 
@@ -37,6 +37,13 @@ class Account:
     def now(self) -> int:
         """The account's present second."""
         return self.clock.now()
+
+    @contextmanager
+    def unit(self, serving: Serving | None = None) -> Iterator[None]:
+        """Keep all changes of the block or none, and name the request behind them."""
+        with self.store.unit():
+            self.serving = serving or Serving()
+            yield
 
     def add(self, thing: Thing) -> Thing:
         """Keep a new thing."""

@@ -86,7 +86,7 @@ class Application:
 
     def _failed(self, request: Request, fault: Fault, identifier: str) -> Response:
         if fault.saved:
-            with self._account.store.unit():
+            with self._account.unit():
                 self._answers.keep(request, error_response(fault.status), identifier)
         raise failure(fault.status)
 
@@ -101,14 +101,13 @@ class Application:
     ) -> Response:
         account = self._account
         try:
-            with account.store.unit():
-                account.serving = Serving(identifier, request.idempotency_key)
+            with account.unit(Serving(identifier, request.idempotency_key)):
                 body = render(account, route.handler(account, params, *ids), params.get("expand", []))
                 response = Response(200, body)
                 self._keep(request, response, identifier, late)
         except Refused as refused:
             response = Response(refused.status, {"error": self._error(refused, identifier)})
-            with account.store.unit():
+            with account.unit():
                 self._keep(request, response, identifier, late)
         return response
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from devstack.stripe.wire.shapes import Parameters
+from devstack.stripe.wire.parameters import Parameters
 
 Handler = Callable[..., Any]
 

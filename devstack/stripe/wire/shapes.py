@@ -1,7 +1,7 @@
 """The shapes that parameters may have; whatever has another shape is refused by name."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from devstack.stripe.wire.refusals import Malformed
@@ -154,32 +154,3 @@ class Either(Shape):
 
     def read(self, value: Any, place: str) -> Any:
         return (self.whole if isinstance(value, dict) else self.single).read(value, place)
-
-
-MOMENT = Integer(least=0)
-MOMENTS = Either(MOMENT, Hash({"gt": MOMENT, "gte": MOMENT, "lt": MOMENT, "lte": MOMENT}))
-METADATA = Words()
-EXPAND = Several(Text())
-PAGE: dict[str, Shape] = {
-    "limit": Integer(least=1, most=100),
-    "starting_after": Text(),
-    "ending_before": Text(),
-    "created": MOMENTS,
-}
-
-
-@dataclass
-class Parameters:
-    """The parameters of one operation; every operation also takes `expand`."""
-
-    required: tuple[str, ...] = ()
-    fields: dict[str, Shape] = field(default_factory=dict)
-
-    def read(self, form: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters by name; those that were not sent are absent."""
-        return Hash({**self.fields, "expand": EXPAND}, self.required).read(form, "")
-
-
-def takes(*required: str, **fields: Shape) -> Parameters:
-    """Return the parameters of one operation."""
-    return Parameters(required, fields)

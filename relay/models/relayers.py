@@ -3,9 +3,11 @@
 from typing import Self
 
 from django.db import models
-from django.db.models import F
+from django.db.models import ExpressionWrapper, F, OuterRef, Subquery, Sum, Value
+from django.db.models.functions import Coalesce
 
 from gateway.common.fields import AddressField, Uint256Field
+from relay.models.attempts import Attempt
 
 
 class RelayerQuerySet(models.QuerySet["Relayer"]):
@@ -14,6 +16,18 @@ class RelayerQuerySet(models.QuerySet["Relayer"]):
     def with_room(self, cap: int) -> Self:
         """Keep the active ones that have fewer than `cap` account nonces that are not mined yet."""
         return self.filter(is_active=True, next_account_nonce__lt=F("mined_account_nonce") + cap)
+
+    def able_to_pay(self, wei: int) -> Self:
+        """Keep those whose balance covers `wei` besides the most that their account nonces in flight may take."""
+        wei_field: Uint256Field[int, int] = Uint256Field()
+        spending = (
+            Attempt.objects.filter(relayer=OuterRef("pk"), account_nonce__gte=OuterRef("mined_account_nonce"))
+            .exclude(status__in=[Attempt.Status.WITHDRAWN, Attempt.Status.MINED])
+            .values("relayer")
+            .annotate(wei=Sum(F("gas_limit") * F("max_fee_per_gas_wei"), output_field=wei_field))
+        )
+        committed = Coalesce(Subquery(spending.values("wei")), Value(0), output_field=wei_field)
+        return self.filter(balance_wei__gte=ExpressionWrapper(committed + wei, output_field=wei_field))
 
     def least_loaded_first(self) -> Self:
         """Order by account nonces in flight."""

@@ -6,12 +6,11 @@ stores the signed bytes, so the order of account nonces is the order of acceptan
 """
 
 from django.conf import settings
-from django.db.models import F, Sum
+from django.db.models import F
 
 from gateway.chain.signing import get_signer
-from gateway.common.fields import Uint256Field
 from relay.errors import RelayersBusy
-from relay.models import Attempt, Relayer
+from relay.models import Relayer
 
 
 def claim(*, sticky_relayer_id: int | None, worst_cost_wei: int) -> Relayer:
@@ -32,10 +31,10 @@ def claim(*, sticky_relayer_id: int | None, worst_cost_wei: int) -> Relayer:
         raise RelayersBusy(
             "The relayer of this channel is full. Repeat the call.", retry_after=_retry_after()
         )
-    found = _least_loaded(worst_cost_wei, skip_locked=True) or _least_loaded(
+    found = _lock_least_loaded(worst_cost_wei, skip_locked=True) or _lock_least_loaded(
         worst_cost_wei, skip_locked=False
     )
-    if found is None:
+    if found is None or not _can_pay(found, worst_cost_wei):
         raise RelayersBusy("Every relayer is full. Repeat the call.", retry_after=_retry_after())
     return found
 
@@ -47,20 +46,16 @@ def take_account_nonce(*, relayer: Relayer) -> int:
     return taken
 
 
-def _least_loaded(worst_cost_wei: int, *, skip_locked: bool) -> Relayer | None:
-    too_poor: list[int] = []
-    while True:
-        relayer = (
-            Relayer.objects.with_room(settings.RELAY_MAX_IN_FLIGHT)
-            .filter(address__in=get_signer().addresses())
-            .exclude(pk__in=too_poor)
-            .least_loaded_first()
-            .select_for_update(skip_locked=skip_locked, no_key=True)
-            .first()
-        )
-        if relayer is None or _can_pay(relayer, worst_cost_wei):
-            return relayer
-        too_poor.append(relayer.pk)
+def _lock_least_loaded(worst_cost_wei: int, *, skip_locked: bool) -> Relayer | None:
+    """Lock one row at the most: two requests that each hold a relayer and want the other's would wait for ever."""
+    return (
+        Relayer.objects.with_room(settings.RELAY_MAX_IN_FLIGHT)
+        .able_to_pay(worst_cost_wei)
+        .filter(address__in=get_signer().addresses())
+        .least_loaded_first()
+        .select_for_update(skip_locked=skip_locked, no_key=True)
+        .first()
+    )
 
 
 def _has_room(relayer: Relayer) -> bool:
@@ -72,13 +67,8 @@ def _has_room(relayer: Relayer) -> bool:
 
 
 def _can_pay(relayer: Relayer, worst_cost_wei: int) -> bool:
-    """Compare the balance with what the account nonces in flight may take at the most, plus this call."""
-    committed = (
-        Attempt.objects.filter(relayer=relayer, account_nonce__gte=relayer.mined_account_nonce)
-        .exclude(status__in=[Attempt.Status.WITHDRAWN, Attempt.Status.MINED])
-        .aggregate(wei=Sum(F("gas_limit") * F("max_fee_per_gas_wei"), output_field=Uint256Field()))["wei"]
-    )
-    return relayer.balance_wei - int(committed or 0) >= worst_cost_wei
+    """Ask anew under the lock: what was in flight before it may be less than what is now."""
+    return Relayer.objects.filter(pk=relayer.pk).able_to_pay(worst_cost_wei).exists()
 
 
 def _retry_after() -> int:

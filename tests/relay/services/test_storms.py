@@ -1,20 +1,43 @@
 """Many requests at the same moment: each call is accepted once, nothing is overspent, no account nonce is missing."""
 
+import secrets
 from collections.abc import Callable
 from functools import partial
 
 import pytest
 from django.utils import timezone
 
+from credits.errors import InsufficientCredits
 from credits.models import CreditHold
+from credits.queries import balance_of
+from credits.services import ledger
 from credits.services.reconcile import find_differences
+from devstack.services import Services
+from devstack.world.profiles import ProfilePlan
 from gateway.chain.lsp25 import RelayCall
-from relay.models import Attempt, RelayTransaction
+from relay.errors import RelayersBusy, RelayNonceTaken
+from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services.execution import execute
+from tests.relay.chain import MeddlingClient
+from tests.relay.signing import set_data_payload, sign_call
 from tests.relay.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def any_channel() -> int:
+    """Return a channel that nobody has used."""
+    return secrets.randbits(120)
+
+
+def assert_account_nonces_are_gapless(start: list[Relayer]) -> None:
+    """Every account nonce since `start` belongs to one attempt, and the next one follows."""
+    for before in start:
+        now = Relayer.objects.get(pk=before.pk)
+        taken = now.attempts.filter(account_nonce__gte=before.next_account_nonce).order_by("account_nonce")
+        nonces = list(taken.values_list("account_nonce", flat=True))
+        assert nonces == list(range(before.next_account_nonce, now.next_account_nonce))
 
 
 def test_the_same_call_50_times_at_once_is_accepted_once(
@@ -28,4 +51,118 @@ def test_the_same_call_50_times_at_once_is_accepted_once(
     assert set(answers) == {row.transaction_hash}
     assert (row.hold_id, attempt.relay_transaction_id) == (hold.pk, row.pk)
     assert settle() == 1
+    assert find_differences() == []
+
+
+@pytest.mark.parametrize("is_mined", [False, True])
+def test_a_call_that_an_equal_request_overtakes_gets_its_hash(
+    user: User,
+    new_call: Callable[..., RelayCall],
+    client: MeddlingClient,
+    settle: Callable[[], int],
+    is_mined: bool,
+) -> None:
+    call = new_call()
+    first: list[str] = []
+
+    def equal_request() -> None:
+        first.append(execute(user=user, call=call, now=timezone.now()))
+        if is_mined:
+            settle()
+
+    client.meanwhile(equal_request)
+    assert [execute(user=user, call=call, now=timezone.now())] == first
+    assert RelayTransaction.objects.count() == Attempt.objects.count() == CreditHold.objects.count() == 1
+
+
+def test_of_many_calls_at_once_as_many_are_accepted_as_the_balance_affords(
+    user: User,
+    relayers: list[Relayer],
+    new_call: Callable[..., RelayCall],
+    settle: Callable[[], int],
+) -> None:
+    payload = set_data_payload()
+    execute(user=user, call=new_call(payload=payload, channel=any_channel()), now=timezone.now())
+    price = CreditHold.objects.get().amount
+    # Signatures and nonces differ in a few bytes' gas, which is far less than half a hold in all.
+    change = 10 * price + price // 2 - balance_of(user).available
+    ledger.adjust(user=user, credits=change, key=secrets.token_hex(8), actor=None, reason="opening balance")
+    start = list(Relayer.objects.all())
+    calls = [new_call(payload=payload, channel=any_channel()) for _ in range(60)]
+
+    answers = at_once([partial(execute, user=user, call=call, now=timezone.now()) for call in calls])
+
+    assert sum(isinstance(answer, str) for answer in answers) == 10
+    assert sum(type(answer) is InsufficientCredits for answer in answers) == 50
+    assert RelayTransaction.objects.count() == CreditHold.objects.count() == 11
+    assert 0 <= balance_of(user).available < price
+    assert_account_nonces_are_gapless(start)
+    assert find_differences() == []
+    assert settle() == 11
+    assert balance_of(user).held == 0
+    assert find_differences() == []
+
+
+def test_of_different_calls_on_one_nonce_at_once_one_wins(
+    user: User, relayers: list[Relayer], new_call: Callable[..., RelayCall], settle: Callable[[], int]
+) -> None:
+    calls = [new_call() for _ in range(10)]
+
+    answers = at_once([partial(execute, user=user, call=call, now=timezone.now()) for call in calls])
+
+    assert sum(isinstance(answer, str) for answer in answers) == 1
+    assert sum(type(answer) is RelayNonceTaken for answer in answers) == 9
+    assert RelayTransaction.objects.count() == Attempt.objects.count() == CreditHold.objects.count() == 1
+    assert_account_nonces_are_gapless(relayers)
+    assert settle() == 1
+    assert find_differences() == []
+
+
+def test_a_whole_channel_posted_at_once_stays_in_order(
+    user: User, relayers: list[Relayer], new_call: Callable[..., RelayCall], settle: Callable[[], int]
+) -> None:
+    channel = any_channel()
+    calls = [new_call(channel=channel, ahead=ahead) for ahead in range(6)]
+    # Who comes too early is told the nonce that is missing, and repeats.
+    for _ in calls:
+        at_once([partial(execute, user=user, call=call, now=timezone.now()) for call in calls])
+
+    rows = RelayTransaction.objects.order_by("relay_nonce").prefetch_related("attempts")
+    nonces = [attempt.account_nonce for row in rows for attempt in row.attempts.all()]
+    assert nonces == list(range(nonces[0], nonces[0] + len(calls)))
+    assert_account_nonces_are_gapless(relayers)
+    assert settle() == len(calls)
+    assert set(RelayTransaction.objects.values_list("status", flat=True)) == {"Success"}
+
+
+def test_relayers_without_money_turn_a_crowd_away_without_a_deadlock(
+    services: Services, relayers: list[Relayer], open_account: Callable[..., User]
+) -> None:
+    crowd = services.world.create_profiles(*[ProfilePlan() for _ in range(24)])
+    calls = [(open_account(made), sign_call(services=services, profile=made)) for made in crowd]
+    Relayer.objects.update(balance_wei=1)
+
+    answers = at_once([partial(execute, user=user, call=call, now=timezone.now()) for user, call in calls])
+
+    assert {type(answer) for answer in answers} == {RelayersBusy}
+    assert CreditHold.objects.count() == 0
+
+
+def test_a_crowd_of_users_shares_relayers_that_can_pay_for_some(
+    services: Services, relayers: list[Relayer], open_account: Callable[..., User], settle: Callable[[], int]
+) -> None:
+    crowd = services.world.create_profiles(*[ProfilePlan() for _ in range(24)])
+    calls = [(open_account(made), sign_call(services=services, profile=made)) for made in crowd]
+    user, call = calls.pop()
+    execute(user=user, call=call, now=timezone.now())
+    worst = Attempt.objects.get().worst_cost_wei
+    Relayer.objects.update(balance_wei=worst * 9 // 2)
+
+    answers = at_once([partial(execute, user=user, call=call, now=timezone.now()) for user, call in calls])
+
+    assert {type(answer) for answer in answers} == {str, RelayersBusy}
+    for relayer in relayers:
+        assert relayer.attempts.count() <= 4
+    assert_account_nonces_are_gapless(relayers)
+    assert settle() == RelayTransaction.objects.count()
     assert find_differences() == []

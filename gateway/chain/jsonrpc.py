@@ -22,8 +22,8 @@ from gateway.chain.transport import Call, RpcError, Transport, unreadable
 
 _LATEST = "latest"
 _FEE_BLOCKS, _FEE_PERCENTILE = 10, 50
-# A foreign contract answers a signature question; it may not keep a node busy.
-_SIGNATURE_GAS = 500_000
+# Anybody may name a contract to us: it may answer a question, not keep a node busy.
+_QUESTION_GAS = 500_000
 _ACCEPTED = contracts.IS_VALID_SIGNATURE
 # lsp20VerifyCall answers this and one byte of flags (LSP-20).
 _VERIFIED = contracts.LSP20_VERIFY_CALL[:3]
@@ -49,11 +49,7 @@ class JsonRpcChainClient:
             _code(profile),
             _call(profile, contracts.OWNER),
             _permissions(profile, controller),
-            _call(
-                profile,
-                contracts.encode_is_valid_signature(digest=digest, signature=signature),
-                gas=_SIGNATURE_GAS,
-            ),
+            _call(profile, contracts.encode_is_valid_signature(digest=digest, signature=signature)),
         )
         word = answers.returned_word(verdict)
         return ProfileState(
@@ -222,11 +218,8 @@ def _code(address: str) -> Call:
     return "eth_getCode", [address, _LATEST]
 
 
-def _call(to: str, calldata: bytes, *, gas: int | None = None) -> Call:
-    fields = {"to": to, "data": "0x" + calldata.hex()}
-    if gas is not None:
-        fields["gas"] = hex(gas)
-    return "eth_call", [fields, _LATEST]
+def _call(to: str, calldata: bytes, *, gas: int = _QUESTION_GAS) -> Call:
+    return "eth_call", [{"to": to, "data": "0x" + calldata.hex(), "gas": hex(gas)}, _LATEST]
 
 
 def _estimate(sender: str, to: str, calldata: bytes, gas_cap: int) -> Call:

@@ -39,6 +39,7 @@ def test_a_target_with_leading_zeros_may_be_pushed_without_them() -> None:
         b"\x00" + _proxy(random_address()),
         _proxy(random_address()) * 2,
     ],
+    ids=["nothing", "a byte", "a jump unmoved", "a zero pushed", "a byte more", "a byte before", "twice"],
 )
 def test_anything_else_names_none(code: bytes) -> None:
     assert implementation_of(code) is None

@@ -1,6 +1,7 @@
 """The gas figure of a follower is enough on the real contracts, for payloads of every kind."""
 
 import secrets
+from collections.abc import Callable
 
 import pytest
 from eth_abi.abi import encode
@@ -19,7 +20,7 @@ def _batch(count: int) -> bytes:
     return _EXECUTE_BATCH + encode(types, [[0] * count, targets, [1] * count, [b""] * count])
 
 
-_PAYLOADS = {
+_PAYLOADS: dict[str, Callable[[], bytes]] = {
     "LYX to a new account": lambda: transfer(random_address()),
     "a call with 4 kB of zeros": lambda: transfer(random_address(), 0, bytes(4_096)),
     "a call with 12 kB": lambda: transfer(random_address(), 0, secrets.token_bytes(12_288)),

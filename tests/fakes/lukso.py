@@ -11,6 +11,7 @@ from typing import Any
 from eth_abi.abi import decode, encode
 from eth_hash.auto import keccak
 
+from gateway.chain.code import proxy_code
 from gateway.chain.errors import UnrecoverableSignature
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission, has
 from gateway.chain.lsp25 import RelayCall, recover_address, relay_digest
@@ -57,6 +58,11 @@ class KeyManagerContract:
     def relay_nonce(self, controller: str, channel: int) -> int:
         """Return what `getNonce` returns."""
         return channel << 128 | self.sequences.get((controller, channel), 0)
+
+
+def proxy_of(implementation: str) -> bytes:
+    """Return the code of a minimal proxy (ERC-1167) in front of the implementation."""
+    return proxy_code(bytes.fromhex(implementation[2:]))
 
 
 def custom_error(signature: str, *arguments: Any) -> bytes:

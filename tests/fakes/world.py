@@ -6,9 +6,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from gateway.chain.code import proxy_code
 from gateway.chain.contracts import decode_execute_relay_call, encode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.states import ExternalExecution, Head, Receipt, SendOutcome
@@ -16,74 +15,10 @@ from tests.fakes import lukso
 from tests.fakes.lukso import KeyManagerContract, ProfileContract
 from tests.fakes.pool import Pool, Transaction
 from tests.fakes.profiles import Controller, Profile, random_address
+from tests.fakes.state import Block, Flaky, GasTable, State
 
 GWEI = 10**9
 ETHER = 10**18
-
-
-@dataclass
-class GasTable:
-    """Gas of any relay call here: what the node estimates, what it needs as a limit, what it burns."""
-
-    estimate: int = 112_000
-    needed: int = 100_000
-    used: int = 77_500
-    first_of_channel: int = 16_600
-    reverted: int = 83_700
-    follower_margin: int = 20_000
-    self_transfer: int = 21_000
-
-
-@dataclass
-class _Account:
-    nonce: int = 0
-    balance_wei: int = 0
-
-
-@dataclass
-class _State:
-    """Everything that a block changes, so that a reorganisation can bring it back."""
-
-    accounts: dict[str, _Account] = field(default_factory=dict)
-    profiles: dict[str, ProfileContract] = field(default_factory=dict)
-    key_managers: dict[str, KeyManagerContract] = field(default_factory=dict)
-
-    def account(self, address: str) -> _Account:
-        return self.accounts.setdefault(address, _Account())
-
-    @property
-    def nonces(self) -> dict[str, int]:
-        return {address: account.nonce for address, account in self.accounts.items()}
-
-
-@dataclass
-class _Block:
-    head: Head
-    block_hash: str
-    before: _State
-    nonces: dict[str, int] = field(default_factory=dict)
-    transactions: list[Transaction] = field(default_factory=list)
-    receipts: dict[str, Receipt] = field(default_factory=dict)
-    executions: list[tuple[str, str, ExternalExecution]] = field(default_factory=list)
-
-
-class Flaky:
-    """A target that takes any call; once flipped it reverts until flipped again."""
-
-    def __init__(self) -> None:
-        self.address = random_address()
-        self.is_failing = False
-        self.revert_data = b""
-
-    def flip(self, revert_data: bytes = b"") -> None:
-        """Make it revert, with this data, or succeed again."""
-        self.is_failing, self.revert_data = not self.is_failing, revert_data
-
-    def answer(self) -> bytes | None:
-        """Return what it reverts with, None while it succeeds."""
-        if not self.is_failing:
-            return None
-        return self.revert_data or lukso.custom_error("Error(string)", "ERC725X: Unknown Error")
 
 
 class FakeWorld:
@@ -99,8 +34,8 @@ class FakeWorld:
         self._targets: dict[str, Flaky] = {}
         self._pool = Pool()
         self._lock = threading.RLock()
-        self._state = _State()
-        self._blocks: list[_Block] = []
+        self._state = State()
+        self._blocks: list[Block] = []
         self._append(timestamp=int(time.time()) - 1)
 
     def create_profile(
@@ -111,12 +46,14 @@ class FakeWorld:
         profile, manager = random_address(), random_address()
         with self._lock:
             self._state.profiles[profile] = ProfileContract(
-                code=_proxy(implementation or self.universal_profile),
+                code=lukso.proxy_of(implementation or self.universal_profile),
                 owner=manager,
                 permissions={person.address: person.permissions for person in people},
                 allowed_targets={person.address: person.allowed_targets for person in people},
             )
-            self._state.key_managers[manager] = KeyManagerContract(_proxy(self.key_manager), target=profile)
+            self._state.key_managers[manager] = KeyManagerContract(
+                lukso.proxy_of(self.key_manager), target=profile
+            )
             self._state.account(profile).balance_wei = balance_wei
         return Profile(profile, manager, tuple(people))
 
@@ -124,14 +61,14 @@ class FakeWorld:
         """Make a key manager of trusted code whose target is a profile that it does not own."""
         address = random_address()
         self._state.key_managers[address] = KeyManagerContract(
-            _proxy(self.key_manager), target=profile_address
+            lukso.proxy_of(self.key_manager), profile_address
         )
         return address
 
     def deploy_impostor(self) -> str:
         """Make one contract that imitates a profile, its key manager and its owner, and says yes to everything."""
         address, code = random_address(), secrets.token_bytes(114)
-        self._state.profiles[address] = ProfileContract(code, owner=address, is_credulous=True)
+        self._state.profiles[address] = ProfileContract(code, address, is_credulous=True)
         self._state.key_managers[address] = KeyManagerContract(code, target=address)
         return address
 
@@ -183,14 +120,19 @@ class FakeWorld:
         with self._lock:
             self._state.account(stranger).balance_wei += ETHER
             block = self._append(timestamp=self._blocks[-1].head.timestamp + 1)
-            nonce = self._state.account(stranger).nonce
-            gas_limit, price = 500_000, self.base_fee_wei
-            self._include(
-                block,
-                Transaction(
-                    known, self._chain_id, stranger, nonce, 0, price, gas_limit, call.key_manager, 0, calldata
-                ),
+            transaction = Transaction(
+                transaction_hash=known,
+                chain_id=self._chain_id,
+                sender=stranger,
+                account_nonce=self._state.account(stranger).nonce,
+                tip_wei=0,
+                max_fee_wei=self.base_fee_wei,
+                gas_limit=500_000,
+                to=call.key_manager,
+                value=0,
+                data=calldata,
             )
+            self._include(block, transaction)
             block.nonces = self._state.nonces
         return known
 
@@ -229,9 +171,9 @@ class FakeWorld:
     def _newest(self) -> Head:
         return replace(self._blocks[-1].head, base_fee_wei=self.base_fee_wei)
 
-    def _append(self, *, timestamp: int) -> _Block:
+    def _append(self, *, timestamp: int) -> Block:
         head = Head(len(self._blocks), timestamp, self.base_fee_wei)
-        block = _Block(head, "0x" + secrets.token_hex(32), before=copy.deepcopy(self._state))
+        block = Block(head, "0x" + secrets.token_hex(32), before=copy.deepcopy(self._state))
         block.nonces = self._state.nonces
         self._blocks.append(block)
         return block
@@ -244,7 +186,7 @@ class FakeWorld:
         used = self._state.key_managers[key_manager].relay_nonce(signer, call.channel) != call.channel << 128
         return 0 if used else self.gas.first_of_channel
 
-    def _include(self, block: _Block, transaction: Transaction) -> None:
+    def _include(self, block: Block, transaction: Transaction) -> None:
         """Execute a transaction in the block being made."""
         price = min(transaction.max_fee_wei, self.base_fee_wei + transaction.tip_wei)
         succeeded, gas_used = self._perform(block, transaction)
@@ -256,7 +198,7 @@ class FakeWorld:
             transaction.transaction_hash, block.head.number, block.block_hash, succeeded, gas_used, price
         )
 
-    def _perform(self, block: _Block, transaction: Transaction) -> tuple[bool, int]:
+    def _perform(self, block: Block, transaction: Transaction) -> tuple[bool, int]:
         if transaction.to not in self._state.key_managers:
             return True, self.gas.self_transfer
         if transaction.gas_limit < self.gas.needed:
@@ -279,7 +221,7 @@ class FakeWorld:
         return True, gas_used
 
     def _run(
-        self, state: _State, key_manager: str, calldata: bytes
+        self, state: State, key_manager: str, calldata: bytes
     ) -> tuple[bytes | None, str, RelayCall | None]:
         """Execute `executeRelayCall` on `state`; return (revert data or None, signer, call)."""
         decoded = decode_execute_relay_call(calldata)
@@ -299,7 +241,7 @@ class FakeWorld:
         manager.sequences[(signer, call.channel)] = call.sequence + 1
         return self._execute(state, manager.target, payload), signer, call
 
-    def _execute(self, state: _State, profile: str, payload: bytes) -> bytes | None:
+    def _execute(self, state: State, profile: str, payload: bytes) -> bytes | None:
         reverted, moved = lukso.execute(
             profile=state.profiles[profile],
             payload=payload,
@@ -315,7 +257,3 @@ class FakeWorld:
     def _answer_of(self, target: str) -> bytes | None:
         found = self._targets.get(target)
         return found.answer() if found else None
-
-
-def _proxy(implementation: str) -> bytes:
-    return proxy_code(bytes.fromhex(implementation[2:]))

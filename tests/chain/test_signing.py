@@ -120,6 +120,7 @@ def test_a_transfer_between_relayers_or_to_oneself_with_data_is_never_signed() -
         {"to": other},
         {"to": other, "data": b"", "gas_limit": 21_000},
         {"to": own},
+        {"to": own, "gas_limit": 21_000},
         {"to": own, "data": b"", "gas_limit": 21_001},
     ):
         with pytest.raises(PolicyViolation):

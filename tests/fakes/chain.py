@@ -6,7 +6,8 @@ The suite of `tests/chain` holds it to what a real node with LUKSO's contracts a
 
 import copy
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rlp.exceptions import RLPException
@@ -40,6 +41,21 @@ class FakeChain(FakeWorld):
         super().__init__(**world)
         self.asked: Counter[str] = Counter()
         self.sent: list[bytes] = []
+        self._is_away = False
+        self._refusals: list[SendOutcome] = []
+
+    def refuse_next(self, *outcomes: SendOutcome) -> None:
+        """Let the next raw transactions meet these verdicts, one each, instead of the pool's."""
+        self._refusals += outcomes
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Let no node answer inside the block."""
+        self._is_away = True
+        try:
+            yield
+        finally:
+            self._is_away = False
 
     def chain_id(self) -> int:
         self._ask("chain_id")

@@ -4,13 +4,11 @@ import copy
 import secrets
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 from gateway.chain.contracts import decode_execute_relay_call, encode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.states import ExternalExecution, Head, Receipt, SendOutcome
+from gateway.chain.states import ExternalExecution, Head, Receipt
 from tests.fakes import lukso
 from tests.fakes.lukso import KeyManagerContract, ProfileContract
 from tests.fakes.pool import Pool, Transaction
@@ -29,8 +27,6 @@ class FakeWorld:
         self.gas = GasTable()
         self.universal_profile, self.key_manager = random_address(), random_address()
         self._chain_id = chain_id
-        self._is_away = False
-        self._refusals: list[SendOutcome] = []
         self._targets: dict[str, Flaky] = {}
         self._pool = Pool()
         self._lock = threading.RLock()
@@ -153,19 +149,6 @@ class FakeWorld:
     def forget_pending(self) -> None:
         """Lose the pool, as nodes do now and then."""
         self._pool.forget()
-
-    def refuse_next(self, *outcomes: SendOutcome) -> None:
-        """Let the next raw transactions meet these verdicts, one each, instead of the pool's."""
-        self._refusals += outcomes
-
-    @contextmanager
-    def away(self) -> Iterator[None]:
-        """Let no node answer inside the block."""
-        self._is_away = True
-        try:
-            yield
-        finally:
-            self._is_away = False
 
     @property
     def _newest(self) -> Head:

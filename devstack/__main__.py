@@ -1,4 +1,4 @@
-"""The command line of the dev stack: `python -m devstack run`, `manage`, `journey`."""
+"""The command line of the dev stack: `python -m devstack run`, `manage`, `journey`, `bench`."""
 
 import argparse
 import os
@@ -32,6 +32,8 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(action=_run)
     journey = commands.add_parser("journey", help="make the wallet journey on the running stack")
     journey.set_defaults(action=_journey)
+    bench = commands.add_parser("bench", help="measure the hot paths on a service of its own")
+    bench.set_defaults(action=_bench)
     manage = commands.add_parser("manage", help="a management command against the running stack")
     manage.add_argument("arguments", nargs=argparse.REMAINDER)
     manage.set_defaults(action=_manage)
@@ -49,6 +51,12 @@ def _journey(options: argparse.Namespace) -> int:
     from devstack.journey import travel
 
     return travel(options.data / "stack.json")
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from devstack.bench import bench
+
+    return bench(options.data / "bench.json")
 
 
 def _manage(options: argparse.Namespace) -> int:

@@ -79,6 +79,7 @@ class Beat(Part):
     def command(self) -> list[str]:
         """Return the foreground clock; where it stood is kept beside its log."""
         place = ["--schedule", str(self.log_path.with_name("beat-schedule")), "--pidfile", ""]
+        place += ["--loglevel", "INFO"]
         return [sys.executable, "-m", "celery", "-A", "gateway", "beat", *place]
 
     def answers(self) -> bool:

@@ -1,0 +1,57 @@
+"""`run --once`: from an empty folder to a finished journey, and again with the same data."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+_FIELDS = {
+    "base_url",
+    "admin_url",
+    "rpc_url",
+    "chain_id",
+    "stripe_url",
+    "stripe_secret_key",
+    "stripe_webhook_secret",
+    "database_url",
+    "redis_url",
+    "staff",
+    "profiles",
+}
+
+
+def run_once(folder: Path) -> str:
+    """Run the stack for the length of one journey; return what it printed."""
+    command = [sys.executable, "-m", "devstack", "--data", str(folder), "run", "--once", "--block-time", "1"]
+    outcome = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    return outcome.stdout
+
+
+def described(folder: Path) -> dict[str, Any]:
+    """Return what the stack says of itself."""
+    found: dict[str, Any] = json.loads((folder / "stack.json").read_text())
+    return found
+
+
+@pytest.mark.journey
+def test_a_run_ends_well_and_a_second_one_goes_on_where_it_ended(tmp_path: Path) -> None:
+    printed = run_once(tmp_path)
+    first = described(tmp_path)
+    assert set(first) == _FIELDS
+    assert "1000000 credits" in printed
+    assert all("EXECUTE_RELAY_CALL" in entry["permissions"] for entry in first["profiles"][:3])
+    again = run_once(tmp_path)
+    assert described(tmp_path)["profiles"] == first["profiles"]
+    assert described(tmp_path)["staff"] == first["staff"]
+    assert "deploying" not in again
+    assert "1000000 credits" not in again
+    assert not [process for process in psutil.process_iter(["cmdline"]) if _names(process, tmp_path)]
+
+
+def _names(process: psutil.Process, folder: Path) -> bool:
+    return any(str(folder) in word for word in process.info["cmdline"] or [])

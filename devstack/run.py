@@ -54,7 +54,7 @@ def _serve(services: Services, options: Options, started: float) -> int:
 
 def _open(web: Web, services: Services, room: Furnished, options: Options, started: float) -> int | None:
     try:
-        web.wait(patience=60)
+        web.wait(patience=180)
     except ServerFailed as error:
         complain(str(error))
         return 1

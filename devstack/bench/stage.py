@@ -1,0 +1,95 @@
+"""A service of its own for the benchmark: many profiles, many relayers, one-second blocks."""
+
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+from eth_account import Account
+
+from devstack.django_process import run_django
+from devstack.environment import django_environment, process_environment
+from devstack.gateway_api import GatewayApi
+from devstack.parts import Beat, Part, Web, Worker
+from devstack.private_file import write_json
+from devstack.secrets_file import keep_secrets
+from devstack.services import Services, start_services
+from devstack.services.server import free_port
+from devstack.wallet import Wallet
+from devstack.world import ProfilePlan
+from devstack.world.deployer import ETHER
+
+_RELAYERS, _IN_FLIGHT = 16, 64
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What the load needs: signed-in wallets, the running parts, a look into the records."""
+
+    base_url: str
+    wallets: list[Wallet]
+    parts: list[Part]
+    database_url: str
+
+    def settled(self) -> int:
+        """Count the relay transactions that have ended."""
+        return self._count("SELECT count(*) FROM relay_relaytransaction WHERE settled_at IS NOT NULL")
+
+    def successes(self) -> int:
+        """Count those that ended well."""
+        return self._count("SELECT count(*) FROM relay_relaytransaction WHERE status = 'Success'")
+
+    def _count(self, question: str) -> int:
+        with psycopg.connect(self.database_url) as connection:
+            row = connection.execute(question).fetchone()
+        return int(row[0]) if row else 0
+
+
+@contextmanager
+def stage(*, profiles: int) -> Iterator[Stage]:
+    """Run a whole service in a folder of its own; leave nothing of it behind."""
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-") as folder,
+        start_services(Path(folder), block_time=1) as services,
+        ExitStack() as parts,
+    ):
+        yield _set(services, Path(folder), profiles, parts)
+
+
+def _set(services: Services, folder: Path, profiles: int, running: ExitStack) -> Stage:
+    port = free_port()
+    made = services.world.create_profiles(*(ProfilePlan() for _ in range(profiles)))
+    relayers = ["0x" + secrets.token_hex(32) for _ in range(_RELAYERS)]
+    services.world.fund(1_000 * ETHER, *(Account.from_key(key).address for key in relayers))
+    kept = keep_secrets(folder / "secrets.json")
+    settings = django_environment(services, kept, port=port, block_time=1) | {
+        "RELAY_RELAYER_KEYS": ",".join(relayers),
+        "RELAY_MAX_IN_FLIGHT": str(_IN_FLIGHT),
+        "LOG_LEVEL": "WARNING",
+    }
+    environment = process_environment(settings)
+    contracts = services.world.implementations
+    plan = {
+        "implementations": {"profile": contracts.universal_profile, "key-manager": contracts.key_manager},
+        "profiles": [profile.profile_address for profile in made],
+        "staff": vars(kept.staff),
+    }
+    write_json(folder / "demo.json", plan)
+    run_django(folder / "demo.log", environment, "-m", "devstack.demo", str(folder / "demo.json"))
+    web = Web(folder, environment, port=port)
+    parts: list[Part] = [web, Worker(folder, environment), Beat(folder, environment)]
+    for part in parts:
+        part.start()
+        running.callback(part.stop)
+    web.wait()
+    wallets = []
+    for profile in made:
+        controller = profile.controller.private_key
+        api = GatewayApi(web.url)
+        wallet = Wallet(profile.profile_address, profile.key_manager_address, controller, api, services.rpc)
+        wallet.sign_in()
+        wallets.append(wallet)
+    return Stage(web.url, wallets, parts, services.database_url)

@@ -91,7 +91,7 @@ def _waves(attempts: Sequence[Attempt]) -> Iterator[list[Attempt]]:
 
 
 def _became_pointless(attempt: Attempt, head: Head, fees: Fees, now: datetime) -> bool:
-    """Return whether sending the call could only burn gas; if so, its dead end has begun."""
+    """Return whether sending the call could only burn gas; if so, its dead end begins, unless it has begun."""
     row = attempt.relay_transaction
     if attempt.kind == Attempt.Kind.CANCELLATION:
         return False
@@ -109,9 +109,8 @@ def _became_pointless(attempt: Attempt, head: Head, fees: Fees, now: datetime) -
         )
     else:
         return False
-    return dead_ends.begin(
-        relay_transaction_id=row.pk, ends_as=ends_as, code=code, detail=detail, fees=fees, now=now
-    )
+    dead_ends.begin(attempt=attempt, ends_as=ends_as, code=code, detail=detail, fees=fees, now=now)
+    return True
 
 
 def _send(*, attempts: Sequence[Attempt], fees: Fees, now: datetime) -> int:

@@ -11,7 +11,7 @@ from datetime import datetime
 from django.db import transaction
 
 from gateway.chain.fees import Fees
-from relay.models import RelayTransaction
+from relay.models import Attempt, RelayTransaction
 from relay.services.attempts import store_cancellation
 from relay.services.fees import outbid
 
@@ -19,7 +19,7 @@ from relay.services.fees import outbid
 @transaction.atomic(durable=True)
 def begin(
     *,
-    relay_transaction_id: int,
+    attempt: Attempt,
     ends_as: RelayTransaction.Status,
     code: str,
     detail: str,
@@ -27,17 +27,16 @@ def begin(
     now: datetime,
 ) -> bool:
     """
-    Store a self-transfer on the call's account nonce, and what the call will end as.
+    Store a self-transfer on the attempt's account nonce, and what its call will end as.
 
-    Returns False where the call is settled, a dead end has begun, or outbidding what
-    was sent would exceed the fee cap. `fees` are today's, in wei per gas.
+    Returns False where the call is settled, a dead end has begun, a newer attempt has
+    taken over, or outbidding what was sent would exceed the fee cap. `fees` are
+    today's, in wei per gas.
     """
-    row = RelayTransaction.objects.select_for_update(no_key=True).get(pk=relay_transaction_id)
-    if not row.is_in_progress or row.ends_as:
-        return False
+    row = RelayTransaction.objects.select_for_update(no_key=True).get(pk=attempt.relay_transaction_id)
     newest = row.attempts.select_related("relayer").latest("sequence")
     offer = outbid(attempt=newest, fees=fees)
-    if offer is None:
+    if not row.is_in_progress or row.ends_as or newest.pk != attempt.pk or offer is None:
         return False
     store_cancellation(newest=newest, fees=offer, now=now)
     row.ends_as, row.end_code, row.end_detail = ends_as, code, detail

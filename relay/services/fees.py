@@ -28,16 +28,31 @@ def outbid(*, attempt: Attempt, fees: Fees) -> Fees | None:
 
     An attempt that was never sent stands in no pool and needs no raise.
     """
-    if attempt.first_sent_at is None:
-        return fees
-    sent = Fees(
+    return fees if attempt.first_sent_at is None else _raised(attempt=attempt, fees=fees)
+
+
+def dearer(*, attempt: Attempt, fees: Fees) -> Fees | None:
+    """
+    Return what may pass where `attempt` was too cheap: `fees`, or an eighth more than it; None above the cap.
+
+    Today's fees do not suffice at a node that wants a larger tip, or that holds
+    another transaction on the account nonce.
+    """
+    offer = outbid(attempt=attempt, fees=fees)
+    if offer is None or offer.max_fee_per_gas_wei > attempt.max_fee_per_gas_wei:
+        return offer
+    return _raised(attempt=attempt, fees=fees)
+
+
+def _raised(*, attempt: Attempt, fees: Fees) -> Fees | None:
+    offered = Fees(
         max_fee_per_gas_wei=attempt.max_fee_per_gas_wei,
         max_priority_fee_per_gas_wei=attempt.max_priority_fee_per_gas_wei,
         expected_price_wei=attempt.max_fee_per_gas_wei,
     )
-    dearer = bump(sent, cap_wei=settings.RELAY_FEE_CAP_WEI)
-    if dearer is None:
+    bumped = bump(offered, cap_wei=settings.RELAY_FEE_CAP_WEI)
+    if bumped is None:
         return None
-    highest = max(dearer.max_fee_per_gas_wei, fees.max_fee_per_gas_wei)
-    tip = max(dearer.max_priority_fee_per_gas_wei, fees.max_priority_fee_per_gas_wei)
-    return Fees(highest, min(tip, highest), max(fees.expected_price_wei, dearer.expected_price_wei))
+    highest = max(bumped.max_fee_per_gas_wei, fees.max_fee_per_gas_wei)
+    tip = max(bumped.max_priority_fee_per_gas_wei, fees.max_priority_fee_per_gas_wei)
+    return Fees(highest, min(tip, highest), max(fees.expected_price_wei, bumped.expected_price_wei))

@@ -12,7 +12,8 @@ def lost_its_predecessor(*, row: RelayTransaction) -> bool:
         .of_channel(
             key_manager=row.key_manager_address, controller=row.controller_address, channel=row.channel
         )
-        .filter(relay_nonce=row.relay_nonce - 1)
+        # A repeat of a failed predecessor was accepted later, and its account nonce comes later too.
+        .filter(relay_nonce=row.relay_nonce - 1, pk__lt=row.pk)
         .values_list("ends_as", "status")
         .first()
     )

@@ -20,7 +20,7 @@ def handle_refusal(*, attempt: Attempt, outcome: SendOutcome, fees: Fees, now: d
         return
     if attempt.kind == Attempt.Kind.CALL:
         dead_ends.begin(
-            relay_transaction_id=attempt.relay_transaction_id,
+            attempt=attempt,
             ends_as=RelayTransaction.Status.CANCELLED,
             code="refused-by-node",
             detail=f"The node refused the transaction: {outcome.message[:300]}",

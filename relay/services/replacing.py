@@ -11,13 +11,13 @@ from gateway.chain.fees import Fees
 from relay.models import Attempt, RelayTransaction
 from relay.pricing import cost_in_credits
 from relay.services.attempts import store_cancellation, store_dearer_call
-from relay.services.fees import outbid
+from relay.services.fees import dearer
 
 
 @transaction.atomic(durable=True)
 def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
     """
-    Sign the attempt's work again at `fees` (wei per gas, today's) and store it.
+    Sign the attempt's work again at `fees` (wei per gas, today's), or above them, and store it.
 
     The hold is raised first where the call may now cost more; where the account
     cannot afford that, the service pays the excess. Returns False where the attempt
@@ -26,10 +26,8 @@ def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
     owner_id = Attempt.objects.values_list("relay_transaction_id", flat=True).get(pk=attempt_id)
     row = RelayTransaction.objects.select_for_update(no_key=True).select_related("hold").get(pk=owner_id)
     newest = row.attempts.select_related("relayer").latest("sequence")
-    offer = outbid(attempt=newest, fees=fees)
+    offer = dearer(attempt=newest, fees=fees)
     if not row.is_in_progress or newest.pk != attempt_id or offer is None:
-        return False
-    if offer.max_fee_per_gas_wei <= newest.max_fee_per_gas_wei:
         return False
     if newest.kind == Attempt.Kind.CANCELLATION:
         store_cancellation(newest=newest, fees=offer, now=now)

@@ -105,7 +105,7 @@ def _end_or_replace_stuck(*, attempts: Sequence[Attempt], view: ChainView, now: 
             max(view.head.timestamp, int(now.timestamp()))
         ):
             dead_ends.begin(
-                relay_transaction_id=row.pk,
+                attempt=attempt,
                 ends_as=RelayTransaction.Status.EXPIRED,
                 code="relay-call-expired",
                 detail="Its validity ended before it was mined.",

@@ -12,7 +12,7 @@ from gateway.chain.client import set_chain_client
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.jsonrpc import JsonRpcChainClient
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.states import RelayState, SendKind, SendOutcome
+from gateway.chain.states import ChainView, Head, RelayState, SendKind, SendOutcome
 from gateway.chain.transport import Call
 
 GWEI = 10**9
@@ -95,39 +95,54 @@ class Chain:
 
 
 class MeddlingClient(JsonRpcChainClient):
-    """The real client, with faults on the way that a real node shows only under stress."""
+    """
+    The real client, with faults on the way that a real node shows only under stress.
+
+    `sent` keeps the raw transactions that reached the node, `batches` how many left together.
+    """
 
     def __init__(self, services: Services) -> None:
         super().__init__([services.rpc_url], timeout_seconds=10)
-        self.sent: list[bytes] = []
         self.requests = 0
-        self._meanwhile: list[Callable[[], object]] = []
-        self.verdicts: list[SendOutcome] = []
+        self.sent: list[bytes] = []
+        self.batches: list[int] = []
+        self._verdicts: list[SendOutcome] = []
+        self._meanwhile: dict[str, Callable[[], object]] = {}
 
-    def _read(self, *calls: Call) -> list[Any]:
-        self.requests += 1
-        return super()._read(*calls)
+    def meanwhile(self, question: str, happens: Callable[[], object]) -> None:
+        """Let something else happen once, just before the node is next asked this question."""
+        self._meanwhile[question] = happens
 
-    def meanwhile(self, happens: Callable[[], object]) -> None:
-        """Let something else happen once, while the next preflight waits for the node."""
-        self._meanwhile.append(happens)
+    def answer_next(self, *kinds: SendKind, message: str = "as prepared") -> None:
+        """Meet the next raw transactions with these verdicts, one each; they do not reach the node."""
+        self._verdicts += [SendOutcome(kind, message) for kind in kinds]
+
+    def head(self) -> Head:
+        self._let_happen("head")
+        return super().head()
 
     def read_relay_state(self, **question: Any) -> RelayState:
-        """Let the world go on first."""
-        while self._meanwhile:
-            self._meanwhile.pop()()
+        self._let_happen("read_relay_state")
         return super().read_relay_state(**question)
 
+    def read_chain(self, **question: Any) -> ChainView:
+        self._let_happen("read_chain")
+        return super().read_chain(**question)
+
     def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:
-        """Give the prepared verdicts first, one per transaction; what is left goes to the node."""
-        told, self.verdicts = self.verdicts[: len(raw)], self.verdicts[len(raw) :]
+        self._let_happen("send_raw_transactions")
+        self.batches.append(len(raw))
+        told, self._verdicts = self._verdicts[: len(raw)], self._verdicts[len(raw) :]
         forwarded = list(raw[len(told) :])
         self.sent += forwarded
         return told + super().send_raw_transactions(forwarded)
 
-    def refuse_next(self, kind: SendKind, message: str = "") -> None:
-        """Meet the next raw transaction with this verdict."""
-        self.verdicts.append(SendOutcome(kind, message))
+    def _let_happen(self, question: str) -> None:
+        self._meanwhile.pop(question, lambda: None)()
+
+    def _read(self, *calls: Call) -> list[Any]:
+        self.requests += 1
+        return super()._read(*calls)
 
 
 @contextmanager

@@ -70,7 +70,7 @@ def test_a_call_that_an_equal_request_overtakes_gets_its_hash(
         if is_mined:
             settle()
 
-    client.meanwhile(equal_request)
+    client.meanwhile("read_relay_state", equal_request)
     assert [execute(user=user, call=call, now=timezone.now())] == first
     assert RelayTransaction.objects.count() == Attempt.objects.count() == CreditHold.objects.count() == 1
 

@@ -1,0 +1,178 @@
+"""Stored bytes go out in order, as often as it takes, and nothing is lost on the way."""
+
+import secrets
+from collections.abc import Callable
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+
+from gateway.chain.client import get_chain_client
+from gateway.chain.errors import NodeUnavailable
+from gateway.chain.states import SendKind
+from relay.models import Attempt, Relayer, RelayTransaction
+from relay.services import broadcasting
+from tests.relay.chain import Chain, MeddlingClient, node_away
+from tests.relay.workers import broadcast_all, later, track
+
+pytestmark = pytest.mark.django_db
+Accept = Callable[..., RelayTransaction]
+
+
+def test_accepting_sends_nothing_and_broadcasting_sends_the_stored_bytes(
+    accept: Accept, client: MeddlingClient, chain: Chain
+) -> None:
+    row = accept()
+    attempt = row.attempts.get()
+    assert not chain.knows(row.transaction_hash)
+    assert (row.status, attempt.status, attempt.first_sent_at) == ("Pending", "signed", None)
+
+    now = timezone.now()
+    assert broadcast_all(now=now) == 1
+
+    row.refresh_from_db()
+    attempt.refresh_from_db()
+    assert client.sent == [bytes(attempt.raw)]
+    assert chain.knows(row.transaction_hash)
+    assert (row.status, attempt.status) == ("Submitted", "sent")
+    assert attempt.first_sent_at == attempt.sent_at == now
+    assert broadcast_all() == 0
+    assert len(client.sent) == 1
+
+
+def test_a_relayers_bytes_leave_in_the_order_of_its_account_nonces(
+    accept: Accept, client: MeddlingClient, relayers: list[Relayer]
+) -> None:
+    Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
+    channels = [secrets.randbits(120) for _ in range(3)]
+    for ahead, channel in ((0, 0), (0, 1), (1, 0), (2, 0), (0, 2), (1, 1)):
+        accept(channel=channels[channel], ahead=ahead)
+
+    assert broadcast_all() == 6
+
+    ordered = Attempt.objects.order_by("account_nonce")
+    assert client.sent == [bytes(attempt.raw) for attempt in ordered]
+
+
+def test_calls_of_one_channel_leave_in_waves_and_others_together(
+    accept: Accept, client: MeddlingClient, relayers: list[Relayer]
+) -> None:
+    Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
+    for _ in range(4):
+        accept(channel=secrets.randbits(120))
+    broadcast_all()
+    assert client.batches == [4]
+
+    channel = secrets.randbits(120)
+    for ahead in range(3):
+        accept(channel=channel, ahead=ahead)
+    broadcast_all()
+    assert client.batches == [4, 1, 1, 1]
+
+
+def test_a_worker_that_dies_after_sending_is_made_up_for(
+    accept: Accept, chain: Chain, settle: Callable[[], int]
+) -> None:
+    row = accept()
+    raw = bytes(row.attempts.get().raw)
+    # Sent, and dead before the row was marked.
+    get_chain_client().send_raw_transactions([raw])
+
+    assert broadcast_all() == 1
+    assert row.attempts.get().status == "sent"
+    assert settle() == 1
+    assert RelayTransaction.objects.get().status == "Success"
+
+
+def test_a_worker_that_dies_after_sending_what_is_mined_since_is_made_up_for(
+    accept: Accept, chain: Chain
+) -> None:
+    row = accept()
+    get_chain_client().send_raw_transactions([bytes(row.attempts.get().raw)])
+    chain.mine(settings.CONFIRMATIONS)
+
+    # The node answers that the nonce is too low; whose transaction used it is for the tracker to find out.
+    assert broadcast_all() == 1
+    assert row.attempts.get().status == "sent"
+    assert track() == 1
+    assert RelayTransaction.objects.get().status == "Success"
+
+
+def test_the_tracker_finds_what_a_dead_worker_sent(accept: Accept, chain: Chain) -> None:
+    row = accept()
+    get_chain_client().send_raw_transactions([bytes(row.attempts.get().raw)])
+    chain.mine(settings.CONFIRMATIONS)
+    assert track() == 1
+    row.refresh_from_db()
+    assert (row.status, row.attempts.get().status) == ("Success", "mined")
+
+
+def test_while_the_node_is_away_the_bytes_stay(accept: Accept, settle: Callable[[], int]) -> None:
+    row = accept()
+    raw = bytes(row.attempts.get().raw)
+    with node_away(), pytest.raises(NodeUnavailable):
+        broadcast_all()
+    row.refresh_from_db()
+    assert (row.status, row.attempts.get().status, bytes(row.attempts.get().raw)) == (
+        "Pending",
+        "signed",
+        raw,
+    )
+    assert settle() == 1
+
+
+def test_a_node_that_goes_away_while_sending_leaves_the_rest_for_later(
+    accept: Accept, client: MeddlingClient, relayers: list[Relayer]
+) -> None:
+    Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
+    first, second = (accept(channel=secrets.randbits(120)) for _ in range(2))
+    client.answer_next(SendKind.ACCEPTED, SendKind.UNREACHABLE)
+
+    assert broadcast_all() == 1
+
+    assert first.attempts.get().status == "sent"
+    assert (second.attempts.get().status, second.attempts.get().node_message) == ("signed", "")
+    assert broadcast_all() == 1
+    assert client.sent == [bytes(second.attempts.get().raw)]
+
+
+def test_two_workers_do_no_harm_to_each_other(
+    accept: Accept, client: MeddlingClient, settle: Callable[[], int]
+) -> None:
+    row = accept()
+    client.meanwhile("send_raw_transactions", broadcast_all)
+    assert broadcast_all() == 1
+    assert client.sent == [bytes(row.attempts.get().raw)] * 2
+    assert settle() == 1
+    assert RelayTransaction.objects.get().status == "Success"
+
+
+def test_what_was_sent_long_ago_is_sent_again(accept: Accept, chain: Chain, client: MeddlingClient) -> None:
+    row = accept()
+    broadcast_all()
+    chain.drop_pool()
+    assert broadcasting.resend(now=timezone.now()) == 0
+
+    again = later(settings.RELAY_RESEND_SECONDS + 1)
+    assert broadcasting.resend(now=again) == 1
+
+    attempt = row.attempts.get()
+    assert chain.knows(row.transaction_hash)
+    assert client.sent == [bytes(attempt.raw)] * 2
+    assert attempt.sent_at == again
+    assert attempt.first_sent_at is not None
+    assert attempt.first_sent_at < again
+
+
+def test_what_is_mined_or_settled_is_not_sent_again(
+    accept: Accept, chain: Chain, client: MeddlingClient
+) -> None:
+    accept()
+    broadcast_all()
+    chain.mine()
+    track()
+    assert broadcasting.resend(now=later(10**6)) == 0
+    chain.mine(settings.CONFIRMATIONS)
+    assert track() == 1
+    assert broadcasting.resend(now=later(10**6)) == broadcast_all() == 0
+    assert len(client.sent) == 1

@@ -1,0 +1,205 @@
+"""Better offers on the same account nonce, who pays for them, and where they end."""
+
+import secrets
+from collections.abc import Callable
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+
+from credits.models import CreditEntry, HoldStatus
+from credits.queries import balance_of
+from credits.services import ledger
+from credits.services.reconcile import find_differences
+from gateway.chain.states import Head, SendKind
+from relay import queries
+from relay.models import Attempt, RelayTransaction
+from relay.services import replacing, sweeping
+from relay.services.fees import fees_today
+from tests.relay.chain import GWEI, Chain, MeddlingClient
+from tests.relay.workers import broadcast_all, later, track
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+Accept = Callable[..., RelayTransaction]
+
+
+@pytest.fixture
+def calm(chain: Chain) -> Chain:
+    """A chain whose base fee is one gwei."""
+    chain.set_base_fee(GWEI)
+    return chain
+
+
+def worst_of(attempt: Attempt) -> int:
+    """Return the most that an attempt may cost, in credits."""
+    return -(-attempt.gas_limit * attempt.max_fee_per_gas_wei // settings.CREDIT_WEI)
+
+
+def assert_replaced(row: RelayTransaction) -> tuple[Attempt, Attempt]:
+    """The newest attempt carries the same call on the same account nonce, dearer. Return old and new."""
+    old, new = row.attempts.order_by("-sequence")[:2][::-1]
+    assert (new.kind, new.account_nonce, new.gas_limit) == (old.kind, old.account_nonce, old.gas_limit)
+    assert new.max_fee_per_gas_wei > old.max_fee_per_gas_wei
+    return old, new
+
+
+def test_a_base_fee_above_our_offer_is_met_by_a_dearer_attempt(
+    user: User, accept: Accept, calm: Chain, settle: Callable[[], int]
+) -> None:
+    row = accept()
+    first = row.attempts.get()
+    calm.set_base_fee(first.max_fee_per_gas_wei + GWEI)
+    assert broadcast_all() == 0
+
+    old, new = assert_replaced(row)
+    assert (old.status, old.first_sent_at, new.status) == ("withdrawn", None, "signed")
+    assert new.max_fee_per_gas_wei >= 2 * (first.max_fee_per_gas_wei + GWEI)
+    row.hold.refresh_from_db()
+    assert balance_of(user).held == row.hold.amount == worst_of(new)
+
+    assert settle() == 1
+    row.refresh_from_db()
+    assert (row.status, row.transaction_hash) == ("Success", new.transaction_hash)
+    for attempt in (old, new):
+        report = queries.transaction_report(user=user, transaction_hash=attempt.transaction_hash)
+        assert report.status == "Success"
+    assert row.real_cost == -CreditEntry.objects.get(source="RELAY_TRANSACTION").amount
+    assert find_differences() == []
+
+
+def test_what_waits_too_cheap_in_the_pool_is_outbid_after_a_while(
+    user: User, accept: Accept, calm: Chain, settle: Callable[[], int]
+) -> None:
+    row = accept()
+    broadcast_all()
+    first = row.attempts.get()
+    calm.drop_pool()
+    calm.set_base_fee(first.max_fee_per_gas_wei + 1)
+    track(now=later(settings.RELAY_REPLACE_SECONDS - 5))
+    assert row.attempts.count() == 1
+
+    track(now=later(settings.RELAY_REPLACE_SECONDS + 5))
+
+    old, new = assert_replaced(row)
+    assert old.status == "outbid"
+    for fee in ("max_fee_per_gas_wei", "max_priority_fee_per_gas_wei"):
+        assert getattr(new, fee) * 8 >= getattr(old, fee) * 9
+    assert balance_of(user).held == worst_of(new)
+    assert settle() == 1
+    row.refresh_from_db()
+    assert (row.status, row.transaction_hash) == ("Success", new.transaction_hash)
+
+
+def test_what_today_would_still_be_mined_is_left_alone(accept: Accept, calm: Chain) -> None:
+    row = accept()
+    broadcast_all()
+    calm.drop_pool()
+    calm.set_base_fee(row.attempts.get().max_fee_per_gas_wei)
+    track(now=later(10**6))
+    assert row.attempts.count() == 1
+
+
+def test_the_old_attempt_may_be_mined_instead(user: User, accept: Accept, calm: Chain) -> None:
+    row = accept()
+    broadcast_all()
+    old = row.attempts.get()
+    assert replacing.replace(
+        attempt_id=old.pk, fees=fees_today(head=Head(0, 0, 3 * GWEI)), now=timezone.now()
+    )
+    held = balance_of(user).held
+    # Its replacement never reaches the node.
+    calm.mine(settings.CONFIRMATIONS)
+    assert track() == 1
+    row.refresh_from_db()
+    assert (row.status, row.transaction_hash) == ("Success", old.transaction_hash)
+    assert balance_of(user).held == 0 < held
+    assert find_differences() == []
+
+
+def test_where_the_account_cannot_afford_it_the_service_pays_the_excess(
+    user: User, accept: Accept, calm: Chain, settle: Callable[[], int]
+) -> None:
+    row = accept()
+    held = row.hold.amount
+    ledger.adjust(
+        user=user,
+        credits=-balance_of(user).available,
+        key=secrets.token_hex(8),
+        actor=None,
+        reason="nothing left",
+    )
+    calm.set_base_fee(14 * GWEI)
+    broadcast_all()
+    assert_replaced(row)
+    row.hold.refresh_from_db()
+    assert balance_of(user).held == row.hold.amount == held
+
+    assert settle() == 1
+
+    row.refresh_from_db()
+    entry = CreditEntry.objects.get(source="RELAY_TRANSACTION")
+    assert row.status == "Success"
+    assert (-entry.amount, balance_of(user).balance) == (held, 0)
+    assert row.real_cost > held
+    assert find_differences() == []
+
+
+def test_above_the_cap_the_call_is_cancelled_once_that_is_possible(
+    user: User, accept: Accept, calm: Chain
+) -> None:
+    before = balance_of(user)
+    row = accept()
+    calm.set_base_fee(2 * settings.RELAY_FEE_CAP_WEI)
+    for seconds in (3, 6, 9):
+        sweeping.sweep(now=later(seconds))
+    row.refresh_from_db()
+    newest = row.attempts.latest("sequence")
+    assert (row.ends_as, newest.kind, newest.status) == ("Cancelled", "cancellation", "signed")
+    assert max(attempt.max_fee_per_gas_wei for attempt in row.attempts.all()) <= settings.RELAY_FEE_CAP_WEI
+    attempts = row.attempts.count()
+    for seconds in (12, 15):
+        sweeping.sweep(now=later(seconds))
+    assert row.attempts.count() == attempts
+    assert balance_of(user).held > 0
+
+    calm.set_base_fee(GWEI)
+    assert sweeping.sweep(now=later(18)) == 1
+    calm.mine(settings.CONFIRMATIONS)
+    assert track() == 1
+    row.refresh_from_db()
+    assert (row.status, row.hold.status) == ("Cancelled", HoldStatus.RELEASED)
+    assert balance_of(user) == before
+    assert find_differences() == []
+
+
+def test_a_node_that_wants_more_than_todays_fees_gets_an_eighth_more_each_time(
+    user: User, accept: Accept, calm: Chain, client: MeddlingClient, settle: Callable[[], int]
+) -> None:
+    row = accept()
+    for _ in range(2):
+        client.answer_next(SendKind.UNDERPRICED, message="below the minimum")
+        assert broadcast_all() == 0
+        old, new = assert_replaced(row)
+        assert new.max_fee_per_gas_wei * 8 >= old.max_fee_per_gas_wei * 9
+    assert balance_of(user).held == worst_of(new)
+    assert settle() == 1
+    row.refresh_from_db()
+    assert (row.status, row.transaction_hash) == ("Success", new.transaction_hash)
+
+
+def test_a_self_transfer_that_is_too_cheap_is_raised_too(
+    user: User, accept: Accept, calm: Chain, client: MeddlingClient, settle: Callable[[], int]
+) -> None:
+    row = accept()
+    client.answer_next(SendKind.REFUSED)
+    broadcast_all()
+    client.answer_next(SendKind.UNDERPRICED)
+    broadcast_all()
+    assert row.attempts.count() == 3
+    _, new = assert_replaced(row)
+    assert new.kind == "cancellation"
+    assert settle() == 1
+    row.refresh_from_db()
+    assert (row.status, row.transaction_hash) == ("Cancelled", new.transaction_hash)
+    assert balance_of(user).held == 0

@@ -100,12 +100,13 @@ _LOOK_BACK_BLOCKS = 150
 
 
 def _is_same_call(row: RelayTransaction, execution: ExternalExecution) -> bool:
-    """Return whether that execution is this call; one that is wrapped in another contract is known by its selector."""
+    """Return whether that execution is this call; wrapped in another contract's call, its parts stand as they are."""
     if execution.selector != bytes(row.payload)[:4] or _is_ours(execution):
         return False
     decoded = decode_execute_relay_call(execution.calldata)
     if decoded is None:
-        return True
+        parts = (row.relay_nonce.to_bytes(32, "big"), bytes(row.payload))
+        return all(part in execution.calldata for part in parts)
     _, relay_nonce, validity, payload = decoded
     return (relay_nonce, validity, payload) == (row.relay_nonce, row.validity, bytes(row.payload))
 

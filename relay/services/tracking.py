@@ -79,13 +79,16 @@ def _settle_lost(*, attempts: Sequence[Attempt], view: ChainView, now: datetime)
     ]
     if not lost:
         return 0
-    # Asked once more: the first answers may have come from both sides of a new block.
-    again = get_chain_client().read_chain(
-        transaction_hashes=[attempt.transaction_hash for attempt in lost],
-        accounts=[],
-        confirmations=settings.CONFIRMATIONS,
+    # Asked once more: the first answers may have come from both sides of a new block, or a worker may have
+    # replaced an attempt after the rows were read.
+    suspects = Attempt.objects.filter(
+        relay_transaction__in={attempt.relay_transaction_id for attempt in lost}
     )
-    found = {attempt.relay_transaction_id for attempt in lost if attempt.transaction_hash in again.receipts}
+    owners = dict(suspects.values_list("transaction_hash", "relay_transaction_id"))
+    again = get_chain_client().read_chain(
+        transaction_hashes=list(owners), accounts=[], confirmations=settings.CONFIRMATIONS
+    )
+    found = {owners[known] for known in again.receipts}
     return sum(
         settlement.settle_lost(attempt=attempt, now=now)
         for attempt in lost

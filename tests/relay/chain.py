@@ -129,6 +129,10 @@ class MeddlingClient(JsonRpcChainClient):
         self._let_happen("read_chain")
         return super().read_chain(**question)
 
+    def read_relay_nonce(self, **question: Any) -> int:
+        self._let_happen("read_relay_nonce")
+        return super().read_relay_nonce(**question)
+
     def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:
         self._let_happen("send_raw_transactions")
         self.batches.append(len(raw))

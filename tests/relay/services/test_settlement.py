@@ -1,0 +1,249 @@
+"""What the chain has confirmed becomes credits, once."""
+
+import secrets
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from django.conf import settings as django_settings
+from django.utils import timezone
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
+from pytest_django import Settings
+
+from credits.models import CreditEntry, HoldStatus
+from credits.queries import balance_of
+from credits.services.reconcile import find_differences
+from devstack.services import Services
+from devstack.world import Call
+from devstack.world.oddities import Flaky
+from gateway.chain.client import get_chain_client
+from gateway.chain.errors import NodeUnavailable
+from gateway.chain.lsp25 import RelayCall
+from gateway.chain.states import Receipt
+from relay import queries
+from relay.models import Attempt, RelayTransaction
+from relay.services import settlement
+from relay.services.execution import execute
+from tests.relay.chain import Chain, MeddlingClient
+from tests.relay.signing import execute_payload, set_data_payload
+from tests.relay.threads import at_once
+from tests.relay.workers import broadcast_all, track
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+Accept = Callable[..., RelayTransaction]
+
+
+@pytest.fixture
+def flaky(services: Services, chain: Chain) -> Flaky:
+    """A target that succeeds until it is flipped."""
+    return services.world.deploy_flaky()
+
+
+def cost_on_chain(chain: Chain, transaction_hash: str) -> int:
+    """Return what the chain says the transaction burned, in credits."""
+    receipt = chain.receipt(transaction_hash)
+    assert receipt is not None
+    wei = int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16)
+    return -(-wei // django_settings.CREDIT_WEI)
+
+
+@pytest.mark.parametrize("confirmations", [1, 2, 4])
+def test_nothing_is_settled_before_the_confirmations(
+    user: User, accept: Accept, chain: Chain, settings: Settings, confirmations: int
+) -> None:
+    settings.CONFIRMATIONS = confirmations
+    row = accept()
+    broadcast_all()
+    for _ in range(confirmations - 1):
+        chain.mine()
+        assert track() == 0
+        row.refresh_from_db()
+        assert (row.status, balance_of(user).held) == ("Submitted", row.hold.amount)
+    chain.mine()
+    assert track() == 1
+    row.refresh_from_db()
+    assert (row.status, balance_of(user).held) == ("Success", 0)
+    assert track() == 0
+
+
+def test_a_revert_after_a_good_simulation_costs_its_burned_gas_alone(
+    user: User, accept: Accept, chain: Chain, flaky: Flaky, settle: Callable[[], int]
+) -> None:
+    before = balance_of(user)
+    row = accept(payload=execute_payload(flaky.address))
+    flaky.flip()
+
+    assert settle() == 1
+
+    row.refresh_from_db()
+    row.hold.refresh_from_db()
+    cost = cost_on_chain(chain, row.transaction_hash)
+    assert (row.status, row.end_code, row.real_cost) == ("Failed", "target-reverted", cost)
+    assert row.hold.status == HoldStatus.CAPTURED
+    assert 0 < cost < row.hold.amount
+    assert balance_of(user) == (before.balance - cost, 0, before.balance - cost)
+    assert find_differences() == []
+
+
+def test_a_repeat_after_a_failure_is_a_new_generation(
+    user: User,
+    accept: Accept,
+    new_call: Callable[..., RelayCall],
+    chain: Chain,
+    flaky: Flaky,
+    settle: Callable[[], int],
+) -> None:
+    call = new_call(payload=execute_payload(flaky.address))
+    failed = accept(call)
+    flaky.flip()
+    settle()
+    flaky.flip()
+
+    again = accept(call)
+    assert (again.digest, again.generation) == (failed.digest, 1)
+    assert again.hold_id != failed.hold_id
+    assert (
+        execute(user=user, call=call, now=timezone.now()) == again.transaction_hash != failed.transaction_hash
+    )
+    assert settle() == 1
+
+    costs = [cost_on_chain(chain, row.transaction_hash) for row in (failed, again)]
+    assert flaky.successes == 1
+    assert list(RelayTransaction.objects.order_by("pk").values_list("status", flat=True)) == [
+        "Failed",
+        "Success",
+    ]
+    charged = CreditEntry.objects.filter(source="RELAY_TRANSACTION").order_by("pk")
+    assert [-entry.amount for entry in charged] == costs
+    for row, status in ((failed, "Failed"), (again, "Success")):
+        report = queries.transaction_report(user=user, transaction_hash=row.transaction_hash)
+        assert report.status == status
+
+
+def test_what_somebody_else_executed_first_is_told_and_costs_burned_gas(
+    user: User, accept: Accept, new_call: Callable[..., RelayCall], chain: Chain, settle: Callable[[], int]
+) -> None:
+    before, call = balance_of(user), new_call()
+    row = accept(call)
+    chain.execute_by_stranger(call)
+    assert settle() == 1
+
+    row.refresh_from_db()
+    cost = cost_on_chain(chain, row.transaction_hash)
+    assert (row.status, row.end_code, row.real_cost) == ("ExecutedExternally", "executed-externally", cost)
+    assert balance_of(user).balance == before.balance - cost
+    # It stands: the call was executed.
+    assert execute(user=user, call=call, now=timezone.now()) == row.transaction_hash
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_a_call_that_a_stranger_wraps_in_a_batch_is_told_from_others(
+    services: Services,
+    accept: Accept,
+    new_call: Callable[..., RelayCall],
+    settle: Callable[[], int],
+    is_ours: bool,
+) -> None:
+    call = new_call(channel=secrets.randbits(120))
+    row = accept(call if is_ours else new_call(relay_nonce=call.relay_nonce))
+    batch = keccak(text="executeRelayCallBatch(bytes[],uint256[],uint256[],uint256[],bytes[])")[:4] + encode(
+        ["bytes[]", "uint256[]", "uint256[]", "uint256[]", "bytes[]"],
+        [[call.signature], [call.relay_nonce], [call.validity], [0], [call.payload]],
+    )
+    services.world.deployer.send([Call(call.key_manager, batch, gas=1_000_000)])
+    assert settle() == 1
+    row.refresh_from_db()
+    expected = ("ExecutedExternally", "executed-externally") if is_ours else ("Failed", "relay-nonce-used")
+    assert (row.status, row.end_code) == expected
+
+
+def test_another_call_that_used_the_nonce_elsewhere_fails_ours(
+    accept: Accept,
+    new_call: Callable[..., RelayCall],
+    chain: Chain,
+    settle: Callable[[], int],
+) -> None:
+    rival = new_call(payload=set_data_payload())
+    row = accept()
+    chain.execute_by_stranger(rival)
+    assert settle() == 1
+    row.refresh_from_db()
+    assert (row.status, row.end_code) == ("Failed", "relay-nonce-used")
+    assert row.real_cost == cost_on_chain(chain, row.transaction_hash) > 0
+    assert row.hold.status == HoldStatus.CAPTURED
+
+
+def test_a_revert_that_cannot_be_explained_yet_waits(
+    user: User, accept: Accept, client: MeddlingClient, flaky: Flaky, settle: Callable[[], int]
+) -> None:
+    row = accept(payload=execute_payload(flaky.address))
+    other = accept(channel=secrets.randbits(120))
+    flaky.flip()
+
+    def go_away() -> None:
+        raise NodeUnavailable("away", retry_after=1)
+
+    client.meanwhile("read_relay_nonce", go_away)
+    # The others are settled meanwhile.
+    assert settle() == 1
+    row.refresh_from_db()
+    other.refresh_from_db()
+    assert (row.status, row.ends_as, other.status) == ("Submitted", "Failed", "Success")
+    assert balance_of(user).held == row.hold.amount
+
+    assert track() == 1
+    row.refresh_from_db()
+    assert (row.status, row.ends_as) == ("Failed", "")
+
+
+def test_a_call_that_would_pass_again_says_so(accept: Accept, flaky: Flaky, chain: Chain) -> None:
+    row = accept(payload=execute_payload(flaky.address))
+    flaky.flip()
+    broadcast_all()
+    chain.mine()
+    flaky.flip()
+    chain.mine(django_settings.CONFIRMATIONS)
+    assert track() == 1
+    row.refresh_from_db()
+    assert (row.status, row.end_code) == ("Failed", "reverted")
+
+
+def test_settling_twice_charges_once(user: User, accept: Accept, settle: Callable[[], int]) -> None:
+    accept()
+    settle()
+    attempt = Attempt.objects.select_related("relay_transaction").get()
+    receipt = receipt_of(attempt)
+    balance = balance_of(user)
+    assert not settlement.settle(attempt=attempt, receipt=receipt, now=timezone.now())
+    assert not settlement.settle_lost(attempt=attempt, now=timezone.now())
+    assert balance_of(user) == balance
+    assert CreditEntry.objects.filter(source="RELAY_TRANSACTION").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_settling_at_the_same_moment_charges_once(user: User, accept: Accept, chain: Chain) -> None:
+    accept()
+    broadcast_all()
+    chain.mine(django_settings.CONFIRMATIONS)
+    attempt = Attempt.objects.select_related("relay_transaction__relayer").get()
+    receipt = receipt_of(attempt)
+
+    outcomes = at_once(
+        [partial(settlement.settle, attempt=attempt, receipt=receipt, now=timezone.now())] * 8
+        + [partial(settlement.settle_lost, attempt=attempt, now=timezone.now())] * 4
+    )
+
+    assert sorted(map(str, outcomes)) == ["False"] * 11 + ["True"]
+    assert CreditEntry.objects.filter(source="RELAY_TRANSACTION").count() <= 1
+    assert balance_of(user).held == 0
+    assert find_differences() == []
+
+
+def receipt_of(attempt: Attempt) -> Receipt:
+    """Ask the chain for the attempt's receipt."""
+    view = get_chain_client().read_chain(
+        transaction_hashes=[attempt.transaction_hash], accounts=[], confirmations=1
+    )
+    return view.receipts[attempt.transaction_hash]

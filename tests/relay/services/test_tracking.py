@@ -1,0 +1,176 @@
+"""The tracker brings rows up to what the chain says, in few questions, and repeats what it could not finish."""
+
+import secrets
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.conf import settings
+from django.db import connections
+from django.utils import timezone
+
+from credits.models import HoldStatus
+from credits.queries import balance_of
+from credits.services.reconcile import find_differences
+from gateway.chain.errors import NodeUnavailable
+from gateway.chain.fees import Fees
+from relay.models import Relayer, RelayTransaction
+from relay.services import replacing
+from tests.relay.chain import GWEI, Chain, MeddlingClient, node_away
+from tests.relay.conftest import LYX
+from tests.relay.rows import everything
+from tests.relay.services.test_roster import keys
+from tests.relay.workers import broadcast_all, track
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+Accept = Callable[..., RelayTransaction]
+
+
+def test_the_first_block_is_written_down(accept: Accept, chain: Chain) -> None:
+    row = accept()
+    broadcast_all()
+    assert track() == 0
+    assert row.attempts.get().block_number is None
+
+    chain.mine()
+    track()
+
+    receipt, attempt = chain.receipt(row.transaction_hash), row.attempts.get()
+    assert receipt is not None
+    assert (attempt.status, attempt.succeeded, attempt.block_hash) == ("mined", True, receipt["blockHash"])
+    assert attempt.block_number == int(receipt["blockNumber"], 16)
+    assert attempt.gas_used == int(receipt["gasUsed"], 16)
+    assert attempt.effective_gas_price_wei == int(receipt["effectiveGasPrice"], 16)
+
+
+def test_relayers_are_kept_up_with_the_chain(accept: Accept, chain: Chain) -> None:
+    relayer = accept().relayer
+    relayer.refresh_from_db()
+    assert relayer.in_flight == 1
+    broadcast_all()
+    chain.mine()
+    chain.fund(7 * LYX, relayer.address)
+    now = timezone.now()
+    track(now=now)
+    relayer.refresh_from_db()
+    assert (relayer.in_flight, relayer.mined_account_nonce) == (0, chain.account_nonce(relayer.address))
+    assert (relayer.balance_wei, relayer.synced_at) == (7 * LYX, now)
+
+
+def test_without_a_node_nothing_changes_and_the_next_tick_settles(accept: Accept, chain: Chain) -> None:
+    accept()
+    broadcast_all()
+    chain.mine(settings.CONFIRMATIONS)
+    before = everything()
+    with pytest.raises(NodeUnavailable), node_away():
+        track()
+    assert everything() == before
+    assert track() == 1
+
+
+@pytest.mark.parametrize("count", [2, 12])
+def test_the_nodes_questions_do_not_grow_with_the_work(
+    accept: Accept, chain: Chain, client: MeddlingClient, count: int
+) -> None:
+    for _ in range(count):
+        accept(channel=secrets.randbits(120))
+    broadcast_all()
+    chain.mine(settings.CONFIRMATIONS)
+    before = client.requests
+    assert track() == count
+    # Head and receipts, then accounts.
+    assert client.requests - before == 2
+
+
+def test_an_account_nonce_that_another_transaction_used_is_lost(
+    user: User, accept: Accept, relayers: list[Relayer], chain: Chain, settle: Callable[[], int]
+) -> None:
+    before, one = balance_of(user), relayers[0]
+    Relayer.objects.exclude(pk=one.pk).update(is_active=False)
+    lost, next_one = accept(channel=secrets.randbits(120)), accept(channel=secrets.randbits(120))
+    chain.use_key_elsewhere(keys()[0], account_nonce=one.next_account_nonce)
+    chain.mine()
+    broadcast_all()
+    # Used up, and not confirmed yet.
+    assert track() == 0
+    lost.refresh_from_db()
+    assert (lost.status, lost.hold.status) == ("Submitted", HoldStatus.HELD)
+
+    chain.mine(settings.CONFIRMATIONS)
+    assert track() == 2
+
+    lost.refresh_from_db()
+    next_one.refresh_from_db()
+    assert (lost.status, lost.end_code) == ("Cancelled", "account-nonce-lost")
+    lost.hold.refresh_from_db()
+    assert lost.hold.status == HoldStatus.RELEASED
+    assert next_one.status == "Success"
+    assert balance_of(user).balance == before.balance - next_one.real_cost
+    assert find_differences() == []
+
+
+def test_a_key_that_ran_ahead_elsewhere_is_followed(
+    accept: Accept, relayers: list[Relayer], chain: Chain, settle: Callable[[], int]
+) -> None:
+    one = relayers[0]
+    Relayer.objects.exclude(pk=one.pk).update(is_active=False)
+    for ahead in range(3):
+        chain.use_key_elsewhere(keys()[0], account_nonce=one.next_account_nonce + ahead)
+    chain.mine()
+    track()
+    row = accept()
+    assert row.attempts.get().account_nonce == one.next_account_nonce + 3
+    assert settle() == 1
+    row.refresh_from_db()
+    assert row.status == "Success"
+
+
+def test_a_replacement_that_is_mined_while_the_tracker_looks_is_not_lost(
+    user: User, accept: Accept, chain: Chain, client: MeddlingClient
+) -> None:
+    row = accept()
+    broadcast_all()
+
+    def another_worker_replaces_it() -> None:
+        old = row.attempts.get()
+        assert replacing.replace(
+            attempt_id=old.pk, fees=Fees(9 * GWEI, 2 * GWEI, 9 * GWEI), now=timezone.now()
+        )
+        broadcast_all()
+        chain.mine(settings.CONFIRMATIONS)
+
+    client.meanwhile("read_chain", another_worker_replaces_it)
+    track()
+    track()
+
+    row.refresh_from_db()
+    assert (row.status, row.transaction_hash) == ("Success", row.attempts.get(sequence=1).transaction_hash)
+    assert row.real_cost > 0
+    assert balance_of(user).held == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_trackers_one_works(accept: Accept, chain: Chain, client: MeddlingClient) -> None:
+    accept()
+    broadcast_all()
+    chain.mine(settings.CONFIRMATIONS)
+    outcomes: list[int] = []
+
+    def second() -> None:
+        outcomes.append(track())
+        connections.close_all()
+
+    def start_second() -> None:
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(second).result()
+
+    client.meanwhile("read_chain", start_second)
+    assert track() == 1
+    assert outcomes == [0]
+    # The lock is free again, also after an error.
+    with pytest.raises(NodeUnavailable), node_away():
+        track()
+    start_second()
+    assert outcomes == [0, 0]
+    assert RelayTransaction.objects.get().status == "Success"

@@ -1,6 +1,10 @@
 """What the lower floors know of a user: enough to own a row, nothing of how the user signs in."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
+
+from rest_framework.request import Request
+
+from gateway.common.errors import NotAuthenticated
 
 
 class ProfileOwner(Protocol):
@@ -8,3 +12,16 @@ class ProfileOwner(Protocol):
 
     pk: Any
     profile_address: str | None
+
+
+def profile_owner(request: Request) -> ProfileOwner:
+    """
+    Return the signed-in user as the owner of a profile.
+
+    Raises:
+        NotAuthenticated: a member of staff, who has no profile to act for.
+    """
+    user = cast("ProfileOwner", request.user)
+    if user.profile_address is None:
+        raise NotAuthenticated("Sign in with a Universal Profile.")
+    return user

@@ -1,6 +1,6 @@
 """createCustomer, getSetupIntent, upsertSubscription and cancelSubscription for the signed-in profile."""
 
-from typing import Any, cast
+from typing import Any
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -8,9 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from gateway.common.errors import NotAuthenticated
 from gateway.common.http import RateLimit
-from gateway.common.owner import ProfileOwner
+from gateway.common.owner import profile_owner
 from payments.amounts import display_amount
 from payments.api import examples, refusals
 from payments.api.serializers import (
@@ -28,14 +27,6 @@ class BillingRate(RateLimit):
     """Changes of a subscription per user; each one asks Stripe."""
 
     setting = "BILLING_RATE"
-
-
-def profile_owner(request: Request) -> ProfileOwner:
-    """Return the signed-in user; staff without a profile have nothing to pay for."""
-    user = cast("ProfileOwner", request.user)
-    if user.profile_address is None:
-        raise NotAuthenticated("Sign in with a Universal Profile.")
-    return user
 
 
 class BillingView(APIView):

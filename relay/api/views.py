@@ -1,15 +1,12 @@
 """POST execute, quota and transactionStatus for the signed-in profile."""
 
-from typing import cast
-
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from gateway.common.errors import NotAuthenticated
-from gateway.common.owner import ProfileOwner
+from gateway.common.owner import profile_owner
 from relay import queries
 from relay.api import examples, refusals
 from relay.api.serializers import (
@@ -23,14 +20,6 @@ from relay.api.serializers import (
 from relay.api.throttles import ExecuteRate, ReadRate
 from relay.errors import NotYourProfile
 from relay.services import execution, quota
-
-
-def profile_owner(request: Request) -> ProfileOwner:
-    """Return the signed-in user; staff without a profile have nothing to relay."""
-    user = cast("ProfileOwner", request.user)
-    if user.profile_address is None:
-        raise NotAuthenticated("Sign in with a Universal Profile.")
-    return user
 
 
 class ExecuteView(APIView):

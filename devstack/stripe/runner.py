@@ -1,6 +1,8 @@
 """Doing what is due, in the order in which it is due."""
 
+import os
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 
 from devstack.stripe.billing.collecting import collect
@@ -45,10 +47,14 @@ class Runner:
                 self._account.clock.run()
 
     def _beat(self) -> None:
-        while True:
-            self._account.told.wait(_BEAT_SECONDS)
-            self._account.told.clear()
-            self.catch_up()
+        try:
+            while True:
+                self._account.told.wait(_BEAT_SECONDS)
+                self._account.told.clear()
+                self.catch_up()
+        except Exception:  # noqa: BLE001 (whatever it is, time stands still)
+            traceback.print_exc()
+            os._exit(1)  # a double without time would lie; better that it is missed
 
     def _run(self, moment: int) -> None:
         account = self._account

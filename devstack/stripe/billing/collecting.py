@@ -73,12 +73,9 @@ def card_for(account: Account, invoice: Thing) -> str | None:
 
 def default_card(account: Account, customer: str, subscription: Thing | None) -> str | None:
     """Return the subscription's card, or else the customer's."""
-    found = account.store.get("customer", customer) or {}
-    choices: tuple[str | None, str | None] = (
-        (subscription or {}).get("default_payment_method"),
-        found["invoice_settings"]["default_payment_method"],
-    )
-    return choices[0] or choices[1]
+    settings = (account.store.get("customer", customer) or {}).get("invoice_settings", {})
+    own: str | None = (subscription or {}).get("default_payment_method")
+    return own or settings.get("default_payment_method")
 
 
 def _mark_failed(account: Account, invoice: Thing, *, needs_action: bool, counted: bool) -> None:

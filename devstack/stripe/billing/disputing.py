@@ -98,7 +98,12 @@ def _blank(account: Account, charge: Thing, reason: str, amount: int) -> Thing:
         "metadata": {},
         "payment_intent": charge["payment_intent"],
         "payment_method_details": {
-            "card": {"brand": card["brand"], "case_type": "chargeback", "network_reason_code": "10"},
+            "card": {
+                "brand": card["brand"],
+                "case_type": "chargeback",
+                "network": card["brand"],
+                "network_reason_code": "10",
+            },
             "type": "card",
         },
         "reason": reason,

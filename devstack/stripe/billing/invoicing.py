@@ -4,6 +4,7 @@ from devstack.stripe.billing.blank_invoice import blank_invoice
 from devstack.stripe.billing.lines import Period
 from devstack.stripe.billing.money import SMALLEST
 from devstack.stripe.billing.payments import drop_payment, prepare_payment
+from devstack.stripe.events.telling import undelivered
 from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing, new_id
 from devstack.stripe.wire.lists import whole_list
@@ -54,7 +55,7 @@ def finalizes_at(account: Account, invoice: Thing) -> int | None:
     if invoice["status"] != "draft" or not invoice["auto_advance"]:
         return None
     about = ["invoice.created", invoice["id"]]
-    if any(delivery["about"] == about for delivery in account.store.all("_delivery")):
+    if any(delivery["about"] == about for delivery in undelivered(account)):
         return int(invoice["created"]) + _PATIENCE
     return int(invoice["webhooks_delivered_at"] or invoice["created"]) + _HOUR
 

@@ -71,7 +71,7 @@ def delete(account: Account, _params: dict[str, Any], identifier: str) -> Thing:
         if subscription["customer"] == identifier:
             cancel_now(account, subscription["id"], reason="cancellation_requested")
     account.tell("customer.deleted", customer)
-    gone = {"object": "customer", "id": identifier, "deleted": True, "created": customer["created"]}
+    gone = {"object": "customer", "id": identifier, "deleted": True}
     customer.clear()
     customer.update(gone)
     return {"object": "customer", "id": identifier, "deleted": True}

@@ -8,7 +8,7 @@ from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing
 from devstack.stripe.wire.finding import find, merge_metadata, named
 from devstack.stripe.wire.lists import page
-from devstack.stripe.wire.parameters import METADATA, PAGE, takes
+from devstack.stripe.wire.parameters import CURSORS, METADATA, takes
 from devstack.stripe.wire.refusals import Invalid
 from devstack.stripe.wire.routes import Route
 from devstack.stripe.wire.shapes import Choice, Text
@@ -77,10 +77,10 @@ def list_of_customer(account: Account, params: dict[str, Any], customer: str | N
 
 _TYPE = Choice(("card",))
 ROUTES = (
-    Route("GET", _PATH, list_all, takes(**PAGE, customer=Text(), type=_TYPE)),
+    Route("GET", _PATH, list_all, takes(**CURSORS, customer=Text(), type=_TYPE)),
     Route("GET", f"{_PATH}/{{id}}", retrieve, takes()),
     Route("POST", f"{_PATH}/{{id}}", update, takes(metadata=METADATA)),
     Route("POST", f"{_PATH}/{{id}}/attach", attach, takes("customer", customer=Text())),
     Route("POST", f"{_PATH}/{{id}}/detach", detach, takes()),
-    Route("GET", "/v1/customers/{id}/payment_methods", list_for_customer, takes(**PAGE, type=_TYPE)),
+    Route("GET", "/v1/customers/{id}/payment_methods", list_for_customer, takes(**CURSORS, type=_TYPE)),
 )

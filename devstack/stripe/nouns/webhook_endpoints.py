@@ -7,7 +7,7 @@ from devstack.stripe.state.account import API_VERSION, Account
 from devstack.stripe.state.things import Thing
 from devstack.stripe.wire.finding import find, merge_metadata
 from devstack.stripe.wire.lists import page
-from devstack.stripe.wire.parameters import METADATA, PAGE, takes
+from devstack.stripe.wire.parameters import CURSORS, METADATA, takes
 from devstack.stripe.wire.refusals import Invalid
 from devstack.stripe.wire.routes import Route
 from devstack.stripe.wire.shapes import Choice, Flag, Several, Shape, Text
@@ -80,7 +80,7 @@ def _apply(endpoint: Thing, params: dict[str, Any]) -> None:
 _CREATE = takes("enabled_events", "url", **_FIELDS, api_version=Choice((API_VERSION,)))
 ROUTES = (
     Route("POST", _PATH, create, _CREATE),
-    Route("GET", _PATH, list_all, takes(**PAGE)),
+    Route("GET", _PATH, list_all, takes(**CURSORS)),
     Route("GET", f"{_PATH}/{{id}}", retrieve, takes()),
     Route("POST", f"{_PATH}/{{id}}", update, takes(**_FIELDS, disabled=Flag())),
     Route("DELETE", f"{_PATH}/{{id}}", delete, takes()),

@@ -1,11 +1,13 @@
 """The HTTP server: a thread per connection."""
 
 import json
+import traceback
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 from devstack.stripe.wire.exchange import Request, Response
+from devstack.stripe.wire.faults import error_response
 
 Answer = Callable[[Request], Response]
 
@@ -20,7 +22,12 @@ class _Handler(BaseHTTPRequestHandler):
         address = urlsplit(self.path)
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        response = type(self).answer(Request(self.command, address.path, address.query, headers, body))
+        request = Request(self.command, address.path, address.query, headers, body)
+        try:
+            response = type(self).answer(request)
+        except Exception:  # noqa: BLE001 (a mistake of the double is answered, and told in the log)
+            traceback.print_exc()
+            response = error_response(500)
         if response.broken_off:
             self.close_connection = True
             return

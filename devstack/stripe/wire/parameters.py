@@ -9,12 +9,12 @@ MOMENT = Integer(least=0)
 MOMENTS = Either(MOMENT, Hash({"gt": MOMENT, "gte": MOMENT, "lt": MOMENT, "lte": MOMENT}))
 METADATA = Words()
 EXPAND = Several(Text())
-PAGE: dict[str, Shape] = {
+CURSORS: dict[str, Shape] = {
     "limit": Integer(least=1, most=100),
     "starting_after": Text(),
     "ending_before": Text(),
-    "created": MOMENTS,
 }
+PAGE: dict[str, Shape] = {**CURSORS, "created": MOMENTS}
 
 
 @dataclass

@@ -1,0 +1,40 @@
+"""The page that a cardholder is sent to."""
+
+import urllib3
+
+from tests.devstack.stripe.worlds import DoubleWorld
+
+
+def page_of(here: DoubleWorld) -> tuple[str, str]:
+    """Return an intent that asks, and the address it sends its cardholder to."""
+    intent = here.set_up(here.new_customer(), "pm_card_authenticationRequired")
+    assert intent.next_action is not None
+    assert intent.next_action.redirect_to_url is not None
+    return intent.id, str(intent.next_action.redirect_to_url.url)
+
+
+def answer(url: str, agree: str) -> urllib3.BaseHTTPResponse:
+    """Press a button on the page."""
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    return urllib3.request("POST", url, body=f"agree={agree}", headers=form, redirect=False)
+
+
+def test_agreeing_completes_the_setup_and_leads_back_to_the_shop(here: DoubleWorld) -> None:
+    intent, url = page_of(here)
+    assert "Do you want to keep this card" in urllib3.request("GET", url).data.decode()
+    back = answer(url, "yes")
+    assert (back.status, back.headers["Location"]) == (303, "https://wallet.example/back")
+    assert here.v1.setup_intents.retrieve(intent).status == "succeeded"
+    assert "This is done." in answer(url, "yes").data.decode()
+
+
+def test_not_agreeing_leaves_the_setup_without_a_card(here: DoubleWorld) -> None:
+    intent, url = page_of(here)
+    answer(url, "no")
+    assert here.v1.setup_intents.retrieve(intent).status == "requires_payment_method"
+
+
+def test_without_the_client_secret_there_is_nothing_to_see(here: DoubleWorld) -> None:
+    intent, url = page_of(here)
+    assert answer(url.split("?")[0], "yes").status == 404
+    assert here.v1.setup_intents.retrieve(intent).status == "requires_action"

@@ -1,0 +1,91 @@
+"""People: a profile, the wallet that signs for it, credits, and a way to speak to the service."""
+
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from devstack.rpc import Rpc
+from devstack.wallet import Wallet
+from devstack.world import Profile
+from devstack.world.abi import calldata
+from tests.journeys.api import Answer, Api
+from tests.journeys.waiting import until
+
+_OPEN = {"Pending", "Submitted"}
+_CHANNEL_BITS = 128
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who is signed in."""
+
+    profile: Profile
+    wallet: Wallet
+    api: Api
+    refresh_token: str
+
+    def signed(
+        self, payload: bytes, *, channel: int = 0, ahead: int = 0, validity: int = 0
+    ) -> dict[str, Any]:
+        """Return the body of a relay call `ahead` calls after the one that the chain expects in the channel."""
+        nonce = self.wallet.relay_nonce(channel) + ahead
+        return self.wallet.signed(payload, nonce=nonce, validity=validity)
+
+    def new_call(self, **place: int) -> dict[str, Any]:
+        """Return the body of a call that nobody has handed in before."""
+        return self.signed(some_data(), **place)
+
+    def execute(self, body: dict[str, Any]) -> Answer:
+        """Hand a relay call in."""
+        return self.api.ask("/api/relay/execute", body)
+
+    def accepted(self, body: dict[str, Any]) -> str:
+        """Hand a relay call in that must be accepted; return its hash."""
+        answer = self.execute(body)
+        assert answer.status == 200, answer
+        return str(answer.body["transactionHash"])
+
+    def accepted_in_the_end(self, body: dict[str, Any]) -> str:
+        """Hand a relay call in as a patient wallet does: again after `Retry-After` for each 503."""
+        while (answer := self.execute(body)).status == 503:
+            assert answer.retry_after is not None
+            time.sleep(answer.retry_after)
+        assert answer.status == 200, answer
+        return str(answer.body["transactionHash"])
+
+    def status(self, transaction_hash: str) -> dict[str, Any]:
+        """Return the status record of a transaction."""
+        return self.wallet.transaction_status(transaction_hash)
+
+    def ending(self, transaction_hash: str) -> dict[str, Any]:
+        """Return the status record once it is final."""
+
+        def final() -> dict[str, Any] | None:
+            found = self.status(transaction_hash)
+            return None if found["status"] in _OPEN else found
+
+        return until(f"{transaction_hash} is settled", final) or {}
+
+
+def sign_in(profile: Profile, *, base_url: str, rpc_url: str) -> Person:
+    """Sign in with the first controller of the profile."""
+    api = Api(base_url)
+    key = profile.controller.private_key
+    wallet = Wallet(profile.profile_address, profile.key_manager_address, key, api, Rpc(rpc_url))
+    return Person(profile, wallet, api, wallet.sign_in()["refresh"])
+
+
+def some_data() -> bytes:
+    """Return the payload of a write to a data key that nobody has written."""
+    return calldata("setData(bytes32,bytes)", secrets.token_bytes(32), secrets.token_bytes(32))
+
+
+def a_call_to(target: str) -> bytes:
+    """Return the payload of a call of the profile to a contract, without value or data."""
+    return calldata("execute(uint256,address,uint256,bytes)", 0, target, 0, b"")
+
+
+def channel_of(relay_nonce: int) -> int:
+    """Return the channel of a relay nonce."""
+    return relay_nonce >> _CHANNEL_BITS

@@ -1,0 +1,230 @@
+"""The whole service as processes of its own, and the levers that break and mend it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import psutil
+import redis
+
+from devstack.furnishing import furnish
+from devstack.parts import Beat, Web, Worker
+from devstack.paths import PROJECT
+from devstack.private_file import write_json
+from devstack.services import Services, start_services
+from devstack.services.server import Server, free_port
+from devstack.world import Profile, ProfilePlan
+from tests.journeys.chain import BLOCK_SECONDS, Chain
+from tests.journeys.people import Person, sign_in
+from tests.journeys.records import Records
+from tests.journeys.waiting import side_by_side, until
+
+_CROWD = 150
+_START_SECONDS = 90
+
+
+class SecondWorker(Worker):
+    """A worker beside the first one, as another container would run it."""
+
+    name: ClassVar[str] = "worker-2"
+
+    def command(self) -> list[str]:
+        """Return the foreground worker under a name of its own."""
+        return [*super().command(), "--hostname", "second@%h"]
+
+
+class Clock(Beat):
+    """The Celery clock, talkative enough to be seen starting."""
+
+    def command(self) -> list[str]:
+        """Return the foreground clock."""
+        return [*super().command(), "--loglevel", "INFO"]
+
+
+class SecondClock(Clock):
+    """A clock beside the first one, started by mistake."""
+
+    name: ClassVar[str] = "beat-2"
+
+    def command(self) -> list[str]:
+        """Return the foreground clock with a schedule of its own."""
+        first = str(self.log_path.with_name("beat-schedule"))
+        return [word.replace(first, f"{first}-2") for word in super().command()]
+
+
+@dataclass
+class Stack:
+    """The running service."""
+
+    services: Services
+    environment: dict[str, str]
+    logs: Path
+    web: Web
+    worker: Worker
+    beat: Beat
+    strangers: list[Profile]
+
+    @property
+    def chain(self) -> Chain:
+        """The chain's levers."""
+        return Chain(self.services.rpc)
+
+    @property
+    def records(self) -> Records:
+        """The rows."""
+        return Records(self.services.database_url)
+
+    @property
+    def redis(self) -> Server:
+        """The broker."""
+        return self.services.redis
+
+    @property
+    def node(self) -> Server:
+        """The chain's process."""
+        return self.services.anvil
+
+    def newcomer(self) -> Person:
+        """Sign somebody in who has a million credits and has never called."""
+        return sign_in(self.strangers.pop(), base_url=self.web.url, rpc_url=self.services.rpc_url)
+
+    def newcomers(self, number: int) -> list[Person]:
+        """Sign several of them in."""
+        return side_by_side([self.newcomer] * number, threads=8)
+
+    def kill(self, server: Server) -> None:
+        """End a part and every process it has started with SIGKILL."""
+        os.killpg(server.pid, signal.SIGKILL)
+        server.stop()
+
+    def restart(self, server: Server) -> None:
+        """Start a part that has ended, and wait until it is ready."""
+        server.start()
+        server.wait(_START_SECONDS)
+
+    @contextmanager
+    def frozen(self, *servers: Server) -> Iterator[None]:
+        """Let parts stand still for the length of the block; what was killed meanwhile stays dead."""
+        for server in servers:
+            os.killpg(server.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for server in servers:
+                thaw(server)
+
+    @contextmanager
+    def joined_by(self, *servers: Server) -> Iterator[None]:
+        """Run further parts for the length of the block."""
+        try:
+            for server in servers:
+                self.restart(server)
+            yield
+        finally:
+            for server in servers:
+                end(server)
+
+    def forget_messages(self) -> None:
+        """Lose everything that waits in the broker."""
+        with redis.Redis.from_url(self.services.redis_url) as client:
+            client.flushall()
+
+    def ring(self, task: str) -> None:
+        """Enqueue a task by name."""
+        self._python("-m", "celery", "-A", "gateway", "call", task).check_returncode()
+
+    def manage(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Run a management command beside the service."""
+        return self._python("manage.py", *arguments)
+
+    def adjust(self, profile_address: str, credits: int) -> None:
+        """Correct a balance as staff does."""
+        self.manage(
+            "adjust_credits", profile_address, str(credits), "--reason", "A journey."
+        ).check_returncode()
+
+    def tasks_heard(self, task: str, worker: Worker | None = None) -> int:
+        """Return how many messages of a task a worker has taken since its start, by its log."""
+        return (worker or self.worker).log_path.read_text(errors="replace").count(f"Task {task}")
+
+    def until_sent(self, profile_address: str) -> None:
+        """Wait until the node has everything that was signed for a profile."""
+        until("everything is sent", lambda: not self.records.unsent(profile_address))
+
+    def reconciles(self) -> bool:
+        """Say whether every credit is explained by the rows; the differences are printed."""
+        outcome = self.manage("reconcile_credits")
+        print(outcome.stdout, outcome.stderr[-2000:])  # noqa: T201
+        return outcome.returncode == 0
+
+    def mend(self) -> None:
+        """Bring back whatever a test has stopped, and the pace of the chain."""
+        for server in (self.services.anvil, self.services.redis, self.web, self.worker, self.beat):
+            thaw(server)
+            if server.has_ended:
+                self.restart(server)
+        self.chain.resume()
+
+    def _python(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, *arguments]
+        return subprocess.run(command, cwd=PROJECT, env=self.environment, capture_output=True, text=True)
+
+
+@contextmanager
+def running_stack(directory: Path) -> Iterator[Stack]:
+    """Run the service for the length of the block; no process of it is left afterwards."""
+    logs = directory / "log"
+    with start_services(directory, block_time=BLOCK_SECONDS, durable=False) as services:
+        port = free_port()
+        crowd = services.world.create_profiles(*[ProfilePlan() for _ in range(_CROWD)])
+        _make_known(crowd, services, directory)
+        room = furnish(services, directory, port=port, block_time=BLOCK_SECONDS)
+        web = Web(logs, room.environment, port=port)
+        worker, beat = Worker(logs, room.environment), Clock(logs, room.environment)
+        stack = Stack(services, room.environment, logs, web, worker, beat, strangers=crowd)
+        parts: tuple[Server, ...] = (web, worker, beat)
+        try:
+            for part in parts:
+                part.start()
+            for part in parts:
+                part.wait(_START_SECONDS)
+            yield stack
+        finally:
+            for part in reversed(parts):
+                end(part)
+
+
+def thaw(server: Server) -> None:
+    """Let a part go on; nothing happens to one that runs or is gone."""
+    with suppress(ProcessLookupError):
+        os.killpg(server.pid, signal.SIGCONT)
+
+
+def end(server: Server) -> None:
+    """Stop a part in its orderly way; wait until all of its processes are gone, by force if need be."""
+    thaw(server)
+    server.stop()
+    with suppress(ProcessLookupError):
+        os.killpg(server.pid, signal.SIGKILL)
+    until(f"{server.name} left no process", lambda: not _members(server.pid))
+
+
+def _members(group: int) -> list[int]:
+    found = []
+    for process in psutil.process_iter():
+        with suppress(ProcessLookupError, psutil.NoSuchProcess):
+            if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+    return found
+
+
+def _make_known(crowd: list[Profile], services: Services, directory: Path) -> None:
+    """Let the dev stack take the crowd for its demo profiles, which it gives credits to."""
+    known = {"world": services.world.identity, "profiles": [asdict(profile) for profile in crowd]}
+    write_json(directory / "profiles.json", known)

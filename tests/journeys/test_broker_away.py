@@ -1,0 +1,52 @@
+"""Redis stands still, or is gone: relaying goes on, and nobody may guess at a sign-in uncounted."""
+
+import pytest
+
+from tests.journeys.api import Answer, Api
+from tests.journeys.people import Person
+from tests.journeys.stack import Stack
+
+pytestmark = pytest.mark.journey
+
+
+def ask_to_sign_in(stack: Stack, person: Person) -> Answer:
+    """Ask for a challenge."""
+    return Api(stack.web.url).ask("/api/auth/nonce", {"address": person.profile.profile_address})
+
+
+def test_while_redis_stands_still_calls_are_accepted_and_sent_later_and_nobody_signs_in(
+    stack: Stack, person: Person
+) -> None:
+    body = person.new_call()
+    with stack.frozen(stack.redis):
+        known = person.accepted(body)
+        refused = ask_to_sign_in(stack, person)
+        assert person.accepted(body) == known
+    assert (refused.status, refused.body["code"], bool(refused.retry_after)) == (
+        503,
+        "service-unavailable",
+        True,
+    )
+
+    assert person.ending(known)["status"] == "Success"
+    assert ask_to_sign_in(stack, person).status == 200
+    assert stack.reconciles()
+
+
+def test_calls_that_were_accepted_while_redis_was_gone_are_sent_once_there_is_one_again(
+    stack: Stack, person: Person
+) -> None:
+    stack.kill(stack.redis)
+    known = person.accepted(person.new_call())
+    refused = ask_to_sign_in(stack, person)
+    assert (refused.status, refused.body["code"], bool(refused.retry_after)) == (
+        503,
+        "service-unavailable",
+        True,
+    )
+
+    stack.restart(stack.redis)
+
+    assert person.ending(known)["status"] == "Success"
+    assert ask_to_sign_in(stack, person).status == 200
+    assert stack.reconciles()

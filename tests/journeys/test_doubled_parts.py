@@ -1,0 +1,34 @@
+"""Two workers and two clocks do the work of one."""
+
+from functools import partial
+
+import pytest
+
+from tests.journeys.stack import SecondClock, SecondWorker, Stack
+from tests.journeys.waiting import at_once
+
+pytestmark = pytest.mark.journey
+
+PEOPLE, CALLS = 8, 4
+
+
+def test_two_workers_and_two_clocks_send_once_and_charge_once(stack: Stack) -> None:
+    people, since = stack.newcomers(PEOPLE), stack.chain.height
+    worker = SecondWorker(stack.logs, stack.environment)
+    with stack.joined_by(worker, SecondClock(stack.logs, stack.environment)):
+        asked = [(person, person.new_call(channel=channel)) for channel in range(CALLS) for person in people]
+
+        hashes = at_once([partial(person.accepted_in_the_end, body) for person, body in asked * 2])
+
+        assert hashes[: len(asked)] == hashes[len(asked) :]
+        endings = [person.ending(known) for (person, _), known in zip(asked, hashes, strict=False)]
+        assert {ending["status"] for ending in endings} == {"Success"}
+        assert stack.tasks_heard("relay.", worker) > 0
+    for person in people:
+        of_person = {known for (owner, _), known in zip(asked, hashes, strict=False) if owner is person}
+        sent = stack.chain.sent_to(person.profile.key_manager_address, since=since)
+        assert (len(sent), set(sent)) == (CALLS, of_person)
+        costs = sorted(item.credits for item in stack.chain.mined(*sent))
+        assert sorted(stack.records.charges(person.profile.profile_address)) == costs
+        assert stack.records.account(person.profile.profile_address).held == 0
+    assert stack.reconciles()

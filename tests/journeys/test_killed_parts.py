@@ -1,0 +1,129 @@
+"""A part that is killed at the worst moment loses no call, sends none twice and charges none twice."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from urllib3.exceptions import HTTPError
+
+from tests.journeys.people import Person
+from tests.journeys.stack import Stack, thaw
+from tests.journeys.waiting import until
+
+pytestmark = pytest.mark.journey
+
+EndsOnce = Callable[[dict[str, Any], str], None]
+
+
+@pytest.fixture
+def ends_once(stack: Stack, person: Person) -> EndsOnce:
+    """Return a check: the person's only call was mined once and charged once, and nothing is held."""
+    since = stack.chain.height
+    profile = person.profile.profile_address
+    before = stack.records.account(profile).balance
+
+    def check(body: dict[str, Any], known: str) -> None:
+        ending = person.ending(known)
+        (mined,) = stack.chain.mined(known)
+        account = stack.records.account(profile)
+        assert (ending["status"], ending["creditsUsed"]) == ("Success", mined.credits)
+        assert stack.chain.sent_to(person.profile.key_manager_address, since=since) == [known]
+        assert stack.records.charges(profile) == [mined.credits]
+        assert (account.balance, account.held) == (before - mined.credits, 0)
+        assert person.accepted(body) == known
+        assert len(stack.records.calls(profile)) == 1
+        assert stack.reconciles()
+
+    return check
+
+
+def test_a_call_outlives_the_worker_that_was_killed_before_it_heard_of_it(
+    stack: Stack, person: Person, ends_once: EndsOnce
+) -> None:
+    body = person.new_call()
+    with stack.frozen(stack.worker):
+        known = person.accepted(body)
+        assert not stack.chain.knows(known)
+        stack.kill(stack.worker)
+
+    stack.restart(stack.worker)
+
+    ends_once(body, known)
+
+
+def test_a_call_outlives_the_worker_that_was_killed_on_the_way_to_the_node(
+    stack: Stack, person: Person, ends_once: EndsOnce
+) -> None:
+    body = person.new_call()
+    with stack.frozen(stack.worker):
+        known = person.accepted(body)
+        heard = stack.tasks_heard("relay.broadcast")
+        with stack.frozen(stack.node):
+            thaw(stack.worker)
+            until("the worker has the message", lambda: stack.tasks_heard("relay.broadcast") > heard)
+            stack.kill(stack.worker)
+    assert not stack.chain.knows(known)
+
+    stack.restart(stack.worker)
+
+    ends_once(body, known)
+
+
+def test_a_call_outlives_the_worker_that_was_killed_before_it_noted_the_broadcast(
+    stack: Stack, person: Person, ends_once: EndsOnce
+) -> None:
+    body = person.new_call()
+    with stack.chain.paused():
+        with stack.frozen(stack.worker):
+            known = person.accepted(body)
+            with stack.records.locked_attempt(known) as lock:
+                thaw(stack.worker)
+                until("the worker waits for the row", lambda: lock.is_waited_for)
+                assert stack.chain.knows(known)
+                stack.kill(stack.worker)
+
+        stack.restart(stack.worker)
+
+    ends_once(body, known)
+
+
+def test_a_call_outlives_the_web_process_that_was_killed_between_commit_and_answer(
+    stack: Stack, person: Person, ends_once: EndsOnce
+) -> None:
+    body = person.new_call()
+    # After its commit the request tells the broker, which stands still: this is the moment to kill it in.
+    with stack.frozen(stack.redis), ThreadPoolExecutor(1) as caller:
+        answer = caller.submit(person.execute, body)
+        (call,) = until("the call is stored", lambda: stack.records.calls(person.profile.profile_address))
+        assert not answer.done()
+        stack.kill(stack.web)
+        with pytest.raises(HTTPError):
+            answer.result()
+
+    stack.restart(stack.web)
+
+    assert person.accepted(body) == call.transaction_hash
+    ends_once(body, call.transaction_hash)
+
+
+def test_a_call_outlives_the_tracker_that_was_killed_between_receipt_and_settlement(
+    stack: Stack, person: Person, ends_once: EndsOnce
+) -> None:
+    body, profile = person.new_call(), person.profile.profile_address
+    with stack.chain.paused():
+        known = person.accepted(body)
+        (call,) = stack.records.calls(profile)
+        until("the call is sent", lambda: stack.records.attempts(call)[0].status == "sent")
+        with stack.records.locked_account(profile) as lock:
+            stack.chain.mine(3)
+            until("the settlement waits for the account", lambda: lock.is_waited_for)
+            assert stack.records.attempts(call)[0].status == "mined"
+            stack.kill(stack.worker)
+    (call,) = stack.records.calls(profile)
+    assert (call.status, call.hold) == ("Submitted", "HELD")
+    assert stack.records.charges(profile) == []
+
+    stack.restart(stack.worker)
+
+    ends_once(body, known)

@@ -1,0 +1,31 @@
+"""The same call handed in many times at once is one call."""
+
+from functools import partial
+
+import pytest
+
+from tests.journeys.people import Person
+from tests.journeys.stack import Stack
+from tests.journeys.waiting import at_once
+
+pytestmark = pytest.mark.journey
+
+
+def test_fifty_equal_posts_get_one_hash_one_transaction_and_one_charge(stack: Stack, person: Person) -> None:
+    profile, since = person.profile, stack.chain.height
+    before = stack.records.account(profile.profile_address).balance
+    body = person.new_call()
+
+    answers = at_once([partial(person.execute, body)] * 50)
+
+    assert {answer.status for answer in answers} == {200}
+    (known,) = {answer.body["transactionHash"] for answer in answers}
+    ending = person.ending(known)
+    assert ending["status"] == "Success"
+    assert stack.chain.sent_to(profile.key_manager_address, since=since) == [known]
+    (mined,) = stack.chain.mined(known)
+    assert stack.records.charges(profile.profile_address) == [mined.credits] == [ending["creditsUsed"]]
+    account = stack.records.account(profile.profile_address)
+    assert (account.balance, account.held) == (before - mined.credits, 0)
+    assert person.accepted(body) == known
+    assert len(stack.records.calls(profile.profile_address)) == 1

@@ -1,0 +1,32 @@
+"""The node stands still for a while."""
+
+import pytest
+
+from tests.journeys.stack import Stack, thaw
+from tests.journeys.waiting import until
+
+pytestmark = pytest.mark.journey
+
+
+def test_while_the_node_is_away_accepted_calls_wait_and_new_ones_are_refused_with_nothing_held(
+    stack: Stack,
+) -> None:
+    person, late = stack.newcomers(2)
+    body = late.new_call()
+    before = stack.records.account(late.profile.profile_address)
+    with stack.frozen(stack.worker):
+        known = person.accepted(person.new_call())
+        heard = stack.tasks_heard("relay.broadcast")
+        with stack.frozen(stack.node):
+            thaw(stack.worker)
+            until("the worker tries to send", lambda: stack.tasks_heard("relay.broadcast") > heard)
+            refused = late.execute(body)
+            assert (refused.status, refused.body["code"]) == (503, "chain-unavailable")
+            assert refused.retry_after
+            assert person.status(known)["status"] == "Pending"
+    assert stack.records.calls(late.profile.profile_address) == []
+    assert stack.records.account(late.profile.profile_address) == before
+
+    assert person.ending(known)["status"] == "Success"
+    assert late.ending(late.accepted(body))["status"] == "Success"
+    assert stack.reconciles()

@@ -1,0 +1,46 @@
+"""More calls at once than the balance affords: what is affordable is accepted, and not one call more."""
+
+from functools import partial
+
+import pytest
+
+from tests.journeys.stack import Stack
+from tests.journeys.waiting import at_once
+
+pytestmark = pytest.mark.journey
+
+AFFORDED, ASKED = 10, 200
+
+
+def test_of_two_hundred_calls_at_once_exactly_the_ten_that_are_afforded_are_accepted(stack: Stack) -> None:
+    person, sampler = stack.newcomers(2)
+    profile = person.profile.profile_address
+    with stack.chain.paused():
+        sampler.accepted(sampler.new_call())
+        (sample,) = stack.records.calls(sampler.profile.profile_address)
+        surplus = stack.records.account(profile).balance - AFFORDED * sample.held - sample.held // 2
+        stack.adjust(profile, -surplus)
+        bodies = [person.new_call(channel=channel) for channel in range(ASKED)]
+
+        answers = at_once([partial(person.execute, body) for body in bodies])
+
+        accepted = {answer.body["transactionHash"] for answer in answers if answer.status == 200}
+        refusals = [answer for answer in answers if answer.status != 200]
+        assert (len(accepted), len(refusals)) == (AFFORDED, ASKED - AFFORDED)
+        assert {(answer.status, answer.body["code"]) for answer in refusals} == {
+            (402, "insufficient-credits")
+        }
+        calls = stack.records.calls(profile)
+        account = stack.records.account(profile)
+        assert {call.transaction_hash for call in calls} == accepted
+        assert max(call.held for call in calls) - min(call.held for call in calls) <= 1
+        assert account.held == sum(call.held for call in calls)
+        assert 0 <= account.balance - account.held < sample.held
+        assert stack.reconciles()
+
+    endings = [person.ending(known) for known in accepted]
+    mined = stack.chain.mined(*accepted)
+    assert {ending["status"] for ending in endings} == {"Success"}
+    assert sorted(stack.records.charges(profile)) == sorted(item.credits for item in mined)
+    assert stack.records.account(profile).held == 0
+    assert stack.reconciles()

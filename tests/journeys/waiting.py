@@ -1,0 +1,38 @@
+"""Waiting for what other processes bring about."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+T = TypeVar("T")
+_PAUSE_SECONDS = 0.05
+
+
+def until(what: str, condition: Callable[[], T], *, patience: float = 90) -> T:
+    """Return the first value of `condition` that counts as true; give up after `patience` seconds."""
+    deadline = time.monotonic() + patience
+    while not (found := condition()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not within {patience} s: {what}")
+        time.sleep(_PAUSE_SECONDS)
+    return found
+
+
+def at_once(jobs: Sequence[Callable[[], T]]) -> list[T]:
+    """Start all jobs at the same moment, each on a thread of its own; return their results in order."""
+    start = threading.Barrier(len(jobs))
+
+    def run(job: Callable[[], T]) -> T:
+        start.wait()
+        return job()
+
+    return side_by_side([partial(run, job) for job in jobs], threads=len(jobs))
+
+
+def side_by_side(jobs: Sequence[Callable[[], T]], *, threads: int) -> list[T]:
+    """Run the jobs on a few threads; return their results in order."""
+    with ThreadPoolExecutor(threads) as pool:
+        return [future.result() for future in [pool.submit(job) for job in jobs]]

@@ -109,6 +109,16 @@ def test_a_finding_says_what_the_row_says_and_what_the_other_rows_say(sound: Led
     assert find_differences() == [Finding(HELD, sound.account, sound.account, expected=40, found=45)]
 
 
+def test_a_hold_that_was_charged_to_a_stranger_is_found(sound: Ledger) -> None:
+    ((stranger,),) = query("SELECT id FROM credits_account WHERE id <> %s", sound.account)
+    elsewhere = """
+        UPDATE credits_hold SET account_id = (SELECT id FROM credits_account WHERE id <> {account})
+        WHERE id = {captured}
+    """
+    _corrupt(elsewhere, sound)
+    assert find_differences() == [Finding(CHARGED, stranger, sound.captured, expected=-30, found=None)]
+
+
 def test_an_emptied_entry_table_is_found(sound: Ledger) -> None:
     _corrupt("DELETE FROM credits_entry", sound)
     rules = {finding.rule for finding in find_differences()}

@@ -48,7 +48,7 @@ def chain(services: Services) -> Iterator[Chain]:
 
 
 @pytest.fixture
-def client(services: Services) -> Iterator[MeddlingClient]:
+def node(services: Services) -> Iterator[MeddlingClient]:
     """The service's chain client, whose answers a test may change."""
     meddling = MeddlingClient(services)
     set_chain_client(meddling)

@@ -1,10 +1,11 @@
 """Signs relay calls with eth-account, which shares no code with the service."""
 
 import secrets
+from collections.abc import Callable
 
 from eth_abi.abi import encode
 from eth_account import Account
-from eth_account.messages import encode_intended_validator
+from eth_account.messages import encode_defunct, encode_intended_validator
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
@@ -70,3 +71,26 @@ def sign_call(
         key,
     )
     return RelayCall(profile.key_manager_address, payload, bytes(signed.signature), relay_nonce, validity)
+
+
+def _inner(address: str, timestamp: int) -> bytes:
+    return keccak(bytes.fromhex(address[2:]) + timestamp.to_bytes(32, "big"))
+
+
+def _personal(message: bytes, private_key: str) -> bytes:
+    return bytes(Account.sign_message(encode_defunct(message), private_key).signature)
+
+
+QUOTA_DIALECTS: dict[str, Callable[[str, int, str], bytes]] = {
+    "personal message of the hash": lambda address, timestamp, key: _personal(
+        _inner(address, timestamp), key
+    ),
+    "text with the checksummed address": lambda address, timestamp, key: _personal(
+        f"{to_checksum_address(address)}:{timestamp}".encode(), key
+    ),
+    "text with the lower-case address": lambda address, timestamp, key: _personal(
+        f"{address.lower()}:{timestamp}".encode(), key
+    ),
+    "the bare hash": lambda address, timestamp, key: sign_digest(key, _inner(address, timestamp)),
+}
+"""How wallets sign for their quota: address, unix second and private key become a signature."""

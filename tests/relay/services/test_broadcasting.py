@@ -20,7 +20,7 @@ Accept = Callable[..., RelayTransaction]
 
 
 def test_accepting_sends_nothing_and_broadcasting_sends_the_stored_bytes(
-    accept: Accept, client: MeddlingClient, chain: Chain
+    accept: Accept, node: MeddlingClient, chain: Chain
 ) -> None:
     row = accept()
     attempt = row.attempts.get()
@@ -32,16 +32,16 @@ def test_accepting_sends_nothing_and_broadcasting_sends_the_stored_bytes(
 
     row.refresh_from_db()
     attempt.refresh_from_db()
-    assert client.sent == [bytes(attempt.raw)]
+    assert node.sent == [bytes(attempt.raw)]
     assert chain.knows(row.transaction_hash)
     assert (row.status, attempt.status) == ("Submitted", "sent")
     assert attempt.first_sent_at == attempt.sent_at == now
     assert broadcast_all() == 0
-    assert len(client.sent) == 1
+    assert len(node.sent) == 1
 
 
 def test_a_relayers_bytes_leave_in_the_order_of_its_account_nonces(
-    accept: Accept, client: MeddlingClient, relayers: list[Relayer]
+    accept: Accept, node: MeddlingClient, relayers: list[Relayer]
 ) -> None:
     Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
     channels = [secrets.randbits(120) for _ in range(3)]
@@ -51,23 +51,23 @@ def test_a_relayers_bytes_leave_in_the_order_of_its_account_nonces(
     assert broadcast_all() == 6
 
     ordered = Attempt.objects.order_by("account_nonce")
-    assert client.sent == [bytes(attempt.raw) for attempt in ordered]
+    assert node.sent == [bytes(attempt.raw) for attempt in ordered]
 
 
 def test_calls_of_one_channel_leave_in_waves_and_others_together(
-    accept: Accept, client: MeddlingClient, relayers: list[Relayer]
+    accept: Accept, node: MeddlingClient, relayers: list[Relayer]
 ) -> None:
     Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
     for _ in range(4):
         accept(channel=secrets.randbits(120))
     broadcast_all()
-    assert client.batches == [4]
+    assert node.batches == [4]
 
     channel = secrets.randbits(120)
     for ahead in range(3):
         accept(channel=channel, ahead=ahead)
     broadcast_all()
-    assert client.batches == [4, 1, 1, 1]
+    assert node.batches == [4, 1, 1, 1]
 
 
 def test_a_worker_that_dies_after_sending_is_made_up_for(
@@ -122,32 +122,32 @@ def test_while_the_node_is_away_the_bytes_stay(accept: Accept, settle: Callable[
 
 
 def test_a_node_that_goes_away_while_sending_leaves_the_rest_for_later(
-    accept: Accept, client: MeddlingClient, relayers: list[Relayer]
+    accept: Accept, node: MeddlingClient, relayers: list[Relayer]
 ) -> None:
     Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
     first, second = (accept(channel=secrets.randbits(120)) for _ in range(2))
-    client.answer_next(SendKind.ACCEPTED, SendKind.UNREACHABLE)
+    node.answer_next(SendKind.ACCEPTED, SendKind.UNREACHABLE)
 
     assert broadcast_all() == 1
 
     assert first.attempts.get().status == "sent"
     assert (second.attempts.get().status, second.attempts.get().node_message) == ("signed", "")
     assert broadcast_all() == 1
-    assert client.sent == [bytes(second.attempts.get().raw)]
+    assert node.sent == [bytes(second.attempts.get().raw)]
 
 
 def test_two_workers_do_no_harm_to_each_other(
-    accept: Accept, client: MeddlingClient, settle: Callable[[], int]
+    accept: Accept, node: MeddlingClient, settle: Callable[[], int]
 ) -> None:
     row = accept()
-    client.meanwhile("send_raw_transactions", broadcast_all)
+    node.meanwhile("send_raw_transactions", broadcast_all)
     assert broadcast_all() == 1
-    assert client.sent == [bytes(row.attempts.get().raw)] * 2
+    assert node.sent == [bytes(row.attempts.get().raw)] * 2
     assert settle() == 1
     assert RelayTransaction.objects.get().status == "Success"
 
 
-def test_what_was_sent_long_ago_is_sent_again(accept: Accept, chain: Chain, client: MeddlingClient) -> None:
+def test_what_was_sent_long_ago_is_sent_again(accept: Accept, chain: Chain, node: MeddlingClient) -> None:
     row = accept()
     broadcast_all()
     chain.drop_pool()
@@ -158,14 +158,14 @@ def test_what_was_sent_long_ago_is_sent_again(accept: Accept, chain: Chain, clie
 
     attempt = row.attempts.get()
     assert chain.knows(row.transaction_hash)
-    assert client.sent == [bytes(attempt.raw)] * 2
+    assert node.sent == [bytes(attempt.raw)] * 2
     assert attempt.sent_at == again
     assert attempt.first_sent_at is not None
     assert attempt.first_sent_at < again
 
 
 def test_what_is_mined_or_settled_is_not_sent_again(
-    accept: Accept, chain: Chain, client: MeddlingClient
+    accept: Accept, chain: Chain, node: MeddlingClient
 ) -> None:
     accept()
     broadcast_all()
@@ -175,4 +175,4 @@ def test_what_is_mined_or_settled_is_not_sent_again(
     chain.mine(settings.CONFIRMATIONS)
     assert track() == 1
     assert broadcasting.resend(now=later(10**6)) == broadcast_all() == 0
-    assert len(client.sent) == 1
+    assert len(node.sent) == 1

@@ -43,13 +43,13 @@ def assert_goes_on(accept: Accept, settle: Settle, relayer: Relayer, chain: Chai
 
 
 def test_a_call_that_expired_before_its_first_broadcast_is_never_sent(
-    user: User, accept: Accept, client: MeddlingClient, chain: Chain, settle: Settle
+    user: User, accept: Accept, node: MeddlingClient, chain: Chain, settle: Settle
 ) -> None:
     before = balance_of(user)
     row = accept(validity=until(100))
     broadcast_all(now=later(101))
 
-    assert client.sent == []
+    assert node.sent == []
     call, cancellation = row.attempts.order_by("sequence")
     assert (call.kind, call.status) == ("call", "withdrawn")
     assert (cancellation.kind, cancellation.status) == ("cancellation", "signed")
@@ -81,15 +81,15 @@ def test_a_call_that_expired_before_its_first_broadcast_is_never_sent(
 
 
 def test_a_call_that_ends_with_the_next_block_is_not_worth_sending(
-    accept: Accept, client: MeddlingClient
+    accept: Accept, node: MeddlingClient
 ) -> None:
     row = accept(validity=until(100))
     broadcast_all(now=later(100 - settings.CHAIN_BLOCK_SECONDS - 2))
-    assert client.sent == [bytes(row.attempts.get().raw)]
+    assert node.sent == [bytes(row.attempts.get().raw)]
 
     other = accept(validity=until(100), channel=secrets.randbits(120))
     broadcast_all(now=later(100 - settings.CHAIN_BLOCK_SECONDS + 2))
-    assert len(client.sent) == 1
+    assert len(node.sent) == 1
     other.refresh_from_db()
     assert other.ends_as == "Expired"
 
@@ -148,11 +148,11 @@ def test_a_relayer_emptied_after_signing_ends_the_call_once_it_has_money_again(
 
 
 def test_a_verdict_for_good_ends_the_call_with_the_nodes_words(
-    user: User, accept: Accept, client: MeddlingClient, settle: Settle
+    user: User, accept: Accept, node: MeddlingClient, settle: Settle
 ) -> None:
     row = accept()
     words = f"tx fee exceeds the configured cap {secrets.token_hex(4)}"
-    client.answer_next(SendKind.REFUSED, message=words)
+    node.answer_next(SendKind.REFUSED, message=words)
 
     assert broadcast_all() == 0
     assert settle() == 1
@@ -165,13 +165,13 @@ def test_a_verdict_for_good_ends_the_call_with_the_nodes_words(
 
 
 def test_a_refusal_does_not_keep_others_from_being_sent(
-    accept: Accept, client: MeddlingClient, relayers: list[Relayer]
+    accept: Accept, node: MeddlingClient, relayers: list[Relayer]
 ) -> None:
     Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
     rows = [accept(channel=secrets.randbits(120)) for _ in range(3)]
-    client.answer_next(SendKind.REFUSED)
+    node.answer_next(SendKind.REFUSED)
     assert broadcast_all() == 2
-    assert client.sent == [bytes(row.attempts.get().raw) for row in rows[1:]]
+    assert node.sent == [bytes(row.attempts.get().raw) for row in rows[1:]]
 
 
 def test_a_call_that_was_sent_after_all_counts_though_its_dead_end_has_begun(

@@ -48,14 +48,14 @@ def assert_nothing_is_missing(relayer: Relayer, chain: Chain, user: User) -> Non
 
 
 def test_unsent_followers_of_a_dead_end_are_cancelled_unsent(
-    user: User, accept: Accept, client: MeddlingClient, chain: Chain, channel: int, settle: Callable[[], int]
+    user: User, accept: Accept, node: MeddlingClient, chain: Chain, channel: int, settle: Callable[[], int]
 ) -> None:
     before = balance_of(user)
     first = accept(channel=channel, validity=window(0, int(timezone.now().timestamp()) + 100))
     followers = [accept(channel=channel, ahead=ahead) for ahead in (1, 2)]
 
     broadcast_all(now=later(101))
-    assert client.sent == []
+    assert node.sent == []
     assert settle() == 3
 
     first.refresh_from_db()
@@ -121,7 +121,7 @@ def test_a_revert_cancels_what_is_unsent_behind_it_and_lets_nobody_follow(
     user: User,
     accept: Accept,
     new_call: Callable[..., RelayCall],
-    client: MeddlingClient,
+    node: MeddlingClient,
     chain: Chain,
     channel: int,
     flaky: Flaky,
@@ -141,7 +141,7 @@ def test_a_revert_cancels_what_is_unsent_behind_it_and_lets_nobody_follow(
     assert refusal.value.members == {"expectedNonce": str(failing.relay_nonce)}
 
     broadcast_all()
-    assert bytes(follower.attempts.get(kind="call").raw) not in client.sent
+    assert bytes(follower.attempts.get(kind="call").raw) not in node.sent
     assert settle() == 2
     follower.refresh_from_db()
     failing.refresh_from_db()

@@ -79,9 +79,9 @@ def test_the_hold_covers_the_gas_limit_at_the_highest_price(
 
 
 def test_a_call_costs_two_questions_to_the_node(
-    user: User, new_call: Callable[..., RelayCall], client: MeddlingClient
+    user: User, new_call: Callable[..., RelayCall], node: MeddlingClient
 ) -> None:
     for call in (new_call(), new_call(ahead=1)):
-        before = client.requests
+        before = node.requests
         execute(user=user, call=call, now=timezone.now())
-        assert client.requests - before == 2
+        assert node.requests - before == 2

@@ -174,11 +174,11 @@ def test_above_the_cap_the_call_is_cancelled_once_that_is_possible(
 
 
 def test_a_node_that_wants_more_than_todays_fees_gets_an_eighth_more_each_time(
-    user: User, accept: Accept, calm: Chain, client: MeddlingClient, settle: Callable[[], int]
+    user: User, accept: Accept, calm: Chain, node: MeddlingClient, settle: Callable[[], int]
 ) -> None:
     row = accept()
     for _ in range(2):
-        client.answer_next(SendKind.UNDERPRICED, message="below the minimum")
+        node.answer_next(SendKind.UNDERPRICED, message="below the minimum")
         assert broadcast_all() == 0
         old, new = assert_replaced(row)
         assert new.max_fee_per_gas_wei * 8 >= old.max_fee_per_gas_wei * 9
@@ -189,12 +189,12 @@ def test_a_node_that_wants_more_than_todays_fees_gets_an_eighth_more_each_time(
 
 
 def test_a_self_transfer_that_is_too_cheap_is_raised_too(
-    user: User, accept: Accept, calm: Chain, client: MeddlingClient, settle: Callable[[], int]
+    user: User, accept: Accept, calm: Chain, node: MeddlingClient, settle: Callable[[], int]
 ) -> None:
     row = accept()
-    client.answer_next(SendKind.REFUSED)
+    node.answer_next(SendKind.REFUSED)
     broadcast_all()
-    client.answer_next(SendKind.UNDERPRICED)
+    node.answer_next(SendKind.UNDERPRICED)
     broadcast_all()
     assert row.attempts.count() == 3
     _, new = assert_replaced(row)

@@ -176,7 +176,7 @@ def test_another_call_that_used_the_nonce_elsewhere_fails_ours(
 
 
 def test_a_revert_that_cannot_be_explained_yet_waits(
-    user: User, accept: Accept, client: MeddlingClient, flaky: Flaky, settle: Callable[[], int]
+    user: User, accept: Accept, node: MeddlingClient, flaky: Flaky, settle: Callable[[], int]
 ) -> None:
     row = accept(payload=execute_payload(flaky.address))
     other = accept(channel=secrets.randbits(120))
@@ -185,7 +185,7 @@ def test_a_revert_that_cannot_be_explained_yet_waits(
     def go_away() -> None:
         raise NodeUnavailable("away", retry_after=1)
 
-    client.meanwhile("read_relay_nonce", go_away)
+    node.meanwhile("read_relay_nonce", go_away)
     # The others are settled meanwhile.
     assert settle() == 1
     row.refresh_from_db()

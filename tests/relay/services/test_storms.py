@@ -58,7 +58,7 @@ def test_the_same_call_50_times_at_once_is_accepted_once(
 def test_a_call_that_an_equal_request_overtakes_gets_its_hash(
     user: User,
     new_call: Callable[..., RelayCall],
-    client: MeddlingClient,
+    node: MeddlingClient,
     settle: Callable[[], int],
     is_mined: bool,
 ) -> None:
@@ -70,7 +70,7 @@ def test_a_call_that_an_equal_request_overtakes_gets_its_hash(
         if is_mined:
             settle()
 
-    client.meanwhile("read_relay_state", equal_request)
+    node.meanwhile("read_relay_state", equal_request)
     assert [execute(user=user, call=call, now=timezone.now())] == first
     assert RelayTransaction.objects.count() == Attempt.objects.count() == CreditHold.objects.count() == 1
 

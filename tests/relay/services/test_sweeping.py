@@ -20,7 +20,7 @@ Accept = Callable[..., RelayTransaction]
 
 
 def test_what_no_worker_was_told_of_is_sent_after_a_moment(
-    accept: Accept, relayers: list[Relayer], client: MeddlingClient
+    accept: Accept, relayers: list[Relayer], node: MeddlingClient
 ) -> None:
     for _ in range(len(relayers)):
         accept(channel=secrets.randbits(120))
@@ -28,7 +28,7 @@ def test_what_no_worker_was_told_of_is_sent_after_a_moment(
     assert sweep(now=timezone.now()) == 0
     assert sweep(now=later(3)) == len(relayers)
     assert sweep(now=later(3)) == 0
-    assert len(client.sent) == len(relayers)
+    assert len(node.sent) == len(relayers)
 
 
 def test_what_the_nodes_dropped_is_sent_again(accept: Accept, chain: Chain) -> None:
@@ -48,7 +48,7 @@ def test_without_a_node_the_next_sweep_does_it(accept: Accept) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_sweeps_one_works(accept: Accept, client: MeddlingClient) -> None:
+def test_of_two_sweeps_one_works(accept: Accept, node: MeddlingClient) -> None:
     accept()
     outcomes: list[int] = []
 
@@ -60,6 +60,6 @@ def test_of_two_sweeps_one_works(accept: Accept, client: MeddlingClient) -> None
         with ThreadPoolExecutor(1) as threads:
             threads.submit(second).result()
 
-    client.meanwhile("head", start_second)
+    node.meanwhile("head", start_second)
     assert sweep(now=later(3)) == 1
-    assert (outcomes, len(client.sent)) == ([0], 1)
+    assert (outcomes, len(node.sent)) == ([0], 1)

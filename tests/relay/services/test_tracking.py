@@ -71,16 +71,16 @@ def test_without_a_node_nothing_changes_and_the_next_tick_settles(accept: Accept
 
 @pytest.mark.parametrize("count", [2, 12])
 def test_the_nodes_questions_do_not_grow_with_the_work(
-    accept: Accept, chain: Chain, client: MeddlingClient, count: int
+    accept: Accept, chain: Chain, node: MeddlingClient, count: int
 ) -> None:
     for _ in range(count):
         accept(channel=secrets.randbits(120))
     broadcast_all()
     chain.mine(settings.CONFIRMATIONS)
-    before = client.requests
+    before = node.requests
     assert track() == count
     # Head and receipts, then accounts.
-    assert client.requests - before == 2
+    assert node.requests - before == 2
 
 
 def test_an_account_nonce_that_another_transaction_used_is_lost(
@@ -127,7 +127,7 @@ def test_a_key_that_ran_ahead_elsewhere_is_followed(
 
 
 def test_a_replacement_that_is_mined_while_the_tracker_looks_is_not_lost(
-    user: User, accept: Accept, chain: Chain, client: MeddlingClient
+    user: User, accept: Accept, chain: Chain, node: MeddlingClient
 ) -> None:
     row = accept()
     broadcast_all()
@@ -140,7 +140,7 @@ def test_a_replacement_that_is_mined_while_the_tracker_looks_is_not_lost(
         broadcast_all()
         chain.mine(settings.CONFIRMATIONS)
 
-    client.meanwhile("read_chain", another_worker_replaces_it)
+    node.meanwhile("read_chain", another_worker_replaces_it)
     track()
     track()
 
@@ -151,7 +151,7 @@ def test_a_replacement_that_is_mined_while_the_tracker_looks_is_not_lost(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_trackers_one_works(accept: Accept, chain: Chain, client: MeddlingClient) -> None:
+def test_of_two_trackers_one_works(accept: Accept, chain: Chain, node: MeddlingClient) -> None:
     accept()
     broadcast_all()
     chain.mine(settings.CONFIRMATIONS)
@@ -165,7 +165,7 @@ def test_of_two_trackers_one_works(accept: Accept, chain: Chain, client: Meddlin
         with ThreadPoolExecutor(1) as threads:
             threads.submit(second).result()
 
-    client.meanwhile("read_chain", start_second)
+    node.meanwhile("read_chain", start_second)
     assert track() == 1
     assert outcomes == [0]
     # The lock is free again, also after an error.

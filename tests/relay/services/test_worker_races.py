@@ -15,23 +15,23 @@ pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
 
 
-def test_an_expired_call_is_not_sent_by_the_slower_worker(accept: Accept, client: MeddlingClient) -> None:
+def test_an_expired_call_is_not_sent_by_the_slower_worker(accept: Accept, node: MeddlingClient) -> None:
     row = accept(validity=window(0, int(timezone.now().timestamp()) + 100))
     faster = partial(broadcast_all, now=later(101))
-    client.meanwhile("head", faster)
+    node.meanwhile("head", faster)
 
     broadcast_all(now=later(101))
 
-    assert bytes(row.attempts.get(kind="call").raw) not in client.sent
+    assert bytes(row.attempts.get(kind="call").raw) not in node.sent
     assert row.attempts.filter(kind="cancellation").count() == 1
 
 
 def test_a_call_that_was_replaced_meanwhile_is_not_cancelled(
-    accept: Accept, client: MeddlingClient, chain: Chain, settle: Callable[[], int]
+    accept: Accept, node: MeddlingClient, chain: Chain, settle: Callable[[], int]
 ) -> None:
     row = accept()
     chain.set_base_fee(row.attempts.get().max_fee_per_gas_wei + GWEI)
-    client.meanwhile("send_raw_transactions", broadcast_all)
+    node.meanwhile("send_raw_transactions", broadcast_all)
 
     broadcast_all()
 

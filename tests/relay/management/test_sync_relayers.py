@@ -1,0 +1,44 @@
+"""`manage.py sync_relayers`."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from gateway.chain.signing import get_signer
+from relay.models import Relayer
+from tests.relay.chain import Chain, node_away
+from tests.relay.conftest import LYX
+
+pytestmark = pytest.mark.django_db
+
+
+def printed() -> list[str]:
+    out = StringIO()
+    call_command("sync_relayers", stdout=out)
+    return out.getvalue().splitlines()
+
+
+def test_it_enlists_every_key_once_and_lists_the_relayers(chain: Chain) -> None:
+    addresses = get_signer().addresses()
+    chain.fund(5 * LYX, *addresses)
+    first, *lines = printed()
+    assert first == f"{len(addresses)} enlisted"
+    for relayer, line in zip(Relayer.objects.order_by("pk"), lines, strict=True):
+        assert line == (
+            f"{relayer.address} active next nonce {chain.account_nonce(relayer.address)}"
+            f" in flight 0 balance {5 * LYX} wei"
+        )
+
+    Relayer.objects.filter(address=addresses[1]).update(is_active=False)
+    chain.fund(LYX, addresses[1])
+    first, *lines = printed()
+    assert first == "0 enlisted"
+    assert f"{addresses[1]} inactive" in lines[1]
+    assert lines[1].endswith(f"balance {LYX} wei")
+
+
+def test_without_a_node_it_fails(chain: Chain) -> None:
+    with pytest.raises(CommandError), node_away():
+        printed()
+    assert Relayer.objects.count() == 0

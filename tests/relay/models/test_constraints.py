@@ -1,0 +1,119 @@
+"""What the database itself refuses, whoever writes."""
+
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+from django.db import IntegrityError, transaction
+from django.db.models import ProtectedError
+
+from gateway.common.fields import UINT256_MAX
+from relay.models import Attempt, Relayer, RelayTransaction, TrustedImplementation
+from tests.factories import random_address
+from tests.relay.signing import window
+
+pytestmark = pytest.mark.django_db
+Accept = Callable[..., RelayTransaction]
+
+
+def assert_refused(constraint: str, write: Callable[[], object]) -> None:
+    with pytest.raises(IntegrityError, match=constraint), transaction.atomic():
+        write()
+
+
+def test_one_call_stands_on_a_nonce(accept: Accept) -> None:
+    first, second = accept(), accept(ahead=1)
+    changed = RelayTransaction.objects.filter(pk=second.pk)
+    assert_refused("relaytransaction_standing_nonce", lambda: changed.update(relay_nonce=first.relay_nonce))
+    ended = {"status": "Failed", "settled_at": datetime.now(UTC)}
+    RelayTransaction.objects.filter(pk=first.pk).update(**ended)
+    assert changed.update(relay_nonce=first.relay_nonce) == 1
+
+
+def test_a_generation_of_an_identity_exists_once(accept: Accept) -> None:
+    first, second = accept(), accept(ahead=1)
+    assert_refused(
+        "relaytransaction_identity",
+        lambda: RelayTransaction.objects.filter(pk=second.pk).update(digest=first.digest),
+    )
+
+
+@pytest.mark.parametrize("status", ["Success", "Failed", "Expired", "Cancelled", "ExecutedExternally"])
+def test_final_and_settled_go_together(accept: Accept, status: str) -> None:
+    row = RelayTransaction.objects.filter(pk=accept().pk)
+    assert_refused("relaytransaction_settled_when_final", lambda: row.update(status=status))
+    assert_refused("relaytransaction_settled_when_final", lambda: row.update(settled_at=datetime.now(UTC)))
+
+
+def test_an_attempt_has_a_whole_receipt_or_none(accept: Accept) -> None:
+    attempt = Attempt.objects.filter(relay_transaction=accept())
+    assert_refused("attempt_receipt_whole", lambda: attempt.update(block_number=1))
+    assert attempt.update(block_number=1, succeeded=True, gas_used=1) == 1
+
+
+def test_two_attempts_share_no_place_and_no_hash(accept: Accept) -> None:
+    attempt = accept().attempts.get()
+    fields = {
+        field.name: getattr(attempt, field.name)
+        for field in Attempt._meta.concrete_fields
+        if not field.primary_key
+    }
+    assert_refused(
+        "attempt_slot",
+        lambda: Attempt.objects.create(**{**fields, "transaction_hash": "0x" + secrets.token_hex(32)}),
+    )
+    assert_refused("transaction_hash", lambda: Attempt.objects.create(**{**fields, "sequence": 1}))
+
+
+def test_what_was_relayed_is_not_deleted(accept: Accept) -> None:
+    row = accept()
+    for parent in (row, row.relayer, row.user, row.hold):
+        with pytest.raises(ProtectedError):
+            parent.delete()
+
+
+def test_an_implementation_is_an_address_or_a_hash() -> None:
+    fields = {"kind": TrustedImplementation.Kind.PROFILE, "name": "a release"}
+    both = {"address": random_address(), "code_hash": "0x" + secrets.token_hex(32)}
+    for wrong in ({}, both):
+        assert_refused(
+            "trustedimplementation_address_or_hash",
+            lambda wrong=wrong: TrustedImplementation.objects.create(**fields, **wrong),  # type: ignore[misc]
+        )
+    for name, value in both.items():
+        TrustedImplementation.objects.create(**fields, **{name: value})
+        assert_refused(
+            f"trustedimplementation_kind_{name}",
+            lambda name=name, value=value: TrustedImplementation.objects.create(**fields, **{name: value}),  # type: ignore[misc]
+        )
+
+
+@pytest.mark.parametrize(
+    ("validity", "timestamp", "expires"),
+    [
+        (0, 2**60, False),
+        (window(5, 0), 2**60, False),
+        (window(0, 100), 100, False),
+        (window(0, 100), 101, True),
+        (window(2**127, 100), 99, False),
+    ],
+)
+def test_a_call_expires_after_the_last_second_of_its_window(
+    validity: int, timestamp: int, expires: bool
+) -> None:
+    assert RelayTransaction(validity=validity).expires_before(timestamp) is expires
+
+
+def test_the_largest_numbers_fit(accept: Accept) -> None:
+    row = accept()
+    RelayTransaction.objects.filter(pk=row.pk).update(
+        relay_nonce=UINT256_MAX, validity=UINT256_MAX, channel=2**128 - 1
+    )
+    row.refresh_from_db()
+    assert (row.relay_nonce, row.validity, row.channel) == (UINT256_MAX, UINT256_MAX, 2**128 - 1)
+
+
+@pytest.mark.parametrize(("next_nonce", "mined", "in_flight"), [(7, 5, 2), (5, 5, 0), (5, 7, 0)])
+def test_in_flight_is_never_negative(next_nonce: int, mined: int, in_flight: int) -> None:
+    assert Relayer(next_account_nonce=next_nonce, mined_account_nonce=mined).in_flight == in_flight

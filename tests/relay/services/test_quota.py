@@ -1,0 +1,155 @@
+"""Reading the quota with a controller's signature, in every dialect that wallets speak."""
+
+import random
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+
+from credits.services.allowance import end_allowance, set_allowance
+from credits.services.reconcile import find_differences
+from devstack.world import ControllerPlan, Permission
+from devstack.world.profiles import Profile
+from gateway.chain.errors import NodeUnavailable, UnusableSignature
+from relay.errors import NotYourProfile, QuotaSignatureInvalid, SignPermissionMissing, TimestampOutOfWindow
+from relay.models import RelayTransaction
+from relay.services.quota import Quota, quota_of, read_quota
+from tests.factories import UserFactory, random_address
+from tests.relay.chain import MeddlingClient, node_away
+from tests.relay.signing import QUOTA_DIALECTS, sign_digest
+from tests.relay.workers import later
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+Ask = Callable[..., Quota]
+
+
+@pytest.fixture
+def ask(user: User, profile: Profile) -> Ask:
+    """Return a function that reads the quota, signed by the profile's controller, with changes."""
+
+    def run(
+        *,
+        address: str = profile.profile_address,
+        seconds: int = 0,
+        dialect: str = "personal message of the hash",
+        private_key: str = profile.controller.private_key,
+        signature: bytes | None = None,
+        now: datetime | None = None,
+    ) -> Quota:
+        now = now or timezone.now()
+        timestamp = int(now.timestamp()) + seconds
+        signed = QUOTA_DIALECTS[dialect](address, timestamp, private_key) if signature is None else signature
+        return read_quota(user=user, address=address, timestamp=timestamp, signature=signed, now=now)
+
+    return run
+
+
+@pytest.mark.parametrize("dialect", QUOTA_DIALECTS)
+def test_every_dialect_is_understood(ask: Ask, node: MeddlingClient, dialect: str) -> None:
+    assert ask(dialect=dialect) == Quota(available=10_000, total=0, reset_date=-1)
+    assert node.requests == 1
+
+
+@pytest.mark.parametrize("seconds", [-5, -1, 0, 1, 5])
+def test_within_five_seconds_either_way_is_in_time(ask: Ask, seconds: int) -> None:
+    assert ask(seconds=seconds).available == 10_000
+
+
+@pytest.mark.parametrize("seconds", [-6, 6, -(10**9), 10**9])
+@pytest.mark.parametrize("microsecond", [0, 999_999])
+def test_six_seconds_are_too_far_and_the_servers_time_is_told(
+    ask: Ask, seconds: int, microsecond: int
+) -> None:
+    now = timezone.now().replace(microsecond=microsecond)
+    with pytest.raises(TimestampOutOfWindow) as refusal:
+        ask(seconds=seconds, now=now)
+    assert (refusal.value.status, refusal.value.members) == (401, {"serverTime": int(now.timestamp())})
+
+
+def test_another_profiles_quota_is_nobodys_business(
+    ask: Ask, create_profile: Callable[..., Profile], user: User
+) -> None:
+    other = create_profile()
+    with pytest.raises(NotYourProfile) as refusal:
+        ask(address=other.profile_address, private_key=other.controller.private_key)
+    assert (refusal.value.status, refusal.value.members) == (403, {"profile": user.profile_address})
+
+
+def test_a_signature_for_another_second_or_address_is_invalid(ask: Ask, profile: Profile) -> None:
+    key, now = profile.controller.private_key, timezone.now()
+    sign = random.choice(list(QUOTA_DIALECTS.values()))
+    for address, timestamp in (
+        (profile.profile_address, int(now.timestamp()) + 1),
+        (random_address(), int(now.timestamp())),
+    ):
+        with pytest.raises(QuotaSignatureInvalid) as refusal:
+            ask(signature=sign(address, timestamp, key), now=now)
+        assert refusal.value.status == 401
+
+
+def test_a_strangers_signature_is_invalid(ask: Ask) -> None:
+    with pytest.raises(QuotaSignatureInvalid):
+        ask(private_key="0x" + secrets.token_hex(32))
+
+
+def test_a_malformed_signature_is_a_fault_of_form(ask: Ask, profile: Profile) -> None:
+    signature = sign_digest(profile.controller.private_key, secrets.token_bytes(32))
+    with pytest.raises(UnusableSignature):
+        ask(signature=signature[:64] + b"\x05")
+
+
+@pytest.mark.parametrize("dialect", QUOTA_DIALECTS)
+def test_a_controller_without_sign_may_not_read(
+    create_profile: Callable[..., Profile], open_account: Callable[..., User], dialect: str
+) -> None:
+    everything_else = Permission(0x7F3F7F) & ~Permission.SIGN
+    made = create_profile(ControllerPlan(everything_else), ControllerPlan(Permission.SIGN))
+    user, now = open_account(made), timezone.now()
+    timestamp = int(now.timestamp())
+    without, with_sign = (
+        QUOTA_DIALECTS[dialect](made.profile_address, timestamp, controller.private_key)
+        for controller in made.controllers
+    )
+    asked = {"user": user, "address": made.profile_address, "timestamp": timestamp, "now": now}
+    with pytest.raises(SignPermissionMissing) as refusal:
+        read_quota(signature=without, **asked)  # type: ignore[arg-type]
+    assert (refusal.value.status, refusal.value.members) == (403, {"controller": made.controllers[0].address})
+    # SIGN is enough; it needs no permission to relay.
+    assert read_quota(signature=with_sign, **asked).available == 10_000  # type: ignore[arg-type]
+
+
+def test_without_a_node_nothing_is_believed(ask: Ask) -> None:
+    with pytest.raises(NodeUnavailable), node_away():
+        ask()
+
+
+def test_what_is_held_is_not_left(
+    ask: Ask, accept: Callable[..., RelayTransaction], settle: Callable[[], int]
+) -> None:
+    row = accept()
+    assert ask().available == 10_000 - row.hold.amount
+    settle()
+    row.refresh_from_db()
+    assert ask().available == 10_000 - row.real_cost
+    assert find_differences() == []
+
+
+def test_a_subscriber_sees_the_period_and_its_end(ask: Ask, user: User) -> None:
+    paid, end = random.randint(1, 10**6), later(random.randint(60, 10**6)).replace(microsecond=0)
+    set_allowance(user=user, credits=paid, starts_at=end - timedelta(days=31), ends_at=end, renews=False)
+    assert ask() == Quota(available=10_000, total=paid, reset_date=int(end.timestamp()))
+    assert quota_of(user=user, now=end) == Quota(available=10_000, total=0, reset_date=-1)
+    end_allowance(user=user, now=timezone.now())
+    assert ask() == Quota(available=10_000, total=0, reset_date=-1)
+
+
+def test_a_user_without_an_account_has_nothing() -> None:
+    assert quota_of(user=UserFactory.create(), now=datetime.now(UTC)) == Quota(0, 0, -1)
+
+
+def test_the_window_is_the_one_that_is_documented() -> None:
+    assert settings.QUOTA_WINDOW_SECONDS == 5

@@ -1,0 +1,59 @@
+"""What `manage.py check` says before the first call is made."""
+
+import secrets
+from collections.abc import Iterator
+
+import pytest
+from django.core.checks import run_checks
+from pytest_django import Settings
+
+from devstack.services import Services
+from gateway.chain.signing import set_signer
+from tests.relay.chain import node_away
+
+
+@pytest.fixture(autouse=True)
+def _signer_of_the_settings() -> Iterator[None]:
+    yield
+    set_signer(None)
+
+
+def found(*, deploy: bool = False) -> list[tuple[str | None, str]]:
+    """Return id and text of every finding."""
+    return [(found.id, found.msg) for found in run_checks(tags=["relay"], include_deployment_checks=deploy)]
+
+
+def test_a_sound_configuration_passes(services: Services) -> None:
+    assert found(deploy=True) == []
+
+
+@pytest.mark.parametrize(
+    "keys", ["", " , ", "0x1234", "no key at all", "0x" + "0" * 64, f"0x{secrets.token_hex(32)},0x12"]
+)
+def test_a_missing_or_unreadable_key_is_told_without_quoting_it(settings: Settings, keys: str) -> None:
+    settings.RELAY_RELAYER_KEYS = keys
+    set_signer(None)
+    [(identifier, text)] = found()
+    assert identifier == "relay.E001"
+    assert not any(key and key in text for key in keys.replace(" ", "").split(","))
+
+
+def test_fee_bounds_that_contradict_each_other_are_told(settings: Settings) -> None:
+    settings.RELAY_FEE_FLOOR_WEI = settings.RELAY_FEE_CAP_WEI + 1
+    assert [identifier for identifier, _ in found()] == ["relay.E003"]
+    settings.RELAY_FEE_FLOOR_WEI = settings.RELAY_FEE_CAP_WEI
+    assert found() == []
+
+
+def test_another_chain_than_the_nodes_is_told_on_deployment(services: Services, settings: Settings) -> None:
+    settings.CHAIN_ID = services.chain_id + 1
+    set_signer(None)
+    assert found() == []
+    [(identifier, text)] = found(deploy=True)
+    assert identifier == "relay.E002"
+    assert str(services.chain_id) in text
+
+
+def test_a_node_that_is_away_is_a_warning(services: Services) -> None:
+    with node_away():
+        assert [identifier for identifier, _ in found(deploy=True)] == ["relay.W001"]

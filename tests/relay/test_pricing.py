@@ -1,0 +1,34 @@
+"""Costs in whole credits, rounded up once."""
+
+from fractions import Fraction
+from math import ceil
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from relay.pricing import cost_in_credits, gas_limit_for
+
+gas = st.integers(21_000, 42_000_000)
+prices = st.integers(0, 10**13)
+rates = st.integers(1, 10**15)
+
+
+@given(gas=gas, price=prices, rate=rates)
+def test_a_cost_is_the_exact_quotient_rounded_up(gas: int, price: int, rate: int) -> None:
+    assert cost_in_credits(gas=gas, price_wei=price, credit_wei=rate) == ceil(Fraction(gas * price, rate))
+
+
+@given(gas=gas, price=prices, rate=rates)
+def test_a_whole_quotient_costs_not_one_credit_more(gas: int, price: int, rate: int) -> None:
+    assert cost_in_credits(gas=gas * rate, price_wei=price, credit_wei=rate) == gas * price
+
+
+def test_one_wei_over_is_another_credit() -> None:
+    assert cost_in_credits(gas=1, price_wei=10**12, credit_wei=10**12) == 1
+    assert cost_in_credits(gas=1, price_wei=10**12 + 1, credit_wei=10**12) == 2
+    assert cost_in_credits(gas=100_000, price_wei=10**9, credit_wei=10**12) == 100
+
+
+@given(estimate=gas)
+def test_a_limit_leaves_fifteen_percent_rounded_up(estimate: int) -> None:
+    assert gas_limit_for(estimate=estimate) == estimate + ceil(Fraction(estimate * 15, 100))

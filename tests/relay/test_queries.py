@@ -1,0 +1,125 @@
+"""What is told of a relay transaction, and to whom."""
+
+import secrets
+from collections.abc import Callable
+
+import pytest
+from django.utils import timezone
+
+from credits.models import CreditEntry
+from credits.queries import balance_of
+from devstack.services import Services
+from gateway.chain.fees import Fees
+from gateway.chain.lsp25 import RelayCall
+from relay import queries
+from relay.errors import TransactionNotFound
+from relay.models import RelayTransaction
+from relay.services import replacing
+from relay.services.execution import identify
+from tests.factories import UserFactory
+from tests.relay.chain import GWEI, Chain
+from tests.relay.signing import execute_payload
+from tests.relay.workers import broadcast_all
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+def charged() -> list[CreditEntry]:
+    """Return what relaying has cost."""
+    return list(CreditEntry.objects.filter(source="RELAY_TRANSACTION"))
+
+
+Accept = Callable[..., RelayTransaction]
+
+
+def test_in_progress_the_figures_are_the_expected_ones(user: User, accept: Accept) -> None:
+    accept()
+    row = accept(channel=secrets.randbits(120))
+    broadcast_all()
+    report = queries.transaction_report(user=user, transaction_hash=row.transaction_hash)
+    # The balance and not what is available: the other call is not paid for yet.
+    assert report == queries.TransactionReport(
+        "Submitted", str(user.profile_address), row.expected_cost, 10_000, 10_000 - row.expected_cost
+    )
+    assert row.expected_cost > 0
+
+
+def test_settled_the_figures_are_the_entrys_own(
+    user: User, accept: Accept, settle: Callable[[], int]
+) -> None:
+    rows = [accept(channel=secrets.randbits(120)) for _ in range(2)]
+    settle()
+    for row in rows:
+        report = queries.transaction_report(user=user, transaction_hash=row.transaction_hash)
+        entry = CreditEntry.objects.get(hold=row.hold)
+        assert (report.credits_used, report.credits_before, report.credits_after) == (
+            -entry.amount,
+            entry.balance_before,
+            entry.balance_after,
+        )
+    assert balance_of(user).balance == 10_000 - sum(-entry.amount for entry in charged())
+
+
+def test_a_failure_tells_its_burned_gas(
+    services: Services, user: User, accept: Accept, settle: Callable[[], int], chain: Chain
+) -> None:
+    flaky = services.world.deploy_flaky()
+    row = accept(payload=execute_payload(flaky.address))
+    flaky.flip()
+    settle()
+    report = queries.transaction_report(user=user, transaction_hash=row.transaction_hash)
+    row.refresh_from_db()
+    assert (report.status, report.credits_used) == ("Failed", row.real_cost)
+    assert report.credits_before - report.credits_after == row.real_cost > 0
+
+
+def test_every_attempts_hash_names_the_transaction_in_any_casing(user: User, accept: Accept) -> None:
+    row = accept()
+    broadcast_all()
+    old = row.attempts.get()
+    replacing.replace(attempt_id=old.pk, fees=Fees(9 * GWEI, 2 * GWEI, 9 * GWEI), now=timezone.now())
+    reports = {
+        queries.transaction_report(user=user, transaction_hash=spelling)
+        for attempt in row.attempts.all()
+        for spelling in (attempt.transaction_hash, "0x" + attempt.transaction_hash[2:].upper())
+    }
+    assert row.attempts.count() == 2
+    assert len(reports) == 1
+
+
+def test_only_the_owner_is_told(user: User, accept: Accept) -> None:
+    row = accept()
+    for asker, known in (
+        (UserFactory.create(), row.transaction_hash),
+        (user, "0x" + secrets.token_hex(32)),
+    ):
+        with pytest.raises(TransactionNotFound) as refusal:
+            queries.transaction_report(user=asker, transaction_hash=known)
+        assert (refusal.value.status, refusal.value.members) == (404, {})
+
+
+def test_generations_are_counted_per_digest_and_controller(
+    user: User, accept: Accept, new_call: Callable[..., RelayCall]
+) -> None:
+    call, other = new_call(), new_call()
+    accept(call)
+    assert queries.next_generation(identity=identify(call=call)[1]) == 1
+    assert queries.next_generation(identity=identify(call=other)[1]) == 0
+
+
+def test_a_call_stands_for_its_owner_while_it_may_still_be_executed(
+    user: User, accept: Accept, new_call: Callable[..., RelayCall]
+) -> None:
+    call = new_call()
+    row = accept(call)
+    identity = identify(call=call)[1]
+    stands = {}
+    for status in RelayTransaction.Status.values:
+        settled = None if status in {"Pending", "Submitted"} else timezone.now()
+        RelayTransaction.objects.update(status=status, settled_at=settled)
+        stands[status] = queries.standing_transaction(user=user, identity=identity) == row
+        assert queries.standing_transaction(user=UserFactory.create(), identity=identity) is None
+    assert [status for status, yes in stands.items() if yes] == [
+        "Pending", "Submitted", "Success", "ExecutedExternally",
+    ]  # fmt: skip

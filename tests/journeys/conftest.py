@@ -15,6 +15,13 @@ def started_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         yield stack
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _every_credit_is_explained(started_stack: Stack) -> Iterator[None]:
+    """Recompute the whole ledger from its rows after each file's journeys."""
+    yield
+    assert started_stack.reconciles()
+
+
 @pytest.fixture
 def stack(started_stack: Stack) -> Iterator[Stack]:
     """Yield the running service; what the test breaks is mended after it."""

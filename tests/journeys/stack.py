@@ -105,8 +105,7 @@ class Stack:
 
     def restart(self, server: Server) -> None:
         """Start a part that has ended, and wait until it is ready."""
-        server.start()
-        server.wait(_START_SECONDS)
+        _start(server)
 
     @contextmanager
     def frozen(self, *servers: Server) -> Iterator[None]:
@@ -123,8 +122,7 @@ class Stack:
     def joined_by(self, *servers: Server) -> Iterator[None]:
         """Run further parts for the length of the block."""
         try:
-            for server in servers:
-                self.restart(server)
+            _start(*servers)
             yield
         finally:
             for server in servers:
@@ -165,10 +163,10 @@ class Stack:
 
     def mend(self) -> None:
         """Bring back whatever a test has stopped, and the pace of the chain."""
-        for server in (self.services.anvil, self.services.redis, self.web, self.worker, self.beat):
+        servers = (self.node, self.redis, self.web, self.worker, self.beat)
+        for server in servers:
             thaw(server)
-            if server.has_ended:
-                self.restart(server)
+        _start(*(server for server in servers if server.has_ended))
         self.chain.resume()
 
     def _python(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -190,14 +188,18 @@ def running_stack(directory: Path) -> Iterator[Stack]:
         stack = Stack(services, room.environment, logs, web, worker, beat, strangers=crowd)
         parts: tuple[Server, ...] = (web, worker, beat)
         try:
-            for part in parts:
-                part.start()
-            for part in parts:
-                part.wait(_START_SECONDS)
+            _start(*parts)
             yield stack
         finally:
             for part in reversed(parts):
                 end(part)
+
+
+def _start(*servers: Server) -> None:
+    for server in servers:
+        server.start()
+    for server in servers:
+        server.wait(_START_SECONDS)
 
 
 def thaw(server: Server) -> None:

@@ -31,4 +31,3 @@ def test_two_workers_and_two_clocks_send_once_and_charge_once(stack: Stack) -> N
         costs = sorted(item.credits for item in stack.chain.mined(*sent))
         assert sorted(stack.records.charges(person.profile.profile_address)) == costs
         assert stack.records.account(person.profile.profile_address).held == 0
-    assert stack.reconciles()

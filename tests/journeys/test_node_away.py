@@ -29,4 +29,3 @@ def test_while_the_node_is_away_accepted_calls_wait_and_new_ones_are_refused_wit
 
     assert person.ending(known)["status"] == "Success"
     assert late.ending(late.accepted(body))["status"] == "Success"
-    assert stack.reconciles()

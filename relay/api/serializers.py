@@ -62,6 +62,12 @@ class QuotaRequestSerializer(serializers.Serializer[Any]):
     timestamp = StrictIntegerField(help_text="Unix seconds, within 5 s of the service's clock.")
     signature = HexField(**SIGNATURE_BYTES, help_text="A controller with SIGN signs address and timestamp.")
 
+    def validate_timestamp(self, value: int) -> int:
+        """Refuse what no clock shows; a number of 4,300 digits could not even be told apart from ours."""
+        if not 0 <= value < 2**63:
+            raise serializers.ValidationError("Send unix seconds.", code="range")
+        return value
+
 
 class QuotaSerializer(serializers.Serializer[Any]):
     """What is left, and until when."""

@@ -1,0 +1,82 @@
+"""A wallet that speaks HTTP to the relay, signed in the way that real ones are."""
+
+import json
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from devstack.world.profiles import Profile
+from gateway.chain.lsp25 import RelayCall
+from tests.fakes.profiles import Controller
+from tests.users.wallet import CALLER, personal_sign
+from users.models import User
+from users.services import challenges
+from users.services.sign_in import sign_in
+
+
+@dataclass
+class Answer:
+    """What came back: the status, the JSON, the headers."""
+
+    status: int
+    body: dict[str, Any]
+    headers: Any
+
+
+@dataclass
+class Wallet:
+    """Posts JSON with a token, from a network address of its own."""
+
+    token: str | None
+    address: str
+
+    def post(self, path: str, body: Any, **headers: str) -> Answer:
+        """Post a body, as it is where it is text already."""
+        raw = body if isinstance(body, str | bytes) else json.dumps(body)
+        return self.send("post", path, data=raw, content_type="application/json", headers=headers)
+
+    def send(
+        self, method: str, path: str, *, headers: dict[str, str] | None = None, **options: Any
+    ) -> Answer:
+        """Send any request and read the answer, which is JSON whatever happens."""
+        client = Client(raise_request_exception=False, REMOTE_ADDR=self.address)
+        known = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        answer = getattr(client, method)(path, headers={**known, **(headers or {})}, **options)
+        return Answer(answer.status_code, answer.json(), answer.headers)
+
+
+def execute_body(call: RelayCall, **changes: Any) -> dict[str, Any]:
+    """Return the body of execute for a call, with changed members of `transaction`."""
+    transaction: dict[str, Any] = {
+        "abi": "0x" + call.payload.hex(),
+        "signature": "0x" + call.signature.hex(),
+        "nonce": call.relay_nonce,
+    }
+    if call.validity:
+        transaction["validityTimestamps"] = hex(call.validity)
+    return {"keyManagerAddress": call.key_manager, "transaction": {**transaction, **changes}}
+
+
+def network_address() -> str:
+    """Return an address that shares its rate limits with no other test."""
+    return f"2001:db8::{secrets.token_hex(2)}:{secrets.token_hex(2)}"
+
+
+@pytest.fixture
+def wallet(user: User, profile: Profile) -> Wallet:
+    """The wallet of the profile, with an access token."""
+    challenge = challenges.issue(profile_address=str(user.profile_address), client=CALLER, now=timezone.now())
+    controller = Controller(private_key=profile.controller.private_key)
+    signature = personal_sign(controller, challenge.message)
+    pair = sign_in(nonce=challenge.nonce, signature=signature, client=CALLER, now=timezone.now())
+    return Wallet(pair.access, network_address())
+
+
+@pytest.fixture
+def stranger() -> Wallet:
+    """A caller without a token."""
+    return Wallet(None, network_address())

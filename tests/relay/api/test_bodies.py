@@ -1,0 +1,165 @@
+"""Bodies that are not what is documented: each fault at its place, and nothing happens."""
+
+import json
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gateway.chain.lsp25 import RelayCall
+from tests.factories import random_address
+from tests.relay.api.conftest import Wallet, execute_body
+from tests.relay.api.test_execute import EXECUTE, assert_problem
+from tests.relay.rows import everything
+
+pytestmark = pytest.mark.django_db
+QUOTA, STATUS = "/api/relay/quota", "/api/relay/transactionStatus"
+LSP15_EXECUTE, LSP15_QUOTA = "/api/lsp15/execute", "/api/lsp15/quota"
+MISSING = object()
+
+BYTES = [MISSING, None, "", 5, True, [], {}, "0x", "11" * 65, "0x" + "1" * 129, "0x" + "zz" * 65]
+NUMBERS = [
+    *("", "soon", " 1", "1_000", "1.0", "1e3", "-1", "0x", "0xg", "0x-1", "1\0", "\u0661", "9" * 5000),
+    *(True, False, [], {}, 1.0, 1e3, 0.5, -1, 2**256, str(2**256), hex(2**256), "0x" + "f" * 65),
+]
+ADDRESS = random_address()
+ADDRESSES = [
+    *(MISSING, None, "", 5, True, [], {}, "0x", "0x12", ADDRESS[:-1], ADDRESS[2:], ADDRESS + "00"),
+    *(ADDRESS + "\0", ADDRESS + "\n", " " + ADDRESS, "0x" + "g" * 40, "\uff10x" + "a" * 40),
+]
+# A member of the body, and values that it may not have.
+FAULTS: dict[str, list[Any]] = {
+    "keyManagerAddress": ADDRESSES,
+    "address": ADDRESSES[1:],
+    "transaction": [MISSING, None, "", 5, [], "0x", True],
+    "transaction/abi": [*BYTES, "0x112233", "0x11223344\0", "0x11223344\n", "0x" + "00" * 32_769],
+    "transaction/signature": [*BYTES, "0x" + "11" * 63, "0x" + "11" * 66],
+    "transaction/nonce": [MISSING, None, *NUMBERS],
+    "transaction/validityTimestamps": NUMBERS,
+}
+
+
+def spoiled(body: dict[str, Any], pointer: str, value: Any) -> dict[str, Any]:
+    """Return the body with one member changed or missing."""
+    *path, name = pointer.split("/")
+    changed: dict[str, Any] = json.loads(json.dumps(body))
+    place = changed
+    for step in path:
+        place = place[step]
+    if value is MISSING:
+        del place[name]
+    else:
+        place[name] = value
+    return changed
+
+
+@pytest.mark.parametrize("pointer", FAULTS)
+def test_each_fault_of_execute_is_named_by_its_pointer(
+    wallet: Wallet, new_call: Callable[..., RelayCall], pointer: str
+) -> None:
+    body = execute_body(new_call())
+    before = everything()
+    for value in FAULTS[pointer]:
+        answer = wallet.post(EXECUTE, spoiled(body, pointer, value))
+        members = assert_problem(answer, 400, "invalid-request")
+        assert [fault["pointer"] for fault in members["errors"]] == [f"/{pointer}"], value
+        assert all(set(fault) == {"pointer", "code", "detail"} for fault in members["errors"])
+    assert everything() == before
+
+
+def test_all_faults_are_told_at_once(wallet: Wallet) -> None:
+    answer = wallet.post(EXECUTE, {"keyManagerAddress": 1, "transaction": {"nonce": 1.5}})
+    members = assert_problem(answer, 400, "invalid-request")
+    assert {fault["pointer"] for fault in members["errors"]} == {
+        "/keyManagerAddress",
+        "/transaction/abi",
+        "/transaction/signature",
+        "/transaction/nonce",
+    }
+
+
+QUOTA_FAULTS: dict[str, list[Any]] = {
+    "address": ADDRESSES,
+    "timestamp": [
+        *(MISSING, None, "", "1700000000", 1.7e9, 1.5, True, [], {}),
+        *(-1, 2**63, 10**30, 10**4300 - 1, 1 - 10**4300),
+    ],
+    "signature": [*BYTES, "0x" + "11" * 63, "0x" + "11" * 66],
+}
+
+
+@pytest.mark.parametrize("path", [QUOTA, LSP15_QUOTA])
+@pytest.mark.parametrize("pointer", QUOTA_FAULTS)
+def test_each_fault_of_quota_is_named_by_its_pointer(wallet: Wallet, path: str, pointer: str) -> None:
+    body = {"address": random_address(), "timestamp": 1_700_000_000, "signature": "0x" + "11" * 65}
+    for value in QUOTA_FAULTS[pointer]:
+        members = assert_problem(wallet.post(path, spoiled(body, pointer, value)), 400, "invalid-request")
+        assert [fault["pointer"] for fault in members["errors"]] == [f"/{pointer}"], value
+
+
+def test_each_fault_of_transaction_status_is_named_by_its_pointer(wallet: Wallet) -> None:
+    known = "0x" + secrets.token_hex(32)
+    for value in (
+        MISSING,
+        None,
+        "",
+        5,
+        [],
+        known[:-1],
+        known[2:],
+        known + "00",
+        known[:-1] + "g",
+        known + "\u0000",
+    ):
+        answer = wallet.post(STATUS, spoiled({"transactionHash": known}, "transactionHash", value))
+        members = assert_problem(answer, 400, "invalid-request")
+        assert [fault["pointer"] for fault in members["errors"]] == ["/transactionHash"]
+
+
+NO_BODIES: dict[str, str | bytes] = {
+    "empty": "",
+    "null": "null",
+    "a number": "5",
+    "a text": '"0x"',
+    "a list": "[]",
+    "cut off": '{"transaction": {',
+    "two values": "{} {}",
+    "single quotes": "{'a': 1}",
+    "NaN": '{"transaction": {"nonce": NaN}}',
+    "Infinity": '{"transaction": {"nonce": -Infinity}}',
+    "deep lists": "[" * 100_000,
+    "deep objects": '{"transaction":' * 5_000,
+    "an integer of 10,000 digits": '{"transaction": {"nonce": ' + "9" * 10_000 + "}}",
+    "not UTF-8": b'{"keyManagerAddress": "\xff\xfe"}',
+    "a byte order mark": b"\xef\xbb\xbf{}",
+    "a null byte": b'{"keyManagerAddress": \x00}',
+    "half a surrogate pair": '{"keyManagerAddress": "\\ud800", "transaction": 1}',
+}
+
+
+@pytest.mark.parametrize("path", [EXECUTE, QUOTA, STATUS, LSP15_EXECUTE, LSP15_QUOTA])
+@pytest.mark.parametrize("name", NO_BODIES)
+def test_what_is_no_object_is_refused(wallet: Wallet, path: str, name: str) -> None:
+    assert_problem(wallet.post(path, NO_BODIES[name]), 400, "invalid-request")
+
+
+def test_a_body_that_is_too_large_is_refused(wallet: Wallet) -> None:
+    body = json.dumps({"keyManagerAddress": "x" * 300_000})
+    assert_problem(wallet.post(EXECUTE, body), 413, "request-too-large")
+
+
+@pytest.mark.parametrize("path", [EXECUTE, QUOTA, STATUS, LSP15_EXECUTE, LSP15_QUOTA])
+def test_only_json_is_read(wallet: Wallet, path: str) -> None:
+    for content_type in ("application/x-www-form-urlencoded", "text/plain", "application/xml"):
+        answer = wallet.send("post", path, data="a=1", content_type=content_type)
+        assert_problem(answer, 415, "unsupported-media-type")
+        # Nothing was sent that could be of the wrong type.
+        answer = wallet.send("post", path, data=b"", content_type=content_type)
+        assert_problem(answer, 400, "invalid-request")
+
+
+@pytest.mark.parametrize("path", [EXECUTE, QUOTA, STATUS, LSP15_EXECUTE, LSP15_QUOTA])
+def test_other_methods_are_refused(wallet: Wallet, path: str) -> None:
+    for method in ("get", "put", "patch", "delete"):
+        assert_problem(wallet.send(method, path), 405, "method-not-allowed")

@@ -1,0 +1,189 @@
+"""POST /api/relay/execute on the wire."""
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from credits.services import ledger
+from devstack.services import Services
+from devstack.world.profiles import Profile
+from gateway.chain.lsp25 import RelayCall, wrong_hashes
+from relay.models import Attempt, Relayer, RelayTransaction
+from tests.factories import random_address
+from tests.relay.api.conftest import Answer, Wallet, execute_body
+from tests.relay.chain import node_away
+from tests.relay.rows import everything
+from tests.relay.signing import set_data_payload, sign_digest, window
+from tests.relay.workers import later
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+EXECUTE = "/api/relay/execute"
+
+
+def assert_problem(answer: Answer, status: int, code: str) -> dict[str, Any]:
+    """The answer is a whole problem document of this code; return its members beyond the common ones."""
+    assert (answer.status, answer.body.get("code")) == (status, code), answer.body
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    body = dict(answer.body)
+    common = {name: body.pop(name) for name in ("type", "title", "status", "code", "detail", "requestId")}
+    assert (common["status"], common["type"]) == (status, f"/problems/{code}")
+    assert common["requestId"] == answer.headers["X-Request-ID"]
+    assert common["title"]
+    assert common["detail"]
+    return body
+
+
+@pytest.mark.parametrize("path", [EXECUTE, EXECUTE + "/"])
+def test_a_call_is_answered_with_its_hash_alone(
+    wallet: Wallet, new_call: Callable[..., RelayCall], path: str
+) -> None:
+    answer = wallet.post(path, execute_body(new_call()))
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
+    assert answer.body == {"transactionHash": Attempt.objects.get().transaction_hash}
+    assert RelayTransaction.objects.get().request_id == answer.headers["X-Request-ID"]
+
+
+NONCES: dict[str, Callable[[int], Any]] = {
+    "JSON integer": int,
+    "decimal text": str,
+    "hex": hex,
+    "upper-case hex": lambda nonce: f"0x{nonce:X}",
+    "64 hex digits": lambda nonce: f"0x{nonce:064x}",
+}
+
+
+@pytest.mark.parametrize("channel", [0, 1, 2**128 - 1])
+def test_a_nonce_is_understood_in_every_spelling(
+    wallet: Wallet, new_call: Callable[..., RelayCall], channel: int
+) -> None:
+    call = new_call(channel=channel)
+    answers = [
+        wallet.post(EXECUTE, execute_body(call, nonce=spell(call.relay_nonce))) for spell in NONCES.values()
+    ]
+    assert [answer.status for answer in answers] == [200] * len(NONCES)
+    assert {answer.body["transactionHash"] for answer in answers} == {Attempt.objects.get().transaction_hash}
+    assert RelayTransaction.objects.get().relay_nonce == call.relay_nonce
+
+
+@pytest.mark.parametrize("spelling", [{}, None, 0, "0", "0x0", "0x" + "0" * 64], ids=repr)
+def test_a_call_without_a_window_is_understood_in_every_spelling(
+    wallet: Wallet, new_call: Callable[..., RelayCall], spelling: Any
+) -> None:
+    changes = {} if spelling == {} else {"validityTimestamps": spelling}
+    answer = wallet.post(EXECUTE, execute_body(new_call(), **changes))
+    assert answer.status == 200, answer.body
+    assert RelayTransaction.objects.get().validity == 0
+
+
+def test_a_window_of_two_timestamps_is_understood(wallet: Wallet, new_call: Callable[..., RelayCall]) -> None:
+    validity = window(1, int(later(3600).timestamp()))
+    call = new_call(validity=validity)
+    for spelling in (validity, str(validity), hex(validity), f"0x{validity:064x}"):
+        assert wallet.post(EXECUTE, execute_body(call, validityTimestamps=spelling)).status == 200
+    assert RelayTransaction.objects.get().validity == validity
+
+
+def test_addresses_and_bytes_are_read_in_any_casing(
+    wallet: Wallet, new_call: Callable[..., RelayCall], profile: Profile
+) -> None:
+    call = new_call()
+    body = execute_body(call, abi="0x" + call.payload.hex().upper(), signature="0X" + call.signature.hex())
+    body["keyManagerAddress"] = call.key_manager.lower()
+    # Some wallets send the profile along.
+    body["address"] = profile.profile_address.lower()
+    assert wallet.post(EXECUTE, body).status == 200
+    assert RelayTransaction.objects.get().key_manager_address == call.key_manager
+
+
+def test_another_profile_in_the_body_is_refused(
+    wallet: Wallet, user: User, new_call: Callable[..., RelayCall]
+) -> None:
+    body = {**execute_body(new_call()), "address": random_address()}
+    before = everything()
+    members = assert_problem(wallet.post(EXECUTE, body), 403, "not-your-profile")
+    assert members == {"profile": user.profile_address}
+    assert everything() == before
+
+
+def test_too_few_credits_are_a_402_with_the_numbers(
+    wallet: Wallet, user: User, new_call: Callable[..., RelayCall]
+) -> None:
+    ledger.adjust(user=user, credits=-9_999, key=secrets.token_hex(8), actor=None, reason="one is left")
+    before = everything()
+    members = assert_problem(wallet.post(EXECUTE, execute_body(new_call())), 402, "insufficient-credits")
+    assert members["required"] > 1
+    assert (members["available"], members["debtLimit"]) == (1, 0)
+    assert everything() == before
+
+
+def test_a_gap_tells_the_expected_nonce_as_text(wallet: Wallet, new_call: Callable[..., RelayCall]) -> None:
+    channel = secrets.randbits(120)
+    answer = wallet.post(EXECUTE, execute_body(new_call(channel=channel, ahead=1)))
+    assert assert_problem(answer, 409, "relay-nonce-gap") == {"expectedNonce": str(channel << 128)}
+
+
+def test_a_signing_mistake_says_what_to_change(
+    services: Services, wallet: Wallet, profile: Profile, new_call: Callable[..., RelayCall]
+) -> None:
+    call = new_call()
+    wrong = wrong_hashes(chain_id=services.chain_id, call=call, profile=profile.profile_address)[0]
+    signature = sign_digest(profile.controller.private_key, wrong.digest)
+    answer = wallet.post(EXECUTE, execute_body(call, signature="0x" + signature.hex()))
+    assert_problem(answer, 400, wrong.code)
+    assert answer.body["detail"] == wrong.detail
+
+
+def test_what_the_chain_refuses_is_a_422(wallet: Wallet, new_call: Callable[..., RelayCall]) -> None:
+    payload = secrets.token_bytes(4) + bytes(32)
+    answer = wallet.post(EXECUTE, execute_body(new_call(payload=payload)))
+    members = assert_problem(answer, 422, "payload-function-not-supported")
+    assert members == {"selector": "0x" + payload[:4].hex()}
+
+
+@pytest.mark.parametrize("trouble", ["node away", "relayers busy"])
+def test_what_passes_is_a_503_with_retry_after(
+    wallet: Wallet, new_call: Callable[..., RelayCall], trouble: str
+) -> None:
+    body = execute_body(new_call())
+    if trouble == "node away":
+        with node_away():
+            answer = wallet.post(EXECUTE, body)
+        assert_problem(answer, 503, "chain-unavailable")
+    else:
+        Relayer.objects.update(is_active=False)
+        answer = wallet.post(EXECUTE, body)
+        assert_problem(answer, 503, "relayers-busy")
+    assert int(answer.headers["Retry-After"]) > 0
+
+
+def test_callers_are_slowed_down_each_for_themselves(
+    wallet: Wallet, new_call: Callable[..., RelayCall], settings: Settings
+) -> None:
+    settings.RELAY_EXECUTE_RATE = "2/hour"
+    body = execute_body(new_call())
+    statuses = [wallet.post(EXECUTE, body).status for _ in range(2)]
+    answer = wallet.post(EXECUTE, body)
+    assert statuses == [200, 200]
+    assert_problem(answer, 429, "too-many-requests")
+    assert int(answer.headers["Retry-After"]) > 0
+
+
+def test_the_longest_payload_is_relayed_and_one_byte_more_is_not(
+    wallet: Wallet, new_call: Callable[..., RelayCall], settings: Settings
+) -> None:
+    cap = settings.RELAY_MAX_PAYLOAD_BYTES
+    call = new_call(payload=set_data_payload(b"\x01").ljust(cap, b"\0"))
+    assert wallet.post(EXECUTE, execute_body(call)).status == 200
+    answer = wallet.post(EXECUTE, execute_body(call, abi="0x" + call.payload.hex() + "00"))
+    members = assert_problem(answer, 400, "invalid-request")
+    assert [fault["pointer"] for fault in members["errors"]] == ["/transaction/abi"]
+
+
+def test_a_caller_does_not_choose_the_request_id(wallet: Wallet, new_call: Callable[..., RelayCall]) -> None:
+    answer = wallet.post(EXECUTE, execute_body(new_call()), **{"X-Request-ID": "x" * 500})
+    assert answer.status == 200, answer.body
+    assert RelayTransaction.objects.get().request_id == answer.headers["X-Request-ID"]

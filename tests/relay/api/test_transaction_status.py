@@ -1,0 +1,66 @@
+"""POST /api/relay/transactionStatus on the wire."""
+
+import secrets
+from collections.abc import Callable
+
+import pytest
+
+from relay.models import RelayTransaction
+from tests.factories import UserFactory
+from tests.relay.api.conftest import Wallet
+from tests.relay.api.test_execute import assert_problem
+from tests.relay.chain import Chain
+from tests.relay.workers import broadcast_all, track
+
+pytestmark = pytest.mark.django_db
+STATUS = "/api/relay/transactionStatus"
+
+
+@pytest.mark.parametrize("path", [STATUS, STATUS + "/"])
+def test_a_call_is_followed_from_pending_to_success(
+    wallet: Wallet, accept: Callable[..., RelayTransaction], chain: Chain, path: str
+) -> None:
+    row = accept()
+    sender = row.profile_address
+
+    def status() -> dict[str, object]:
+        answer = wallet.post(path, {"transactionHash": row.transaction_hash})
+        assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
+        assert [type(value) for value in answer.body.values()] == [str, str, int, int, int]
+        return answer.body
+
+    expected = {
+        "status": "Pending",
+        "transactionSenderAddress": sender,
+        "creditsUsed": row.expected_cost,
+        "creditsBefore": 10_000,
+        "creditsAfter": 10_000 - row.expected_cost,
+    }
+    assert status() == expected
+    broadcast_all()
+    assert status() == {**expected, "status": "Submitted"}
+    chain.mine(2)
+    track()
+    row.refresh_from_db()
+    assert status() == {
+        "status": "Success",
+        "transactionSenderAddress": sender,
+        "creditsUsed": row.real_cost,
+        "creditsBefore": 10_000,
+        "creditsAfter": 10_000 - row.real_cost,
+    }
+
+
+def test_a_hash_in_upper_case_is_the_same(wallet: Wallet, accept: Callable[..., RelayTransaction]) -> None:
+    known = accept().transaction_hash
+    assert wallet.post(STATUS, {"transactionHash": "0x" + known[2:].upper()}).status == 200
+
+
+def test_other_peoples_transactions_do_not_exist(
+    wallet: Wallet, accept: Callable[..., RelayTransaction]
+) -> None:
+    row = accept()
+    RelayTransaction.objects.update(user=UserFactory.create())
+    for known in (row.transaction_hash, "0x" + secrets.token_hex(32)):
+        answer = wallet.post(STATUS, {"transactionHash": known})
+        assert assert_problem(answer, 404, "transaction-not-found") == {}

@@ -8,7 +8,7 @@ from credits.models import CreditAccount, CreditEntry, EntrySource
 from credits.services import statements
 from gateway.common.owner import ProfileOwner
 
-_REVERSALS = {EntrySource.PAYOUT_CLAWBACK, EntrySource.EARNING_REVERSAL, EntrySource.RELAY_REVERSAL}
+_REVERSALS = {EntrySource.PAYOUT_CLAWBACK, EntrySource.EARNING_REVERSAL}
 # These are posted by `capture` and `adjust` alone, with the rows and names they need.
 _NOT_GRANTED = {EntrySource.RELAY_TRANSACTION, EntrySource.STAFF_ADJUSTMENT}
 

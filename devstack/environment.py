@@ -7,6 +7,7 @@ from devstack.secrets_file import Secrets
 from devstack.services import Services
 
 CREDIT_WEI = 10**12
+CREDITS_PER_MAJOR_UNIT = 1_000  # the payout rate of every currency until staff add another one
 _ANY_NUMBER = "60000/minute"
 
 
@@ -31,6 +32,9 @@ def django_environment(
         "RELAY_RELAYER_KEYS": ",".join(secrets.relayer_keys),
         "CREDIT_WEI": str(CREDIT_WEI),
         "CONFIRMATIONS": "2",
+        "STRIPE_SECRET_KEY": services.stripe.secret_key,
+        "STRIPE_WEBHOOK_SECRETS": services.stripe.webhook_secret,
+        "STRIPE_API_BASE": services.stripe.url,
         "CORS_ALLOW_ALL_ORIGINS": "True",
         **_generous_limits(),
     }
@@ -42,5 +46,5 @@ def process_environment(settings: dict[str, str]) -> dict[str, str]:
 
 
 def _generous_limits() -> dict[str, str]:
-    scopes = ("AUTH_NONCE", "AUTH_VERIFY", "AUTH_REFRESH", "RELAY_EXECUTE", "RELAY_READ")
+    scopes = ("AUTH_NONCE", "AUTH_VERIFY", "AUTH_REFRESH", "RELAY_EXECUTE", "RELAY_READ", "BILLING")
     return {f"{scope}_RATE": _ANY_NUMBER for scope in scopes}

@@ -1,4 +1,4 @@
-"""Getting a started stack ready to serve: profiles, relayers, tables, demo data."""
+"""Getting a started stack ready to serve: profiles, relayers, tables, demo data, webhooks."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ class Furnished:
 
 
 def furnish(services: Services, directory: Path, *, port: int, block_time: float | None) -> Furnished:
-    """Prepare chain and database for the service; what is there already is kept."""
+    """Prepare chain, database and Stripe double for the service; what is there already is kept."""
     secrets = keep_secrets(directory / "secrets.json")
     settings = django_environment(services, secrets, port=port, block_time=block_time)
     write_json(directory / "environment.json", settings)
@@ -35,6 +35,9 @@ def furnish(services: Services, directory: Path, *, port: int, block_time: float
         profiles = settle_profiles(services.world, directory / "profiles.json")
         services.world.fund(_RELAYER_WEI, *secrets.relayer_addresses)
     _forget_rows_of_another_chain(services, directory / "database.json")
+    services.stripe.controls.point(
+        f"{settings['PUBLIC_URL']}/webhooks/stripe", services.stripe.webhook_secret
+    )
     with step("database migrations and demo data"):
         plan = directory / "demo.json"
         write_json(plan, _demo_plan(services, secrets, profiles))
@@ -46,8 +49,9 @@ def _forget_rows_of_another_chain(services: Services, path: Path) -> None:
     """A database that speaks of transactions which this chain never saw is of no use to anyone."""
     identity = services.world.identity
     if read_json(path).get("world", identity) != identity:
-        say("  · the chain began anew, so the database does too")
+        say("  · the chain began anew, so the database and the Stripe double do too")
         services.postgres.forget_database()
+        services.stripe.controls.reset()
     write_json(path, {"world": identity})
 
 

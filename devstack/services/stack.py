@@ -1,10 +1,11 @@
-"""PostgreSQL, Redis and the chain with its contracts, started and stopped together."""
+"""PostgreSQL, Redis, the chain with its contracts and the Stripe double, started and stopped together."""
 
 import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from devstack.console import step
 from devstack.rpc import Rpc
@@ -14,6 +15,9 @@ from devstack.services.redis import Redis
 from devstack.services.server import Server, ServerFailed
 from devstack.world import World, settle_world
 
+if TYPE_CHECKING:
+    from devstack.stripe.server import StripeDouble
+
 
 @dataclass(frozen=True)
 class Services:
@@ -22,12 +26,13 @@ class Services:
     postgres: Postgres
     redis: Redis
     anvil: Anvil
+    stripe: "StripeDouble"
     world: World
 
     @property
     def servers(self) -> tuple[Server, ...]:
         """Every server of the stack."""
-        return (self.postgres, self.redis, self.anvil)
+        return (self.postgres, self.redis, self.anvil, self.stripe)
 
     @property
     def database_url(self) -> str:
@@ -60,25 +65,30 @@ def start_services(
     directory: Path, *, block_time: float | None = 1, durable: bool = True, log_directory: Path | None = None
 ) -> Iterator[Services]:
     """
-    Run PostgreSQL, Redis and the chain with their data under `directory`.
+    Run PostgreSQL, Redis, the chain and the Stripe double with their data under `directory`.
 
     They are ready when the block is entered and gone when it is left; should the
-    calling thread die instead, Linux ends them. What was on the chain and in the
-    database before is there again. One caller at a time may use a directory.
+    calling thread die instead, Linux ends them. What was on the chain, in the database
+    and at the double before is there again. One caller at a time may use a directory.
+    The double sends its events nowhere until `stripe.controls.point` names an address.
     """
+    from devstack.stripe.server import StripeDouble  # it is a `Server` of this package
+
     directory = directory.resolve()
     logs = log_directory or directory / "log"
     postgres = Postgres(directory / "postgres", logs, durable=durable)
     redis = Redis(directory / "redis", logs)
     anvil = Anvil(directory / "anvil", logs, block_time=block_time)
+    stripe = StripeDouble(directory / "stripe", logs)
     with _alone_in(directory):
         try:
-            with step("starting PostgreSQL, Redis and the chain"):
-                _start(postgres, redis, anvil)
+            with step("starting PostgreSQL, Redis, the chain and the Stripe double"):
+                _start(postgres, redis, anvil, stripe)
             postgres.ensure_database()
-            yield Services(postgres, redis, anvil, settle_world(Rpc(anvil.url), directory / "world.json"))
+            world = settle_world(Rpc(anvil.url), directory / "world.json")
+            yield Services(postgres, redis, anvil, stripe, world)
         finally:
-            for server in (anvil, redis, postgres):
+            for server in (stripe, anvil, redis, postgres):
                 server.stop()
 
 

@@ -37,6 +37,11 @@ def test_the_environment_names_the_running_services(services: Services, tmp_path
     assert (found["DATABASE_URL"], found["REDIS_URL"]) == (services.database_url, services.redis_url)
     assert (found["CHAIN_ID"], found["CHAIN_RPC_URLS"]) == ("4201", services.rpc_url)
     assert found["CHAIN_BLOCK_SECONDS"] == "1"
+    assert (found["STRIPE_API_BASE"], found["STRIPE_SECRET_KEY"]) == (
+        services.stripe.url,
+        services.stripe.secret_key,
+    )
+    assert found["STRIPE_WEBHOOK_SECRETS"] == services.stripe.webhook_secret != services.stripe.secret_key
 
 
 def test_the_keys_are_usable_and_there_are_four_relayers_or_more(services: Services, tmp_path: Path) -> None:

@@ -5,14 +5,17 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
 import psycopg
 import pytest
 import redis
+import stripe
 from psycopg.conninfo import conninfo_to_dict
 
+from devstack.provider import Provider, ProviderRefused
 from devstack.services import ServerFailed, Services, start_services
 from devstack.world import Call, ProfilePlan
 
@@ -24,6 +27,12 @@ with start_services(Path(sys.argv[1]), durable=False) as services:
     print(json.dumps([server.pid for server in services.servers]), flush=True)
     time.sleep(60)
 """
+
+
+def new_customer(services: Services) -> str:
+    """Create a customer at the double; return its id."""
+    client = stripe.StripeClient(services.stripe.secret_key, base_addresses={"api": services.stripe.url})
+    return str(client.v1.customers.create().id)
 
 
 def test_the_database_answers_at_a_url_that_names_its_socket_folder(services: Services) -> None:
@@ -41,6 +50,14 @@ def test_redis_and_the_chain_answer_at_their_urls(services: Services) -> None:
     assert len(history["baseFeePerGas"]) == 3
 
 
+def test_the_stripe_double_answers_the_holder_of_its_secret_key_alone(services: Services) -> None:
+    provider = Provider(services.stripe.url, services.stripe.secret_key)
+    assert provider.untaken_events() == []
+    assert abs(provider.controls.now - time.time()) < 5
+    with pytest.raises(ProviderRefused, match="Invalid API Key"):
+        Provider(services.stripe.url, "sk_test_another").untaken_events()
+
+
 def test_a_second_stack_on_the_same_folder_is_refused(tmp_path: Path) -> None:
     with (
         start_services(tmp_path, durable=False),
@@ -50,13 +67,16 @@ def test_a_second_stack_on_the_same_folder_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_rows_and_contracts_are_there_again_after_a_restart_in_a_deep_folder(tmp_path: Path) -> None:
+def test_rows_contracts_and_customers_are_there_again_after_a_restart_in_a_deep_folder(
+    tmp_path: Path,
+) -> None:
     deep = tmp_path / "/".join(["a-folder-with-a-long-name"] * 6)
     with start_services(deep, durable=False) as first, psycopg.connect(first.database_url) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
         profile = first.world.create_profiles(ProfilePlan())[0].profile_address
         code = first.rpc.call("eth_getCode", profile, "latest")
         receipt = first.world.deployer.send([Call(profile, value=1)])[0]
+        customer = new_customer(first)
         connection.commit()
     with start_services(deep, durable=False) as second, psycopg.connect(second.database_url) as connection:
         assert connection.execute("SELECT answer FROM kept").fetchone() == (42,)
@@ -64,6 +84,9 @@ def test_rows_and_contracts_are_there_again_after_a_restart_in_a_deep_folder(tmp
         assert second.rpc.call("eth_getCode", profile, "latest") == code != "0x"
         assert second.rpc.call("eth_getTransactionReceipt", receipt["transactionHash"]) == receipt
         assert second.rpc.call("eth_feeHistory", "0x4", "latest", [50])
+        assert second.stripe.secret_key == first.stripe.secret_key
+        assert second.stripe.webhook_secret == first.stripe.webhook_secret
+        assert Provider(second.stripe.url, second.stripe.secret_key).customer(customer)["id"] == customer
 
 
 def test_leaving_the_block_ends_every_server_and_removes_the_socket_folder(tmp_path: Path) -> None:
@@ -84,4 +107,4 @@ def test_a_killed_parent_takes_its_servers_along(tmp_path: Path) -> None:
         servers = [psutil.Process(pid) for pid in json.loads(line)]
         os.kill(parent.pid, signal.SIGKILL)
     gone, alive = psutil.wait_procs(servers, timeout=10)
-    assert (len(gone), alive) == (3, [])
+    assert (len(gone), alive) == (4, [])

@@ -1,5 +1,6 @@
 """Payment intents: the attempts to collect one amount."""
 
+from devstack.stripe.billing.asking import next_action
 from devstack.stripe.billing.cards import asks_cardholder, card_of, refusal
 from devstack.stripe.billing.charges import record_charge
 from devstack.stripe.billing.disputing import open_dispute
@@ -43,11 +44,15 @@ def make_intent(account: Account, *, customer: str, amount: int, currency: str, 
     return intent
 
 
-def attempt(account: Account, intent: Thing, method: Thing, *, off_session: bool) -> str:
+def attempt(
+    account: Account, intent: Thing, method: Thing, *, off_session: bool, return_url: str | None = None
+) -> str:
     """Try to collect with the card; return the intent's status after it."""
     intent["payment_method"] = method["id"]
     if asks_cardholder(method, off_session=off_session):
-        return _ask(account, intent)
+        intent.update(status="requires_action", next_action=next_action(account, intent, return_url))
+        account.tell("payment_intent.requires_action", intent)
+        return "requires_action"
     return _charge(account, intent, method)
 
 
@@ -72,13 +77,6 @@ def cancel_intent(account: Account, intent: Thing, reason: str) -> None:
         return
     intent.update(status="canceled", canceled_at=account.now, cancellation_reason=reason, next_action=None)
     account.tell("payment_intent.canceled", intent)
-
-
-def _ask(account: Account, intent: Thing) -> str:
-    intent["status"] = "requires_action"
-    intent["next_action"] = {"type": "use_stripe_sdk", "use_stripe_sdk": {"type": "three_d_secure_redirect"}}
-    account.tell("payment_intent.requires_action", intent)
-    return "requires_action"
 
 
 def _charge(account: Account, intent: Thing, method: Thing) -> str:

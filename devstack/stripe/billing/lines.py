@@ -26,6 +26,19 @@ def proration_line(subscription: Thing, item: Thing, period: Period, amount: int
     return _line(subscription, item, period, amount, text, proration=True)
 
 
+def manual_line(account: Account, amount: int, currency: str) -> Thing:
+    """Return the line of something that was sold beside all subscriptions."""
+    parent = {"invoice_item": new_id("ii"), "proration": False, "proration_details": {"credited_items": None}}
+    return {
+        **_blank(amount, currency, "Something else", (account.now, account.now)),
+        "parent": {
+            "invoice_item_details": {**parent, "subscription": None},
+            "subscription_item_details": None,
+            "type": "invoice_item_details",
+        },
+    }
+
+
 def _line(
     subscription: Thing, item: Thing, period: Period, amount: int, text: str, *, proration: bool
 ) -> Thing:
@@ -38,30 +51,40 @@ def _line(
         "subscription_item": item["id"],
     }
     return {
-        "object": "line_item",
-        "id": new_id("il"),
-        "amount": amount,
-        "currency": price["currency"],
-        "description": text,
-        "discount_amounts": [],
+        **_blank(amount, price["currency"], text, period),
         "discountable": not proration,
-        "discounts": [],
-        "invoice": None,
-        "livemode": False,
         "metadata": dict(subscription["metadata"]),
         "parent": {
             "invoice_item_details": None,
             "subscription_item_details": parent,
             "type": "subscription_item_details",
         },
-        "period": {"start": period[0], "end": period[1]},
-        "pretax_credit_amounts": [],
         "pricing": {
             "price_details": {"price": price["id"], "product": price["product"]},
             "type": "price_details",
             "unit_amount_decimal": price["unit_amount_decimal"],
         },
         "quantity": item["quantity"],
+    }
+
+
+def _blank(amount: int, currency: str, text: str, period: Period) -> Thing:
+    return {
+        "object": "line_item",
+        "id": new_id("il"),
+        "amount": amount,
+        "currency": currency,
+        "description": text,
+        "discount_amounts": [],
+        "discountable": True,
+        "discounts": [],
+        "invoice": None,
+        "livemode": False,
+        "metadata": {},
+        "period": {"start": period[0], "end": period[1]},
+        "pretax_credit_amounts": [],
+        "pricing": None,
+        "quantity": 1,
         "subtotal": amount,
         "taxes": [],
     }

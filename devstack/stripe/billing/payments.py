@@ -15,7 +15,8 @@ def prepare_payment(account: Account, invoice: Thing) -> None:
         currency=invoice["currency"],
         description="Subscription creation" if first else "Subscription update",
     )
-    account.add(
+    intent["_invoice"] = invoice["id"]
+    payment = account.add(
         {
             "object": "invoice_payment",
             "id": new_id("inpay"),
@@ -31,6 +32,12 @@ def prepare_payment(account: Account, invoice: Thing) -> None:
             "status_transitions": {"canceled_at": None, "paid_at": None},
         }
     )
+    invoice["_payment"] = payment["id"]
+
+
+def invoice_of(account: Account, intent: Thing) -> Thing | None:
+    """Return the invoice that the intent collects."""
+    return account.store.get("invoice", intent["_invoice"])
 
 
 def default_intent(account: Account, invoice: Thing) -> Thing | None:
@@ -66,7 +73,4 @@ def drop_payment(account: Account, invoice: Thing, reason: str) -> None:
 
 
 def _default_payment(account: Account, invoice: Thing) -> Thing | None:
-    for payment in account.store.all("invoice_payment"):
-        if payment["invoice"] == invoice["id"] and payment["is_default"]:
-            return account.store.get("invoice_payment", payment["id"])
-    return None
+    return account.store.get("invoice_payment", invoice.get("_payment", ""))

@@ -1,5 +1,6 @@
 """Setting a card up for later payments."""
 
+from devstack.stripe.billing.asking import next_action
 from devstack.stripe.billing.cards import card_of, refusal
 from devstack.stripe.billing.wallet import attach_card
 from devstack.stripe.state.account import Account
@@ -52,16 +53,5 @@ def authentication_failed(account: Account, intent: Thing) -> None:
 
 
 def _ask(account: Account, intent: Thing, return_url: str | None) -> None:
-    intent["status"] = "requires_action"
-    if return_url:
-        page = f"{account.address}/_authenticate/{intent['id']}?client_secret={intent['client_secret']}"
-        intent["next_action"] = {
-            "type": "redirect_to_url",
-            "redirect_to_url": {"return_url": return_url, "url": page},
-        }
-    else:
-        intent["next_action"] = {
-            "type": "use_stripe_sdk",
-            "use_stripe_sdk": {"type": "three_d_secure_redirect"},
-        }
+    intent.update(status="requires_action", next_action=next_action(account, intent, return_url))
     account.tell("setup_intent.requires_action", intent)

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from devstack.stripe.billing.setups import authentication_failed, succeed
+from devstack.stripe.billing.cardholders import answer, asking
 from devstack.stripe.state.account import Account
 from devstack.stripe.wire.exchange import Request, Response
 
@@ -23,15 +23,15 @@ class CardholderPage:
     def answer(self, request: Request) -> Response:
         """Show the question, take the answer, and send the browser back to the shop."""
         with self._account.unit():
-            intent = self._account.store.get("setup_intent", request.path.removeprefix(PREFIX))
+            intent = asking(self._account, request.path.removeprefix(PREFIX))
             if intent is None or intent["client_secret"] != request.query_texts.get("client_secret"):
                 return _page(404, "There is nothing to agree to.")
             if intent["status"] != "requires_action":
                 return _page(200, "This is done.")
             if request.method != "POST":
-                return _page(200, "Do you want to keep this card for later payments?", _FORM)
+                return _page(200, "Is this you, and do you want to go on?", _FORM)
             back = intent["next_action"]["redirect_to_url"]["return_url"]
-            (succeed if request.form.get("agree") == "yes" else authentication_failed)(self._account, intent)
+            answer(self._account, intent, agreed=request.form.get("agree") == "yes")
         return Response(303, "", {"Location": back}, content_type=_HTML)
 
 

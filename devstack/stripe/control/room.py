@@ -4,14 +4,14 @@ import json
 import secrets
 from typing import Any
 
-from devstack.stripe.control import deliveries, people, requests, time
+from devstack.stripe.control import banks, deliveries, invoices, people, requests, time
 from devstack.stripe.control.desk import Body, Control, Desk
 from devstack.stripe.wire.exchange import Request, Response
 from devstack.stripe.wire.refusals import Invalid, Refused
 
 PREFIX = "/_control/"
 _OUTSIDE_UNITS: dict[tuple[str, str], Control] = {**time.CONTROLS, **deliveries.CONTROLS, **requests.CONTROLS}
-_INSIDE_UNITS: dict[tuple[str, str], Control] = {**people.CONTROLS}
+_INSIDE_UNITS: dict[tuple[str, str], Control] = {**people.CONTROLS, **invoices.CONTROLS, **banks.CONTROLS}
 
 
 class ControlRoom:

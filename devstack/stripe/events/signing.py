@@ -2,12 +2,18 @@
 
 import hashlib
 import hmac
+import json
 import secrets
 import time
 from dataclasses import dataclass
 
 _TOO_OLD = 3600
-WRONGS = ("signature", "body", "secret", "old", "future", "missing")
+WRONGS = ("signature", "body", "secret", "old", "future", "missing", "livemode", "api_version")
+
+_FOREIGN: dict[str, dict[str, object]] = {
+    "livemode": {"livemode": True},
+    "api_version": {"api_version": "2020-08-27"},
+}
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,8 @@ def corrupt(body: bytes, secret: str, how: str) -> Letter:
         return sign(body, secret, now - _TOO_OLD)
     if how == "future":
         return sign(body, secret, now + _TOO_OLD)
+    if how in _FOREIGN:
+        return sign(json.dumps({**json.loads(body), **_FOREIGN[how]}).encode(), secret)
     if how == "secret":
         return sign(body, f"whsec_{secrets.token_hex(24)}")
     letter = sign(body, secret)

@@ -4,6 +4,7 @@ from typing import Any
 
 from devstack.stripe.billing.collecting import note_attempt, settle
 from devstack.stripe.billing.intents import attempt
+from devstack.stripe.billing.payments import invoice_of
 from devstack.stripe.billing.wallet import attach_card, card_named
 from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing, public
@@ -38,7 +39,8 @@ def confirm(account: Account, params: dict[str, Any], identifier: str) -> Thing:
         message = f"You cannot confirm this PaymentIntent because it has already {intent['status']}."
         raise Invalid(message, code="payment_intent_unexpected_state")
     method = _card(account, intent, params)
-    status = attempt(account, intent, method, off_session=params.get("off_session", False))
+    off_session, return_url = params.get("off_session", False), params.get("return_url")
+    status = attempt(account, intent, method, off_session=off_session, return_url=return_url)
     invoice = invoice_of(account, intent)
     if invoice is not None:
         settle(account, invoice, status, counted=note_attempt(invoice))
@@ -46,14 +48,6 @@ def confirm(account: Account, params: dict[str, Any], identifier: str) -> Thing:
     if status == "requires_payment_method":
         raise CardRefusedOnRecord({**intent["last_payment_error"], "payment_intent": public(intent)})
     return intent
-
-
-def invoice_of(account: Account, intent: Thing) -> Thing | None:
-    """Return the invoice that the intent collects."""
-    for payment in account.store.all("invoice_payment"):
-        if payment["payment"]["payment_intent"] == intent["id"]:
-            return account.store.get("invoice", payment["invoice"])
-    return None
 
 
 def _known(account: Account, params: dict[str, Any], identifier: str) -> Thing:

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,8 @@ CREATE TABLE IF NOT EXISTS things (
     UNIQUE (kind, id)
 )
 """
+
+Watcher = Callable[[str, str, Thing | None], None]
 
 
 class KeepsWork(Exception):
@@ -36,6 +38,7 @@ class Store:
         self._things: dict[str, dict[str, Thing]] = {}
         self._before: dict[tuple[str, str], str | None] = {}
         self._depth = 0
+        self._watchers: list[Watcher] = []
         for kind, identifier, body in self._database.execute(
             "SELECT kind, id, body FROM things ORDER BY position"
         ):
@@ -58,6 +61,10 @@ class Store:
                 self._finish()
             finally:
                 self._depth -= 1
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell of every change from now on, when its unit has ended well; None for what is gone."""
+        self._watchers.append(watcher)
 
     def add(self, thing: Thing) -> Thing:
         """Keep a new thing."""
@@ -84,13 +91,21 @@ class Store:
 
     def clear(self) -> None:
         """Forget everything, at once and for good."""
-        self._things, self._before = {}, {}
+        things, self._things, self._before = self._things, {}, {}
         self._database.execute("DELETE FROM things")
+        for kind, found in things.items():
+            for identifier in found:
+                self._tell(kind, identifier)
 
     def close(self) -> None:
         """Let go of the file."""
         with self.lock:
             self._database.close()
+
+    def _tell(self, kind: str, identifier: str) -> None:
+        thing = self._things.get(kind, {}).get(identifier)
+        for watcher in self._watchers:
+            watcher(kind, identifier, thing)
 
     def _finish(self) -> None:
         if self._depth > 1:
@@ -100,6 +115,8 @@ class Store:
         for (kind, identifier), old in before.items():
             self._write(kind, identifier, old)
         self._database.execute("COMMIT")
+        for kind, identifier in before:
+            self._tell(kind, identifier)
 
     def _write(self, kind: str, identifier: str, old: str | None) -> None:
         thing = self._things.get(kind, {}).get(identifier)

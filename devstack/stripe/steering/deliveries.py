@@ -35,7 +35,12 @@ class Deliveries(Channel):
     def corrupt(
         self, how: str = "signature", *, types: Sequence[str] | None = None, count: int | None = 1
     ) -> None:
-        """Spoil the next `count` deliveries: signature, body, secret, old, future or missing."""
+        """
+        Spoil the next `count` deliveries.
+
+        `how`: a random signature, one changed bit of the body, another secret, an old or a
+        future time, a missing signature; or, well signed, livemode true or another api_version.
+        """
         self._tell("deliveries/corrupt", how=how, types=types, count=count)
 
     def hold(self, *, types: Sequence[str] | None = None) -> None:

@@ -18,6 +18,10 @@ class People(Channel):
         """Note that an invoice was paid outside of Stripe."""
         return self._tell("invoices/pay_out_of_band", invoice=invoice)
 
+    def bill(self, customer: str, amount: int, currency: str | None = None) -> Thing:
+        """Sell a customer something beside all subscriptions, and collect it at once."""
+        return self._tell("invoices/bill", customer=customer, amount=amount, currency=currency)
+
     def credit(self, invoice: str, amount: int | None = None) -> Thing:
         """Write a credit note for an invoice and return it."""
         return self._tell("invoices/credit", invoice=invoice, amount=amount)

@@ -1,5 +1,6 @@
 """The page that a cardholder is sent to."""
 
+import stripe
 import urllib3
 
 from tests.devstack.stripe.worlds import DoubleWorld
@@ -21,7 +22,7 @@ def answer(url: str, agree: str) -> urllib3.BaseHTTPResponse:
 
 def test_agreeing_completes_the_setup_and_leads_back_to_the_shop(here: DoubleWorld) -> None:
     intent, url = page_of(here)
-    assert "Do you want to keep this card" in urllib3.request("GET", url).data.decode()
+    assert "do you want to go on" in urllib3.request("GET", url).data.decode()
     back = answer(url, "yes")
     assert (back.status, back.headers["Location"]) == (303, "https://wallet.example/back")
     assert here.v1.setup_intents.retrieve(intent).status == "succeeded"
@@ -32,6 +33,26 @@ def test_not_agreeing_leaves_the_setup_without_a_card(here: DoubleWorld) -> None
     intent, url = page_of(here)
     answer(url, "no")
     assert here.v1.setup_intents.retrieve(intent).status == "requires_payment_method"
+
+
+def test_agreeing_to_a_payment_makes_the_subscription_active(here: DoubleWorld, amount: int) -> None:
+    customer = here.new_payer("pm_card_authenticationRequired")
+    subscription = here.subscribe(customer, amount, payment_behavior="default_incomplete")
+    assert isinstance(subscription.latest_invoice, stripe.Invoice)
+    assert subscription.latest_invoice.confirmation_secret is not None
+    intent = subscription.latest_invoice.confirmation_secret.client_secret.split("_secret_")[0]
+    assert customer.invoice_settings is not None
+    confirmed = here.v1.payment_intents.confirm(
+        intent,
+        {
+            "payment_method": str(customer.invoice_settings.default_payment_method),
+            "return_url": "https://wallet.example/back",
+        },
+    )
+    assert confirmed.next_action is not None
+    assert confirmed.next_action.redirect_to_url is not None
+    assert answer(str(confirmed.next_action.redirect_to_url.url), "yes").status == 303
+    assert here.v1.subscriptions.retrieve(subscription.id).status == "active"
 
 
 def test_without_the_client_secret_there_is_nothing_to_see(here: DoubleWorld) -> None:

@@ -276,6 +276,23 @@ def test_an_invoice_paid_outside_of_stripe(here: DoubleWorld, controls: Controls
     assert (found.status, found.amount_paid, found.amount_paid_off_stripe) == ("paid", amount, amount)
 
 
+def test_something_sold_beside_the_subscription_is_a_paid_invoice_without_a_period(
+    here: DoubleWorld, controls: Controls, amount: int
+) -> None:
+    customer = here.new_payer()
+    made = controls.bill(customer.id, amount)
+    found = here.v1.invoices.retrieve(made["id"])
+    assert (found.status, found.billing_reason, found.amount_paid, found.parent) == (
+        "paid",
+        "manual",
+        amount,
+        None,
+    )
+    parent = found.lines.data[0].parent
+    assert parent is not None
+    assert parent.type == "invoice_item_details"
+
+
 def test_everything_people_cause_is_told_in_stripes_shapes(
     here: DoubleWorld, controls: Controls, mailbox: Mailbox, amount: int
 ) -> None:

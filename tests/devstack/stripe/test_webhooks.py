@@ -137,6 +137,28 @@ def test_a_letter_from_the_future_is_signed_with_a_time_to_come(
     assert times[0] > times[1] + 3000
 
 
+@pytest.mark.parametrize(("how", "member"), [("livemode", True), ("api_version", "2020-08-27")])
+def test_a_well_signed_letter_can_be_meant_for_somebody_else(
+    how: str, member: object, here: DoubleWorld, controls: Controls, mailbox: Mailbox
+) -> None:
+    controls.corrupt(how)
+    here.v1.customers.create()
+    controls.settle()
+    assert [(post.accepted, post.event[how]) for post in mailbox.posts] == [(True, member)]
+
+
+def test_what_is_taken_back_is_not_told(
+    here: DoubleWorld, controls: Controls, mailbox: Mailbox, amount: int
+) -> None:
+    customer = here.new_payer("pm_card_chargeCustomerFail")
+    controls.settle()
+    mailbox.clear()
+    with pytest.raises(stripe.CardError):
+        here.subscribe(customer, amount, payment_behavior="error_if_incomplete")
+    controls.settle()
+    assert set(mailbox.types) == {"product.created"}
+
+
 def test_held_deliveries_leave_in_the_wanted_order(
     here: DoubleWorld, controls: Controls, mailbox: Mailbox
 ) -> None:

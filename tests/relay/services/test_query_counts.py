@@ -1,0 +1,106 @@
+"""How often the database is asked, so that a growing history or a careless loop shows."""
+
+import secrets
+from collections.abc import Callable
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from gateway.chain.lsp25 import RelayCall
+from relay import queries
+from relay.models import RelayTransaction
+from relay.services import broadcasting
+from relay.services.execution import execute
+from tests.relay.chain import Chain
+from tests.relay.workers import broadcast_all, track
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+Accept = Callable[..., RelayTransaction]
+
+# generation, standing, trust; BEGIN, hold, channel, relayer's lock, its purse, account nonce, two rows, COMMIT.
+OF_EXECUTE = 12
+OF_REPEAT = 2
+# Two for the advisory lock; relayers without a row, attempts, relayers.
+OF_TICK = 5
+# BEGIN, the row's lock, the capture, the row, COMMIT.
+OF_SETTLEMENT = 5
+
+
+@pytest.fixture
+def history(accept: Accept, settle: Callable[[], int]) -> None:
+    """Some calls that are settled, and some that wait."""
+    for _ in range(6):
+        accept(channel=secrets.randbits(120))
+    settle()
+    for _ in range(6):
+        accept(channel=secrets.randbits(120))
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_call_costs_the_same_whatever_came_before(
+    request: pytest.FixtureRequest,
+    user: User,
+    new_call: Callable[..., RelayCall],
+    django_assert_num_queries: DjangoAssertNumQueries,
+    is_old: bool,
+) -> None:
+    if is_old:
+        request.getfixturevalue("history")
+    calls = [new_call(ahead=ahead) for ahead in range(3)]
+    for call in calls:
+        with django_assert_num_queries(OF_EXECUTE):
+            execute(user=user, call=call, now=timezone.now())
+    with django_assert_num_queries(OF_REPEAT):
+        execute(user=user, call=calls[0], now=timezone.now())
+
+
+def test_a_broadcast_costs_the_same_however_many_leave_together(
+    accept: Accept, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    relayer = accept(channel=secrets.randbits(120)).relayer
+    for count in (1, 4):
+        while relayer.attempts.filter(status="signed").count() < count:
+            accept(channel=secrets.randbits(120))
+        # What waits; then two marks for all of them.
+        with django_assert_num_queries(3):
+            assert broadcasting.broadcast(relayer_id=relayer.pk, now=timezone.now()) == count
+    with django_assert_num_queries(1):
+        broadcasting.broadcast(relayer_id=relayer.pk, now=timezone.now())
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_a_tick_costs_a_constant_and_each_settlement_its_own(
+    history: None,
+    relayers: list[object],
+    accept: Accept,
+    chain: Chain,
+    settle: Callable[[], int],
+    django_assert_num_queries: DjangoAssertNumQueries,
+    count: int,
+) -> None:
+    settle()
+    for _ in range(count):
+        accept(channel=secrets.randbits(120))
+    broadcast_all()
+    idle = OF_TICK + len(relayers)
+    with django_assert_num_queries(idle):
+        track()
+    chain.mine()
+    # The receipts of all; who left Pending; whose revert was taken back.
+    with django_assert_num_queries(idle + 3):
+        track()
+    chain.mine(settings.CONFIRMATIONS)
+    with django_assert_num_queries(idle + OF_SETTLEMENT * count):
+        assert track() == count
+
+
+def test_a_status_is_one_question(
+    user: User, history: None, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    known = [row.transaction_hash for row in RelayTransaction.objects.all()]
+    for transaction_hash in known:
+        with django_assert_num_queries(1):
+            queries.transaction_report(user=user, transaction_hash=transaction_hash)

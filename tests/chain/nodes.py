@@ -38,6 +38,8 @@ class Node:
     connections: set[tuple[str, int]] = field(default_factory=set)
     # Close the connection after each answer without saying so, as an idle timeout would.
     hangs_up: bool = False
+    # Where a redirecting answer points to.
+    location: str = ""
 
     @property
     def methods(self) -> list[str]:
@@ -61,6 +63,8 @@ def running(behave: Behaviour) -> Iterator[Node]:
             status, body = node.behave(batch)
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
+            if node.location:
+                self.send_header("Location", node.location)
             self.end_headers()
             self.wfile.write(body)
             self.close_connection = node.hangs_up

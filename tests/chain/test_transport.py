@@ -97,10 +97,10 @@ class TestFailOver:
     @pytest.mark.parametrize(
         "broken",
         [
-            lambda batch: reply({}, status=500),
-            lambda batch: reply({}, status=503),
-            lambda batch: reply([], status=429),
-            lambda batch: reply({}, status=403),
+            lambda batch: (500, result("0xbad")(batch)[1]),
+            lambda batch: (503, result("0xbad")(batch)[1]),
+            lambda batch: (429, result("0xbad")(batch)[1]),
+            lambda batch: (403, b""),
             lambda batch: (200, b"<html>"),
             lambda batch: (200, b"\xff\xfe"),
             lambda batch: reply({"error": {"code": -32600, "message": "no batches"}, "id": None}),
@@ -122,6 +122,16 @@ class TestFailOver:
     def test_a_refused_connection_leaves_the_question_to_the_next(self) -> None:
         with running(result("0x2a")) as good:
             assert _ask(_transport(_free_url(), good.url)) == ["0x2a"]
+
+    def test_a_redirect_is_a_fault_and_followed_nowhere(self) -> None:
+        with (
+            running(lambda batch: (307, b"")) as bad,
+            running(result("0x1")) as trap,
+            running(result("0x2")) as good,
+        ):
+            bad.location = trap.url
+            assert _ask(_transport(bad.url, good.url)) == ["0x2"]
+        assert trap.batches == []
 
     def test_the_first_node_is_asked_as_long_as_it_answers(self) -> None:
         with running(result("0x1")) as first, running(result("0x2")) as second:

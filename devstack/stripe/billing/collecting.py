@@ -64,18 +64,22 @@ def mark_paid(account: Account, invoice: Thing, *, off_stripe: int = 0) -> None:
 
 def card_for(account: Account, invoice: Thing) -> str | None:
     """Return the card that pays: the invoice's own, else the subscription's, else the customer's."""
-    if invoice["default_payment_method"]:
-        return str(invoice["default_payment_method"])
     details = (invoice["parent"] or {}).get("subscription_details")
     subscription = account.store.get("subscription", details["subscription"]) if details else None
-    return default_card(account, invoice["customer"], subscription)
+    own = _attached(account, invoice["default_payment_method"], invoice["customer"])
+    return own or default_card(account, invoice["customer"], subscription)
 
 
 def default_card(account: Account, customer: str, subscription: Thing | None) -> str | None:
-    """Return the subscription's card, or else the customer's."""
+    """Return the subscription's card, or else the customer's; a detached card is none."""
     settings = (account.store.get("customer", customer) or {}).get("invoice_settings", {})
-    own: str | None = (subscription or {}).get("default_payment_method")
-    return own or settings.get("default_payment_method")
+    own = _attached(account, (subscription or {}).get("default_payment_method"), customer)
+    return own or _attached(account, settings.get("default_payment_method"), customer)
+
+
+def _attached(account: Account, card: str | None, customer: str) -> str | None:
+    method = account.store.get("payment_method", card) if card else None
+    return card if method is not None and method["customer"] == customer else None
 
 
 def _mark_failed(account: Account, invoice: Thing, *, needs_action: bool, counted: bool) -> None:

@@ -37,6 +37,12 @@ def expire(account: Account, identifier: str) -> None:
     _let_go(account, identifier, void_open=True)
 
 
+def leave_uncollected(account: Account, invoice: Thing) -> None:
+    """Let a draft or open invoice wait for somebody to take it up."""
+    with account.telling("invoice.updated", invoice):
+        invoice.update(auto_advance=False, next_payment_attempt=None, automatically_finalizes_at=None)
+
+
 def _let_go(account: Account, identifier: str, *, void_open: bool) -> None:
     for found in account.store.all("invoice"):
         details = (found["parent"] or {}).get("subscription_details") or {}
@@ -46,5 +52,4 @@ def _let_go(account: Account, identifier: str, *, void_open: bool) -> None:
         if void_open and invoice["status"] == "open":
             void(account, invoice)
         else:
-            with account.telling("invoice.updated", invoice):
-                invoice.update(auto_advance=False, next_payment_attempt=None, automatically_finalizes_at=None)
+            leave_uncollected(account, invoice)

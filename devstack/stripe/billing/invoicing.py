@@ -7,6 +7,7 @@ from devstack.stripe.billing.payments import drop_payment, prepare_payment
 from devstack.stripe.events.telling import undelivered
 from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing, new_id
+from devstack.stripe.wire.finding import named
 from devstack.stripe.wire.lists import whole_list
 from devstack.stripe.wire.refusals import Invalid
 
@@ -64,7 +65,7 @@ def finalize(account: Account, invoice: Thing) -> None:
     """Make the invoice binding: it gets its number, takes in the customer's balance, and can be paid."""
     if invoice["status"] != "draft":
         raise Invalid("This invoice is already finalized, you can't re-finalize a non-draft invoice.")
-    customer = account.store.get("customer", invoice["customer"]) or {}
+    customer = named(account, "customer", invoice["customer"], "customer")
     invoice.update(status="open", automatically_finalizes_at=None, effective_at=account.now)
     invoice["status_transitions"]["finalized_at"] = account.now
     invoice["number"] = f"{customer['invoice_prefix']}-{customer['next_invoice_sequence']:04d}"

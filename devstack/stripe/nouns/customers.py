@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from devstack.stripe.billing.ending import cancel_now
+from devstack.stripe.billing.ending import cancel_now, leave_uncollected
 from devstack.stripe.billing.wallet import attach_card, card_named
 from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing, new_id
@@ -70,6 +70,9 @@ def delete(account: Account, _params: dict[str, Any], identifier: str) -> Thing:
     for subscription in account.store.all("subscription"):
         if subscription["customer"] == identifier:
             cancel_now(account, subscription["id"], reason="cancellation_requested")
+    for invoice in account.store.all("invoice"):
+        if invoice["customer"] == identifier and invoice["status"] in ("draft", "open"):
+            leave_uncollected(account, account.store.get("invoice", invoice["id"]) or invoice)
     account.tell("customer.deleted", customer)
     gone = {"object": "customer", "id": identifier, "deleted": True}
     customer.clear()

@@ -38,6 +38,7 @@ class Store:
         self._things: dict[str, dict[str, Thing]] = {}
         self._before: dict[tuple[str, str], str | None] = {}
         self._depth = 0
+        self._worker = 0
         self._watchers: list[Watcher] = []
         for kind, identifier, body in self._database.execute(
             "SELECT kind, id, body FROM things ORDER BY position"
@@ -49,6 +50,7 @@ class Store:
         """Hold the lock; keep all changes of the block or none. Units nest into one."""
         with self.lock:
             self._depth += 1
+            self._worker = threading.get_ident()
             try:
                 yield
             except KeepsWork:
@@ -76,7 +78,8 @@ class Store:
     def get(self, kind: str, identifier: str) -> Thing | None:
         """Return the thing to be read or changed; None where there is none."""
         thing = self._things.get(kind, {}).get(identifier)
-        if thing is not None and self._depth and (kind, identifier) not in self._before:
+        working = self._depth > 0 and self._worker == threading.get_ident()
+        if thing is not None and working and (kind, identifier) not in self._before:
             self._before[kind, identifier] = json.dumps(thing)
         return thing
 

@@ -21,7 +21,7 @@ class Request:
     def form(self) -> Form:
         """The parameters, from the query and the body."""
         form = read_form(self.query)
-        form.update(read_form(self.body.decode()))
+        form.update(read_form(self.body.decode(errors="replace")))
         return form
 
     @property
@@ -31,7 +31,7 @@ class Request:
 
     @property
     def key(self) -> str:
-        """The API key, from a bearer or basic authorization."""
+        """The API key, from the bearer authorization."""
         return self.headers.get("authorization", "").removeprefix("Bearer ").strip()
 
     @property

@@ -276,6 +276,32 @@ def test_an_invoice_paid_outside_of_stripe(here: DoubleWorld, controls: Controls
     assert (found.status, found.amount_paid, found.amount_paid_off_stripe) == ("paid", amount, amount)
 
 
+def test_a_detached_card_pays_nothing_more(here: DoubleWorld, controls: Controls, amount: int) -> None:
+    subscription, _ = paid(here, amount)
+    card = here.v1.payment_methods.list({"customer": str(subscription.customer)}).data[0].id
+    here.v1.subscriptions.update(subscription.id, {"default_payment_method": card})
+    here.v1.payment_methods.detach(card)
+    controls.advance_to(subscription["items"].data[0].current_period_end + 2 * HOUR)
+    assert [(it.status, it.amount_paid) for it in here.invoices(subscription)] == [
+        ("paid", amount),
+        ("open", 0),
+    ]
+    assert here.v1.subscriptions.retrieve(subscription.id).status == "past_due"
+
+
+def test_nothing_more_is_collected_from_a_deleted_customer(
+    here: DoubleWorld, controls: Controls, amount: int
+) -> None:
+    subscription, _ = paid(here, amount)
+    here.v1.invoices.create({"customer": str(subscription.customer), "auto_advance": True})
+    controls.advance_to(subscription["items"].data[0].current_period_end + 60)
+    here.v1.customers.delete(str(subscription.customer))
+    controls.advance(60 * DAY)
+    assert [it.status for it in here.invoices(subscription)] == ["paid", "draft"]
+    with pytest.raises(stripe.InvalidRequestError):
+        here.v1.invoices.finalize_invoice(str(here.invoices(subscription)[1].id))
+
+
 def test_something_sold_beside_the_subscription_is_a_paid_invoice_without_a_period(
     here: DoubleWorld, controls: Controls, amount: int
 ) -> None:

@@ -19,23 +19,35 @@ class Refused(RuntimeError):
 
 @dataclass
 class GatewayApi:
-    """A client of one service; after `sign_in` of a wallet it carries the access token."""
+    """
+    A client of one service; after `sign_in` of a wallet it carries the access token.
+
+    Every method returns the answer's object and raises `Refused` where the status is not 200.
+    """
 
     base_url: str
     token: str | None = None
     _pool: urllib3.PoolManager = field(default_factory=lambda: urllib3.PoolManager(retries=False, timeout=30))
 
-    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """
-        Return the answer's object.
+    def get(self, path: str) -> dict[str, Any]:
+        """Ask for what is at the path."""
+        return self._request("GET", path)
 
-        Raises:
-            Refused: the status is not 200.
-        """
-        headers = {"content-type": "application/json"}
-        if self.token:
-            headers["authorization"] = f"Bearer {self.token}"
-        response = self._pool.request("POST", self.base_url + path, body=json.dumps(body), headers=headers)
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Hand in a body."""
+        return self._request("POST", path, body)
+
+    def delete(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Ask for an end; the body says how."""
+        return self._request("DELETE", path, body)
+
+    def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        headers = {"authorization": f"Bearer {self.token}"} if self.token else {}
+        content = None
+        if body is not None:
+            headers["content-type"] = "application/json"
+            content = json.dumps(body)
+        response = self._pool.request(method, self.base_url + path, body=content, headers=headers)
         content_type = response.headers.get("content-type", "")
         answer: dict[str, Any] = (
             response.json() if "json" in content_type else {"detail": response.data[:200]}

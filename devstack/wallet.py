@@ -76,6 +76,23 @@ class Wallet:
         """Return the status record of a transaction."""
         return self.api.post("/api/relay/transactionStatus", {"transactionHash": transaction_hash})
 
+    def create_customer(self) -> dict[str, Any]:
+        """Have a customer made for the profile; return the link to it."""
+        return self.api.post("/api/payments/createCustomer", {})
+
+    def setup_intent(self) -> str:
+        """Return a client secret to capture a card with."""
+        return str(self.api.get("/api/payments/getSetupIntent")["clientSecret"])
+
+    def upsert_subscription(self, amount_minor: int, **wishes: Any) -> dict[str, Any]:
+        """Begin or change the monthly subscription; `wishes` are further members of the body."""
+        body = {"subscriptionCost": amount_minor, **wishes}
+        return self.api.post("/api/payments/upsertSubscription", body)
+
+    def cancel_subscription(self, *, immediately: bool) -> dict[str, Any]:
+        """End the subscription, at once or with its running period."""
+        return self.api.delete("/api/payments/cancelSubscription", {"cancelImmediately": immediately})
+
     def _personal_sign(self, message: bytes) -> str:
         signed = Account.sign_message(encode_defunct(primitive=message), self.controller_key)
         return str(signed.signature.to_0x_hex())

@@ -25,6 +25,7 @@ from devstack.services import Services
 from devstack.world import Call, Profile
 from devstack.world.abi import calldata
 from devstack.world.deployer import TransactionReverted
+from tests.devstack.till import Till, TurnedAway
 
 _RELAY = "executeRelayCall(bytes,uint256,uint256,bytes)"
 _REFUSAL = {"type": "/problems/x", "title": "No", "code": "x", "detail": "No.", "requestId": "1"}
@@ -38,19 +39,27 @@ class StandIn:
     profile: Profile
     extra_credits: int = 0
     same_hash: bool = True
-    balance: int = 5_000
+    balance: int = 50_000
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
     known: dict[str, str] = field(default_factory=dict)
     message: str = field(default_factory=lambda: f"Sign in {secrets.token_hex(8)}")
+    till: Till = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.till = Till(self.services, self.profile.profile_address)
 
     def answer(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the answer to a POST, or None to refuse it."""
+        """Return the answer to a request, or None to refuse it."""
         routes: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {
             "/api/auth/nonce": self._nonce,
             "/api/auth/verify": self._verify,
             "/api/relay/quota": self._quota,
             "/api/relay/execute": self._execute,
             "/api/relay/transactionStatus": lambda found: self.records[found["transactionHash"]],
+            "/api/payments/createCustomer": self.till.customer,
+            "/api/payments/getSetupIntent": self.till.setup_intent,
+            "/api/payments/upsertSubscription": self.till.upsert,
+            "/api/payments/cancelSubscription": self.till.cancel,
         }
         return routes[path](body)
 
@@ -68,7 +77,9 @@ class StandIn:
         message = encode_defunct(primitive=keccak(packed))
         if Account.recover_message(message, signature=body["signature"]) != self.profile.controller.address:
             return None
-        return {"quota": self.balance, "unit": "credits", "totalQuota": 0, "resetDate": -1}
+        total, reset = self.till.running()
+        quota = self.balance + self.till.paid_out()
+        return {"quota": quota, "unit": "credits", "totalQuota": total, "resetDate": reset}
 
     def _execute(self, body: dict[str, Any]) -> dict[str, Any] | None:
         call, text = body["transaction"], json.dumps(body)
@@ -106,10 +117,15 @@ def serving(stand_in: StandIn) -> Iterator[str]:
 
     def application(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         size = int(environ.get("CONTENT_LENGTH") or 0)
-        answer = stand_in.answer(environ["PATH_INFO"], json.loads(environ["wsgi.input"].read(size)))
+        body = json.loads(environ["wsgi.input"].read(size) or "{}")
+        refusal = TurnedAway(403, "x")
+        try:
+            answer = stand_in.answer(environ["PATH_INFO"], body)
+        except TurnedAway as turned:
+            answer, refusal = None, turned
         kind = "application/json" if answer is not None else "application/problem+json"
-        start_response("200 OK" if answer is not None else "403 Forbidden", [("Content-Type", kind)])
-        return [json.dumps(answer if answer is not None else {**_REFUSAL, "status": 403}).encode()]
+        start_response(f"{200 if answer else refusal.status} As it is", [("Content-Type", kind)])
+        return [json.dumps(answer or {**_REFUSAL, "status": refusal.status, "code": refusal.code}).encode()]
 
     class Quiet(WSGIRequestHandler):
         def log_message(self, *_: Any) -> None:

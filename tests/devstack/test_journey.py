@@ -1,5 +1,7 @@
-"""The wallet journey believes the chain and nobody else."""
+"""The wallet journey believes the chain, the payment provider's records and nobody else."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,58 +13,119 @@ from devstack.services import Services
 from devstack.world import Permission, ProfilePlan
 from tests.devstack.stand_in import StandIn, serving
 
+_LEAD, _PATIENCE = 3, 1
+_FIRST_TIME = "the provider's clock begins two months ago"
+_CUT_SHORT = "an earlier journey was cut short"
 
-def journey(services: Services, folder: Path, **lies: object) -> int:
-    """Make the journey with a new profile at a stand-in; return its result."""
+
+@contextmanager
+def stack(services: Services, folder: Path) -> Iterator[tuple[StandIn, Path]]:
+    """Yield a stand-in with a new profile at an untouched provider, and the file that describes it."""
+    services.stripe.controls.reset()
     profile = services.world.create_profiles(ProfilePlan())[0]
-    stand_in = StandIn(services, profile)
-    for name, value in lies.items():
-        setattr(stand_in, name, value)
+    stand_in, path = StandIn(services, profile), folder / "stack.json"
     with serving(stand_in) as base_url:
-        stack = {"base_url": base_url, "rpc_url": services.rpc_url, "profiles": described([profile])}
-        write_json(folder / "stack.json", stack)
-        return travel(folder / "stack.json")
+        write_json(path, described_stack(services, base_url, stand_in))
+        yield stand_in, path
+
+
+def described_stack(services: Services, base_url: str, stand_in: StandIn) -> dict[str, object]:
+    """Return what the journey reads of a stack's description."""
+    return {
+        "base_url": base_url,
+        "rpc_url": services.rpc_url,
+        "stripe_url": services.stripe.url,
+        "stripe_secret_key": services.stripe.secret_key,
+        "profiles": described([stand_in.profile]),
+    }
+
+
+def journey(path: Path) -> int:
+    """Make the journey in a hurry."""
+    return travel(path, lead=_LEAD, patience=_PATIENCE)
 
 
 def test_the_journey_succeeds_and_prints_the_figures_where_all_agree(
     services: Services, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert journey(services, tmp_path) == 0
+    with stack(services, tmp_path) as (_, path):
+        assert journey(path) == 0
     printed = capsys.readouterr().out
-    for word in (
-        "signed in",
-        "quota",
-        "setData",
-        "transfer",
-        "relayer 0x",
-        "key manager 0x",
-        "gas",
-        "refused",
-    ):
+    for word in ("signed in", "setData", "transfer", "relayer 0x", "key manager 0x", "gas", "refused"):
+        assert word in printed
+    for word in ("customer cus_", "402", "card captured: seti_", "subscribed: sub_", "invoice in_"):
+        assert word in printed
+    for word in (_FIRST_TIME, "a month has passed", "the period has ended", "total 0, reset -1"):
         assert word in printed
 
 
-def test_one_credit_too_many_ends_the_journey(
+def test_a_second_journey_begins_a_new_subscription_and_lets_time_be(
     services: Services, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert journey(services, tmp_path, extra_credits=1) == 1
-    assert "creditsUsed is" in capsys.readouterr().err
+    with stack(services, tmp_path) as (_, path):
+        assert journey(path) == 0
+        capsys.readouterr()
+        assert journey(path) == 0
+    printed = capsys.readouterr().out
+    assert "subscribed: sub_" in printed
+    assert _FIRST_TIME not in printed
+    assert _CUT_SHORT not in printed
 
 
-def test_a_repeat_that_is_not_answered_with_the_same_hash_ends_the_journey(
+def test_a_journey_ends_what_one_that_was_cut_short_has_left(
     services: Services, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert journey(services, tmp_path, same_hash=False) == 1
-    assert "the journey failed" in capsys.readouterr().err
+    with stack(services, tmp_path) as (stand_in, path):
+        stand_in.extra_credits = 1
+        assert journey(path) == 1
+        stand_in.extra_credits = 0
+        assert journey(path) == 0
+    assert _CUT_SHORT in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("whose", "lie", "words"),
+    [
+        ("stand_in", {"extra_credits": 1}, "creditsUsed is"),
+        ("stand_in", {"same_hash": False}, "403 x"),
+        ("till", {"rate": 999}, "(quota, totalQuota, resetDate) is"),
+        ("till", {"sign": "€"}, "subscriptionAmount is"),
+        ("till", {"dates": -1}, "(quota, totalQuota, resetDate) is"),
+    ],
+)
+def test_a_wrong_figure_ends_the_journey_and_is_named(
+    services: Services,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    whose: str,
+    lie: dict[str, object],
+    words: str,
+) -> None:
+    with stack(services, tmp_path) as (stand_in, path):
+        for name, value in lie.items():
+            setattr(stand_in if whose == "stand_in" else stand_in.till, name, value)
+        assert journey(path) == 1
+    complaint = capsys.readouterr().err
+    assert "the journey failed" in complaint
+    assert words in complaint
+
+
+def test_a_provider_whose_clock_was_moved_ahead_ends_the_journey(
+    services: Services, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with stack(services, tmp_path) as (stand_in, path):
+        stand_in.till.customer({})
+        services.stripe.controls.advance(3600)
+        assert journey(path) == 1
+    assert "ahead of the real one" in capsys.readouterr().err
 
 
 def test_a_service_that_is_away_ends_the_journey_without_a_trace(
     services: Services, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    profile = services.world.create_profiles(ProfilePlan())[0]
-    stack = {"base_url": "http://127.0.0.1:1", "rpc_url": services.rpc_url, "profiles": described([profile])}
-    write_json(tmp_path / "stack.json", stack)
-    assert travel(tmp_path / "stack.json") == 1
+    with stack(services, tmp_path) as (stand_in, path):
+        write_json(path, described_stack(services, "http://127.0.0.1:1", stand_in))
+        assert journey(path) == 1
     assert "the journey failed" in capsys.readouterr().err
 
 

@@ -44,12 +44,18 @@ def test_a_run_ends_well_and_a_second_one_goes_on_where_it_ended(tmp_path: Path)
     first = described(tmp_path)
     assert set(first) == _FIELDS
     assert "1000000 credits" in printed
+    assert "the period has ended" in printed
+    assert first["stripe_secret_key"].startswith("sk_test_")
+    assert first["stripe_webhook_secret"].startswith("whsec_")
     assert all("EXECUTE_RELAY_CALL" in entry["permissions"] for entry in first["profiles"][:3])
     again = run_once(tmp_path)
     assert described(tmp_path)["profiles"] == first["profiles"]
     assert described(tmp_path)["staff"] == first["staff"]
+    assert described(tmp_path)["stripe_secret_key"] == first["stripe_secret_key"]
     assert "deploying" not in again
     assert "1000000 credits" not in again
+    assert "subscribed: sub_" in again
+    assert "cut short" not in again
     assert not [process for process in psutil.process_iter(["cmdline"]) if _names(process, tmp_path)]
 
 

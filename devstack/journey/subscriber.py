@@ -1,0 +1,123 @@
+"""A wallet that pays by card, and what must be true after each of its steps, by the provider's own records."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from devstack.console import say
+from devstack.environment import CREDITS_PER_MAJOR_UNIT
+from devstack.gateway_api import Refused
+from devstack.journey.checks import expect, until
+from devstack.journey.figures import Period, text_of
+from devstack.provider import Provider, Thing
+from devstack.wallet import Wallet
+
+_CARD = "pm_card_visa"
+
+
+@dataclass
+class Subscriber:
+    """Somebody with a wallet; `credits` is what the quota must be, within `patience` seconds, after all so far."""
+
+    wallet: Wallet
+    provider: Provider
+    credits: int
+    patience: float
+    subscription: str = ""
+
+    def introduce(self) -> None:
+        """Become a customer, or be found to be one."""
+        link = self.wallet.create_customer()
+        expect("walletAddress", link["walletAddress"], self.wallet.profile_address)
+        record = self.provider.customer(link["paymentsCustomerId"])
+        expect("the profile that the customer names", record["metadata"]["address"], link["walletAddress"])
+        say(f"  ✓ customer {record['id']} belongs to {link['walletAddress']}")
+
+    def subscribe(self, amount: int) -> None:
+        """Begin a subscription; a card is captured when the service asks for one."""
+        try:
+            answer = self.wallet.upsert_subscription(amount)
+        except Refused as refusal:
+            expect("the refusal", (refusal.status, refusal.problem["code"]), (402, "payment-method-required"))
+            say(f"  ✓ no subscription without a card: {refusal}")
+            self._capture_card()
+            answer = self.wallet.upsert_subscription(amount)
+        expect("a new subscription", answer["subscriptionId"] != self.subscription, True)
+        self.subscription = answer["subscriptionId"]
+        record = self._agrees(answer, amount)
+        expect("the status at the provider", record["status"], "active")
+        say(f"  ✓ subscribed: {record['id']} at {answer['subscriptionAmount']} a month")
+
+    def change(self, amount: int) -> None:
+        """Change the amount from the next period on; what is to end goes on."""
+        invoices = self.provider.invoices(self.subscription)
+        answer = self.wallet.upsert_subscription(amount)
+        expect("the changed subscription", answer["subscriptionId"], self.subscription)
+        record = self._agrees(answer, amount)
+        expect("cancel_at_period_end", record["cancel_at_period_end"], False)
+        expect("the invoices after the change", self.provider.invoices(self.subscription), invoices)
+        say(f"  ✓ changed to {answer['subscriptionAmount']} from the next period on, nothing charged now")
+
+    def cancel(self, *, immediately: bool) -> None:
+        """End the subscription, at once or with its period."""
+        answer = self.wallet.cancel_subscription(immediately=immediately)
+        record = self.provider.subscription(self.subscription)
+        wanted = {
+            "success": True,
+            "customerIdCancelledFor": record["customer"],
+            "cancelledInstantly": immediately,
+        }
+        expect("the cancellation", answer, wanted)
+        expect("the status at the provider", record["status"], "canceled" if immediately else "active")
+        expect("cancel_at_period_end", record["cancel_at_period_end"], not immediately)
+        say(f"  ✓ cancelled {'at once' if immediately else 'at the end of the period'}: {record['id']}")
+
+    def be_paid_out(self, number: int, amount: int, *, counts: bool) -> int:
+        """
+        Wait for the payout of the `number`th invoice and return its credits.
+
+        `counts` says whether the service, by its clock, takes the month for a running one.
+        """
+        worth, period = amount * CREDITS_PER_MAJOR_UNIT // 100, self.period
+        self.credits += worth
+        self.find_quota(total=worth if counts else 0, reset=period.end if counts else -1)
+        invoices = self.provider.invoices(self.subscription)
+        expect("the number of invoices", len(invoices), number)
+        invoice, line = invoices[-1], invoices[-1]["lines"]["data"][0]
+        expect("what the invoice collected", (invoice["status"], invoice["amount_paid"]), ("paid", amount))
+        expect("the invoice's period", (line["period"]["start"], line["period"]["end"]), tuple(period))
+        say(f"    for invoice {invoice['id']}: {amount} paid for {period}, which is {worth} credits")
+        return worth
+
+    def spend(self, call: Callable[[Wallet], int]) -> None:
+        """Pay a relay call with credits."""
+        self.credits -= call(self.wallet)
+
+    def find_quota(self, *, total: int, reset: int) -> None:
+        """Wait until the service answers this quota."""
+        keys = ("quota", "totalQuota", "resetDate")
+
+        def read() -> tuple[int, ...]:
+            found = self.wallet.quota()
+            return tuple(found[key] for key in keys)
+
+        until(f"({', '.join(keys)})", read, (self.credits, total, reset), patience=self.patience)
+        when = "" if reset < 0 else f" ({text_of(reset)})"
+        say(f"  ✓ quota: {self.credits} credits, total {total}, reset {reset}{when}")
+
+    @property
+    def period(self) -> Period:
+        """The running period at the provider."""
+        item = self.provider.subscription(self.subscription)["items"]["data"][0]
+        return Period(item["current_period_start"], item["current_period_end"])
+
+    def _capture_card(self) -> None:
+        intent = self.provider.capture_card(self.wallet.setup_intent(), _CARD)
+        expect("the setup intent", intent["status"], "succeeded")
+        say(f"  ✓ card captured: {intent['id']} keeps {intent['payment_method']}")
+
+    def _agrees(self, answer: Thing, amount: int) -> Thing:
+        record = self.provider.subscription(self.subscription)
+        expect("subscriptionFor", answer["subscriptionFor"], record["customer"])
+        expect("subscriptionAmount", answer["subscriptionAmount"], f"${amount // 100}.{amount % 100:02}")
+        expect("the amount at the provider", record["items"]["data"][0]["price"]["unit_amount"], amount)
+        return record

@@ -1,0 +1,67 @@
+"""The way of the journey, from the sign-in to the last look at the quota."""
+
+from pathlib import Path
+
+from urllib3.exceptions import HTTPError
+
+from devstack.console import complain, say
+from devstack.gateway_api import GatewayApi, Refused
+from devstack.journey.calls import be_refused, send_money, write_data
+from devstack.journey.checks import Mismatch, expect
+from devstack.journey.months import catch_up, live_two_months, step_back
+from devstack.journey.subscriber import Subscriber
+from devstack.journey.today import live_today
+from devstack.private_file import read_json
+from devstack.provider import Provider, ProviderRefused
+from devstack.rpc import Rpc, RpcFailed
+from devstack.stripe.controls import ControlRefused
+from devstack.wallet import Wallet
+
+_LEAD_SECONDS, _PATIENCE_SECONDS = 20, 60
+_FAILURES = (Mismatch, Refused, RpcFailed, ProviderRefused, ControlRefused, LookupError, OSError, HTTPError)
+
+
+def travel(stack_file: Path, *, lead: int = _LEAD_SECONDS, patience: float = _PATIENCE_SECONDS) -> int:
+    """
+    Make the journey on the stack that the file describes; return 0 when everything agreed.
+
+    The first journey of a stack begins two months ago by the provider's clock and reaches
+    the end of these months `lead` seconds after it has subscribed; every journey ends today.
+    What a worker has to do first may take it `patience` seconds.
+    """
+    stack = read_json(stack_file)
+    entry = stack["profiles"][0]
+    wallet = Wallet(
+        profile_address=entry["profile_address"],
+        key_manager_address=entry["key_manager_address"],
+        controller_key=entry["controller_private_key"],
+        api=GatewayApi(stack["base_url"]),
+        rpc=Rpc(stack["rpc_url"]),
+    )
+    provider = Provider(stack["stripe_url"], stack["stripe_secret_key"])
+    say(f"Wallet journey of {wallet.profile_address} at {stack['base_url']}")
+    try:
+        _walk(wallet, provider, lead, patience)
+    except _FAILURES as error:
+        complain(f"  ✗ the journey failed: {error}")
+        return 1
+    say("  ✓ the journey is complete: service, chain and payment provider agree on every figure")
+    return 0
+
+
+def _walk(wallet: Wallet, provider: Provider, lead: int, patience: float) -> None:
+    answer = wallet.sign_in()
+    expect("the signed-in address", answer["address"], wallet.profile_address)
+    say(f"  ✓ signed in by controller {wallet.controller_address}, token for {answer['expiresIn']} s")
+    quota = wallet.quota()
+    expect("the unit of the quota", quota["unit"], "credits")
+    say(f"  ✓ quota: {quota['quota']} credits, total {quota['totalQuota']}, reset {quota['resetDate']}")
+    subscriber = Subscriber(wallet, provider, credits=quota["quota"], patience=patience)
+    if step_back(provider, lead):
+        live_two_months(subscriber, spend=write_data)
+    else:
+        catch_up(subscriber)
+        subscriber.spend(write_data)
+    live_today(subscriber, spend=send_money)
+    be_refused(wallet)
+    subscriber.find_quota(total=0, reset=-1)

@@ -270,6 +270,14 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": 4 * RELAY_TRACK_SECONDS},
     },
     "relay-sweep": {"task": "relay.sweep", "schedule": RELAY_TRACK_SECONDS, "options": {"expires": 30}},
+    "payments-events": {
+        "task": "payments.process_due_events",
+        "schedule": 10,
+        "options": {"expires": 30},
+    },
+    "payments-operations": {"task": "payments.resume_operations", "schedule": 60, "options": {"expires": 60}},
+    "payments-catch-up": {"task": "payments.catch_up", "schedule": 3600},
+    "payments-subscriptions": {"task": "payments.refresh_subscriptions", "schedule": 24 * 3600},
     "users-purge": {"task": "users.purge", "schedule": 3600},
     "users-issuer-keys": {"task": "users.refresh_issuer_keys", "schedule": 300},
 }

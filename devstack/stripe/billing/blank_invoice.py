@@ -20,6 +20,7 @@ _ZERO = (
 def blank_invoice(
     identifier: str, customer: Thing, currency: str, reason: str, period: Period, now: int
 ) -> Thing:
+    """Return an invoice without lines."""
     return {
         "object": "invoice",
         "id": identifier,

@@ -8,12 +8,12 @@ _NOTHING = (
     "canceled_at", "customer_account", "days_until_due", "default_payment_method", "default_source", "description",
     "ended_at", "latest_invoice", "next_pending_invoice_item_invoice", "on_behalf_of", "pause_collection",
     "pending_invoice_item_interval", "pending_setup_intent", "pending_update", "schedule", "status_details",
-    "test_clock",
-    "transfer_data", "trial_end", "trial_start",
+    "test_clock", "transfer_data", "trial_end", "trial_start",
 )  # fmt: skip
 
 
 def blank_subscription(identifier: str, customer: str, currency: str, items: list[Thing], now: int) -> Thing:
+    """Return a subscription that waits for its first payment."""
     return {
         "object": "subscription",
         "id": identifier,

@@ -11,7 +11,7 @@ from devstack.stripe.events.telling import shown
 from devstack.stripe.state.account import Account
 from devstack.stripe.state.things import Thing
 
-_DAYS_3 = 3 * 86_400
+_THREE_DAYS = 3 * 86_400
 _PAUSES = (5, 30, 300, 1800, 7200, 18_000, 36_000)
 _SECONDS = 10
 
@@ -49,6 +49,7 @@ class Postman:
         event = account.store.get("event", delivery["event"])
         if endpoint is None or event is None:
             account.store.remove("_delivery", identifier)
+            _tell_invoice(account, delivery)
             return None
         if self._put_off(delivery):
             return None
@@ -100,7 +101,7 @@ class Postman:
             _tell_invoice(account, delivery)
             return
         delivery["due_at"] = account.now + _PAUSES[min(delivery["attempts"], len(_PAUSES)) - 1]
-        if delivery["due_at"] > delivery["created"] + _DAYS_3:
+        if delivery["due_at"] > delivery["created"] + _THREE_DAYS:
             _move(account, delivery, "_given_up")
 
 

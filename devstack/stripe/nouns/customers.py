@@ -9,6 +9,7 @@ from devstack.stripe.state.things import Thing, new_id
 from devstack.stripe.wire.finding import find, merge_metadata, owned_card
 from devstack.stripe.wire.lists import page
 from devstack.stripe.wire.parameters import METADATA, PAGE, takes
+from devstack.stripe.wire.refusals import NotFound
 from devstack.stripe.wire.routes import Route
 from devstack.stripe.wire.shapes import Choice, Hash, Integer, Several, Shape, Text
 
@@ -48,9 +49,7 @@ def retrieve(account: Account, _params: dict[str, Any], identifier: str) -> Thin
 
 def update(account: Account, params: dict[str, Any], identifier: str) -> Thing:
     """Change a customer."""
-    customer = find(account, "customer", identifier)
-    if customer.get("deleted"):
-        find(account, "customer", f"{identifier} (deleted)")
+    customer = _alive(account, identifier)
     with account.telling("customer.updated", customer):
         _apply(account, customer, params)
     return customer
@@ -66,7 +65,7 @@ def list_all(account: Account, params: dict[str, Any]) -> Thing:
 
 def delete(account: Account, _params: dict[str, Any], identifier: str) -> Thing:
     """Delete a customer for good; its subscriptions end at once."""
-    customer = find(account, "customer", identifier)
+    customer = _alive(account, identifier)
     for subscription in account.store.all("subscription"):
         if subscription["customer"] == identifier:
             cancel_now(account, subscription["id"], reason="cancellation_requested")
@@ -78,6 +77,13 @@ def delete(account: Account, _params: dict[str, Any], identifier: str) -> Thing:
     customer.clear()
     customer.update(gone)
     return {"object": "customer", "id": identifier, "deleted": True}
+
+
+def _alive(account: Account, identifier: str) -> Thing:
+    customer = find(account, "customer", identifier)
+    if customer.get("deleted"):
+        raise NotFound("customer", identifier)
+    return customer
 
 
 def _blank(now: int) -> Thing:

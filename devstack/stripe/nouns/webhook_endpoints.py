@@ -54,12 +54,9 @@ def list_all(account: Account, params: dict[str, Any]) -> Thing:
 
 
 def delete(account: Account, _params: dict[str, Any], identifier: str) -> Thing:
-    """Forget an endpoint and what was still to be sent there."""
+    """Forget an endpoint; what was still to be sent there is not sent."""
     find(account, "webhook_endpoint", identifier, noun="webhook endpoint")
     account.store.remove("webhook_endpoint", identifier)
-    for delivery in account.store.all("_delivery"):
-        if delivery["endpoint"] == identifier:
-            account.store.remove("_delivery", delivery["id"])
     return {"object": "webhook_endpoint", "id": identifier, "deleted": True}
 
 

@@ -48,9 +48,20 @@ def _track(*, now: datetime) -> int:
     roster.note_accounts(relayers=relayers, accounts=view.accounts, now=now)
     note_receipts(attempts=attempts, view=view)
     settled = sum(_settle_if_confirmed(attempt=attempt, view=view, now=now) for attempt in attempts)
-    settled += _settle_lost(attempts=attempts, view=view, now=now)
-    _end_or_replace_stuck(attempts=attempts, view=view, now=now)
+    waiting = _waiting(attempts, view)
+    settled += _settle_lost(attempts=waiting, view=view, now=now)
+    _end_or_replace_stuck(attempts=waiting, view=view, now=now)
     return settled
+
+
+def _waiting(attempts: Sequence[Attempt], view: ChainView) -> list[Attempt]:
+    """Keep attempts on account nonces that no transaction of ours has used; the chain takes one of several."""
+    used = {
+        (attempt.relayer_id, attempt.account_nonce)
+        for attempt in attempts
+        if attempt.transaction_hash in view.receipts
+    }
+    return [attempt for attempt in attempts if (attempt.relayer_id, attempt.account_nonce) not in used]
 
 
 def _settle_if_confirmed(*, attempt: Attempt, view: ChainView, now: datetime) -> bool:
@@ -66,16 +77,10 @@ def _settle_if_confirmed(*, attempt: Attempt, view: ChainView, now: datetime) ->
 
 def _settle_lost(*, attempts: Sequence[Attempt], view: ChainView, now: datetime) -> int:
     """Settle calls whose account nonce is confirmed as used, though none of their attempts has a receipt."""
-    mined = {
-        (attempt.relayer_id, attempt.account_nonce)
-        for attempt in attempts
-        if attempt.transaction_hash in view.receipts
-    }
     lost = [
         attempt
         for attempt in attempts
-        if (attempt.relayer_id, attempt.account_nonce) not in mined
-        and attempt.account_nonce < view.accounts[attempt.relayer.address].confirmed_nonce
+        if attempt.account_nonce < view.accounts[attempt.relayer.address].confirmed_nonce
     ]
     if not lost:
         return 0
@@ -102,7 +107,7 @@ def _end_or_replace_stuck(*, attempts: Sequence[Attempt], view: ChainView, now: 
     patience = timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
     for attempt in attempts:
         row = attempt.relay_transaction
-        if attempt.status != Attempt.Status.SENT or attempt.transaction_hash in view.receipts:
+        if attempt.status != Attempt.Status.SENT:
             continue
         if attempt.kind == Attempt.Kind.CALL and row.expires_before(
             max(view.head.timestamp, int(now.timestamp()))

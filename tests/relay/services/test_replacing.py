@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from django.conf import settings
 from django.utils import timezone
+from pytest_django import Settings
 
 from credits.models import CreditEntry, HoldStatus
 from credits.queries import balance_of
@@ -17,6 +18,7 @@ from relay.models import Attempt, RelayTransaction
 from relay.services import replacing, sweeping
 from relay.services.fees import fees_today
 from tests.relay.chain import GWEI, Chain, MeddlingClient
+from tests.relay.signing import window
 from tests.relay.workers import broadcast_all, later, track
 from users.models import User
 
@@ -115,6 +117,30 @@ def test_the_old_attempt_may_be_mined_instead(user: User, accept: Accept, calm: 
     assert (row.status, row.transaction_hash) == ("Success", old.transaction_hash)
     assert balance_of(user).held == 0 < held
     assert find_differences() == []
+
+
+@pytest.mark.parametrize("ends", [True, False], ids=["expired since", "too cheap since"])
+def test_what_is_mined_is_neither_ended_nor_replaced_through_its_other_attempt(
+    accept: Accept, calm: Chain, node: MeddlingClient, settings: Settings, ends: bool
+) -> None:
+    settings.CONFIRMATIONS = 4
+    row = accept(validity=window(0, int(timezone.now().timestamp()) + 100) if ends else 0)
+    broadcast_all()
+    old = row.attempts.get()
+    replacing.replace(attempt_id=old.pk, fees=fees_today(head=Head(0, 0, 2 * GWEI)), now=timezone.now())
+    # The replacement counts as sent, and the node mines the old one.
+    node.answer_next(SendKind.ACCEPTED)
+    broadcast_all()
+    calm.mine()
+    calm.set_base_fee(row.attempts.get(sequence=1).max_fee_per_gas_wei + 1)
+    assert track(now=later(settings.RELAY_REPLACE_SECONDS + 101)) == 0
+
+    row.refresh_from_db()
+    assert (row.ends_as, row.attempts.count()) == ("", 2)
+    calm.mine(settings.CONFIRMATIONS)
+    assert track() == 1
+    row.refresh_from_db()
+    assert (row.status, row.transaction_hash) == ("Success", old.transaction_hash)
 
 
 def test_where_the_account_cannot_afford_it_the_service_pays_the_excess(

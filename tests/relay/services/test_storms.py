@@ -19,7 +19,7 @@ from relay.errors import RelayersBusy, RelayNonceTaken
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services.execution import execute
 from tests.relay.chain import MeddlingClient
-from tests.relay.signing import set_data_payload, sign_call
+from tests.relay.signing import execute_payload, set_data_payload, sign_call
 from tests.relay.threads import at_once
 from users.models import User
 
@@ -73,6 +73,28 @@ def test_a_call_that_an_equal_request_overtakes_gets_its_hash(
     node.meanwhile("read_relay_state", equal_request)
     assert [execute(user=user, call=call, now=timezone.now())] == first
     assert RelayTransaction.objects.count() == Attempt.objects.count() == CreditHold.objects.count() == 1
+
+
+def test_a_call_that_an_equal_request_overtakes_and_loses_gets_its_hash_too(
+    services: Services,
+    user: User,
+    new_call: Callable[..., RelayCall],
+    node: MeddlingClient,
+    settle: Callable[[], int],
+) -> None:
+    flaky = services.world.deploy_flaky()
+    call = new_call(payload=execute_payload(flaky.address))
+    first: list[str] = []
+
+    def equal_request() -> None:
+        first.append(execute(user=user, call=call, now=timezone.now()))
+        flaky.flip()
+        settle()
+        flaky.flip()
+
+    node.meanwhile("read_relay_state", equal_request)
+    assert [execute(user=user, call=call, now=timezone.now())] == first
+    assert RelayTransaction.objects.get().status == "Failed"
 
 
 def test_of_many_calls_at_once_as_many_are_accepted_as_the_balance_affords(

@@ -26,8 +26,6 @@ def _token_of(header: str) -> str | None:
     parts = header.split()
     if parts and parts[0].lower() == _SCHEME:
         parts = parts[1:]
-    elif len(parts) > 1:
-        raise AccessTokenMalformed("Send the header as Authorization: Bearer <JWT>.")
     if len(parts) > 1:
-        raise AccessTokenMalformed("The header carries more than one token.")
+        raise AccessTokenMalformed("Send the header as Authorization: Bearer <JWT>.")
     return parts[0] if parts else None

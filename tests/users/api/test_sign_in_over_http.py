@@ -7,6 +7,7 @@ import pytest
 from django.conf import settings
 from rest_framework.test import APIClient
 
+from tests.factories import random_address
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Controller, Profile
 from tests.users.wallet import Wallet, personal_sign
@@ -107,13 +108,17 @@ def test_each_refusal_leaves_as_its_own_problem(wallet: Wallet, chain: FakeChain
     unknown = wallet.post("verify", nonce="A" * 22, signature="0x" + "11" * 64 + "1b")
     stranger = wallet.verify(controller=Controller())
     malformed = wallet.post("verify", nonce="A" * 22, signature="0x1234")
+    challenge = wallet.ask_nonce()
+    signature = "0x" + personal_sign(wallet.profile.controller, challenge["message"]).hex()
+    foreign = wallet.post("verify", nonce=challenge["nonce"], signature=signature, address=random_address())
     with chain.away():
         away = wallet.verify()
 
-    assert [(found["status"], found["code"]) for found in (unknown, stranger, malformed, away)] == [
+    assert [(found["status"], found["code"]) for found in (unknown, stranger, malformed, foreign, away)] == [
         (401, "nonce-unknown"),
         (401, "signature-not-by-controller"),
         (400, "signature-malformed"),
+        (401, "nonce-foreign"),
         (503, "chain-unavailable"),
     ]
     assert not SignInSession.objects.exists()

@@ -111,7 +111,8 @@ def test_a_token_of_another_issuer_is_not_believed(issuer: ForeignIssuer) -> Non
 def test_without_an_issuer_configured_its_tokens_mean_nothing(issuer: ForeignIssuer, settings: Any) -> None:
     settings.AUTH_EXTERNAL_JWKS_URL = ""
 
-    with pytest.raises(NotAuthenticated):
+    # It is read as one of ours would be.
+    with pytest.raises(errors.AccessTokenKindRefused):
         authenticate(token=issuer.token(address=random_address()), now=now())
     assert not User.objects.exists()
 

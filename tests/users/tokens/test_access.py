@@ -114,6 +114,10 @@ def _tampered_with() -> str:
         (_unsigned, errors.AccessTokenAlgorithmRefused),
         (_signed_with_the_public_key_as_a_secret, errors.AccessTokenAlgorithmRefused),
         (lambda: forge.token(key=rsa_key(), algorithm="RS256"), errors.AccessTokenAlgorithmRefused),
+        (
+            lambda: forge.token(key=rsa_key(), algorithm="RS256", header={"kid": "theirs"}),
+            errors.AccessTokenAlgorithmRefused,
+        ),
         (lambda: forge.token(key=ec_key()), errors.AccessTokenSignatureInvalid),
         (_tampered_with, errors.AccessTokenSignatureInvalid),
         (_naming_where_to_fetch_its_key, errors.AccessTokenSignatureInvalid),

@@ -22,6 +22,7 @@ from devstack.wallet import Wallet
 _MONTHS = 2
 # Stripe leaves a renewal's invoice open to changes for an hour before it collects it.
 _UNTIL_COLLECTED = 3_600 + 60
+_NEAR_MIDNIGHT = 120
 _ALOUD_SECONDS = 2
 _STEADY_READS = 10
 
@@ -33,8 +34,11 @@ def step_back(provider: Provider, lead: int) -> bool:
     Returns False where something has happened at the provider already. Where the month
     of the beginning is too short for the day, they end up to two days ago.
     """
+    moment = months_before(int(time.time()) + lead, _MONTHS)
+    # Begun on the next day, two months might end a day later than reckoned here.
+    moment -= _NEAR_MIDNIGHT if moment % 86_400 > 86_400 - _NEAR_MIDNIGHT else 0
     try:
-        provider.controls.set_clock(months_before(int(time.time()) + lead, _MONTHS))
+        provider.controls.set_clock(moment)
     except ControlRefused:
         return False
     say(f"  ✓ the provider's clock begins two months ago, at {text_of(provider.controls.now)}")

@@ -1,5 +1,6 @@
 """The wallet journey believes the chain, the payment provider's records and nobody else."""
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,8 +9,10 @@ import pytest
 
 from devstack.demo_profiles import described
 from devstack.journey import travel
+from devstack.journey.figures import months_before
 from devstack.private_file import write_json
 from devstack.services import Services
+from devstack.stripe.billing.periods import boundary
 from devstack.world import Permission, ProfilePlan
 from tests.devstack.stand_in import StandIn, serving
 
@@ -57,6 +60,18 @@ def test_the_journey_succeeds_and_prints_the_figures_where_all_agree(
         assert word in printed
     for word in (_FIRST_TIME, "a month has passed", "the period has ended", "total 0, reset -1"):
         assert word in printed
+
+
+def test_months_that_were_over_sooner_than_reckoned_are_as_good(services: Services, tmp_path: Path) -> None:
+    with stack(services, tmp_path) as (_, path):
+        assert travel(path, lead=-2 * 86_400, patience=_PATIENCE) == 0
+
+
+def test_two_months_begun_at_the_reckoned_moment_end_at_most_two_days_early() -> None:
+    for day in range(4 * 366):
+        moment = 1_767_225_600 + day * 86_400 + secrets.randbelow(86_400)
+        end = boundary(months_before(moment, 2), "month", 1, 2)
+        assert 0 <= moment - end <= 2 * 86_400
 
 
 def test_a_second_journey_begins_a_new_subscription_and_lets_time_be(

@@ -1,30 +1,27 @@
 """One running service for all journeys; each finds it whole."""
 
+import random
 from collections.abc import Iterator
 
 import pytest
 
+from tests.journeys.chain import GWEI
 from tests.journeys.people import Person
 from tests.journeys.stack import Stack, running_stack
 
 
 @pytest.fixture(scope="package")
 def started_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """Yield the running service."""
+    """Yield the running service; after all journeys its ledger is recomputed from the rows."""
     with running_stack(tmp_path_factory.mktemp("journeys")) as stack:
         yield stack
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _every_credit_is_explained(started_stack: Stack) -> Iterator[None]:
-    """Recompute the whole ledger from its rows after each file's journeys."""
-    yield
-    assert started_stack.reconciles()
+        assert stack.reconciles()
 
 
 @pytest.fixture
 def stack(started_stack: Stack) -> Iterator[Stack]:
-    """Yield the running service; what the test breaks is mended after it."""
+    """Yield the running service at some price of gas; what the test breaks is mended after it."""
+    started_stack.chain.price_next_block(random.randint(GWEI // 2, 2 * GWEI))
     yield started_stack
     started_stack.mend()
 

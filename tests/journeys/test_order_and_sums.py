@@ -1,6 +1,7 @@
 """Two hundred calls under load, and what becomes of a channel in which one call reverts."""
 
 from collections import defaultdict
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -12,6 +13,11 @@ from tests.journeys.waiting import at_once, side_by_side, until
 pytestmark = pytest.mark.journey
 
 CHANNELS, CALLS, PROFILES = 8, 100, 100
+# What one relayer carries at a time by default.
+IN_FLIGHT = 16
+
+# Who asked, and the hash of the answer.
+Asked = tuple[Person, str]
 
 
 def assert_no_account_nonce_is_missing(stack: Stack) -> None:
@@ -22,45 +28,54 @@ def assert_no_account_nonce_is_missing(stack: Stack) -> None:
         assert stack.chain.account_nonce(relayer.address) == relayer.next_account_nonce
 
 
+def assert_in_order_within_each_channel(stack: Stack, person: Person) -> None:
+    """In each channel the calls stand on chain as their relay nonces count."""
+    calls = sorted(stack.records.calls(person.profile.profile_address), key=lambda call: call.relay_nonce)
+    mined = stack.chain.mined(*(call.transaction_hash for call in calls))
+    places = defaultdict(list)
+    for call, item in zip(calls, mined, strict=True):
+        places[channel_of(int(call.relay_nonce))].append(item.place)
+    assert len(places) == CHANNELS
+    assert all(in_channel == sorted(in_channel) for in_channel in places.values())
+
+
 def test_two_hundred_calls_succeed_in_order_and_cost_what_the_receipts_say(stack: Stack) -> None:
     busy, crowd = stack.newcomer(), stack.newcomers(PROFILES)
-
-    def walk(channel: int) -> list[str]:
-        numbers = range(CALLS // CHANNELS + (channel < CALLS % CHANNELS))
-        nonces = [(channel << 128) + number for number in numbers]
-        return [busy.accepted_in_the_end(busy.wallet.signed(some_data(), nonce=nonce)) for nonce in nonces]
-
-    def call_once(person: Person) -> list[str]:
-        return [person.accepted_in_the_end(person.new_call())]
-
-    walks = [partial(walk, channel) for channel in range(CHANNELS)]
-    singles = [partial(call_once, person) for person in crowd]
-    found = at_once([*walks, *singles])
-
-    in_channels, of_crowd = found[:CHANNELS], [hashes[0] for hashes in found[CHANNELS:]]
-    owners = [(busy, known) for hashes in in_channels for known in hashes]
-    owners += list(zip(crowd, of_crowd, strict=True))
-    assert len({known for _, known in owners}) == CALLS + PROFILES
     profiles = [person.profile.profile_address for person in (busy, *crowd)]
+
+    def walk(channel: int) -> list[Asked]:
+        numbers = range(CALLS // CHANNELS + (channel < CALLS % CHANNELS))
+        bodies = (busy.wallet.signed(some_data(), nonce=(channel << 128) + number) for number in numbers)
+        return [(busy, busy.accepted_in_the_end(body)) for body in bodies]
+
+    def call_once(person: Person) -> list[Asked]:
+        return [(person, person.accepted_in_the_end(person.new_call()))]
+
+    def mine_when_no_relayer_has_room() -> list[Asked]:
+        room = len(stack.records.relayers()) * IN_FLIGHT
+        until("every relayer is full", lambda: stack.records.in_progress(profiles) == room)
+        stack.chain.resume()
+        return []
+
+    jobs: list[Callable[[], list[Asked]]] = [mine_when_no_relayer_has_room]
+    jobs += [partial(walk, channel) for channel in range(CHANNELS)]
+    jobs += [partial(call_once, person) for person in crowd]
+    stack.chain.pause()
+    asked = [one for found in at_once(jobs) for one in found]
+
+    assert len({known for _, known in asked}) == CALLS + PROFILES
     until("every call is settled", lambda: not stack.records.in_progress(profiles))
-    endings = side_by_side([partial(person.status, known) for person, known in owners], threads=8)
-    mined = stack.chain.mined(*(known for _, known in owners))
+    endings = side_by_side([partial(person.status, known) for person, known in asked], threads=8)
+    mined = stack.chain.mined(*(known for _, known in asked))
     assert {ending["status"] for ending in endings} == {"Success"}
     assert all(item.succeeded for item in mined)
     assert [ending["creditsUsed"] for ending in endings] == [item.credits for item in mined]
-    charged = sum(sum(stack.records.charges(profile)) for profile in profiles)
-    assert charged == sum(item.credits for item in mined)
+    charges = [charge for profile in profiles for charge in stack.records.charges(profile)]
+    assert sum(charges) == sum(item.credits for item in mined)
     assert all(stack.records.account(profile).held == 0 for profile in profiles)
-
-    places = {item.transaction_hash: item.place for item in mined}
-    for hashes in in_channels:
-        assert [places[known] for known in hashes] == sorted(places[known] for known in hashes)
-    in_order = defaultdict(list)
-    for call in stack.records.calls(busy.profile.profile_address):
-        in_order[channel_of(int(call.relay_nonce))].append((call.relay_nonce, places[call.transaction_hash]))
-    assert len(in_order) == CHANNELS
-    assert all(sorted(calls) == sorted(calls, key=lambda pair: pair[1]) for calls in in_order.values())
+    assert_in_order_within_each_channel(stack, busy)
     assert_no_account_nonce_is_missing(stack)
+    assert stack.reconciles()
 
 
 def test_calls_that_were_sent_behind_a_revert_fail_with_it_and_pay_their_gas(

@@ -54,6 +54,20 @@ def test_a_relayers_bytes_leave_in_the_order_of_its_account_nonces(
     assert node.sent == [bytes(attempt.raw) for attempt in ordered]
 
 
+def test_a_replacement_leaves_before_later_account_nonces_that_were_signed_first(
+    accept: Accept, node: MeddlingClient, relayers: list[Relayer]
+) -> None:
+    Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
+    first, second = (accept(channel=secrets.randbits(120)) for _ in range(2))
+    node.answer_next(SendKind.UNDERPRICED, SendKind.UNREACHABLE)
+    assert broadcast_all() == 0
+
+    assert broadcast_all() == 2
+
+    assert node.sent == [bytes(row.attempts.latest("sequence").raw) for row in (first, second)]
+    assert first.attempts.count() == 2
+
+
 def test_calls_of_one_channel_leave_in_waves_and_others_together(
     accept: Accept, node: MeddlingClient, relayers: list[Relayer]
 ) -> None:

@@ -170,19 +170,21 @@ def test_a_channel_sticks_to_its_relayer_until_it_is_settled(
     relayers: list[Relayer], accept: Accept, chain: Chain, channel: int, settings: Settings
 ) -> None:
     settings.CONFIRMATIONS = 3
+    favourite, sticky = relayers[:2]
+    Relayer.objects.filter(pk=favourite.pk).update(is_active=False)
     first = accept(channel=channel)
+    Relayer.objects.filter(pk=favourite.pk).update(is_active=True)
     broadcast_all()
     chain.mine()
     track()
     # Mined and not yet final: a reorganisation could still take it back.
     second = accept(channel=channel)
-    assert (second.is_follower, second.relayer_id) == (False, first.relayer_id)
+    assert (second.is_follower, first.relayer, second.relayer) == (False, sticky, sticky)
 
     broadcast_all()
     chain.mine(3)
     assert track() == 2
-    Relayer.objects.filter(pk=first.relayer_id).update(is_active=False)
-    assert accept(channel=channel).relayer_id != first.relayer_id
+    assert accept(channel=channel).relayer == favourite
 
 
 def test_a_follower_is_simulated_without_its_nonce_and_refused_for_what_it_may_not_do(

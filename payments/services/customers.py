@@ -4,6 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from gateway.common.errors import DomainError
 from gateway.common.owner import ProfileOwner
 from payments.models import BillingOperation, Customer
 from payments.services import operations
@@ -36,10 +37,23 @@ def ensure_customer(*, user: ProfileOwner, now: datetime) -> Customer:
 
 
 def create(*, operation: BillingOperation, now: datetime) -> Customer:
-    """Ask Stripe for the operation's customer and store it; safe to repeat with the same operation."""
-    customer_id = get_billing_client().create_customer(
-        profile_address=operation.parameters["address"], user_id=str(operation.user_id), key=str(operation.pk)
-    )
+    """
+    Ask Stripe for the operation's customer and store it; safe to repeat with the same operation.
+
+    Raises:
+        BillingUnavailable: Stripe is away; the operation stays pending.
+        DomainError: Stripe refused for good; the operation is over.
+    """
+    try:
+        customer_id = get_billing_client().create_customer(
+            profile_address=operation.parameters["address"],
+            user_id=str(operation.user_id),
+            key=str(operation.pk),
+        )
+    except DomainError as refusal:
+        if not refusal.retryable:
+            operations.refuse(operation=operation, code=refusal.code, now=now)
+        raise
     with transaction.atomic(durable=True):
         Customer.objects.bulk_create(
             [Customer(user_id=operation.user_id, stripe_customer_id=customer_id)], ignore_conflicts=True

@@ -1,17 +1,24 @@
 """Finishing what a process that died has begun."""
 
+import logging
 from datetime import datetime
 
 from django.db.models import F
 
-from payments.errors import BillingUnavailable
+from gateway.common.errors import DomainError
 from payments.models import BillingOperation, Customer
 from payments.services import customers, operations, subscriptions, syncing
 from payments.stripe.client import get_billing_client
 
+logger = logging.getLogger(__name__)
+
 
 def resume_abandoned(*, now: datetime) -> int:
-    """Finish pending operations that nobody works on any more; return how many. Stripe away leaves them for later."""
+    """
+    Finish pending operations that nobody works on any more; return how many.
+
+    One that fails again stays, or is over where Stripe refused it; the others go on.
+    """
     abandoned = BillingOperation.objects.filter(
         status=BillingOperation.Status.PENDING, created_at__lt=now - operations.PATIENCE
     )
@@ -20,9 +27,12 @@ def resume_abandoned(*, now: datetime) -> int:
         BillingOperation.objects.filter(pk=operation.pk).update(attempts=F("attempts") + 1)
         try:
             resume(operation=operation, now=now)
-        except BillingUnavailable:
-            continue
-        finished += 1
+        except DomainError as refusal:
+            logger.warning("operation %s waits: %s", operation.pk, refusal.code)
+        except Exception:
+            logger.exception("operation %s failed", operation.pk)
+        else:
+            finished += 1
     return finished
 
 

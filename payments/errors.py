@@ -3,6 +3,10 @@
 from gateway.common.errors import DomainError
 
 
+class AnswerOutdated(Exception):
+    """Somebody has written down what Stripe says since we asked, and our answer differs: ask again. Never leaves."""
+
+
 class BillingUnavailable(DomainError):
     """Stripe cannot be reached or is busy. What was begun is finished later, and a repeat joins it."""
 

@@ -9,7 +9,7 @@ from payments.errors import BillingUnavailable
 from payments.services import catching_up, events, resuming
 
 
-@shared_task(name="payments.process_event")
+@shared_task(name="payments.process_event", throws=(BillingUnavailable,))
 def process_event(*, event_id: int, **_: Any) -> None:
     """Apply one stored event."""
     events.process(event_id=event_id, now=timezone.now())

@@ -1,35 +1,38 @@
-"""What the lower floors learn of a subscription: the allowance of its last paid period."""
+"""What the lower floors learn of payments: the allowance of the period that was paid last."""
 
 from credits.services import allowance
-from payments.models import Payout, Subscription
+from gateway.common.owner import ProfileOwner
+from payments.models import Payout
 
 
-def follow_subscription(*, subscription: Subscription) -> None:
+def follow_payouts(*, user: ProfileOwner) -> None:
     """
-    Bring the user's allowance in line with the subscription and its newest payout; in the caller's transaction.
+    Bring the user's allowance in line with the newest payout and its subscription; in the caller's transaction.
 
-    The allowance of a subscription that was ended at once ends at once, and so does that
-    of a payout that was taken back whole. Another subscription's allowance, begun later, is left alone.
+    It is a function of the rows alone, so the order in which they were written does not
+    matter. The allowance of a subscription that was ended at once ends then, and that of
+    a payout that was taken back whole has never begun.
     """
-    newest = newest_payout(subscription=subscription)
+    newest = newest_payout(user=user)
     if newest is None:
         return
-    if subscription.ended_at is not None and subscription.ended_at < newest.period_end:
-        allowance.end_allowance(user=subscription.user, now=max(subscription.ended_at, newest.period_start))
-        return
+    subscription, ends_at = newest.subscription, newest.period_end
     if newest.is_taken_back():
-        allowance.end_allowance(user=subscription.user, now=newest.period_start)
-        return
+        ends_at = newest.period_start
+    elif subscription.ended_at is not None:
+        ends_at = max(newest.period_start, min(subscription.ended_at, ends_at))
+    is_whole = ends_at == newest.period_end
     allowance.set_allowance(
-        user=subscription.user,
+        user=user,
         credits=newest.credits,
         starts_at=newest.period_start,
-        ends_at=newest.period_end,
-        renews=subscription.renews(),
-        resets_at=max(newest.period_end, subscription.current_period_end),
+        ends_at=ends_at,
+        renews=is_whole and subscription.renews(),
+        resets_at=max(ends_at, subscription.current_period_end) if is_whole else ends_at,
     )
 
 
-def newest_payout(*, subscription: Subscription) -> Payout | None:
-    """Return the payout of the latest period that was collected for the subscription."""
-    return subscription.payouts.order_by("-period_end", "-pk").first()
+def newest_payout(*, user: ProfileOwner) -> Payout | None:
+    """Return the payout of the latest period; of two that begin together, that of the later subscription."""
+    found = Payout.objects.filter(user_id=user.pk).select_related("subscription")
+    return found.order_by("-period_start", "-subscription_id", "-pk").first()

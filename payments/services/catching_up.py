@@ -1,14 +1,19 @@
 """What beat does so that nothing depends on a webhook arriving: ask Stripe what we have missed."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from gateway.common.errors import DomainError
+from payments.errors import AnswerOutdated, BillingUnavailable
 from payments.models import Payout, Subscription
-from payments.services import facts, inbox, syncing
+from payments.services import facts, inbox, payouts, syncing
 from payments.stripe.client import get_billing_client
 
+logger = logging.getLogger(__name__)
 # Stripe keeps events for 30 days; a month's invoice is looked for somewhat longer.
 _EVENT_MEMORY = timedelta(days=29)
 _INVOICE_WINDOW = timedelta(days=40)
@@ -34,16 +39,14 @@ def pay_out_missed_invoices(*, now: datetime) -> int:
     """
     paid = 0
     for invoice in get_billing_client().paid_invoices_since(since=now - _INVOICE_WINDOW):
-        if Payout.objects.filter(stripe_invoice_id=invoice.invoice_id).exists():
+        known = Payout.objects.filter(stripe_invoice_id=invoice.invoice_id)
+        if not payouts.is_payable(invoice=invoice) or known.exists():
             continue
-        found = facts.of_invoice(invoice, now=now)
-        try:
+        with _passed_over("invoice", invoice.invoice_id):
+            found = facts.of_invoice(invoice)
             with transaction.atomic(durable=True):
                 found.apply(cause="reconciliation", now=now)
-        except DomainError as refusal:
-            if not refusal.retryable:
-                raise
-        paid += Payout.objects.filter(stripe_invoice_id=invoice.invoice_id).count()
+        paid += known.count()
     return paid
 
 
@@ -56,5 +59,17 @@ def refresh_subscriptions(*, now: datetime) -> int:
     """
     living = list(Subscription.objects.living().values_list("stripe_subscription_id", flat=True))
     for subscription_id in living:
-        syncing.sync_subscription(subscription_id=subscription_id, now=now)
+        with _passed_over("subscription", subscription_id):
+            syncing.sync_subscription(subscription_id=subscription_id, now=now)
     return len(living)
+
+
+@contextmanager
+def _passed_over(noun: str, identifier: str) -> Iterator[None]:
+    """Let one thing that cannot be written now not stand in the way of the others; reconciliation tells of it."""
+    try:
+        yield
+    except BillingUnavailable:
+        raise
+    except (DomainError, AnswerOutdated, DatabaseError) as error:
+        logger.warning("%s %s is passed over: %s", noun, identifier, type(error).__name__)

@@ -12,41 +12,55 @@ from django.db.models import Sum
 from credits.models import CreditEntry, EntrySource
 from credits.services import ledger
 from payments.amounts import clawback_target
+from payments.errors import AnswerOutdated
 from payments.models import Clawback, Payout
 from payments.services import allowances
 from payments.stripe.states import MoneyBack
 
 
-def apply_money_back(*, money: MoneyBack, cause: str, now: datetime) -> Clawback | None:
+def apply_money_back(*, money: MoneyBack, contested: bool, cause: str, now: datetime) -> Clawback | None:
     """
     Bring the clawback of the payment's payout to what `money` asks for; None where it is there already.
 
-    `cause` names what told us, for support. Runs inside the caller's transaction, with the
-    payout's row locked: steps of one payout are posted one after the other. A payment
+    `cause` names what told us, for support. Runs inside the caller's transaction, after
+    `syncing.hear`: steps of one customer's payouts are posted one after the other. A payment
     without a payout (yet) needs none: the payout asks for itself when it is posted.
+
+    Raises:
+        AnswerOutdated: `money` is contested and asks for another sum than what is taken back.
     """
-    payout = (
-        Payout.objects.select_for_update(no_key=True, of=("self",))
-        .select_related("user", "subscription__user")
-        .filter(stripe_payment_intent_id=money.payment_intent_id)
+    payout = payout_of(money=money)
+    if payout is None:
+        return None
+    step = target(payout=payout, money=money) - clawed_back(payout=payout)
+    if step == 0:
+        return None
+    if contested:
+        raise AnswerOutdated
+    key = f"stripe:clawback:{payout.stripe_invoice_id}:{payout.clawbacks.count() + 1}"
+    entry = _post(payout=payout, credits=step, key=key, cause=cause)
+    posted = Clawback.objects.create(payout=payout, key=key, credits=step, entry=entry, created_at=now)
+    allowances.follow_payouts(user=payout.user)
+    return posted
+
+
+def payout_of(*, money: MoneyBack) -> Payout | None:
+    """Return the payout that the payment was for."""
+    found = Payout.objects.select_related("user", "subscription__customer")
+    return (
+        found.filter(stripe_payment_intent_id=money.payment_intent_id)
         .exclude(stripe_payment_intent_id="")
         .first()
     )
-    if payout is None:
-        return None
-    steps = payout.clawbacks.count()
-    step = clawback_target(
+
+
+def target(*, payout: Payout, money: MoneyBack) -> int:
+    """Return the credits that must have been taken back of the payout in all."""
+    return clawback_target(
         paid_out=payout.credits,
         collected_minor=payout.amount_minor,
         gone_minor=money.refunded_minor + money.disputed_minor,
-    ) - clawed_back(payout=payout)
-    if step == 0:
-        return None
-    key = f"stripe:clawback:{payout.stripe_invoice_id}:{steps + 1}"
-    entry = _post(payout=payout, credits=step, key=key, cause=cause)
-    posted = Clawback.objects.create(payout=payout, key=key, credits=step, entry=entry, created_at=now)
-    allowances.follow_subscription(subscription=payout.subscription)
-    return posted
+    )
 
 
 def clawed_back(*, payout: Payout) -> int:

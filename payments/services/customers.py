@@ -4,7 +4,6 @@ from datetime import datetime
 
 from django.db import transaction
 
-from gateway.common.errors import DomainError
 from gateway.common.owner import ProfileOwner
 from payments.models import BillingOperation, Customer
 from payments.services import operations
@@ -44,16 +43,12 @@ def create(*, operation: BillingOperation, now: datetime) -> Customer:
         BillingUnavailable: Stripe is away; the operation stays pending.
         DomainError: Stripe refused for good; the operation is over.
     """
-    try:
+    with operations.closed_if_refused(operation=operation, now=now):
         customer_id = get_billing_client().create_customer(
             profile_address=operation.parameters["address"],
             user_id=str(operation.user_id),
             key=str(operation.pk),
         )
-    except DomainError as refusal:
-        if not refusal.retryable:
-            operations.refuse(operation=operation, code=refusal.code, now=now)
-        raise
     with transaction.atomic(durable=True):
         Customer.objects.bulk_create(
             [Customer(user_id=operation.user_id, stripe_customer_id=customer_id)], ignore_conflicts=True

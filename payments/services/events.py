@@ -4,16 +4,21 @@ import logging
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 
+from gateway.common.enqueue import enqueue_on_commit
 from gateway.common.errors import DomainError
+from gateway.common.locks import try_advisory_lock
+from payments.errors import AnswerOutdated, BillingUnavailable
 from payments.models import StripeEvent
-from payments.services import facts
+from payments.services import facts, syncing
 
 logger = logging.getLogger(__name__)
 _Status = StripeEvent.Status
 # 10 s, 20 s, 40 s … and no longer than six hours between two tries.
 _FIRST_WAIT, _LONGEST_WAIT = timedelta(seconds=10), timedelta(hours=6)
+# So many take a worker well under a minute.
+_BATCH = 50
 
 
 def process(*, event_id: int, now: datetime) -> bool:
@@ -22,20 +27,34 @@ def process(*, event_id: int, now: datetime) -> bool:
 
     Whatever goes wrong is written to the event outside the rolled-back transaction,
     with the time of the next try, so that neither the event nor its reason is lost.
+
+    Raises:
+        BillingUnavailable: Stripe is away, for other events too.
     """
     event = StripeEvent.objects.get(pk=event_id)
     if event.status == _Status.PROCESSED:
         return False
     try:
-        found = facts.gather(
-            event_type=event.type, object_id=event.object_id, event_id=event.stripe_event_id, now=now
-        )
-        return _apply(event_id=event_id, found=found, now=now)
+        return _gather_and_apply(event=event, now=now)
     except Exception as error:
         _note_failure(event=event, error=error, now=now)
+        if isinstance(error, BillingUnavailable):
+            raise
         if not isinstance(error, DomainError):
             logger.exception("event %s failed", event.stripe_event_id)
         return False
+
+
+def _gather_and_apply(*, event: StripeEvent, now: datetime) -> bool:
+    for _ in range(syncing.LOOKS - 1):
+        found = facts.gather(event_type=event.type, object_id=event.object_id)
+        try:
+            return _apply(event_id=event.pk, found=found, now=now)
+        except AnswerOutdated:
+            continue
+    return _apply(
+        event_id=event.pk, found=facts.gather(event_type=event.type, object_id=event.object_id), now=now
+    )
 
 
 @transaction.atomic(durable=True)
@@ -62,8 +81,33 @@ def _note_failure(*, event: StripeEvent, error: Exception, now: datetime) -> Non
 
 
 def process_due(*, now: datetime) -> int:
-    """Process what the message lost, and what failed and is due again; return how many were applied."""
+    """
+    Process what the message lost, and what failed and is due again; return how many were applied.
+
+    One sweep runs at a time, and it leaves the rest for the next one when Stripe is away.
+    """
     due = StripeEvent.objects.filter(
         status__in=[_Status.RECEIVED, _Status.FAILED], next_attempt_at__lte=now
     ).order_by("next_attempt_at", "pk")
-    return sum(process(event_id=event_id, now=now) for event_id in due.values_list("pk", flat=True)[:200])
+    applied = 0
+    with try_advisory_lock("payments.process_due") as acquired:
+        try:
+            for event_id in due.values_list("pk", flat=True)[:_BATCH] if acquired else ():
+                applied += process(event_id=event_id, now=now)
+        except BillingUnavailable:
+            logger.warning("stripe is away, events wait")
+    return applied
+
+
+def process_again(*, events: QuerySet[StripeEvent], now: datetime) -> int:
+    """Let events that failed be tried now, for support; return how many."""
+    waiting = events.exclude(status=_Status.PROCESSED)
+    chosen = list(waiting.values_list("pk", flat=True))
+    with transaction.atomic(durable=True):
+        for event_id in chosen:
+            enqueue_on_commit("payments.process_event", event_id=event_id)
+        return (
+            StripeEvent.objects.filter(pk__in=chosen)
+            .exclude(status=_Status.PROCESSED)
+            .update(next_attempt_at=now)
+        )

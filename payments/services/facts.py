@@ -2,13 +2,15 @@
 What an event means: read Stripe afresh, then change rows.
 
 An event's body is never applied. `gather` asks Stripe, outside any transaction;
-`Facts.apply` writes what was answered, inside one. So the order of events does not
-matter, and neither does how often one comes.
+`Facts.apply` writes what was answered, inside one, unless something newer is written. So
+the order of events does not matter, and neither does how often one comes.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+
+from django.db.models import QuerySet
 
 from payments.models import Customer, Subscription
 from payments.services import clawbacks, payouts, syncing
@@ -18,26 +20,44 @@ from payments.stripe.states import InvoiceState, MoneyBack, SubscriptionState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Fresh answers of Stripe, asked for at `asked_at`."""
+    """Answers of Stripe, asked for after `since`."""
 
-    asked_at: datetime
+    since: datetime
     subscriptions: tuple[SubscriptionState, ...] = ()
     invoice: InvoiceState | None = None
     money_back: MoneyBack | None = None
 
     def apply(self, *, cause: str, now: datetime) -> None:
-        """Write the answers; runs in the caller's transaction. Customers of others are passed over."""
-        for state in self.subscriptions:
-            customer = Customer.objects.filter(stripe_customer_id=state.customer_id).first()
-            if customer is not None:
-                syncing.store(customer=customer, state=state, asked_at=self.asked_at)
+        """
+        Write the answers; runs in the caller's transaction. Customers of others are passed over.
+
+        Raises:
+            AnswerOutdated: somebody else has written since; gather again.
+            UnknownSubscription, RateMissing: a payout is due and cannot be posted yet.
+        """
+        customers = {customer.stripe_customer_id: customer for customer in self._customers()}
+        heard = [syncing.hear(customer=customer, since=self.since) for customer in customers.values()]
+        contested = any(heard)
+        # A living subscription takes the place of one that is stored as living and has ended.
+        for state in sorted(self.subscriptions, key=lambda state: state.status not in Subscription.ENDED):
+            if state.customer_id in customers:
+                customer = customers[state.customer_id]
+                syncing.store(customer=customer, state=state, contested=contested, now=now)
         if self.invoice is not None:
             payouts.apply_paid_invoice(invoice=self.invoice, now=now)
         if self.money_back is not None:
-            clawbacks.apply_money_back(money=self.money_back, cause=cause, now=now)
+            clawbacks.apply_money_back(money=self.money_back, contested=contested, cause=cause, now=now)
+
+    def _customers(self) -> QuerySet[Customer]:
+        """Return whom of ours the answers concern, in the order of their locks."""
+        named = {state.customer_id for state in self.subscriptions}
+        payout = clawbacks.payout_of(money=self.money_back) if self.money_back is not None else None
+        if payout is not None:
+            named.add(payout.subscription.customer.stripe_customer_id)
+        return Customer.objects.filter(stripe_customer_id__in=named).order_by("pk")
 
 
-def gather(*, event_type: str, object_id: str, event_id: str, now: datetime) -> Facts:
+def gather(*, event_type: str, object_id: str) -> Facts:
     """
     Ask Stripe for everything that an event of this type is about; other types mean nothing here.
 
@@ -46,13 +66,13 @@ def gather(*, event_type: str, object_id: str, event_id: str, now: datetime) -> 
     """
     for prefix, reader in _READERS:
         if event_type.startswith(prefix):
-            return reader(object_id, event_id, now)
-    return Facts(asked_at=now)
+            return reader(object_id)
+    return Facts(since=syncing.mark())
 
 
-def of_invoice(invoice: InvoiceState, *, now: datetime) -> Facts:
+def of_invoice(invoice: InvoiceState) -> Facts:
     """Return an invoice with its subscription and what went back of its payment."""
-    client = get_billing_client()
+    client, since = get_billing_client(), syncing.mark()
     subscriptions = (
         (client.retrieve_subscription(subscription_id=invoice.subscription_id),)
         if invoice.subscription_id
@@ -63,41 +83,43 @@ def of_invoice(invoice: InvoiceState, *, now: datetime) -> Facts:
         if payouts.is_payable(invoice=invoice) and invoice.payment_intent_id
         else None
     )
-    return Facts(asked_at=now, subscriptions=subscriptions, invoice=invoice, money_back=money)
+    return Facts(since=since, subscriptions=subscriptions, invoice=invoice, money_back=money)
 
 
-def _invoice(object_id: str, event_id: str, now: datetime) -> Facts:
-    return of_invoice(get_billing_client().retrieve_invoice(invoice_id=object_id), now=now)
+def _invoice(object_id: str) -> Facts:
+    return of_invoice(get_billing_client().retrieve_invoice(invoice_id=object_id))
 
 
-def _subscription(object_id: str, event_id: str, now: datetime) -> Facts:
+def _subscription(object_id: str) -> Facts:
+    since = syncing.mark()
     state = get_billing_client().retrieve_subscription(subscription_id=object_id)
-    return Facts(asked_at=now, subscriptions=(state,))
+    return Facts(since=since, subscriptions=(state,))
 
 
-def _card(object_id: str, event_id: str, now: datetime) -> Facts:
-    """Make the captured card the default everywhere, then try what an old card could not pay."""
+def _card(object_id: str) -> Facts:
+    """Make the newest card the default everywhere, then try what an old card could not pay."""
     client = get_billing_client()
     customer_id, method_id = client.payment_method_of_setup(setup_intent_id=object_id)
     if not method_id or not Customer.objects.filter(stripe_customer_id=customer_id).exists():
-        return Facts(asked_at=now)
-    client.use_payment_method(customer_id=customer_id, payment_method_id=method_id)
+        return Facts(since=syncing.mark())
+    # Not the card of this event: events come in any order, and an older one must not bring an older card back.
+    client.use_newest_card(customer_id=customer_id)
     waiting = {Subscription.Status.INCOMPLETE, Subscription.Status.PAST_DUE, Subscription.Status.UNPAID}
     states = client.list_subscriptions(customer_id=customer_id)
     for state in states:
         if state.status in waiting and state.latest_invoice_id:
-            key = f"{event_id}-{state.latest_invoice_id}"
-            client.pay_open_invoice(invoice_id=state.latest_invoice_id, key=key)
-    return Facts(asked_at=now, subscriptions=tuple(client.list_subscriptions(customer_id=customer_id)))
+            client.pay_open_invoice(invoice_id=state.latest_invoice_id)
+    since = syncing.mark()
+    return Facts(since=since, subscriptions=tuple(client.list_subscriptions(customer_id=customer_id)))
 
 
-def _money(object_id: str, event_id: str, now: datetime) -> Facts:
-    client = get_billing_client()
+def _money(object_id: str) -> Facts:
+    client, since = get_billing_client(), syncing.mark()
     payment = client.payment_intent_of(object_id=object_id)
-    return Facts(asked_at=now, money_back=client.money_back(payment_intent_id=payment) if payment else None)
+    return Facts(since=since, money_back=client.money_back(payment_intent_id=payment) if payment else None)
 
 
-_READERS: tuple[tuple[str, Callable[[str, str, datetime], Facts]], ...] = (
+_READERS: tuple[tuple[str, Callable[[str], Facts]], ...] = (
     ("invoice.", _invoice),
     ("customer.subscription.", _subscription),
     ("setup_intent.succeeded", _card),

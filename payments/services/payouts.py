@@ -66,7 +66,7 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
         ],
         ignore_conflicts=True,
     )
-    allowances.follow_subscription(subscription=subscription)
+    allowances.follow_payouts(user=subscription.user)
     return Payout.objects.get(stripe_invoice_id=invoice.invoice_id)
 
 

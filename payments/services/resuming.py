@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db.models import F
 
 from gateway.common.errors import DomainError
+from payments.errors import BillingUnavailable
 from payments.models import BillingOperation, Customer
 from payments.services import customers, operations, subscriptions, syncing
 from payments.stripe.client import get_billing_client
@@ -17,7 +18,8 @@ def resume_abandoned(*, now: datetime) -> int:
     """
     Finish pending operations that nobody works on any more; return how many.
 
-    One that fails again stays, or is over where Stripe refused it; the others go on.
+    One that fails again stays, or is over where Stripe refused it; the others go on. When Stripe is
+    away, all wait for the next sweep.
     """
     abandoned = BillingOperation.objects.filter(
         status=BillingOperation.Status.PENDING, created_at__lt=now - operations.PATIENCE
@@ -27,6 +29,8 @@ def resume_abandoned(*, now: datetime) -> int:
         BillingOperation.objects.filter(pk=operation.pk).update(attempts=F("attempts") + 1)
         try:
             resume(operation=operation, now=now)
+        except BillingUnavailable:
+            break
         except DomainError as refusal:
             logger.warning("operation %s waits: %s", operation.pk, refusal.code)
         except Exception:
@@ -43,7 +47,7 @@ def resume(*, operation: BillingOperation, now: datetime) -> None:
     Raises:
         BillingUnavailable: Stripe is away; the operation stays pending.
     """
-    key_forgotten = now - operation.created_at > operations.KEY_LIFETIME
+    key_forgotten = operations.is_forgotten(operation=operation, now=now)
     if operation.kind == BillingOperation.Kind.CREATE_CUSTOMER:
         if key_forgotten:
             operations.refuse(operation=operation, code="abandoned", now=now)

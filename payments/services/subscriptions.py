@@ -6,12 +6,12 @@ from datetime import datetime
 from django.conf import settings
 from django.db import transaction
 
-from gateway.common.errors import DomainError
 from gateway.common.owner import ProfileOwner
 from payments.amounts import MINIMUM_CHARGE
 from payments.errors import (
     AmountTooLarge,
     AmountTooSmall,
+    AnswerOutdated,
     AuthenticationRequired,
     BillingInProgress,
     CardDeclined,
@@ -83,9 +83,8 @@ def _step(*, user: ProfileOwner, customer: Customer, wish: Wish, now: datetime) 
     living = Subscription.objects.living().filter(user_id=user.pk).first()
     if living is None:
         return _begin(user=user, customer=customer, wish=wish, now=now)
-    state = get_billing_client().retrieve_subscription(subscription_id=living.stripe_subscription_id)
+    state = _look(customer=customer, subscription_id=living.stripe_subscription_id, now=now)
     if state.status in Subscription.ENDED:
-        _apply(customer=customer, state=state, operation=None, now=now)
         return None
     if state.status == Subscription.Status.INCOMPLETE:
         return _resume_incomplete(user=user, customer=customer, state=state, wish=wish, now=now)
@@ -115,7 +114,6 @@ def _change(
 ) -> SubscriptionState:
     same_amount = state.amount_minor == wish.amount_minor
     if same_amount and state.cancels_at_period_end == wish.cancels_at_period_end:
-        _apply(customer=customer, state=state, operation=None, now=now)
         return state
     parameters = {
         "subscription": state.subscription_id,
@@ -131,22 +129,19 @@ def _change(
 def _resume_incomplete(
     *, user: ProfileOwner, customer: Customer, state: SubscriptionState, wish: Wish, now: datetime
 ) -> SubscriptionState | None:
-    if (state.amount_minor, state.currency) == (wish.amount_minor, wish.currency):
-        client = get_billing_client()
-        paid = client.pay_open_invoice(
-            invoice_id=state.latest_invoice_id, key=f"pay-{state.latest_invoice_id}"
-        )
-        _apply(customer=customer, state=paid or state, operation=None, now=now)
-        return paid or state
+    if Wish(state.amount_minor, state.currency, state.cancels_at_period_end) == wish:
+        get_billing_client().pay_open_invoice(invoice_id=state.latest_invoice_id)
+        return _look(customer=customer, subscription_id=state.subscription_id, now=now)
     _end_now(user=user, customer=customer, subscription_id=state.subscription_id, now=now)
     return None
 
 
 def cancel(*, user: ProfileOwner, immediately: bool, now: datetime) -> Subscription:
     """
-    End the user's subscription, at once or with the running period; a repeat is answered alike.
+    End the user's subscription, at once or with the running period.
 
-    Ending at once ends the allowance without a refund; credits stay.
+    Ending at once ends the allowance without a refund; credits stay. To end it with the period once
+    more changes nothing; what has ended is no subscription to end.
 
     Raises:
         NoSubscription: there is none to end.
@@ -155,16 +150,15 @@ def cancel(*, user: ProfileOwner, immediately: bool, now: datetime) -> Subscript
     living = Subscription.objects.select_related("customer").living().filter(user_id=user.pk).first()
     if living is None:
         raise NoSubscription("There is no running subscription.")
-    state = get_billing_client().retrieve_subscription(subscription_id=living.stripe_subscription_id)
+    customer = living.customer
+    state = _look(customer=customer, subscription_id=living.stripe_subscription_id, now=now)
     if state.status not in Subscription.ENDED:
         if immediately or state.status == Subscription.Status.INCOMPLETE:
-            state = _end_now(
-                user=user, customer=living.customer, subscription_id=state.subscription_id, now=now
-            )
-        elif not state.cancels_at_period_end:
+            _end_now(user=user, customer=customer, subscription_id=state.subscription_id, now=now)
+        else:
             wish = Wish(state.amount_minor, state.currency, cancels_at_period_end=True)
-            state = _change(user=user, customer=living.customer, state=state, wish=wish, now=now)
-    return _apply(customer=living.customer, state=state, operation=None, now=now)
+            _change(user=user, customer=customer, state=state, wish=wish, now=now)
+    return Subscription.objects.select_related("customer").get(pk=living.pk)
 
 
 def _end_now(
@@ -184,14 +178,10 @@ def run(*, operation: BillingOperation, customer: Customer, now: datetime) -> Su
         BillingUnavailable: Stripe is away; the operation stays pending.
         DomainError: Stripe refused for good; the operation is over.
     """
-    try:
+    since = syncing.mark()
+    with operations.closed_if_refused(operation=operation, now=now):
         state = _ask(operation)
-    except DomainError as refusal:
-        if not refusal.retryable:
-            operations.refuse(operation=operation, code=refusal.code, now=now)
-        raise
-    _apply(customer=customer, state=state, operation=operation, now=now)
-    return state
+    return _settle(customer=customer, state=state, since=since, operation=operation, now=now)
 
 
 def _ask(operation: BillingOperation) -> SubscriptionState:
@@ -219,14 +209,35 @@ def _ask(operation: BillingOperation) -> SubscriptionState:
     raise ValueError(f"{operation.kind} is no change of a subscription")
 
 
-@transaction.atomic(durable=True)
-def _apply(
-    *, customer: Customer, state: SubscriptionState, operation: BillingOperation | None, now: datetime
-) -> Subscription:
-    stored = syncing.store(customer=customer, state=state, asked_at=now)
-    if operation is not None:
-        operations.finish(operation=operation, outcome=state.subscription_id, now=now)
-    return stored
+def _look(*, customer: Customer, subscription_id: str, now: datetime) -> SubscriptionState:
+    """Read the subscription afresh, and store it."""
+    since = syncing.mark()
+    state = get_billing_client().retrieve_subscription(subscription_id=subscription_id)
+    return _settle(customer=customer, state=state, since=since, operation=None, now=now)
+
+
+def _settle(
+    *,
+    customer: Customer,
+    state: SubscriptionState,
+    since: datetime,
+    operation: BillingOperation | None,
+    now: datetime,
+) -> SubscriptionState:
+    """Write the answer, finish the operation and return what was written: a later answer where others wrote since."""
+    for _ in range(syncing.LOOKS):
+        try:
+            with transaction.atomic(durable=True):
+                contested = syncing.hear(customer=customer, since=since)
+                syncing.store(customer=customer, state=state, contested=contested, now=now)
+                if operation is not None:
+                    operations.finish(operation=operation, outcome=state.subscription_id, now=now)
+        except AnswerOutdated:
+            since = syncing.mark()
+            state = get_billing_client().retrieve_subscription(subscription_id=state.subscription_id)
+        else:
+            return state
+    raise BillingInProgress("Other requests keep changing the subscription.", retry_after=2)
 
 
 def _outcome(*, customer: Customer, state: SubscriptionState) -> Subscription:

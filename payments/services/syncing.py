@@ -1,13 +1,45 @@
-"""Writing down what Stripe says of a subscription."""
+"""
+Writing down what Stripe says of a subscription.
+
+Two processes may ask Stripe one after the other and write in the other order. So whoever
+asks takes a `mark` before, and `hear` tells under the customer's lock whether somebody else
+has written since. An answer that agrees with the rows is then as good as any; one that
+differs may be the older one, and is asked for again.
+"""
 
 from datetime import datetime
 
-from django.db import transaction
+from django.db import connection, transaction
 
+from payments.errors import AnswerOutdated, BillingInProgress
 from payments.models import Customer, Subscription
 from payments.services import allowances
 from payments.stripe.client import get_billing_client
 from payments.stripe.states import SubscriptionState
+
+# How often Stripe is asked again while others keep writing.
+LOOKS = 5
+
+
+def mark() -> datetime:
+    """Return the time by the one clock that all processes share, the database's; take it before asking Stripe."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        row: tuple[datetime] = cursor.fetchone()
+    return row[0]
+
+
+def hear(*, customer: Customer, since: datetime) -> bool:
+    """
+    Lock the customer and note that Stripe is heard now; runs in the caller's transaction.
+
+    Returns whether the answers that were asked for at `since` are contested: others have
+    written since. States of one customer are written one after the other.
+    """
+    known = Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
+    contested = known.heard_at is not None and known.heard_at >= since
+    Customer.objects.filter(pk=customer.pk).update(heard_at=mark())
+    return contested
 
 
 def sync_subscription(*, subscription_id: str, now: datetime) -> Subscription | None:
@@ -16,22 +48,30 @@ def sync_subscription(*, subscription_id: str, now: datetime) -> Subscription | 
 
     Raises:
         BillingUnavailable: Stripe is away.
+        BillingInProgress: others keep changing it.
     """
-    state = get_billing_client().retrieve_subscription(subscription_id=subscription_id)
-    customer = Customer.objects.filter(stripe_customer_id=state.customer_id).first()
-    if customer is None:
-        return None
-    with transaction.atomic(durable=True):
-        return store(customer=customer, state=state, asked_at=now)
+    for _ in range(LOOKS):
+        since = mark()
+        state = get_billing_client().retrieve_subscription(subscription_id=subscription_id)
+        customer = Customer.objects.filter(stripe_customer_id=state.customer_id).first()
+        if customer is None:
+            return None
+        try:
+            with transaction.atomic(durable=True):
+                contested = hear(customer=customer, since=since)
+                return store(customer=customer, state=state, contested=contested, now=now)
+        except AnswerOutdated:
+            continue
+    raise BillingInProgress("Other requests keep changing the subscription.", retry_after=2)
 
 
-def store(*, customer: Customer, state: SubscriptionState, asked_at: datetime) -> Subscription:
+def store(*, customer: Customer, state: SubscriptionState, contested: bool, now: datetime) -> Subscription:
     """
-    Write the state that was asked for at `asked_at`, unless a later answer is stored; runs in the caller's transaction.
+    Write the state; runs in the caller's transaction, after `hear`.
 
-    The customer's row is locked, so that states of one user are written one after the other.
+    Raises:
+        AnswerOutdated: the state is contested and differs from what is stored.
     """
-    Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
     fields = {
         "stripe_item_id": state.item_id,
         "status": state.status,
@@ -41,18 +81,18 @@ def store(*, customer: Customer, state: SubscriptionState, asked_at: datetime) -
         "current_period_end": state.current_period_end,
         "cancels_at_period_end": state.cancels_at_period_end,
         "ended_at": state.ended_at,
-        "synced_at": asked_at,
     }
     known = Subscription.objects.filter(stripe_subscription_id=state.subscription_id)
-    if not known.exists():
+    if contested and not known.filter(**fields).exists():
+        raise AnswerOutdated
+    if not known.update(**fields, synced_at=now):
         Subscription.objects.create(
             user_id=customer.user_id,
             customer=customer,
             stripe_subscription_id=state.subscription_id,
+            synced_at=now,
             **fields,
         )
-    else:
-        known.filter(synced_at__lte=asked_at).update(**fields)
-    stored = known.select_related("user").get()
-    allowances.follow_subscription(subscription=stored)
+    stored = known.select_related("user", "customer").get()
+    allowances.follow_payouts(user=stored.user)
     return stored

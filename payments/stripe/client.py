@@ -29,7 +29,7 @@ class BillingClient(Protocol):
         ...
 
     def has_payment_method(self, *, customer_id: str) -> bool:
-        """Return whether the customer has a default card, after making a lone attached card the default."""
+        """Return whether the customer has a default card, after making the newest card the default where none is."""
         ...
 
     def create_subscription(
@@ -63,12 +63,12 @@ class BillingClient(Protocol):
         """Read all subscriptions of a customer, ended ones too, newest first."""
         ...
 
-    def pay_open_invoice(self, *, invoice_id: str, key: str) -> SubscriptionState | None:
+    def pay_open_invoice(self, *, invoice_id: str) -> SubscriptionState | None:
         """Try to collect an open invoice; return the subscription it belongs to, None where it was not open."""
         ...
 
-    def use_payment_method(self, *, customer_id: str, payment_method_id: str) -> None:
-        """Make a card the default of the customer and of the customer's living subscriptions."""
+    def use_newest_card(self, *, customer_id: str) -> None:
+        """Make the card that was captured last the default of the customer and of the living subscriptions."""
         ...
 
     def payment_method_of_setup(self, *, setup_intent_id: str) -> tuple[str, str]:

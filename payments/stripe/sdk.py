@@ -3,9 +3,8 @@
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import stripe
 
@@ -22,7 +21,6 @@ _PRODUCT_NAME = "Relay credits"
 _ENDED = {"canceled", "incomplete_expired"}
 _PAYMENTS = ["payments"]
 _LATEST_PAYMENTS = ["latest_invoice.payments"]
-_Answer = TypeVar("_Answer")
 
 
 class StripeBillingClient:
@@ -86,11 +84,10 @@ class StripeBillingClient:
             customer = self._v1.customers.retrieve(customer_id)
             if customer.invoice_settings.default_payment_method:
                 return True
-            cards = self._v1.customers.payment_methods.list(customer_id, {"type": "card", "limit": 1}).data
-            if not cards:
-                return False
-            self._make_default(customer_id, cards[0].id)
-            return True
+            newest = self._newest_card(customer_id)
+            if newest is not None:
+                self._make_default(customer_id, newest)
+            return newest is not None
 
     def create_subscription(
         self, *, customer_id: str, amount_minor: int, currency: str, cancels_at_period_end: bool, key: str
@@ -103,18 +100,16 @@ class StripeBillingClient:
             "billing_mode": {"type": "flexible"},
             "cancel_at_period_end": cancels_at_period_end,
             "metadata": {"operation": key},
-            "expand": _LATEST_PAYMENTS,
         }
 
-        def find() -> SubscriptionState | None:
+        def find() -> str | None:
             rows = self._v1.subscriptions.list({"customer": customer_id, "status": "all", "limit": 100})
-            made = next((row.id for row in rows.auto_paging_iter() if _made_by(row, key)), None)
-            return self._subscription(made) if made else None
+            return next((str(row.id) for row in rows.auto_paging_iter() if _made_by(row, key)), None)
 
-        def order(fresh_key: str) -> SubscriptionState:
-            return self._explained(self._v1.subscriptions.create(parameters, _keyed(fresh_key)))
+        def order(fresh_key: str) -> str:
+            return str(self._v1.subscriptions.create(parameters, _keyed(fresh_key)).id)
 
-        return self._once(key=key, order=order, find=find)
+        return self._read_anew(self._once(key=key, order=order, find=find))
 
     def update_subscription(
         self,
@@ -129,26 +124,23 @@ class StripeBillingClient:
         parameters: dict[str, Any] = {
             "cancel_at_period_end": cancels_at_period_end,
             "proration_behavior": "none",
-            "expand": _LATEST_PAYMENTS,
         }
         if amount_minor is not None:
             # Without the item's id Stripe would add a second item, and bill both.
             parameters["items"] = [{"id": item_id, "price_data": self._price(amount_minor, currency)}]
 
-        def find() -> SubscriptionState | None:
+        def find() -> str | None:
             state = self._subscription(subscription_id)
             as_asked = (
                 amount_minor in {None, state.amount_minor}
                 and state.cancels_at_period_end == cancels_at_period_end
             )
-            return state if as_asked else None
+            return subscription_id if as_asked else None
 
-        def order(fresh_key: str) -> SubscriptionState:
-            return self._explained(
-                self._v1.subscriptions.update(subscription_id, parameters, _keyed(fresh_key))
-            )
+        def order(fresh_key: str) -> str:
+            return str(self._v1.subscriptions.update(subscription_id, parameters, _keyed(fresh_key)).id)
 
-        return self._once(key=key, order=order, find=find)
+        return self._read_anew(self._once(key=key, order=order, find=find))
 
     def cancel_subscription(self, *, subscription_id: str, key: str) -> SubscriptionState:
         # Stripe takes no idempotency key here and needs none: what is cancelled stays so.
@@ -160,27 +152,27 @@ class StripeBillingClient:
             return self._subscription(subscription_id)
 
     def retrieve_subscription(self, *, subscription_id: str) -> SubscriptionState:
-        with translated():
-            return self._subscription(subscription_id)
+        return self._read_anew(subscription_id)
 
     def list_subscriptions(self, *, customer_id: str) -> list[SubscriptionState]:
         with translated():
             rows = self._v1.subscriptions.list({"customer": customer_id, "status": "all", "limit": 100})
             return [reading.subscription_state(row) for row in rows.auto_paging_iter()]
 
-    def pay_open_invoice(self, *, invoice_id: str, key: str) -> SubscriptionState | None:
+    def pay_open_invoice(self, *, invoice_id: str) -> SubscriptionState | None:
         with translated():
             invoice = self._v1.invoices.retrieve(invoice_id)
             if invoice.status != "open":
                 return None
-            # A decline is told by the subscription's state, as after creation.
-            with suppress(stripe.CardError):
-                self._v1.invoices.pay(invoice_id, {"off_session": True})
+            self._pay(invoice_id)
             subscription_id = reading.invoice_state(invoice).subscription_id
             return self._subscription(subscription_id) if subscription_id else None
 
-    def use_payment_method(self, *, customer_id: str, payment_method_id: str) -> None:
+    def use_newest_card(self, *, customer_id: str) -> None:
         with translated():
+            payment_method_id = self._newest_card(customer_id)
+            if payment_method_id is None:
+                return
             self._make_default(customer_id, payment_method_id)
             rows = self._v1.subscriptions.list({"customer": customer_id, "status": "all", "limit": 100})
             for row in rows.auto_paging_iter():
@@ -254,11 +246,9 @@ class StripeBillingClient:
             body=body, signature=signature, secrets=self._webhook_secrets, is_live=self._is_live
         )
 
-    def _once(
-        self, *, key: str, order: Callable[[str], _Answer], find: Callable[[], _Answer | None]
-    ) -> _Answer:
+    def _once(self, *, key: str, order: Callable[[str], str], find: Callable[[], str | None]) -> str:
         """
-        Give the order under its key; where Stripe failed, look whether it was carried out all the same.
+        Give the order under its key and return the id of what was made; where Stripe failed, look for it.
 
         Stripe keeps a 500 for the key for a day. Once it replays one and nothing was
         made, the order is given again under a key derived from the first.
@@ -277,8 +267,23 @@ class StripeBillingClient:
                     raise refusal_of(error) from error
         raise BillingUnavailable("Stripe keeps failing. Repeat the request.", retry_after=60)
 
+    def _read_anew(self, subscription_id: str) -> SubscriptionState:
+        """Read what an order was about: to a repeated key Stripe answers what was true the first time."""
+        with translated():
+            return self._subscription(subscription_id)
+
     def _subscription(self, subscription_id: str) -> SubscriptionState:
         return self._explained(self._v1.subscriptions.retrieve(subscription_id, {"expand": _LATEST_PAYMENTS}))
+
+    def _pay(self, invoice_id: str) -> None:
+        try:
+            self._v1.invoices.pay(invoice_id, {"off_session": True})
+        except stripe.CardError:
+            pass  # A decline is told by the subscription's state, as after creation.
+        except stripe.InvalidRequestError:
+            # Another request was faster.
+            if self._v1.invoices.retrieve(invoice_id).status == "open":
+                raise
 
     def _explained(self, found: Any) -> SubscriptionState:
         """Return the state, with what an incomplete subscription waits for."""
@@ -288,10 +293,11 @@ class StripeBillingClient:
         if not intent_id:
             return reading.subscription_state(found)
         intent = self._v1.payment_intents.retrieve(intent_id)
-        if intent.status == "requires_action":
-            return reading.subscription_state(found, client_secret=str(intent.client_secret))
         failure = intent.last_payment_error
         declined = (getattr(failure, "decline_code", None) or failure.code) if failure else "generic_decline"
+        # A bank may also decline what it wants confirmed; the wallet confirms the same payment then.
+        if intent.status == "requires_action" or declined == "authentication_required":
+            return reading.subscription_state(found, client_secret=str(intent.client_secret))
         return reading.subscription_state(found, decline_code=str(declined))
 
     def _price(self, amount_minor: int, currency: str) -> dict[str, Any]:
@@ -314,6 +320,10 @@ class StripeBillingClient:
                 if error.code != "resource_already_exists":
                     raise
         self._product_is_there = True
+
+    def _newest_card(self, customer_id: str) -> str | None:
+        cards = self._v1.customers.payment_methods.list(customer_id, {"type": "card", "limit": 1}).data
+        return str(cards[0].id) if cards else None
 
     def _make_default(self, customer_id: str, payment_method_id: str) -> None:
         self._v1.customers.update(

@@ -1,0 +1,94 @@
+"""A Stripe account of one's own, users who pay, and what must not change on a refusal."""
+
+import random
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import pytest
+import stripe
+
+from devstack.services import Services
+from gateway.common.errors import DomainError
+from payments.stripe.client import set_billing_client
+from tests.factories import UserFactory
+from tests.fakes.billing import FakeBilling
+from tests.payments.people import Payer
+from tests.payments.rows import everything
+from tests.payments.worlds import DoubleWorld
+from users.models import User
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(settings: Any) -> Iterator[None]:
+    """Set payments up with secrets that no other test knows; nobody is asked until a test installs somebody."""
+    settings.STRIPE_SECRET_KEY = f"sk_test_{secrets.token_hex(12)}"
+    settings.STRIPE_WEBHOOK_SECRETS = [f"whsec_{secrets.token_hex(12)}" for _ in range(2)]
+    settings.STRIPE_API_BASE = "http://127.0.0.1:1"
+    settings.STRIPE_PRODUCT_ID = f"credits-{secrets.token_hex(4)}"
+    set_billing_client(None)
+    yield
+    set_billing_client(None)
+
+
+@pytest.fixture
+def double(services: Services, settings: Any, _own_settings: None) -> DoubleWorld:
+    """The double, empty; the service asks it through Stripe's SDK."""
+    services.stripe.controls.reset()
+    settings.STRIPE_SECRET_KEY = services.stripe.secret_key
+    settings.STRIPE_API_BASE = services.stripe.url
+    set_billing_client(None)
+    return DoubleWorld(services.stripe)
+
+
+@pytest.fixture
+def fake(settings: Any, _own_settings: None) -> FakeBilling:
+    """A Stripe in memory, which the service asks."""
+    installed = FakeBilling(webhook_secrets=settings.STRIPE_WEBHOOK_SECRETS)
+    set_billing_client(installed)
+    return installed
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the SDK wait only a moment before it repeats a request."""
+    monkeypatch.setattr(stripe.HTTPClient, "INITIAL_DELAY", 0.01)
+    monkeypatch.setattr(stripe.HTTPClient, "MAX_DELAY", 0.02)
+
+
+@pytest.fixture
+def amount() -> int:
+    """Return an amount in minor units that no test can know beforehand."""
+    return random.randint(500, 50_000)
+
+
+@pytest.fixture
+def user(db: None) -> User:
+    """Return the owner of a profile."""
+    return UserFactory.create()
+
+
+@pytest.fixture
+def payer(double: DoubleWorld, user: User) -> Payer:
+    """Return a user who is a customer at the double and has a card."""
+    return Payer(double, user).with_card()
+
+
+Refused = Callable[[type[DomainError]], AbstractContextManager["pytest.ExceptionInfo[DomainError]"]]
+
+
+@pytest.fixture
+def refused(double: DoubleWorld) -> Refused:
+    """Return a context that expects a refusal, and nothing else to happen: no row, nothing ordered at Stripe."""
+
+    @contextmanager
+    def expect(kind: type[DomainError]) -> Iterator["pytest.ExceptionInfo[DomainError]"]:
+        before = everything()
+        with double.frozen_log() as orders, pytest.raises(kind) as refusal:
+            yield refusal
+        assert type(refusal.value) is kind
+        assert orders == []
+        assert everything() == before
+
+    return expect

@@ -1,0 +1,64 @@
+"""A user who pays, and what such a user does and has."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from credits.models import CreditEntry
+from payments.models import Customer, Payout, Subscription
+from payments.services import customers, subscriptions
+from payments.services.subscriptions import Wish
+from relay.services.quota import Quota, quota_of
+from tests.payments.worlds import VISA, World
+from users.models import User
+
+
+@dataclass
+class Payer:
+    """A user of the service, and the same person at Stripe."""
+
+    world: World
+    user: User
+
+    def with_card(self, card: str = VISA) -> Self:
+        """Become a customer and capture a card."""
+        self.world.capture(self.customer.stripe_customer_id, card)
+        return self
+
+    @property
+    def customer(self) -> Customer:
+        """The customer row, made on first use."""
+        return customers.ensure_customer(user=self.user, now=self.world.now())
+
+    def upsert(self, amount: int, currency: str = "usd", *, cancels: bool = False) -> Subscription:
+        """Ask for a subscription."""
+        wish = Wish(amount, currency, cancels_at_period_end=cancels)
+        return subscriptions.upsert(user=self.user, wish=wish, now=self.world.now())
+
+    def cancel(self, *, immediately: bool) -> Subscription:
+        """Ask for its end."""
+        return subscriptions.cancel(user=self.user, immediately=immediately, now=self.world.now())
+
+    @property
+    def subscription(self) -> Subscription:
+        """The newest subscription row."""
+        return Subscription.objects.filter(user=self.user).latest("pk")
+
+    @property
+    def payouts(self) -> list[Payout]:
+        """The payouts in the order of their periods."""
+        return list(Payout.objects.filter(user=self.user).order_by("period_start"))
+
+    @property
+    def payout(self) -> Payout:
+        """The newest payout."""
+        return self.payouts[-1]
+
+    @property
+    def balance(self) -> int:
+        """The sum of all entries."""
+        return sum(CreditEntry.objects.filter(account__user=self.user).values_list("amount", flat=True))
+
+    def quota(self, at: datetime | None = None) -> Quota:
+        """Return what the quota path tells."""
+        return quota_of(user=self.user, now=at or self.world.now())

@@ -1,0 +1,1 @@
+"""The services of payments, against the Stripe double."""

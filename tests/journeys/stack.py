@@ -39,15 +39,7 @@ class SecondWorker(Worker):
         return [*super().command(), "--hostname", "second@%h"]
 
 
-class Clock(Beat):
-    """The Celery clock, talkative enough to be seen starting."""
-
-    def command(self) -> list[str]:
-        """Return the foreground clock."""
-        return [*super().command(), "--loglevel", "INFO"]
-
-
-class SecondClock(Clock):
+class SecondBeat(Beat):
     """A clock beside the first one, started by mistake."""
 
     name: ClassVar[str] = "beat-2"
@@ -184,7 +176,7 @@ def running_stack(directory: Path) -> Iterator[Stack]:
         _make_known(crowd, services, directory)
         room = furnish(services, directory, port=port, block_time=BLOCK_SECONDS)
         web = Web(logs, room.environment, port=port)
-        worker, beat = Worker(logs, room.environment), Clock(logs, room.environment)
+        worker, beat = Worker(logs, room.environment), Beat(logs, room.environment)
         stack = Stack(services, room.environment, logs, web, worker, beat, strangers=crowd)
         parts: tuple[Server, ...] = (web, worker, beat)
         try:

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from tests.journeys.stack import SecondClock, SecondWorker, Stack
+from tests.journeys.stack import SecondBeat, SecondWorker, Stack
 from tests.journeys.waiting import at_once
 
 pytestmark = pytest.mark.journey
@@ -15,7 +15,7 @@ PEOPLE, CALLS = 8, 4
 def test_two_workers_and_two_clocks_send_once_and_charge_once(stack: Stack) -> None:
     people, since = stack.newcomers(PEOPLE), stack.chain.height
     worker = SecondWorker(stack.logs, stack.environment)
-    with stack.joined_by(worker, SecondClock(stack.logs, stack.environment)):
+    with stack.joined_by(worker, SecondBeat(stack.logs, stack.environment)):
         asked = [(person, person.new_call(channel=channel)) for channel in range(CALLS) for person in people]
 
         hashes = at_once([partial(person.accepted_in_the_end, body) for person, body in asked * 2])

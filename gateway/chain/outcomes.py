@@ -15,8 +15,7 @@ _METHOD_NOT_FOUND = -32601
 _REVERT_CODES = frozenset({3, -32015})
 _RATE_LIMIT_CODES = frozenset({-32005, -32016, -32029, 429})
 
-# The first match decides. Whatever matches nothing can never be mined: insufficient funds, intrinsic gas
-# too low, a fee above the node's own cap, a gas limit above the block's, a wrong chain or signature.
+# The first match decides. Only words known to condemn the bytes end a call; unknown ones are tried again.
 _SENDING: tuple[tuple[re.Pattern[str], SendKind], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), kind)
     for kind, pattern in (
@@ -27,13 +26,18 @@ _SENDING: tuple[tuple[re.Pattern[str], SendKind], ...] = tuple(
             SendKind.UNREACHABLE,
             r"pool is full|account limit|spammer|nonce (is )?too (high|far)|tries to replace",
         ),
+        (SendKind.UNREACHABLE, r"nonce ?gap|too distant|lower nonce|indexing"),
         (
             SendKind.UNDERPRICED,
             r"underpriced|fee ?too ?low|replace existing|replaced by|replacement ?not ?allowed",
         ),
-        (SendKind.UNDERPRICED, r"less than (the )?block base ?fee|below (the )?(chain )?minimum"),
+        (SendKind.UNDERPRICED, r"less than (the )?block base ?fee|below (the )?(chain |configured )?minimum"),
         (SendKind.UNREACHABLE, r"rate limit|too many requests|time(d )?out|temporar|unavailable|syncing"),
         (SendKind.UNREACHABLE, r"internal error|header not found|missing trie node|resource not found"),
+        (SendKind.REFUSED, r"insufficient ?(funds|balance)|exceeds (the )?configured cap|intrinsic ?gas"),
+        (SendKind.REFUSED, r"exceeds (the )?block gas ?limit|gas limit reached|higher than max fee per gas"),
+        (SendKind.REFUSED, r"invalid ?(sender|signature|chain ?id)|failed to decode"),
+        (SendKind.REFUSED, r"type not supported|oversized data|max initcode"),
     )
 )
 _EXECUTION = re.compile(
@@ -45,14 +49,14 @@ _HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 
 
 def sending(reply: Any) -> SendOutcome:
-    """Return what the reply to `eth_sendRawTransaction` means; unknown words are a refusal for good."""
+    """Return what the reply to `eth_sendRawTransaction` means; unknown words leave it open, so the bytes go again."""
     if not isinstance(reply, RpcError):
         return SendOutcome(SendKind.ACCEPTED, "")
     message = reply.message[:_MESSAGE_CHARACTERS]
     for pattern, kind in _SENDING:
         if pattern.search(reply.message):
             return SendOutcome(kind, message)
-    return SendOutcome(SendKind.REFUSED, message)
+    return SendOutcome(SendKind.UNREACHABLE, message)
 
 
 def is_verdict(error: RpcError) -> bool:

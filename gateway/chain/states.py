@@ -101,7 +101,7 @@ class SendKind(Enum):
     REFUSED = "refused"
     """These bytes can never be mined as they are."""
     UNREACHABLE = "unreachable"
-    """No node answered for these bytes; send the same ones again."""
+    """No node answered, or none that condemns these bytes; send the same ones again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from relay.models import Attempt, RelayTransaction
 from relay.services import dead_ends
 from relay.services.fees import fees_today
 from relay.services.followers import lost_its_predecessor
-from relay.services.refusals import handle_refusal
+from relay.services.refusals import handle_refusal, note_message
 
 _Status = RelayTransaction.Status
 
@@ -48,7 +48,11 @@ def broadcast(*, relayer_id: int, now: datetime) -> int:
     sent = 0
     for wave in _waves(found):
         sendable = [attempt for attempt in wave if not _became_pointless(attempt, head, fees, now)]
-        sent += _send(attempts=sendable, fees=fees, now=now)
+        taken, is_held_up = _send(attempts=sendable, fees=fees, now=now)
+        sent += taken
+        if is_held_up:
+            # What comes after needs the account nonces that the node does not hold yet.
+            break
     return sent
 
 
@@ -68,7 +72,8 @@ def resend(*, now: datetime) -> int:
     )
     if not silent:
         return 0
-    return _send(attempts=silent, fees=fees_today(head=get_chain_client().head()), now=now)
+    taken, _ = _send(attempts=silent, fees=fees_today(head=get_chain_client().head()), now=now)
+    return taken
 
 
 def _waves(attempts: Sequence[Attempt]) -> Iterator[list[Attempt]]:
@@ -113,16 +118,21 @@ def _became_pointless(attempt: Attempt, head: Head, fees: Fees, now: datetime) -
     return True
 
 
-def _send(*, attempts: Sequence[Attempt], fees: Fees, now: datetime) -> int:
+def _send(*, attempts: Sequence[Attempt], fees: Fees, now: datetime) -> tuple[int, bool]:
+    """Return how many the node took, and whether it left any open: those are sent again later."""
     if not attempts:
-        return 0
+        return 0, False
     outcomes = get_chain_client().send_raw_transactions([bytes(attempt.raw) for attempt in attempts])
     taken = [attempt for attempt, outcome in zip(attempts, outcomes, strict=True) if _is_out(outcome)]
     _mark_sent(taken, now)
+    is_held_up = False
     for attempt, outcome in zip(attempts, outcomes, strict=True):
         if outcome.kind in {SendKind.UNDERPRICED, SendKind.REFUSED}:
             handle_refusal(attempt=attempt, outcome=outcome, fees=fees, now=now)
-    return len(taken)
+        elif outcome.kind == SendKind.UNREACHABLE:
+            is_held_up = True
+            note_message(attempt=attempt, outcome=outcome)
+    return len(taken), is_held_up
 
 
 def _is_out(outcome: SendOutcome) -> bool:

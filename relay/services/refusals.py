@@ -8,6 +8,13 @@ from relay.models import Attempt, RelayTransaction
 from relay.services import dead_ends, replacing
 
 
+def note_message(*, attempt: Attempt, outcome: SendOutcome) -> None:
+    """Keep the node's own words for staff."""
+    message = outcome.message[:500]
+    if message != attempt.node_message:
+        Attempt.objects.filter(pk=attempt.pk).update(node_message=message)
+
+
 def handle_refusal(*, attempt: Attempt, outcome: SendOutcome, fees: Fees, now: datetime) -> None:
     """
     Bid more where the price was the reason; end a call that the node refuses for good.
@@ -15,7 +22,7 @@ def handle_refusal(*, attempt: Attempt, outcome: SendOutcome, fees: Fees, now: d
     A self-transfer that is refused stays and is sent again by the sweep: the account
     nonce must be used up, and the reason (an empty relayer, a costly hour) passes.
     """
-    Attempt.objects.filter(pk=attempt.pk).update(node_message=outcome.message[:500])
+    note_message(attempt=attempt, outcome=outcome)
     if outcome.kind == SendKind.UNDERPRICED and replacing.replace(attempt_id=attempt.pk, fees=fees, now=now):
         return
     if attempt.kind == Attempt.Kind.CALL:

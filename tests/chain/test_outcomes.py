@@ -36,6 +36,7 @@ _WORDS = {
         "replaced by transaction with higher tip",  # e
         "insufficient gas price to replace existing transaction",  # r
         "transaction feeCap 1 below chain minimum",  # r
+        "gas price below configured minimum gas price",  # besu
     ],
     SendKind.UNREACHABLE: [
         "txpool is full",  # g
@@ -49,6 +50,12 @@ _WORDS = {
         "request timed out",
         "Too Many Requests",
         "node is syncing",  # n
+        "NonceGap, Future nonce. Expected nonce: 3",  # n
+        "nonce gap: have 7, want 5",
+        "transaction nonce too distant: 90",
+        "there is another transaction with lower nonce",
+        "transaction indexing is in progress",  # g
+        "something that no node has ever said",
     ],
     SendKind.REFUSED: [
         "insufficient funds for gas * price + value: balance 0, tx cost 1",  # g r
@@ -65,7 +72,10 @@ _WORDS = {
         "Failed to decode transaction",  # a
         "oversized data: transaction size 140000, limit 131072",  # g
         "max priority fee per gas higher than max fee per gas",  # g
-        "something that no node has ever said",
+        "Invalid signature",
+        "transaction type not supported",  # g
+        "max initcode size exceeded: code size 50000, limit 49152",  # g
+        "InsufficientFunds, Account balance: 0, cumulative cost: 1",  # n
     ],
 }
 

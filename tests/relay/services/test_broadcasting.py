@@ -145,7 +145,10 @@ def test_a_node_that_goes_away_while_sending_leaves_the_rest_for_later(
     assert broadcast_all() == 1
 
     assert first.attempts.get().status == "sent"
-    assert (second.attempts.get().status, second.attempts.get().node_message) == ("signed", "")
+    assert (second.attempts.get().status, second.attempts.get().node_message) == (
+        "signed",
+        "as prepared",
+    )
     assert broadcast_all() == 1
     assert node.sent == [bytes(second.attempts.get().raw)]
 
@@ -190,3 +193,17 @@ def test_what_is_mined_or_settled_is_not_sent_again(
     assert track() == 1
     assert broadcasting.resend(now=later(10**6)) == broadcast_all() == 0
     assert len(node.sent) == 1
+
+
+def test_behind_what_the_node_left_open_nothing_of_the_relayer_leaves_in_that_run(
+    accept: Accept, node: MeddlingClient
+) -> None:
+    channel = secrets.randbits(120)
+    rows = [accept(channel=channel, ahead=ahead) for ahead in range(3)]
+    node.answer_next(SendKind.UNREACHABLE)
+
+    assert broadcast_all() == 0
+    assert node.batches == [1]
+
+    assert broadcast_all() == 3
+    assert node.sent == [bytes(row.attempts.get().raw) for row in rows]

@@ -19,6 +19,7 @@ from relay.models import Attempt, RelayTransaction
 from relay.services import dead_ends
 from relay.services.fees import fees_today
 from relay.services.followers import lost_its_predecessor
+from relay.services.isolation import isolated
 from relay.services.refusals import handle_refusal, note_message
 
 _Status = RelayTransaction.Status
@@ -114,7 +115,8 @@ def _became_pointless(attempt: Attempt, head: Head, fees: Fees, now: datetime) -
         )
     else:
         return False
-    dead_ends.begin(attempt=attempt, ends_as=ends_as, code=code, detail=detail, fees=fees, now=now)
+    with isolated(f"the dead end of {attempt.transaction_hash}"):
+        dead_ends.begin(attempt=attempt, ends_as=ends_as, code=code, detail=detail, fees=fees, now=now)
     return True
 
 
@@ -128,7 +130,8 @@ def _send(*, attempts: Sequence[Attempt], fees: Fees, now: datetime) -> tuple[in
     is_held_up = False
     for attempt, outcome in zip(attempts, outcomes, strict=True):
         if outcome.kind in {SendKind.UNDERPRICED, SendKind.REFUSED}:
-            handle_refusal(attempt=attempt, outcome=outcome, fees=fees, now=now)
+            with isolated(f"the refusal of {attempt.transaction_hash}"):
+                handle_refusal(attempt=attempt, outcome=outcome, fees=fees, now=now)
         elif outcome.kind == SendKind.UNREACHABLE:
             is_held_up = True
             note_message(attempt=attempt, outcome=outcome)

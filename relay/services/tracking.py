@@ -13,14 +13,19 @@ from django.conf import settings
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.states import ChainView
+from gateway.chain.fees import Fees
+from gateway.chain.states import ChainView, Head
 from gateway.common.locks import try_advisory_lock
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import dead_ends, replacing, roster, settlement
 from relay.services.fees import fees_today
+from relay.services.isolation import isolated
 from relay.services.receipts import note_receipts
 
 logger = logging.getLogger(__name__)
+
+# Blocks beyond the confirmations until an account nonce without a receipt is given up.
+_LOST_DEPTH = 20
 
 
 def track(*, now: datetime) -> int:
@@ -68,15 +73,24 @@ def _settle_if_confirmed(*, attempt: Attempt, view: ChainView, now: datetime) ->
     receipt = view.receipts.get(attempt.transaction_hash)
     if receipt is None or view.head.number - receipt.block_number + 1 < settings.CONFIRMATIONS:
         return False
+    settled = False
     try:
-        return settlement.settle(attempt=attempt, receipt=receipt, now=now)
+        with isolated(f"settlement of {attempt.transaction_hash}"):
+            settled = settlement.settle(attempt=attempt, receipt=receipt, now=now)
     except NodeUnavailable:
         logger.warning("settlement of %s waits for the node", attempt.transaction_hash)
-        return False
+    return settled
+
+
+def _close_lost(*, attempt: Attempt, now: datetime) -> bool:
+    settled = False
+    with isolated(f"settlement of {attempt.transaction_hash}"):
+        settled = settlement.settle_lost(attempt=attempt, now=now)
+    return settled
 
 
 def _settle_lost(*, attempts: Sequence[Attempt], view: ChainView, now: datetime) -> int:
-    """Settle calls whose account nonce is confirmed as used, though none of their attempts has a receipt."""
+    """Settle calls whose account nonce is used deep in the chain, though none of their attempts has a receipt."""
     lost = [
         attempt
         for attempt in attempts
@@ -86,43 +100,51 @@ def _settle_lost(*, attempts: Sequence[Attempt], view: ChainView, now: datetime)
         return 0
     # Asked once more: the first answers may have come from both sides of a new block, or a worker may have
     # replaced an attempt after the rows were read.
+    # A node behind a balancer may lag and know no receipt yet, so only what lies much deeper counts as lost.
     suspects = Attempt.objects.filter(
         relay_transaction__in={attempt.relay_transaction_id for attempt in lost}
     )
     owners = dict(suspects.values_list("transaction_hash", "relay_transaction_id"))
     again = get_chain_client().read_chain(
-        transaction_hashes=list(owners), accounts=[], confirmations=settings.CONFIRMATIONS
+        transaction_hashes=list(owners),
+        accounts=sorted({attempt.relayer.address for attempt in lost}),
+        confirmations=settings.CONFIRMATIONS + _LOST_DEPTH,
     )
+    if again.head.number < view.head.number:
+        return 0
     found = {owners[known] for known in again.receipts}
     return sum(
-        settlement.settle_lost(attempt=attempt, now=now)
+        _close_lost(attempt=attempt, now=now)
         for attempt in lost
         if attempt.relay_transaction_id not in found
+        and attempt.account_nonce < again.accounts[attempt.relayer.address].confirmed_nonce
     )
 
 
 def _end_or_replace_stuck(*, attempts: Sequence[Attempt], view: ChainView, now: datetime) -> None:
     """Outbid what was sent long ago and is too cheap for today's base fee; end calls that expired in the pool."""
     fees = fees_today(head=view.head)
-    patience = timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
     for attempt in attempts:
-        row = attempt.relay_transaction
         if attempt.status != Attempt.Status.SENT:
             continue
-        if attempt.kind == Attempt.Kind.CALL and row.expires_before(
-            max(view.head.timestamp, int(now.timestamp()))
-        ):
-            dead_ends.begin(
-                attempt=attempt,
-                ends_as=RelayTransaction.Status.EXPIRED,
-                code="relay-call-expired",
-                detail="Its validity ended before it was mined.",
-                fees=fees,
-                now=now,
-            )
-        elif (
-            attempt.first_sent_at is not None
-            and attempt.first_sent_at < now - patience
-            and attempt.max_fee_per_gas_wei < view.head.base_fee_wei
-        ):
-            replacing.replace(attempt_id=attempt.pk, fees=fees, now=now)
+        with isolated(f"ending or replacing {attempt.transaction_hash}"):
+            _end_or_replace(attempt=attempt, head=view.head, fees=fees, now=now)
+
+
+def _end_or_replace(*, attempt: Attempt, head: Head, fees: Fees, now: datetime) -> None:
+    row = attempt.relay_transaction
+    if attempt.kind == Attempt.Kind.CALL and row.expires_before(max(head.timestamp, int(now.timestamp()))):
+        dead_ends.begin(
+            attempt=attempt,
+            ends_as=RelayTransaction.Status.EXPIRED,
+            code="relay-call-expired",
+            detail="Its validity ended before it was mined.",
+            fees=fees,
+            now=now,
+        )
+    elif (
+        attempt.first_sent_at is not None
+        and attempt.first_sent_at < now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
+        and attempt.max_fee_per_gas_wei < head.base_fee_wei
+    ):
+        replacing.replace(attempt_id=attempt.pk, fees=fees, now=now)

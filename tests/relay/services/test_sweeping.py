@@ -10,7 +10,10 @@ from django.db import connections
 from django.utils import timezone
 
 from gateway.chain.errors import NodeUnavailable
-from relay.models import Relayer, RelayTransaction
+from gateway.chain.signing import PolicyViolation
+from gateway.chain.states import SendKind
+from relay.models import Attempt, Relayer, RelayTransaction
+from relay.services import broadcasting
 from relay.services.sweeping import sweep
 from tests.relay.chain import Chain, MeddlingClient, node_away
 from tests.relay.workers import broadcast_all, later
@@ -45,6 +48,39 @@ def test_without_a_node_the_next_sweep_does_it(accept: Accept) -> None:
     with pytest.raises(NodeUnavailable), node_away():
         sweep(now=later(3))
     assert sweep(now=later(3)) == 1
+
+
+def test_a_call_that_cannot_be_worked_on_stops_no_other(
+    accept: Accept, relayers: list[Relayer], node: MeddlingClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
+    first, second = (accept(channel=secrets.randbits(120)) for _ in range(2))
+    Relayer.objects.update(is_active=True)
+    elsewhere = accept(channel=secrets.randbits(120))
+    refusals: list[int] = []
+
+    def fail(*, attempt: Attempt, **_: object) -> None:
+        refusals.append(attempt.relay_transaction_id)
+        raise PolicyViolation("the key is gone")
+
+    monkeypatch.setattr(broadcasting, "handle_refusal", fail)
+    node.answer_next(SendKind.REFUSED, SendKind.REFUSED)
+    assert sweep(now=later(3)) == 1
+    assert refusals == [first.pk, second.pk]
+    assert elsewhere.attempts.get().status == "sent"
+
+    def fail_altogether(*, relayer_id: int, **_: object) -> int:
+        if relayer_id == first.relayer_id:
+            raise PolicyViolation("the key is gone")
+        return 7
+
+    accept(channel=secrets.randbits(120))
+    Relayer.objects.filter(pk=first.relayer_id).update(is_active=False)
+    accept(channel=secrets.randbits(120))
+    monkeypatch.setattr(broadcasting, "broadcast", fail_altogether)
+    assert sweep(now=later(3)) == 7 * len(
+        set(Attempt.objects.unsent().values_list("relayer_id", flat=True)) - {first.relayer_id}
+    )
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,0 +1,27 @@
+"""Isolation: one item that cannot be worked on must not stop those behind it."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from billiard.exceptions import SoftTimeLimitExceeded
+
+from gateway.chain.errors import NodeUnavailable
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def isolated(what: str) -> Iterator[None]:
+    """
+    Log the error of one item of a run and let the run go on; the next run tries the item again.
+
+    Raises:
+        NodeUnavailable: no node answered, so the others would fare no better.
+    """
+    try:
+        yield
+    except (NodeUnavailable, SoftTimeLimitExceeded):
+        raise
+    except Exception:
+        logger.exception("%s failed; the others go on", what)

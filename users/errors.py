@@ -10,7 +10,7 @@ class SignInRefused(DomainError):
 
 
 class ChallengeUnknown(SignInRefused):
-    """This nonce was never issued here, or newer ones of the profile pushed it out. Ask for a new one."""
+    """This nonce was never issued here, or newer ones of the same caller pushed it out. Ask for a new one."""
 
     code, title = "nonce-unknown", "The nonce is not known"
 
@@ -81,7 +81,7 @@ class RefreshTokenReused(SignInRefused):
 
 
 class ControllerRevoked(SignInRefused):
-    """The controller no longer holds SIGN on the profile, so its session has ended. Sign in again."""
+    """The controller no longer holds SIGN, or the profile is not its key manager's any more; the session has ended."""
 
     code, title = "controller-revoked", "The controller may no longer sign"
 

@@ -3,33 +3,22 @@
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from gateway.common.fields import checksum
 from gateway.common.http import RateLimit, client_ip
 
 
 class NonceRate(RateLimit):
-    """Challenges per network address."""
+    """
+    Challenges per network address.
+
+    Not per profile: a name that anybody can type is nothing to count by, for
+    strangers could then use up what its holder needs.
+    """
 
     setting = "AUTH_NONCE_RATE"
     fails_closed = True
 
     def identify(self, request: Request, view: APIView) -> str | None:
         return client_ip(request)
-
-
-class NonceAddressRate(RateLimit):
-    """Challenges per profile, whoever asks."""
-
-    setting = "AUTH_NONCE_RATE"
-    fails_closed = True
-
-    def identify(self, request: Request, view: APIView) -> str | None:
-        claimed = request.data.get("address") if isinstance(request.data, dict) else None
-        try:
-            return f"profile:{checksum(claimed)}" if isinstance(claimed, str) else None
-        except ValueError:
-            # The serializer refuses it; there is no profile to count.
-            return None
 
 
 class VerifyRate(RateLimit):

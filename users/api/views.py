@@ -30,7 +30,7 @@ class _Door(APIView):
 
 
 class NonceView(_Door):
-    throttle_classes = (throttles.NonceRate, throttles.NonceAddressRate)
+    throttle_classes = (throttles.NonceRate,)
 
     @extend_schema(
         operation_id="authNonce",

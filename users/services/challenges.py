@@ -5,12 +5,16 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import transaction
 
+from gateway.common.errors import TooManyRequests
 from users import siwe
 from users.errors import ChallengeExpired, ChallengeForeign, ChallengeUnknown, ChallengeUsed
 from users.models import SignInChallenge
 
 STATEMENT = "Sign in to the credit relay gateway. This costs nothing and sends no transaction."
 MAX_OPEN = 20
+# What five hundred callers at their own limit may have open of one profile.
+MAX_OPEN_OF_ALL = 500 * MAX_OPEN
+_FULL_FOR_SECONDS = 60
 _KEPT_AFTER_EXPIRY = timedelta(hours=1)
 
 
@@ -18,9 +22,19 @@ def issue(*, profile_address: str, client: str, now: datetime) -> SignInChalleng
     """
     Return a new challenge for the profile, whether or not it exists on chain.
 
-    A profile has at most `MAX_OPEN` open ones; the oldest make room. Refusing
-    instead would let anybody keep a stranger from signing in.
+    A caller has at most `MAX_OPEN` open ones of a profile; its own oldest make
+    room. Nobody else's do, or a stranger could keep the profile from signing in.
+
+    Raises:
+        TooManyRequests: callers without number ask for this profile.
     """
+    if (
+        SignInChallenge.objects.open(now=now).filter(profile_address=profile_address).count()
+        >= MAX_OPEN_OF_ALL
+    ):
+        raise TooManyRequests(
+            "Too many sign-ins of this profile are open. Repeat later.", retry_after=_FULL_FOR_SECONDS
+        )
     nonce, expires_at = siwe.new_nonce(), now + settings.AUTH_CHALLENGE_LIFETIME
     message = siwe.compose(
         domain=settings.AUTH_DOMAIN,
@@ -41,12 +55,12 @@ def issue(*, profile_address: str, client: str, now: datetime) -> SignInChalleng
             issued_at=now,
             expires_at=expires_at,
         )
-        _make_room(profile_address, now)
+        _make_room(profile_address, client, now)
     return challenge
 
 
-def _make_room(profile_address: str, now: datetime) -> None:
-    open_ones = SignInChallenge.objects.open(now=now).filter(profile_address=profile_address)
+def _make_room(profile_address: str, client: str, now: datetime) -> None:
+    open_ones = SignInChallenge.objects.open(now=now).filter(profile_address=profile_address, client=client)
     newest = open_ones.order_by("-issued_at", "-pk").values("pk")[:MAX_OPEN]
     open_ones.exclude(pk__in=newest).delete()
 

@@ -79,10 +79,19 @@ def signed_by_controller(*, profile_address: str, message: str, signature: bytes
 
 def may_sign(*, profile_address: str, controller: str) -> bool:
     """
-    Tell whether the controller holds SIGN on the profile at the newest block.
+    Tell whether the controller holds SIGN on the profile at the newest block, as a sign-in would see it.
+
+    Whoever owns the profile may have changed: only a vetted key manager of its own
+    gives the permissions a meaning.
 
     Raises:
         NodeUnavailable: no node answers.
     """
-    (permissions,) = get_chain_client().read_permissions(profile=profile_address, controllers=[controller])
-    return has(permissions, Permission.SIGN)
+    state = get_chain_client().read_profile(
+        profile=profile_address, controller=controller, digest=bytes(32), signature=b""
+    )
+    try:
+        _require_genuine(profile_address, state)
+    except (ProfileNotDeployed, UntrustedCode):
+        return False
+    return has(state.permissions, Permission.SIGN)

@@ -38,7 +38,7 @@ def carry_on(*, token: str, now: datetime) -> TokenPair:
     Raises:
         RefreshTokenUnknown, SessionEnded, AccountInactive: the token is worth nothing any more.
         RefreshTokenReused: it was exchanged before; the session has ended.
-        ControllerRevoked: the controller lost SIGN; the session has ended.
+        ControllerRevoked: the controller lost SIGN, or the profile its key manager; the session has ended.
         NodeUnavailable: that cannot be checked right now; the token stays good.
     """
     # 1. Without a lock: refuse what is refused anyway, before the node is troubled.
@@ -52,7 +52,7 @@ def carry_on(*, token: str, now: datetime) -> TokenPair:
     # 2. Outside any transaction: does the controller still sign for the profile?
     if not controllers.may_sign(profile_address=profile_address, controller=session.controller_address):
         sessions.end(session_id=session.pk, reason=SignInSession.Reason.CONTROLLER_REVOKED, now=now)
-        security_log.warning("controller lost SIGN, session %s ended", session.pk)
+        security_log.warning("controller may not sign any more, session %s ended", session.pk)
         raise ControllerRevoked("The controller that signed in may not sign for the profile any more.")
     # 3. Under the lock: one child. Ending the session waits until after it, since a raise would undo the end.
     child = refresh.child_of(token)

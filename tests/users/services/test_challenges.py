@@ -1,4 +1,4 @@
-"""Challenges are composed here, limited per profile, and kept no longer than their refusals need."""
+"""Challenges are composed here, limited per profile and caller, and kept no longer than their refusals need."""
 
 import secrets
 from datetime import UTC, datetime, timedelta
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.utils.timezone import now
 
+from gateway.common.errors import TooManyRequests
 from tests.factories import random_address
 from users.models import SignInChallenge
 from users.services import challenges
@@ -45,7 +46,7 @@ def test_nonces_are_alphanumeric_of_128_bits_and_never_repeat() -> None:
     assert all(len(nonce) == 22 and nonce.isalnum() and nonce.isascii() for nonce in found)
 
 
-def test_a_profile_keeps_its_newest_open_challenges_and_nobody_elses_are_touched() -> None:
+def test_a_caller_keeps_its_newest_open_challenges_of_a_profile_and_nobody_elses_are_touched() -> None:
     address, start = random_address(), now()
     bystander = challenges.issue(profile_address=random_address(), client="c", now=start)
     issued = [
@@ -56,6 +57,34 @@ def test_a_profile_keeps_its_newest_open_challenges_and_nobody_elses_are_touched
     kept = set(SignInChallenge.objects.filter(profile_address=address).values_list("pk", flat=True))
     assert kept == {challenge.pk for challenge in issued[3:]}
     assert SignInChallenge.objects.filter(pk=bystander.pk).exists()
+
+
+def test_a_stranger_pushes_out_nobody_elses_challenges() -> None:
+    address, start = random_address(), now()
+    victims = challenges.issue(profile_address=address, client="victim", now=start)
+    for second in range(challenges.MAX_OPEN + 3):
+        challenges.issue(profile_address=address, client="stranger", now=start + timedelta(seconds=second))
+
+    taken = challenges.consume(nonce=victims.nonce, profile_address=address, now=start)
+
+    assert taken.pk == victims.pk
+
+
+def test_far_above_what_one_caller_may_have_open_a_profile_gets_no_more_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(challenges, "MAX_OPEN_OF_ALL", 3)
+    address, start = random_address(), now()
+    for client in "abc":
+        challenges.issue(profile_address=address, client=client, now=start)
+
+    with pytest.raises(TooManyRequests) as refused:
+        challenges.issue(profile_address=address, client="d", now=start)
+
+    assert refused.value.retry_after == 60
+    assert SignInChallenge.objects.count() == 3
+    challenges.issue(profile_address=random_address(), client="d", now=start)
+    challenges.issue(profile_address=address, client="d", now=start + timedelta(minutes=5))
 
 
 def test_consumed_challenges_are_not_pushed_out_since_a_repeat_must_be_told_as_such() -> None:

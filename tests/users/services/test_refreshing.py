@@ -9,6 +9,7 @@ from django.utils.timezone import now
 
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission
+from gateway.chain.states import KeyManagerState
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile
 from tests.users.wallet import signed_in
@@ -123,6 +124,26 @@ def test_a_controller_that_lost_sign_loses_the_session(
     assert RefreshToken.objects.get().used_at is None
 
 
+def test_a_session_does_not_outlive_the_key_manager_that_vouched_for_it(
+    token: str, profile: Profile, chain: FakeChain
+) -> None:
+    other = chain.create_profile()
+    chain.set_owner(profile, other.key_manager_address)
+
+    with pytest.raises(ControllerRevoked):
+        carry_on(token=token, now=now())
+    _assert_ended(SignInSession.Reason.CONTROLLER_REVOKED)
+    assert RefreshToken.objects.get().used_at is None
+
+
+def test_a_session_outlives_a_move_to_another_vetted_key_manager_of_its_own(
+    token: str, profile: Profile, chain: FakeChain
+) -> None:
+    chain.set_owner(profile, chain.deploy_stray_key_manager(profile.profile_address))
+
+    assert carry_on(token=token, now=now()).refresh != token
+
+
 def test_a_closed_account_gets_no_tokens(token: str) -> None:
     User.objects.update(is_active=False)
 
@@ -134,11 +155,13 @@ def test_a_closed_account_gets_no_tokens(token: str) -> None:
 def test_a_session_that_ends_while_the_node_is_asked_yields_nothing(
     token: str, chain: FakeChain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def signed_out_meanwhile(**asked: Any) -> list[int]:
-        sessions.end(session_id=SignInSession.objects.get().pk, reason=SignInSession.Reason.STAFF, now=now())
-        return [ALL_PERMISSIONS]
+    read = chain.read_key_manager
 
-    monkeypatch.setattr(chain, "read_permissions", signed_out_meanwhile)
+    def signed_out_meanwhile(**asked: Any) -> KeyManagerState:
+        sessions.end(session_id=SignInSession.objects.get().pk, reason=SignInSession.Reason.STAFF, now=now())
+        return read(**asked)
+
+    monkeypatch.setattr(chain, "read_key_manager", signed_out_meanwhile)
 
     with pytest.raises(SessionEnded):
         carry_on(token=token, now=now())
@@ -148,14 +171,14 @@ def test_a_session_that_ends_while_the_node_is_asked_yields_nothing(
 def test_a_token_that_somebody_else_used_long_before_we_got_the_lock_ends_the_session(
     token: str, chain: FakeChain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start, read = now(), chain.read_permissions
+    start, read = now(), chain.read_key_manager
 
-    def used_meanwhile(**asked: Any) -> list[int]:
-        monkeypatch.setattr(chain, "read_permissions", read)
+    def used_meanwhile(**asked: Any) -> KeyManagerState:
+        monkeypatch.setattr(chain, "read_key_manager", read)
         carry_on(token=token, now=start)
         return read(**asked)
 
-    monkeypatch.setattr(chain, "read_permissions", used_meanwhile)
+    monkeypatch.setattr(chain, "read_key_manager", used_meanwhile)
 
     with pytest.raises(RefreshTokenReused):
         carry_on(token=token, now=start + GRACE + timedelta(seconds=1))

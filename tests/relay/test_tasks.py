@@ -8,15 +8,17 @@ from django.conf import settings
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from gateway.chain.errors import NodeUnavailable
+from gateway.chain.states import SendKind
 from relay import tasks
 from relay.models import Attempt, RelayTransaction
-from tests.relay.chain import Chain, node_away
+from tests.relay.chain import Chain, MeddlingClient, node_away
 
 pytestmark = pytest.mark.django_db
 
 
 def test_accepting_rings_for_the_relayer_after_the_commit(
     accept: Callable[..., RelayTransaction],
+    node: MeddlingClient,
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -26,6 +28,12 @@ def test_accepting_rings_for_the_relayer_after_the_commit(
         row = accept()
         assert rung == []
     assert rung == [("relay.broadcast", {"relayer_id": row.relayer_id})]
+
+    # So does whatever is signed on its account nonce later.
+    node.answer_next(SendKind.REFUSED)
+    with django_capture_on_commit_callbacks(execute=True):
+        tasks.broadcast(relayer_id=row.relayer_id)
+    assert rung == [("relay.broadcast", {"relayer_id": row.relayer_id})] * 2
 
 
 def test_the_tasks_bring_a_call_to_its_end(accept: Callable[..., RelayTransaction], chain: Chain) -> None:

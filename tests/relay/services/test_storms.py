@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from credits.errors import InsufficientCredits
-from credits.models import CreditHold
+from credits.models import CreditEntry, CreditHold
 from credits.queries import balance_of
 from credits.services import ledger
 from credits.services.reconcile import find_differences
@@ -18,9 +18,11 @@ from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayersBusy, RelayNonceTaken
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services.execution import execute
-from tests.relay.chain import MeddlingClient
+from relay.services.sweeping import sweep
+from tests.relay.chain import Chain, MeddlingClient
 from tests.relay.signing import execute_payload, set_data_payload, sign_call
 from tests.relay.threads import at_once
+from tests.relay.workers import broadcast_all, later, track
 from users.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -155,6 +157,27 @@ def test_a_whole_channel_posted_at_once_stays_in_order(
     assert_account_nonces_are_gapless(relayers)
     assert settle() == len(calls)
     assert set(RelayTransaction.objects.values_list("status", flat=True)) == {"Success"}
+
+
+def test_workers_of_every_kind_at_once_settle_each_call_once(
+    user: User, relayers: list[Relayer], new_call: Callable[..., RelayCall], chain: Chain
+) -> None:
+    before = balance_of(user)
+    for channel in (any_channel() for _ in range(6)):
+        for ahead in range(3):
+            execute(user=user, call=new_call(channel=channel, ahead=ahead), now=timezone.now())
+
+    for _ in range(4):
+        at_once([broadcast_all] * 3 + [track] * 2 + [partial(sweep, now=later(3))] * 2)
+        chain.mine()
+    track()
+
+    assert set(RelayTransaction.objects.values_list("status", flat=True)) == {"Success"}
+    assert_account_nonces_are_gapless(relayers)
+    spent = sum(RelayTransaction.objects.values_list("real_cost", flat=True))
+    assert balance_of(user) == (before.balance - spent, 0, before.balance - spent)
+    assert CreditEntry.objects.filter(source="RELAY_TRANSACTION").count() == 18
+    assert find_differences() == []
 
 
 def test_relayers_without_money_turn_a_crowd_away_without_a_deadlock(

@@ -103,8 +103,8 @@ class ChainClient(Protocol):
         """Return the newest block, then what at least it knows of these transactions and accounts."""
         ...
 
-    def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int:
-        """Return the controller's next relay nonce in the channel, channel bits included."""
+    def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int | None:
+        """Return the controller's next relay nonce, channel bits included; None where the contract tells none."""
         ...
 
     def read_external_executions(

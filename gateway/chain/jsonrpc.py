@@ -18,7 +18,7 @@ from gateway.chain.states import (
     SendKind,
     SendOutcome,
 )
-from gateway.chain.transport import Call, RpcError, Transport, unreadable
+from gateway.chain.transport import Call, RpcError, Transport
 
 _LATEST = "latest"
 _FEE_BLOCKS, _FEE_PERCENTILE = 10, 50
@@ -133,11 +133,9 @@ class JsonRpcChainClient:
             accounts=self._accounts(accounts, max(0, newest.number - confirmations + 1)),
         )
 
-    def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int:
+    def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int | None:
         word = answers.returned_word(self._read(_nonce(key_manager, controller, channel))[0])
-        if word is None:
-            raise unreadable()
-        return int.from_bytes(word, "big")
+        return None if word is None else int.from_bytes(word, "big")
 
     def read_external_executions(
         self, *, key_manager: str, controller: str, from_block: int, to_block: int

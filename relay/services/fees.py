@@ -10,6 +10,11 @@ from relay.models import Attempt
 _TIP_WEI = 10**9
 
 
+def acceptance_cap_wei() -> int:
+    """Return the most that a new call offers: four fifths of the cap, so that a dearer offer still fits under it."""
+    return max(settings.RELAY_FEE_FLOOR_WEI, settings.RELAY_FEE_CAP_WEI * 4 // 5)
+
+
 def fees_today(*, head: Head) -> Fees:
     """Return today's fees in wei; at the cap where the chain asks for more: what must end cannot wait for calm."""
     cap = settings.RELAY_FEE_CAP_WEI

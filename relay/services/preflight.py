@@ -32,6 +32,7 @@ from relay.errors import (
     UntrustedCode,
 )
 from relay.pricing import gas_limit_for
+from relay.services.fees import acceptance_cap_wei
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def approve(*, profile: str, call: RelayCall, identity: queries.Identity, now: i
         base_fee_wei=state.head.base_fee_wei,
         tip_wei=state.tip_wei,
         floor_wei=settings.RELAY_FEE_FLOOR_WEI,
-        cap_wei=settings.RELAY_FEE_CAP_WEI,
+        cap_wei=acceptance_cap_wei(),
     )
     calldata = encode_execute_relay_call(
         signature=call.signature, nonce=call.relay_nonce, validity=call.validity, payload=call.payload

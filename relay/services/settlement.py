@@ -80,7 +80,8 @@ def _ending_of_revert(*, row: RelayTransaction, receipt: Receipt, cost: int) -> 
     next_nonce = client.read_relay_nonce(
         key_manager=row.key_manager_address, controller=row.controller_address, channel=row.channel
     )
-    if next_nonce > row.relay_nonce:
+    # A key manager that tells no nonce any more has executed nothing that we could find.
+    if next_nonce is not None and next_nonce > row.relay_nonce:
         executions = client.read_external_executions(
             key_manager=row.key_manager_address,
             controller=row.controller_address,

@@ -82,13 +82,6 @@ def _settle_if_confirmed(*, attempt: Attempt, view: ChainView, now: datetime) ->
     return settled
 
 
-def _close_lost(*, attempt: Attempt, now: datetime) -> bool:
-    settled = False
-    with isolated(f"settlement of {attempt.transaction_hash}"):
-        settled = settlement.settle_lost(attempt=attempt, now=now)
-    return settled
-
-
 def _settle_lost(*, attempts: Sequence[Attempt], view: ChainView, now: datetime) -> int:
     """Settle calls whose account nonce is used deep in the chain, though none of their attempts has a receipt."""
     lost = [
@@ -113,16 +106,17 @@ def _settle_lost(*, attempts: Sequence[Attempt], view: ChainView, now: datetime)
     if again.head.number < view.head.number:
         return 0
     found = {owners[known] for known in again.receipts}
-    return sum(
-        _close_lost(attempt=attempt, now=now)
-        for attempt in lost
-        if attempt.relay_transaction_id not in found
-        and attempt.account_nonce < again.accounts[attempt.relayer.address].confirmed_nonce
-    )
+    settled = 0
+    for attempt in lost:
+        is_used = attempt.account_nonce < again.accounts[attempt.relayer.address].confirmed_nonce
+        if is_used and attempt.relay_transaction_id not in found:
+            with isolated(f"settlement of {attempt.transaction_hash}"):
+                settled += settlement.settle_lost(attempt=attempt, now=now)
+    return settled
 
 
 def _end_or_replace_stuck(*, attempts: Sequence[Attempt], view: ChainView, now: datetime) -> None:
-    """Outbid what was sent long ago and is too cheap for today's base fee; end calls that expired in the pool."""
+    """Outbid what was sent long ago and pays no full tip at today's base fee; end calls that expired in the pool."""
     fees = fees_today(head=view.head)
     for attempt in attempts:
         if attempt.status != Attempt.Status.SENT:
@@ -145,6 +139,6 @@ def _end_or_replace(*, attempt: Attempt, head: Head, fees: Fees, now: datetime) 
     elif (
         attempt.first_sent_at is not None
         and attempt.first_sent_at < now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
-        and attempt.max_fee_per_gas_wei < head.base_fee_wei
+        and attempt.max_fee_per_gas_wei < head.base_fee_wei + fees.max_priority_fee_per_gas_wei
     ):
         replacing.replace(attempt_id=attempt.pk, fees=fees, now=now)

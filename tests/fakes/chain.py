@@ -145,12 +145,10 @@ class FakeChain(FakeWorld):
                 },
             )
 
-    def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int:
+    def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int | None:
         self._ask("read_relay_nonce")
         found = self._state.key_managers.get(key_manager)
-        if found is None:
-            raise NodeUnavailable("The chain node gave no usable answer.", retry_after=2)
-        return found.relay_nonce(controller, channel)
+        return None if found is None else found.relay_nonce(controller, channel)
 
     def read_external_executions(
         self, *, key_manager: str, controller: str, from_block: int, to_block: int

@@ -129,7 +129,7 @@ class MeddlingClient(JsonRpcChainClient):
         self._let_happen("read_chain")
         return super().read_chain(**question)
 
-    def read_relay_nonce(self, **question: Any) -> int:
+    def read_relay_nonce(self, **question: Any) -> int | None:
         self._let_happen("read_relay_nonce")
         return super().read_relay_nonce(**question)
 

@@ -93,11 +93,34 @@ def test_what_waits_too_cheap_in_the_pool_is_outbid_after_a_while(
     assert (row.status, row.transaction_hash) == ("Success", new.transaction_hash)
 
 
+def test_what_pays_no_full_tip_any_more_is_outbid_after_a_while(accept: Accept, calm: Chain) -> None:
+    row = accept()
+    broadcast_all()
+    most = row.attempts.get().max_fee_per_gas_wei
+    # Minable by the rules, for a tip that no validator wants.
+    calm.drop_pool()
+    calm.set_base_fee(most - 1)
+    track(now=later(settings.RELAY_REPLACE_SECONDS - 5))
+    assert row.attempts.count() == 1
+    track(now=later(settings.RELAY_REPLACE_SECONDS + 5))
+    assert_replaced(row)
+
+
+def test_a_new_call_leaves_room_below_the_cap_for_a_dearer_offer(accept: Accept, calm: Chain) -> None:
+    calm.set_base_fee(settings.RELAY_FEE_CAP_WEI * 7 // 10)
+    row = accept()
+    broadcast_all()
+    attempt = row.attempts.get()
+    assert attempt.max_fee_per_gas_wei == settings.RELAY_FEE_CAP_WEI * 4 // 5
+    assert replacing.replace(attempt_id=attempt.pk, fees=fees_today(head=Head(1, 1, GWEI)), now=later(0))
+    assert_replaced(row)
+
+
 def test_what_today_would_still_be_mined_is_left_alone(accept: Accept, calm: Chain) -> None:
     row = accept()
     broadcast_all()
     calm.drop_pool()
-    calm.set_base_fee(row.attempts.get().max_fee_per_gas_wei)
+    calm.set_base_fee(row.attempts.get().max_fee_per_gas_wei - GWEI)
     track(now=later(10**6))
     assert row.attempts.count() == 1
 

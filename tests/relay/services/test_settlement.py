@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
@@ -21,6 +22,7 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.states import Receipt
+from gateway.chain.transport import RpcError
 from relay import queries
 from relay.models import Attempt, RelayTransaction
 from relay.services import settlement
@@ -196,6 +198,29 @@ def test_a_revert_that_cannot_be_explained_yet_waits(
     assert track() == 1
     row.refresh_from_db()
     assert (row.status, row.ends_as) == ("Failed", "")
+
+
+def test_a_key_manager_that_stops_answering_holds_nothing_up(
+    user: User,
+    accept: Accept,
+    node: MeddlingClient,
+    flaky: Flaky,
+    settle: Callable[[], int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    row = accept(payload=execute_payload(flaky.address))
+    flaky.flip()
+    ask = node._read
+
+    def without_nonces(*calls: Any) -> list[Any]:
+        is_nonce = "eth_call" in calls[0] and calls[0][1][0]["to"] == row.key_manager_address
+        return [RpcError(3, "execution reverted")] if is_nonce else ask(*calls)
+
+    monkeypatch.setattr(node, "_read", without_nonces)
+    assert settle() == 1
+    row.refresh_from_db()
+    assert (row.status, row.end_code) == ("Failed", "target-reverted")
+    assert balance_of(user).held == 0
 
 
 def test_a_call_that_would_pass_again_says_so(accept: Accept, flaky: Flaky, chain: Chain) -> None:

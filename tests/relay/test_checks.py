@@ -1,6 +1,9 @@
 """What `manage.py check` says before the first call is made."""
 
+import os
 import secrets
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -57,3 +60,13 @@ def test_another_chain_than_the_nodes_is_told_on_deployment(services: Services, 
 def test_a_node_that_is_away_is_a_warning(services: Services) -> None:
     with node_away():
         assert [identifier for identifier, _ in found(deploy=True)] == ["relay.W001"]
+
+
+@pytest.mark.parametrize(("blocks", "starts"), [(1, False), (2, True)])
+def test_a_validity_too_short_for_two_blocks_cannot_be_configured(blocks: int, starts: bool) -> None:
+    environment = {**os.environ, "CHAIN_BLOCK_SECONDS": "7", "RELAY_MIN_VALIDITY_SECONDS": str(7 * blocks)}
+    started = subprocess.run(
+        [sys.executable, "-c", "import tests.settings"], env=environment, capture_output=True, check=False
+    )
+    assert (started.returncode == 0) is starts
+    assert (b"RELAY_MIN_VALIDITY_SECONDS must be at least 14." in started.stderr) is not starts

@@ -1,17 +1,39 @@
 """The API's description for integrators: the OpenAPI document, Swagger UI and ReDoc from our own static files."""
 
+import functools
 from typing import Any
 
+from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, re_path
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.renderers import OpenApiJsonRenderer
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularRedocView, SpectacularSwaggerSplitView
 from rest_framework.permissions import AllowAny
 from rest_framework.renderers import TemplateHTMLRenderer
 
 _PUBLIC = {"authentication_classes": (), "permission_classes": (AllowAny,)}
+_FILE = {
+    "Content-Disposition": 'inline; filename="openapi.json"',
+    "Cache-Control": "public, max-age=300",
+}
 _PAGE = {**_PUBLIC, "renderer_classes": (TemplateHTMLRenderer,)}
 
+
+class DescriptionView(SpectacularJSONAPIView):
+    """The OpenAPI document. It is the same for everybody, and dear to make, so a process makes it once."""
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return HttpResponse(_document(), content_type=OpenApiJsonRenderer.media_type, headers=_FILE)
+
+
+@functools.cache
+def _document() -> bytes:
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    return bytes(OpenApiJsonRenderer().render(schema, renderer_context={}))
+
+
 urlpatterns: list[URLPattern] = [
-    re_path(r"^api/openapi\.json$", SpectacularJSONAPIView.as_view(**_PUBLIC), name="schema"),
+    re_path(r"^api/openapi\.json$", DescriptionView.as_view(**_PUBLIC), name="schema"),
     re_path(r"^api/docs/?$", SpectacularSwaggerSplitView.as_view(url_name="schema", **_PAGE)),
     re_path(r"^api/docs/redoc/?$", SpectacularRedocView.as_view(url_name="schema", **_PAGE)),
 ]

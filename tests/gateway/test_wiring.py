@@ -1,9 +1,29 @@
 """Health, documentation and settings of the whole."""
 
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+from types import ModuleType
+from typing import Any
+
 import pytest
+import structlog
+from axes.helpers import get_client_ip_address
+from celery import Celery, signals
+from django.conf import settings
 from django.core.management import call_command
 from django.db import connections
-from django.test import Client
+from django.test import Client, RequestFactory
+from django_structlog.celery.steps import DjangoStructLogInitStep
+from drf_spectacular.generators import SchemaGenerator
+from kombu.exceptions import OperationalError
+
+from devstack.services.server import free_port
+from gateway.celery import app
+
+_SHOW_TIMEOUT = "from django.conf import settings as s; print(s.DATABASES['default']['OPTIONS']['options'])"
 
 
 def test_liveness_needs_nothing() -> None:
@@ -41,3 +61,81 @@ def test_the_description_names_every_path_of_the_contract() -> None:
 @pytest.mark.django_db
 def test_no_model_change_lacks_its_migration() -> None:
     call_command("makemigrations", check=True, dry_run=True, verbosity=0)
+
+
+def test_the_description_is_made_once_and_may_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Client().get("/api/openapi.json")
+    monkeypatch.setattr(SchemaGenerator, "get_schema", None)
+
+    again = Client().get("/api/openapi.json")
+
+    assert again.content == first.content
+    assert again.headers["Content-Type"] == "application/vnd.oai.openapi+json"
+    assert again.headers["Cache-Control"] == "public, max-age=300"
+
+
+@pytest.mark.parametrize("level", ["DEBUG", "INFO", "ERROR"])
+def test_whatever_the_log_level_clients_of_others_keep_their_debug_lines(level: str) -> None:
+    loggers = _settings_with(LOG_LEVEL=level).LOGGING["loggers"]
+
+    assert {name: found["level"] for name, found in loggers.items()} == {
+        "urllib3": "INFO" if level == "DEBUG" else level,
+        "stripe": "INFO" if level == "DEBUG" else level,
+    }
+
+
+def test_statements_have_fifteen_seconds_unless_the_environment_says_otherwise() -> None:
+    assert "statement_timeout=15s" in _settings_with().DATABASES["default"]["OPTIONS"]["options"]
+    unlimited = _settings_with(DATABASE_STATEMENT_TIMEOUT_SECONDS="0")
+    assert "statement_timeout=0s" in unlimited.DATABASES["default"]["OPTIONS"]["options"]
+
+
+def test_a_management_command_may_take_as_long_as_it_takes() -> None:
+    shown = subprocess.run(
+        [sys.executable, "manage.py", "shell", "-c", _SHOW_TIMEOUT],
+        cwd=settings.BASE_DIR,
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert "statement_timeout=0s" in shown.stdout
+
+
+def test_staff_are_locked_out_by_the_address_that_the_proxy_saw(rf: RequestFactory, settings: Any) -> None:
+    settings.TRUSTED_PROXY_COUNT = 1
+    request = rf.post("/admin/login/", REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR="203.0.113.9")
+
+    assert get_client_ip_address(request) == "203.0.113.9"
+
+
+def test_a_worker_takes_the_request_id_over_and_logs_as_the_settings_say() -> None:
+    assert DjangoStructLogInitStep in app.steps["worker"]
+    assert signals.setup_logging.receivers
+
+
+def test_a_message_without_a_broker_is_lost_at_once() -> None:
+    with Celery(broker=f"redis://127.0.0.1:{free_port()}/0") as publisher:
+        publisher.conf.broker_transport_options = settings.CELERY_BROKER_TRANSPORT_OPTIONS
+        started = time.monotonic()
+        with pytest.raises(OperationalError):
+            publisher.send_task("relay.track", retry=False)
+
+    assert time.monotonic() - started < 1
+
+
+def _settings_with(**environment: str) -> ModuleType:
+    """Return the settings as another process with this environment would read them."""
+    spec = importlib.util.find_spec("gateway.settings")
+    assert spec is not None
+    assert spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(structlog, "configure", lambda **_: None)
+        for name in ("LOG_LEVEL", "DATABASE_STATEMENT_TIMEOUT_SECONDS"):
+            patch.delenv(name, raising=False)
+        for name, text in environment.items():
+            patch.setenv(name, text)
+        spec.loader.exec_module(found)
+    return found

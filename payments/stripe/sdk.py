@@ -148,7 +148,14 @@ class StripeBillingClient:
             state = self._subscription(subscription_id)
             if state.status in _ENDED:
                 return state
-            self._v1.subscriptions.cancel(subscription_id, {"prorate": False, "invoice_now": False})
+            try:
+                self._v1.subscriptions.cancel(subscription_id, {"prorate": False, "invoice_now": False})
+            except stripe.InvalidRequestError:
+                # It was cancelled all the same where the first try's answer was lost.
+                state = self._subscription(subscription_id)
+                if state.status not in _ENDED:
+                    raise
+                return state
             return self._subscription(subscription_id)
 
     def retrieve_subscription(self, *, subscription_id: str) -> SubscriptionState:

@@ -1,0 +1,103 @@
+"""One user, one customer, however often and by however many it is asked for."""
+
+import json
+from functools import partial
+
+import pytest
+from django.db.models import Count
+from django.utils import timezone
+
+from payments.errors import BillingRefused, BillingUnavailable
+from payments.models import BillingOperation, Customer
+from payments.services import customers
+from tests.factories import UserFactory
+from tests.fakes.billing import FakeBilling
+from tests.payments.rows import everything
+from tests.payments.worlds import DoubleWorld
+from tests.relay.threads import at_once
+from users.models import User
+
+CUSTOMERS = "/v1/customers"
+
+
+@pytest.mark.django_db
+def test_the_first_call_makes_the_customer_and_later_ones_find_it(double: DoubleWorld, user: User) -> None:
+    first = customers.ensure_customer(user=user, now=timezone.now())
+    with double.frozen_log() as orders:
+        again = customers.ensure_customer(user=user, now=timezone.now())
+    assert again == first
+    assert orders == []
+    found = double.v1.customers.retrieve(first.stripe_customer_id)
+    assert found.description == user.profile_address
+    assert found.metadata["address"] == user.profile_address
+    operation = BillingOperation.objects.get()
+    assert (operation.status, operation.outcome) == ("done", first.stripe_customer_id)
+    assert found.metadata["operation"] == str(operation.pk)
+
+
+@pytest.mark.django_db
+def test_two_users_are_two_customers(double: DoubleWorld) -> None:
+    made = {customers.ensure_customer(user=UserFactory.create(), now=timezone.now()) for _ in range(2)}
+    assert len({customer.stripe_customer_id for customer in made}) == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_fifty_at_once_are_one_customer_and_all_are_told_so(double: DoubleWorld, user: User) -> None:
+    call = partial(customers.ensure_customer, user=user, now=timezone.now())
+    answers = at_once([call] * 50)
+    made = Customer.objects.get()
+    assert [answer for answer in answers if answer != made] == []
+    assert len(double.v1.customers.list({"limit": 100}).data) == 1
+    assert {post.idempotency_key for post in double.posts(CUSTOMERS)} <= _keys()
+    assert not BillingOperation.objects.exclude(status="done").exists()
+
+
+@pytest.mark.django_db
+def test_stripe_away_is_told_and_a_repeat_finishes_what_was_begun(fake: FakeBilling, user: User) -> None:
+    with fake.away(), pytest.raises(BillingUnavailable) as refusal:
+        customers.ensure_customer(user=user, now=timezone.now())
+    assert refusal.value.retry_after
+    assert not Customer.objects.exists()
+    begun = BillingOperation.objects.get(status="pending")
+    customers.ensure_customer(user=user, now=timezone.now())
+    assert BillingOperation.objects.get(status="done") == begun
+
+
+@pytest.mark.django_db
+def test_a_refusal_for_good_does_not_stand_in_the_way_of_the_next_try(
+    fake: FakeBilling, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: object) -> str:
+        raise BillingRefused("Stripe refused the request.", reason="testing")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fake, "create_customer", refuse)
+        with pytest.raises(BillingRefused):
+            customers.ensure_customer(user=user, now=timezone.now())
+    assert BillingOperation.objects.get().status == "refused"
+    assert customers.ensure_customer(user=user, now=timezone.now()).pk
+
+
+@pytest.mark.django_db
+def test_a_setup_secret_is_fresh_every_time_and_makes_the_customer(double: DoubleWorld, user: User) -> None:
+    first, second = (customers.setup_secret(user=user, now=timezone.now()) for _ in range(2))
+    assert first != second
+    made = Customer.objects.get()
+    for secret in (first, second):
+        intent = double.v1.setup_intents.retrieve(secret.split("_secret_")[0])
+        assert (intent.customer, intent.usage, intent.client_secret) == (
+            made.stripe_customer_id,
+            "off_session",
+            secret,
+        )
+
+
+@pytest.mark.django_db
+def test_a_setup_secret_is_stored_nowhere(double: DoubleWorld, user: User) -> None:
+    secret = customers.setup_secret(user=user, now=timezone.now())
+    assert secret not in json.dumps(everything(), default=str)
+    assert Customer.objects.aggregate(count=Count("pk")) == {"count": 1}
+
+
+def _keys() -> set[str]:
+    return {str(key) for key in BillingOperation.objects.values_list("pk", flat=True)}

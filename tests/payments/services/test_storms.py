@@ -1,0 +1,82 @@
+"""Many requests of one user at the same moment: one customer, one subscription, answers that agree."""
+
+import random
+from functools import partial
+
+import pytest
+
+from gateway.common.errors import DomainError
+from payments.errors import BillingInProgress
+from payments.models import BillingOperation, Customer, Subscription
+from tests.payments.people import Payer
+from tests.payments.worlds import DECLINES, DoubleWorld
+from tests.relay.threads import at_once
+from users.models import User
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SUBSCRIPTIONS = "/v1/subscriptions"
+
+
+def _living(double: DoubleWorld, payer: Payer) -> list[str]:
+    rows = double.v1.subscriptions.list({"customer": payer.customer.stripe_customer_id, "status": "all"})
+    return [row.id for row in rows.data if row.status != "canceled"]
+
+
+def test_fifty_equal_wishes_are_one_customer_and_one_subscription(
+    double: DoubleWorld, payer: Payer, amount: int
+) -> None:
+    answers = at_once([partial(payer.upsert, amount)] * 50)
+    made = Subscription.objects.get()
+    assert [answer for answer in answers if answer != made] == []
+    assert {answer.amount_minor for answer in answers if isinstance(answer, Subscription)} == {amount}
+    assert _living(double, payer) == [made.stripe_subscription_id]
+    assert len(double.v1.invoices.list().data) == 1
+    assert Customer.objects.count() == len(double.v1.customers.list().data) == 1
+    assert not BillingOperation.objects.filter(status="pending").exists()
+
+
+def test_different_wishes_are_fulfilled_or_told_to_wait_and_one_is_what_runs(
+    double: DoubleWorld, payer: Payer, amount: int
+) -> None:
+    wishes = [(amount + step, random.choice([True, False])) for step in range(16)]
+    answers = at_once([partial(payer.upsert, cost, cancels=cancels) for cost, cancels in wishes])
+    refusals = [answer for answer in answers if isinstance(answer, DomainError)]
+    assert len(refusals) < len(answers)
+    assert {type(refusal) for refusal in refusals} <= {BillingInProgress}
+    assert all(refusal.retry_after for refusal in refusals)
+    made = Subscription.objects.get()
+    told = double.v1.subscriptions.retrieve(made.stripe_subscription_id)
+    (item,) = told["items"].data
+    assert (made.amount_minor, made.cancels_at_period_end) == (
+        item.price.unit_amount,
+        told.cancel_at_period_end,
+    )
+    assert (made.amount_minor, made.cancels_at_period_end) in wishes
+    assert _living(double, payer) == [made.stripe_subscription_id]
+    assert len(double.v1.invoices.list().data) == 1
+
+
+def test_beginnings_and_ends_at_once_leave_at_most_one_that_lives(
+    double: DoubleWorld, payer: Payer, amount: int
+) -> None:
+    calls = [partial(payer.upsert, amount), partial(payer.cancel, immediately=True)] * 8
+    at_once(random.sample(calls, len(calls)))
+    assert len(_living(double, payer)) <= 1
+    stored = {row.stripe_subscription_id: row.status for row in Subscription.objects.all()}
+    rows = double.v1.subscriptions.list({"customer": payer.customer.stripe_customer_id, "status": "all"})
+    assert stored == {row.id: row.status for row in rows.data}
+    assert not BillingOperation.objects.filter(status="pending").exists()
+
+
+def test_an_open_invoice_is_paid_once_by_many_tries(double: DoubleWorld, user: User, amount: int) -> None:
+    payer = Payer(double, user).with_card(DECLINES)
+    (refusal,) = at_once([partial(payer.upsert, amount)])
+    assert isinstance(refusal, DomainError)
+    (card,) = double.v1.payment_methods.list({"customer": payer.customer.stripe_customer_id}).data
+    double.controls.change_card(card.id, decline_code=None)
+    answers = at_once([partial(payer.upsert, amount)] * 16)
+    made = Subscription.objects.get()
+    assert [answer for answer in answers if answer != made] == []
+    assert made.status == "active"
+    charges = [charge for charge in double.v1.charges.list().data if charge.status == "succeeded"]
+    assert [charge.amount for charge in charges] == [amount]

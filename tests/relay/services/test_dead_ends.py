@@ -194,12 +194,14 @@ def test_a_call_that_was_sent_after_all_counts_though_its_dead_end_has_begun(
     assert broadcast_all(now=later(102)) == 0
 
 
-@pytest.mark.parametrize("state", ["begun", "settled"])
+@pytest.mark.parametrize("state", ["begun", "reverted", "settled"])
 def test_a_dead_end_is_begun_once(accept: Accept, settle: Settle, state: str) -> None:
     row = accept()
     attempt = row.attempts.get()
     if state == "begun":
         assert begin(attempt)
+    elif state == "reverted":
+        RelayTransaction.objects.update(ends_as="Failed")
     else:
         settle()
     count = Attempt.objects.count()

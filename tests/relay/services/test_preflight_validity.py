@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import pytest
 from django.conf import settings
@@ -9,10 +10,12 @@ from django.utils import timezone
 
 from gateway.chain.errors import RelayCallExpired, RelayCallNotYetValid
 from gateway.chain.lsp25 import RelayCall
+from gateway.common.errors import DomainError
 from relay.errors import RelayCallTooSoonExpired
 from relay.models import RelayTransaction
 from relay.services.execution import execute
-from tests.relay.chain import Chain
+from relay.services.preflight import check_validity
+from tests.relay.chain import Chain, MeddlingClient
 from tests.relay.conftest import Refused
 from tests.relay.signing import window
 from tests.relay.workers import later
@@ -65,6 +68,34 @@ def test_a_call_within_its_window_is_executed(
     execute(user=user, call=new_call(validity=window(int(now.timestamp()) - 60, end)), now=now)
     assert settle() == 1
     assert RelayTransaction.objects.get().status == "Success"
+
+
+@pytest.mark.parametrize(
+    ("validity", "kind"),
+    [
+        (0, None),
+        (window(1_000, 0), None),
+        (window(1_001, 0), RelayCallNotYetValid),
+        (window(0, 1_000 + settings.RELAY_MIN_VALIDITY_SECONDS), None),
+        (window(0, 999 + settings.RELAY_MIN_VALIDITY_SECONDS), RelayCallTooSoonExpired),
+        (window(0, 1_000), RelayCallTooSoonExpired),
+        (window(0, 999), RelayCallExpired),
+        (window(2_000, 500), RelayCallNotYetValid),
+    ],
+)
+def test_the_window_is_exact_to_the_second(validity: int, kind: type[DomainError] | None) -> None:
+    call = RelayCall("0x" + "00" * 20, b"", b"", 0, validity)
+    with pytest.raises(kind) if kind else nullcontext():
+        check_validity(call=call, now=1_000)
+
+
+def test_a_call_that_is_over_by_our_clock_costs_the_node_no_question(
+    user: User, new_call: Callable[..., RelayCall], node: MeddlingClient, refused: Refused
+) -> None:
+    call = new_call(validity=window(0, int(later(600).timestamp())))
+    with refused(RelayCallExpired):
+        execute(user=user, call=call, now=later(601))
+    assert node.requests == 0
 
 
 def test_the_chains_clock_counts_as_well_as_ours(

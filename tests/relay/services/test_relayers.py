@@ -8,9 +8,11 @@ from django.db.models import F
 from django.utils import timezone
 from pytest_django import Settings
 
+from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayersBusy
 from relay.models import Attempt, Relayer, RelayTransaction
+from relay.services import replacing
 from relay.services.execution import execute
 from tests.factories import random_address
 from tests.relay.chain import Chain
@@ -112,8 +114,13 @@ def test_what_is_mined_is_set_aside_no_more(
     settings.CONFIRMATIONS = 5
     one = relayers[0]
     Relayer.objects.exclude(pk=one.pk).update(is_active=False)
-    accept(channel=any_channel())
-    worst = Attempt.objects.get().worst_cost_wei
+    row = accept(channel=any_channel())
+    attempt = row.attempts.get()
+    worst = attempt.worst_cost_wei
+    broadcast_all()
+    # What was outbid on the same account nonce is over as well.
+    fees = Fees(attempt.max_fee_per_gas_wei * 2, attempt.max_priority_fee_per_gas_wei * 2, 1)
+    assert replacing.replace(attempt_id=attempt.pk, fees=fees, now=timezone.now())
     broadcast_all()
     chain.mine()
     chain.fund(worst * 3 // 2, one.address)

@@ -1,11 +1,18 @@
 """Staff see relayers, relay transactions and attempts; they change only whose code is trusted."""
 
+import re
+
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from gateway.common.admin import ReadOnlyAdmin
+from gateway.common.fields import checksum
 from relay.models import Attempt, Relayer, RelayTransaction, TrustedImplementation
+from relay.services import roster
+
+_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 
 
 class AttemptInline(admin.TabularInline[Attempt, RelayTransaction]):
@@ -36,11 +43,24 @@ class RelayTransactionAdmin(ReadOnlyAdmin):
         "created_at",
     )
     list_filter = ("status",)
-    search_fields = ("=transaction_hash", "=attempts__transaction_hash", "=profile_address", "=request_id")
+    search_fields = ("request_id__exact",)
+    search_help_text = "A transaction hash, a profile address or a request id."
     date_hierarchy = None
     ordering = ("-id",)
     list_select_related = ("user",)
     inlines = (AttemptInline,)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[RelayTransaction], search_term: str
+    ) -> tuple[QuerySet[RelayTransaction], bool]:
+        term = search_term.strip()
+        if _HASH.fullmatch(term):
+            # Two steps, because an OR over a join can use no index.
+            owners = Attempt.objects.filter(transaction_hash=term.lower()).values("relay_transaction_id")
+            return queryset.filter(pk__in=owners), False
+        if _ADDRESS.fullmatch(term):
+            return queryset.filter(profile_address=checksum(term)), False
+        return super().get_search_results(request, queryset, term)
 
 
 @admin.register(Attempt)
@@ -57,10 +77,15 @@ class AttemptAdmin(ReadOnlyAdmin):
         "created_at",
     )
     list_filter = ("status", "kind")
-    search_fields = ("=transaction_hash",)
+    search_fields = ("transaction_hash__exact",)
     ordering = ("-id",)
     list_select_related = ("relayer",)
     exclude = ("raw",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Attempt], search_term: str
+    ) -> tuple[QuerySet[Attempt], bool]:
+        return super().get_search_results(request, queryset, search_term.lower())
 
 
 @admin.register(Relayer)
@@ -78,15 +103,24 @@ class RelayerAdmin(ReadOnlyAdmin):
     ordering = ("id",)
     actions = ("pause", "resume")
 
-    @admin.action(description="Pause: take no new calls")
+    @admin.action(description="Pause: take no new calls", permissions=["operate"])
     def pause(self, request: HttpRequest, queryset: QuerySet[Relayer]) -> None:
         """Stop giving new calls to the chosen relayers; what is in flight goes on."""
-        queryset.update(is_active=False)
+        self._set_active(request, queryset, is_active=False)
 
-    @admin.action(description="Resume")
+    @admin.action(description="Resume", permissions=["operate"])
     def resume(self, request: HttpRequest, queryset: QuerySet[Relayer]) -> None:
         """Let the chosen relayers take calls again."""
-        queryset.update(is_active=True)
+        self._set_active(request, queryset, is_active=True)
+
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        """Relayers are read-only, yet who may change them may pause them."""
+        return request.user.has_perm("relay.change_relayer")
+
+    def _set_active(self, request: HttpRequest, queryset: QuerySet[Relayer], *, is_active: bool) -> None:
+        for relayer in queryset:
+            if roster.set_active(relayer_id=relayer.pk, is_active=is_active):
+                self.log_change(request, relayer, "resumed" if is_active else "paused")
 
 
 @admin.register(TrustedImplementation)

@@ -81,3 +81,10 @@ def note_accounts(
             balance_wei=account.balance_wei,
             synced_at=now,
         )
+
+
+def set_active(*, relayer_id: int, is_active: bool) -> bool:
+    """Let a relayer take new calls or none; what is in flight goes on. Returns False where it stood so already."""
+    return bool(
+        Relayer.objects.filter(pk=relayer_id).exclude(is_active=is_active).update(is_active=is_active)
+    )

@@ -5,7 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django_otp import DEVICE_ID_SESSION_KEY
 from django_otp.plugins.otp_totp.models import TOTPDevice
@@ -17,6 +21,7 @@ from tests.factories import UserFactory, random_address
 from tests.relay.chain import GWEI
 from tests.relay.rows import everything
 from tests.relay.workers import broadcast_all, later
+from users.models import User
 
 pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
@@ -77,6 +82,37 @@ def test_a_relayer_is_paused_and_resumed(staff: Client, relayers: list[Relayer])
         assert answer.status_code == 302
         active = {relayer.pk: relayer.is_active for relayer in Relayer.objects.all()}
         assert active == {relayer.pk: expected if relayer == chosen else True for relayer in relayers}
+        # Once more changes nothing, and says nothing.
+        staff.post(url, {"action": action, "_selected_action": [chosen.pk]})
+    entries = LogEntry.objects.filter(object_id=str(chosen.pk)).order_by("pk")
+    assert list(entries.values_list("change_message", flat=True)) == ["paused", "resumed"]
+
+
+def test_who_may_only_look_can_pause_no_relayer(staff: Client, relayers: list[Relayer]) -> None:
+    person = User.objects.get(is_staff=True)
+    person.is_superuser = False
+    person.save()
+    person.user_permissions.add(Permission.objects.get(codename="view_relayer"))
+    url = reverse("admin:relay_relayer_changelist")
+    assert b'value="pause"' not in staff.get(url).content
+    staff.post(url, {"action": "pause", "_selected_action": [relayers[0].pk]})
+    assert not Relayer.objects.filter(is_active=False).exists()
+
+    person.user_permissions.add(Permission.objects.get(codename="change_relayer"))
+    staff.post(url, {"action": "pause", "_selected_action": [relayers[0].pk]})
+    assert Relayer.objects.get(is_active=False) == relayers[0]
+
+
+def test_searching_compares_what_is_indexed(staff: Client, accept: Accept) -> None:
+    row = accept()
+    for model, term in (
+        ("relaytransaction", row.transaction_hash.upper().replace("0X", "0x")),
+        ("relaytransaction", row.profile_address.lower()),
+        ("attempt", row.transaction_hash.upper()),
+    ):
+        with CaptureQueriesContext(connection) as queries:
+            assert len(results(staff, model, q=term)) == 1
+        assert not [query for query in queries if "UPPER(" in query["sql"]]
 
 
 def test_trusted_code_is_edited_and_nonsense_is_refused(staff: Client) -> None:

@@ -137,7 +137,7 @@ AXES_VERBOSE = False
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 # Where a proxy stands before the service, its address is no reason to lock a name for everybody.
-AXES_CLIENT_IP_CALLABLE = "gateway.common.http.client_ip"
+AXES_CLIENT_IP_CALLABLE = "gateway.common.http.client_ip_if_known"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 SESSION_COOKIE_AGE = 8 * 3600
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")

@@ -1,6 +1,7 @@
 """What every HTTP answer shares: the request id, the size cap of bodies, and rate limits."""
 
 import functools
+import ipaddress
 import json
 import logging
 import time
@@ -154,6 +155,16 @@ def client_ip(request: Request | HttpRequest) -> str:
     if proxies and len(forwarded) >= proxies:
         return str(forwarded[-proxies])
     return str(request.META.get("REMOTE_ADDR", "unknown"))
+
+
+def client_ip_if_known(request: HttpRequest) -> str | None:
+    """Return the caller's address for a column of addresses; None where what was told is none."""
+    found = client_ip(request)
+    try:
+        ipaddress.ip_address(found)
+    except ValueError:
+        return None
+    return found
 
 
 class AlwaysJSON(DefaultContentNegotiation):

@@ -108,6 +108,7 @@ def test_staff_are_locked_out_by_the_address_that_the_proxy_saw(rf: RequestFacto
     request = rf.post("/admin/login/", REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR="203.0.113.9")
 
     assert get_client_ip_address(request) == "203.0.113.9"
+    assert get_client_ip_address(rf.post("/admin/login/", HTTP_X_FORWARDED_FOR="unknown")) is None
 
 
 def test_a_worker_takes_the_request_id_over_and_logs_as_the_settings_say() -> None:

@@ -47,7 +47,7 @@ def event_of(parsed: dict[str, Any]) -> ReceivedEvent:
             created_at=required_moment(int(parsed["created"])),
             is_live=bool(parsed["livemode"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, OSError) as error:
         raise WebhookRefused("The body is no snapshot event of Stripe.") from error
 
 

@@ -95,7 +95,7 @@ class FakeBilling:
         self._subscriptions: dict[str, _Subscription] = {}
         self._invoices: dict[str, _Invoice] = {}
         self._refunds: dict[str, list[Any]] = {}
-        self._disputes: dict[str, list[Any]] = {}
+        self.disputes: dict[str, list[Any]] = {}
         self._lost: list[bytes] = []
         self._loses = self._is_away = False
 
@@ -197,13 +197,13 @@ class FakeBilling:
             payment_intent_id=payment_intent_id,
             refunded_minor=sum(amount for pi, amount in self._refunds.values() if pi == payment_intent_id),
             disputed_minor=sum(
-                amount for pi, amount, gone in self._disputes.values() if pi == payment_intent_id and gone
+                amount for pi, amount, gone in self.disputes.values() if pi == payment_intent_id and gone
             ),
         )
 
     def payment_intent_of(self, *, object_id: str) -> str:
         self._ask("payment_intent_of")
-        known = {**self._refunds, **self._disputes}
+        known = {**self._refunds, **self.disputes}
         return str(known[object_id][0]) if object_id in known else ""
 
     def undelivered_events(
@@ -273,18 +273,18 @@ class FakeBilling:
     def dispute(self, payment_intent: str, amount: int | None = None, *, withdraw: bool = True) -> str:
         left = self._paid_with(payment_intent) - self._refunded(payment_intent)
         identifier = _new("du")
-        self._disputes[identifier] = [payment_intent, amount or left, False]
+        self.disputes[identifier] = [payment_intent, amount or left, False]
         self._tell("charge.dispute.created", identifier)
         if withdraw:
             self.withdraw(identifier)
         return identifier
 
     def withdraw(self, dispute: str) -> None:
-        self._disputes[dispute][2] = True
+        self.disputes[dispute][2] = True
         self._tell("charge.dispute.funds_withdrawn", dispute)
 
     def reinstate(self, dispute: str) -> None:
-        self._disputes[dispute][2] = False
+        self.disputes[dispute][2] = False
         self._tell("charge.dispute.funds_reinstated", dispute)
 
     def pay_out_of_band(self, invoice: str) -> None:

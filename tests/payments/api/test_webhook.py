@@ -1,0 +1,190 @@
+"""POST /webhooks/stripe: only what Stripe signed for us just now is stored, once."""
+
+import json
+import secrets
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from payments.models import StripeEvent
+from payments.stripe.client import set_billing_client
+from tests.fakes.billing import FakeBilling
+from tests.payments.mail import signature
+from tests.payments.rows import everything
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fake")]
+PATH = "/webhooks/stripe"
+
+
+def _event(**changes: Any) -> dict[str, Any]:
+    event = {
+        "object": "event",
+        "id": f"evt_{secrets.token_hex(8)}",
+        "type": "invoice.paid",
+        "api_version": "2026-10-28.endive",
+        "created": int(time.time()),
+        "livemode": False,
+        "data": {"object": {"id": f"in_{secrets.token_hex(8)}", "object": "invoice"}},
+    }
+    return {**event, **changes}
+
+
+def _post(body: bytes, header: str | None, path: str = PATH) -> Any:
+    headers = {} if header is None else {"Stripe-Signature": header}
+    return Client(enforce_csrf_checks=True).post(path, body, content_type="application/json", headers=headers)
+
+
+@pytest.fixture
+def event() -> dict[str, Any]:
+    """Return an event that nobody has seen."""
+    return _event()
+
+
+@pytest.fixture
+def body(event: dict[str, Any]) -> bytes:
+    """Return it as Stripe sends it."""
+    return json.dumps(event, indent=2).encode()
+
+
+@pytest.mark.parametrize("path", [PATH, f"{PATH}/"])
+def test_a_signed_event_is_stored_as_the_bytes_that_were_signed(
+    event: dict[str, Any], body: bytes, path: str
+) -> None:
+    answer = _post(body, signature(body), path)
+    assert (answer.status_code, answer.json()) == (200, {"received": True})
+    row = StripeEvent.objects.get()
+    assert bytes(row.raw_body) == body
+    assert (row.stripe_event_id, row.type, row.status) == (event["id"], event["type"], "received")
+    assert (row.object_id, row.api_version) == (event["data"]["object"]["id"], event["api_version"])
+    assert (row.attempts, row.last_error, row.processed_at) == (0, "", None)
+
+
+def test_both_secrets_are_believed_while_one_is_replaced(body: bytes) -> None:
+    old, new = settings.STRIPE_WEBHOOK_SECRETS
+    other = json.dumps(_event()).encode()
+    assert _post(body, signature(body, secret=old)).status_code == 200
+    assert _post(other, signature(other, secret=new)).status_code == 200
+    assert StripeEvent.objects.count() == 2
+
+
+def test_a_header_with_the_signatures_of_both_secrets_is_believed(body: bytes) -> None:
+    known, unknown = signature(body), signature(body, secret="whsec_old")
+    header = f"{unknown},{known.split(',')[1]},v0=whatever"
+    assert _post(body, header).status_code == 200
+
+
+@pytest.mark.parametrize("seconds", [-290, 50])
+def test_clocks_may_differ_a_little(body: bytes, seconds: int) -> None:
+    assert _post(body, signature(body, at=time.time() + seconds)).status_code == 200
+
+
+def _changed(body: bytes) -> bytes:
+    place = secrets.randbelow(len(body))
+    return body[:place] + bytes([body[place] ^ 1]) + body[place + 1 :]
+
+
+def _now() -> int:
+    return int(time.time())
+
+
+FORGERIES: dict[str, Callable[[bytes], tuple[bytes, str | None]]] = {
+    "no signature": lambda body: (body, None),
+    "an empty signature": lambda body: (body, ""),
+    "a random signature": lambda body: (body, f"t={_now()},v1={secrets.token_hex(32)}"),
+    "another secret": lambda body: (body, signature(body, secret=f"whsec_{secrets.token_hex(12)}")),
+    "an empty secret": lambda body: (body, signature(body, secret=" ")),
+    "an old time": lambda body: (body, signature(body, at=_now() - 310)),
+    "a future time": lambda body: (body, signature(body, at=_now() + 90)),
+    "a time that was changed": lambda body: (body, f"t={_now() - 1},{signature(body).split(',')[1]}"),
+    "a second, later time": lambda body: (body, f"t={_now() + 900},{signature(body)}"),
+    "no time": lambda body: (body, signature(body).split(",")[1]),
+    "no number for a time": lambda body: (body, f"t=now,{signature(body).split(',')[1]}"),
+    "an endless time": lambda body: (body, f"t={'9' * 5000},{signature(body).split(',')[1]}"),
+    "a time before time": lambda body: (body, f"t=-1,{signature(body).split(',')[1]}"),
+    "letters beyond ASCII": lambda body: (body, f"t={_now()},v1=é{secrets.token_hex(8)}"),
+    "an old scheme alone": lambda body: (body, signature(body).replace("v1=", "v0=")),
+    "one changed byte": lambda body: (_changed(body), signature(body)),
+    "one byte more": lambda body: (body + b" ", signature(body)),
+    "no body": lambda body: (b"", signature(body)),
+    "bytes that are no text": lambda body: (b"\xff\xfe" + body, signature(body)),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forgery_is_refused_and_leaves_no_row(body: bytes, forgery: str) -> None:
+    before = everything()
+    forged, header = FORGERIES[forgery](body)
+    answer = _post(forged, header)
+    assert answer.status_code == 400
+    assert (answer.json()["code"], answer.headers["Content-Type"]) == (
+        "webhook-refused",
+        "application/problem+json",
+    )
+    assert everything() == before
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{",
+        b'"event"',
+        b"[" * 5000,
+        json.dumps({"object": "event"}).encode(),
+        json.dumps(_event(object="v2.core.event")).encode(),
+        json.dumps(_event(livemode=True)).encode(),
+        json.dumps(_event(id=7)).encode(),
+        json.dumps(_event(id="e" * 256)).encode(),
+        json.dumps(_event(type="")).encode(),
+        json.dumps(_event(created="soon")).encode(),
+        json.dumps(_event(created=10**30)).encode(),
+        json.dumps(_event(data=None)).encode(),
+        json.dumps(_event(data={"object": {}})).encode(),
+        json.dumps(_event(data={"object": {"id": None}})).encode(),
+    ],
+    ids=lambda content: content[:24].decode(),
+)
+def test_what_is_signed_and_is_no_event_of_ours_is_refused(content: bytes) -> None:
+    answer = _post(content, signature(content))
+    assert (answer.status_code, answer.json()["code"]) == (400, "webhook-refused")
+    assert not StripeEvent.objects.exists()
+
+
+def test_a_live_service_refuses_events_of_the_test_mode(body: bytes, settings: Any) -> None:
+    settings.STRIPE_SECRET_KEY = f"sk_live_{secrets.token_hex(12)}"
+    set_billing_client(None)
+    assert _post(body, signature(body)).status_code == 400
+    live = json.dumps(_event(livemode=True)).encode()
+    assert _post(live, signature(live)).status_code == 200
+
+
+def test_without_a_secret_nothing_is_believed(body: bytes, settings: Any) -> None:
+    header = signature(body)
+    settings.STRIPE_WEBHOOK_SECRETS = []
+    set_billing_client(None)
+    assert _post(body, header).status_code == 400
+
+
+def test_a_second_delivery_is_thanked_for_and_not_stored(body: bytes, fake: FakeBilling) -> None:
+    _post(body, signature(body))
+    before = everything()
+    answers = [_post(body, signature(body)) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert everything() == before
+
+
+def test_stripe_is_not_asked_while_it_waits(body: bytes, fake: FakeBilling) -> None:
+    with fake.away():
+        assert _post(body, signature(body)).status_code == 200
+    assert not fake.asked
+
+
+@pytest.mark.parametrize("method", ["get", "put", "delete", "patch"])
+def test_only_post_is_known(method: str) -> None:
+    assert getattr(Client(), method)(PATH).status_code == 405

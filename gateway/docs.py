@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, re_path
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiJsonRenderer
-from drf_spectacular.views import SpectacularJSONAPIView, SpectacularRedocView, SpectacularSwaggerSplitView
+from drf_spectacular.views import SpectacularRedocView, SpectacularSwaggerSplitView
 from rest_framework.permissions import AllowAny
 from rest_framework.renderers import TemplateHTMLRenderer
 
@@ -19,11 +19,9 @@ _FILE = {
 _PAGE = {**_PUBLIC, "renderer_classes": (TemplateHTMLRenderer,)}
 
 
-class DescriptionView(SpectacularJSONAPIView):
-    """The OpenAPI document. It is the same for everybody, and dear to make, so a process makes it once."""
-
-    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        return HttpResponse(_document(), content_type=OpenApiJsonRenderer.media_type, headers=_FILE)
+def description(request: HttpRequest) -> HttpResponse:
+    """Answer the OpenAPI document. It is the same for everybody, and dear to make, so a process makes it once."""
+    return HttpResponse(_document(), content_type=OpenApiJsonRenderer.media_type, headers=_FILE)
 
 
 @functools.cache
@@ -34,7 +32,7 @@ def _document() -> bytes:
 
 
 urlpatterns: list[URLPattern] = [
-    re_path(r"^api/openapi\.json$", DescriptionView.as_view(**_PUBLIC), name="schema"),
+    re_path(r"^api/openapi\.json$", description, name="schema"),
     re_path(r"^api/docs/?$", SpectacularSwaggerSplitView.as_view(url_name="schema", **_PAGE)),
     re_path(r"^api/docs/redoc/?$", SpectacularRedocView.as_view(url_name="schema", **_PAGE)),
 ]

@@ -1,0 +1,56 @@
+"""Staff log in with a password and a one-time password."""
+
+import base64
+import secrets
+
+import pyotp
+import pytest
+from django.test import Client
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+def employ(devices: int) -> tuple[User, str, list[TOTPDevice]]:
+    """Return a member of staff, the password, and the second factors."""
+    password = secrets.token_urlsafe(16)
+    user = User.objects.create_superuser(f"staff-{secrets.token_hex(4)}", password=password)
+    made = [TOTPDevice.objects.create(user=user, name=f"phone {number}") for number in range(devices)]
+    return user, password, made
+
+
+def log_in(user: User, password: str, token: str) -> int:
+    """Return the status of the login: 302 lets in, 200 shows the form again."""
+    form = {"username": user.username, "password": password, "otp_token": token}
+    return Client(REMOTE_ADDR="127.0.0.1").post("/admin/login/?next=/admin/", form).status_code
+
+
+def _current(device: TOTPDevice) -> str:
+    return pyotp.TOTP(base64.b32encode(bytes.fromhex(device.key)).decode()).now()
+
+
+def test_the_only_device_need_not_be_chosen() -> None:
+    user, password, (device,) = employ(1)
+
+    assert log_in(user, password, _current(device)) == 302
+
+
+def test_a_wrong_one_time_password_or_none_is_refused() -> None:
+    user, password, (device,) = employ(1)
+    wrong = f"{(int(_current(device)) + 500_000) % 1_000_000:06d}"
+
+    assert [log_in(user, password, wrong), log_in(user, password, "")] == [200, 200]
+
+
+def test_one_of_several_devices_must_be_chosen() -> None:
+    user, password, (device, _) = employ(2)
+
+    assert log_in(user, password, _current(device)) == 200
+
+
+def test_the_password_alone_lets_nobody_in() -> None:
+    user, password, _ = employ(0)
+
+    assert log_in(user, password, "123456") == 200

@@ -11,13 +11,14 @@ from credits.queries import balance_of
 from devstack.services import Services
 from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import RelayCall
+from gateway.chain.states import SendKind
 from relay import queries
 from relay.errors import TransactionNotFound
 from relay.models import RelayTransaction
 from relay.services import replacing
 from relay.services.execution import identify
 from tests.factories import UserFactory
-from tests.relay.chain import GWEI, Chain
+from tests.relay.chain import GWEI, Chain, MeddlingClient
 from tests.relay.signing import execute_payload
 from tests.relay.workers import broadcast_all
 from users.models import User
@@ -72,6 +73,17 @@ def test_a_failure_tells_its_burned_gas(
     row.refresh_from_db()
     assert (report.status, report.credits_used) == ("Failed", row.real_cost)
     assert report.credits_before - report.credits_after == row.real_cost > 0
+
+
+def test_what_was_cancelled_costs_nothing(
+    user: User, accept: Accept, node: MeddlingClient, settle: Callable[[], int]
+) -> None:
+    row = accept()
+    node.answer_next(SendKind.REFUSED)
+    broadcast_all()
+    assert settle() == 1
+    report = queries.transaction_report(user=user, transaction_hash=row.transaction_hash)
+    assert report == queries.TransactionReport("Cancelled", row.profile_address, 0, 10_000, 10_000)
 
 
 def test_every_attempts_hash_names_the_transaction_in_any_casing(user: User, accept: Accept) -> None:

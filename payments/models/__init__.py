@@ -1,4 +1,4 @@
-"""Rows of payments: who pays, for what, what Stripe told, and what was paid out for it."""
+"""Rows of payments: who pays, for what, what Stripe told, what was paid out for it, and what was compared."""
 
 from payments.models.clawbacks import Clawback
 from payments.models.customers import Customer
@@ -6,6 +6,7 @@ from payments.models.events import StripeEvent
 from payments.models.operations import BillingOperation
 from payments.models.payouts import Payout
 from payments.models.rates import PayoutRate
+from payments.models.reconciliations import ReconciliationRun
 from payments.models.subscriptions import Subscription
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Customer",
     "Payout",
     "PayoutRate",
+    "ReconciliationRun",
     "StripeEvent",
     "Subscription",
 ]

@@ -19,13 +19,24 @@ class StripeEvent(models.Model):
         PROCESSED = "processed"
         FAILED = "failed"
 
+    class Outcome(models.TextChoices):
+        """What a processed one came to."""
+
+        APPLIED = "applied"
+        # The Stripe account may serve others, too.
+        NOT_OURS = "not-ours"
+        NOTHING = "nothing", "nothing to do"
+
     stripe_event_id = models.CharField(max_length=255, unique=True)
     type = models.CharField(max_length=80)
     api_version = models.CharField(max_length=40, blank=True, default="")
     # The id of the object the event is about; the object itself is read afresh.
     object_id = models.CharField(max_length=255)
     raw_body = models.BinaryField()
+    # When it happened, by Stripe's clock. Nothing is decided by it: events come in any order.
+    happened_at = models.DateTimeField(null=True)
     status = models.CharField(max_length=10, choices=Status, default=Status.RECEIVED)
+    outcome = models.CharField(max_length=8, choices=Outcome, blank=True, default="")
     attempts = models.PositiveIntegerField(default=0)
     last_error = models.TextField(blank=True, default="")
     received_at = models.DateTimeField()

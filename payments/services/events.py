@@ -3,6 +3,7 @@
 import logging
 from datetime import datetime, timedelta
 
+from billiard.exceptions import SoftTimeLimitExceeded
 from django.db import transaction
 from django.db.models import F, QuerySet
 
@@ -30,12 +31,16 @@ def process(*, event_id: int, now: datetime) -> bool:
 
     Raises:
         BillingUnavailable: Stripe is away, for other events too.
+        SoftTimeLimitExceeded: the worker must stop; nothing is held against the event.
     """
     event = StripeEvent.objects.get(pk=event_id)
     if event.status == _Status.PROCESSED:
         return False
     try:
         return _gather_and_apply(event=event, now=now)
+    except SoftTimeLimitExceeded:
+        # The worker has run out of time, whichever event it was at; the sweep tries this one again.
+        raise
     except Exception as error:
         _note_failure(event=event, error=error, now=now)
         if isinstance(error, BillingUnavailable):
@@ -62,9 +67,13 @@ def _apply(*, event_id: int, found: facts.Facts, now: datetime) -> bool:
     event = StripeEvent.objects.select_for_update(no_key=True, skip_locked=True).filter(pk=event_id).first()
     if event is None or event.status == _Status.PROCESSED:
         return False
-    found.apply(cause=f"{event.type} {event.stripe_event_id}", now=now)
+    outcome = found.apply(cause=f"{event.type} {event.stripe_event_id}", now=now)
     StripeEvent.objects.filter(pk=event_id).update(
-        status=_Status.PROCESSED, processed_at=now, last_error="", attempts=F("attempts") + 1
+        status=_Status.PROCESSED,
+        outcome=outcome,
+        processed_at=now,
+        last_error="",
+        attempts=F("attempts") + 1,
     )
     return True
 

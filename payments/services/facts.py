@@ -12,7 +12,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from payments.models import Customer, Subscription
+from payments.models import Customer, StripeEvent, Subscription
 from payments.services import clawbacks, payouts, syncing
 from payments.stripe.client import get_billing_client
 from payments.stripe.states import InvoiceState, MoneyBack, SubscriptionState
@@ -20,16 +20,19 @@ from payments.stripe.states import InvoiceState, MoneyBack, SubscriptionState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Answers of Stripe, asked for after `since`."""
+    """Answers of Stripe, asked for after `since`; none where `is_foreign`, because the customer is none of ours."""
 
     since: datetime
+    is_foreign: bool = False
     subscriptions: tuple[SubscriptionState, ...] = ()
     invoice: InvoiceState | None = None
     money_back: MoneyBack | None = None
 
-    def apply(self, *, cause: str, now: datetime) -> None:
+    def apply(self, *, cause: str, now: datetime) -> StripeEvent.Outcome:
         """
-        Write the answers; runs in the caller's transaction. Customers of others are passed over.
+        Write the answers and tell what they came to; runs in the caller's transaction.
+
+        Customers of others, with whom we may share the Stripe account, are passed over.
 
         Raises:
             AnswerOutdated: somebody else has written since; gather again.
@@ -47,6 +50,9 @@ class Facts:
             payouts.apply_paid_invoice(invoice=self.invoice, now=now)
         if self.money_back is not None:
             clawbacks.apply_money_back(money=self.money_back, contested=contested, cause=cause, now=now)
+        if self.is_foreign or (self.subscriptions and not customers):
+            return StripeEvent.Outcome.NOT_OURS
+        return StripeEvent.Outcome.APPLIED if customers or self.invoice else StripeEvent.Outcome.NOTHING
 
     def _customers(self) -> QuerySet[Customer]:
         """Return whom of ours the answers concern, in the order of their locks."""
@@ -71,8 +77,10 @@ def gather(*, event_type: str, object_id: str) -> Facts:
 
 
 def of_invoice(invoice: InvoiceState) -> Facts:
-    """Return an invoice with its subscription and what went back of its payment."""
+    """Return an invoice of a customer of ours with its subscription and what went back of its payment."""
     client, since = get_billing_client(), syncing.mark()
+    if not _is_ours(invoice.customer_id):
+        return Facts(since=since, is_foreign=True)
     subscriptions = (
         (client.retrieve_subscription(subscription_id=invoice.subscription_id),)
         if invoice.subscription_id
@@ -100,7 +108,9 @@ def _card(object_id: str) -> Facts:
     """Make the newest card the default everywhere, then try what an old card could not pay."""
     client = get_billing_client()
     customer_id, method_id = client.payment_method_of_setup(setup_intent_id=object_id)
-    if not method_id or not Customer.objects.filter(stripe_customer_id=customer_id).exists():
+    if not _is_ours(customer_id):
+        return Facts(since=syncing.mark(), is_foreign=True)
+    if not method_id:
         return Facts(since=syncing.mark())
     # Not the card of this event: events come in any order, and an older one must not bring an older card back.
     client.use_newest_card(customer_id=customer_id)
@@ -117,6 +127,10 @@ def _money(object_id: str) -> Facts:
     client, since = get_billing_client(), syncing.mark()
     payment = client.payment_intent_of(object_id=object_id)
     return Facts(since=since, money_back=client.money_back(payment_intent_id=payment) if payment else None)
+
+
+def _is_ours(customer_id: str) -> bool:
+    return Customer.objects.filter(stripe_customer_id=customer_id).exists()
 
 
 _READERS: tuple[tuple[str, Callable[[str], Facts]], ...] = (

@@ -3,6 +3,7 @@
 import logging
 from datetime import datetime
 
+from billiard.exceptions import SoftTimeLimitExceeded
 from django.db.models import F
 
 from gateway.common.errors import DomainError
@@ -20,6 +21,9 @@ def resume_abandoned(*, now: datetime) -> int:
 
     One that fails again stays, or is over where Stripe refused it; the others go on. When Stripe is
     away, all wait for the next sweep.
+
+    Raises:
+        SoftTimeLimitExceeded: the worker must stop.
     """
     abandoned = BillingOperation.objects.filter(
         status=BillingOperation.Status.PENDING, created_at__lt=now - operations.PATIENCE
@@ -31,6 +35,8 @@ def resume_abandoned(*, now: datetime) -> int:
             resume(operation=operation, now=now)
         except BillingUnavailable:
             break
+        except SoftTimeLimitExceeded:
+            raise
         except DomainError as refusal:
             logger.warning("operation %s waits: %s", operation.pk, refusal.code)
         except Exception:

@@ -31,7 +31,8 @@ def subscription_state(found: Any, *, client_secret: str = "", decline_code: str
         customer_id=reference(found.customer),
         item_id=item.id,
         status=found.status,
-        amount_minor=int(item.price.unit_amount),
+        # Tiered and metered prices, which others may sell on the same account, have no amount.
+        amount_minor=int(item.price.unit_amount or 0),
         currency=found.currency,
         current_period_start=required_moment(item.current_period_start),
         current_period_end=required_moment(item.current_period_end),

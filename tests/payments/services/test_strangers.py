@@ -1,0 +1,150 @@
+"""Customers of others on the same Stripe account: their events are done with at once, whatever they pay for."""
+
+import secrets
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from credits.models import CreditEntry
+from payments.models import Payout, StripeEvent, Subscription
+from payments.services import catching_up, events
+from payments.stripe import reading
+from tests.fakes.billing import FakeBilling
+from tests.payments.mail import body_of, deliver, deliver_all, store
+from tests.payments.meddling import meddling
+from tests.payments.people import Payer
+from tests.payments.worlds import DoubleWorld
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+def _stranger(fake: FakeBilling) -> str:
+    """Return a customer of somebody else who has just paid for a month."""
+    stranger = fake.create_customer(profile_address="0x", user_id="0", key=secrets.token_hex(8))
+    fake.capture(stranger)
+    fake.has_payment_method(customer_id=stranger)
+    fake.create_subscription(
+        customer_id=stranger,
+        amount_minor=900,
+        currency="usd",
+        cancels_at_period_end=False,
+        key=secrets.token_hex(8),
+    )
+    return stranger
+
+
+def test_their_events_are_processed_as_not_ours_and_change_nothing(
+    fake: FakeBilling, user: User, amount: int
+) -> None:
+    Payer(fake, user).with_card().upsert(amount)
+    before, told = list(Subscription.objects.values()), len(fake.events)
+    _stranger(fake)
+    deliver(fake.events[told:], now=fake.now())
+    rows = dict(StripeEvent.objects.values_list("type", "outcome"))
+    assert set(rows) == {
+        "setup_intent.succeeded",
+        "customer.subscription.created",
+        "invoice.paid",
+        "customer.subscription.updated",
+    }
+    assert set(rows.values()) == {"not-ours"}
+    assert set(StripeEvent.objects.values_list("status", "last_error")) == {("processed", "")}
+    assert list(Subscription.objects.values()) == before
+    assert not Payout.objects.exists()
+    assert not CreditEntry.objects.exists()
+
+
+def test_their_money_that_went_back_is_nothing_to_do(fake: FakeBilling, rates: dict[str, int]) -> None:
+    stranger = _stranger(fake)
+    (state,) = fake.list_subscriptions(customer_id=stranger)
+    told = len(fake.events)
+    fake.refund(fake.retrieve_invoice(invoice_id=state.latest_invoice_id).payment_intent_id)
+    deliver(fake.events[told:], now=fake.now())
+    assert StripeEvent.objects.values_list("type", "status", "outcome").get() == (
+        "refund.created",
+        "processed",
+        "nothing",
+    )
+
+
+def test_nothing_of_theirs_is_asked_for_but_whose_it_is(fake: FakeBilling, rates: dict[str, int]) -> None:
+    stranger = _stranger(fake)
+    fake.asked.clear()
+    assert catching_up.pay_out_missed_invoices(now=fake.now()) == 0
+    assert dict(fake.asked) == {"paid_invoices_since": 1}
+    assert stranger not in str(list(Subscription.objects.values()))
+
+
+def test_beat_goes_on_behind_a_subscription_that_nobody_here_can_read(
+    fake: FakeBilling, user: User, amount: int
+) -> None:
+    payer = Payer(fake, user).with_card()
+    payer.upsert(amount)
+    _stranger(fake)
+    with meddling() as client:
+        client.before["retrieve_subscription"] = lambda: None
+        assert catching_up.pay_out_missed_invoices(now=fake.now()) == 1
+    assert client.asked["retrieve_subscription"] == 1
+    assert payer.balance == payer.payout.credits
+
+
+def test_over_the_wire_they_are_passed_over_too(double: DoubleWorld, payer: Payer, amount: int) -> None:
+    payer.upsert(amount)
+    stranger = double.v1.customers.create({"description": "Somebody else's"}).id
+    double.capture(stranger)
+    method = double.v1.customers.payment_methods.list(stranger).data[0].id
+    product = double.v1.products.create({"name": "Hats"}).id
+    price = {"currency": "usd", "product": product, "unit_amount": 700, "recurring": {"interval": "month"}}
+    double.v1.subscriptions.create(
+        {"customer": stranger, "items": [{"price_data": price}], "default_payment_method": method}
+    )
+    deliver_all(double)
+    assert not StripeEvent.objects.exclude(status="processed").exists()
+    foreign = {event.id for event in double.events() if stranger in body_of(event).decode()}
+    outcomes = StripeEvent.objects.filter(stripe_event_id__in=foreign, type__in=["invoice.paid"])
+    assert list(outcomes.values_list("outcome", flat=True)) == ["not-ours"]
+    assert [payout.user for payout in Payout.objects.all()] == [payer.user]
+
+
+def test_a_price_without_an_amount_can_be_read(amount: int) -> None:
+    now = int(datetime.now(UTC).timestamp())
+    for price, wanted in ((amount, amount), (None, 0)):
+        state = reading.subscription_state(_subscription(now, price))
+        assert (state.amount_minor, state.subscription_id) == (wanted, "sub_1")
+
+
+def _subscription(now: int, unit_amount: int | None) -> Any:
+    item = SimpleNamespace(
+        id="si_1",
+        price=SimpleNamespace(unit_amount=unit_amount),
+        current_period_start=now,
+        current_period_end=now + 86_400,
+    )
+
+    class Found(SimpleNamespace):
+        def __getitem__(self, name: str) -> Any:
+            return SimpleNamespace(data=[item])
+
+    return Found(
+        id="sub_1", customer="cus_1", status="active", currency="usd", cancel_at_period_end=False,
+        ended_at=None, latest_invoice=None,
+    )  # fmt: skip
+
+
+def test_who_becomes_a_customer_later_is_paid_out_by_beat(fake: FakeBilling, user: User, amount: int) -> None:
+    payer = Payer(fake, user).with_card()
+    payer.upsert(amount)
+    customer = payer.customer
+    identifier = customer.stripe_customer_id
+    payer.user.subscriptions.all().delete()
+    customer.delete()
+    row = store(next(body for body in fake.events if b"invoice.paid" in body), now=fake.now())
+    assert events.process(event_id=row.pk, now=fake.now())
+    row.refresh_from_db()
+    assert row.outcome == "not-ours"
+    type(customer).objects.create(user=user, stripe_customer_id=identifier)
+    assert catching_up.pay_out_missed_invoices(now=fake.now()) == 1
+    assert payer.balance == payer.payout.credits

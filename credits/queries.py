@@ -1,14 +1,14 @@
-"""What the ledger answers: balances, entries, the running allowance. Nothing here changes a row."""
+"""What the ledger answers: balances, entries, the running allowance, the standing. Nothing here changes a row."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
 from django.contrib.auth import get_user_model
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
-from credits.benefits import PaidPeriod
-from credits.models import Allowance, CreditAccount, CreditEntry
+from credits.benefits import Benefits, PaidPeriod, benefits_of
+from credits.models import Allowance, Badge, BadgeTrack, CreditAccount, CreditEntry, Modifier
 from gateway.common.fields import checksum
 from gateway.common.owner import ProfileOwner
 
@@ -47,19 +47,83 @@ def recent_entries(user: ProfileOwner, *, limit: int = 50) -> QuerySet[CreditEnt
 
 def current_allowance(*, user: ProfileOwner, now: datetime) -> AllowanceView | None:
     """Return the allowance that runs at `now`, or None for a user who is not subscribed."""
-    found = next(iter(Allowance.objects.filter(user_id=user.pk)), None)
-    if found is None:
+    return _running(next(iter(Allowance.objects.filter(user_id=user.pk)), None), now=now)
+
+
+def _running(allowance: Allowance | None, *, now: datetime) -> AllowanceView | None:
+    if allowance is None:
         return None
     period = PaidPeriod(
-        credits=found.credits,
-        starts_at=found.starts_at,
-        ends_at=found.ends_at,
-        resets_at=found.resets_at,
-        renews=found.renews,
+        credits=allowance.credits,
+        starts_at=allowance.starts_at,
+        ends_at=allowance.ends_at,
+        resets_at=allowance.resets_at,
+        renews=allowance.renews,
     )
     if not period.runs_at(now):
         return None
     return AllowanceView(credits=period.credits, ends_at=period.reset_after(now))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """
+    Where a user stands: credits, experience, badges and what they are worth together.
+
+    `subscriber_badge` is the lowest of its ladder for a user without an allowance,
+    and then `benefits` leave it out.
+    """
+
+    account: CreditAccount
+    allowance: AllowanceView | None
+    permanent_badge: Badge
+    subscriber_badge: Badge
+    modifiers: list[Modifier]
+    benefits: Benefits
+
+    @property
+    def is_subscriber(self) -> bool:
+        return self.allowance is not None
+
+
+def standing_of(*, user: ProfileOwner, now: datetime) -> Standing:
+    """Return the user's standing at `now`, in four statements; modifiers go by the database's clock."""
+    account = account_of(user) or CreditAccount(user_id=user.pk)
+    allowance = current_allowance(user=user, now=now)
+    permanent, subscriber = badges_at(
+        permanent_experience=account.permanent_experience,
+        subscriber_experience=account.subscriber_experience if allowance else 0,
+    )
+    modifiers = list(Modifier.objects.active().filter(user_id=user.pk).order_by("id"))
+    return Standing(
+        account=account,
+        allowance=allowance,
+        permanent_badge=permanent,
+        subscriber_badge=subscriber,
+        modifiers=modifiers,
+        benefits=benefits_of(
+            badges=[permanent, subscriber] if allowance else [permanent], modifiers=modifiers
+        ),
+    )
+
+
+def badges_at(*, permanent_experience: int, subscriber_experience: int) -> tuple[Badge, Badge]:
+    """Return the badges of both ladders at that experience; without a ladder, a badge that grants nothing."""
+    worn = Badge.objects.filter(
+        _range_of(BadgeTrack.PERMANENT, permanent_experience)
+        | _range_of(BadgeTrack.SUBSCRIBER, subscriber_experience)
+    )
+    by_track = {badge.track: badge for badge in worn}
+    return _worn_or_none(by_track, BadgeTrack.PERMANENT), _worn_or_none(by_track, BadgeTrack.SUBSCRIBER)
+
+
+def _worn_or_none(by_track: dict[str, Badge], track: BadgeTrack) -> Badge:
+    return by_track.get(track) or Badge(track=track, exp_lower_bound=0)
+
+
+def _range_of(track: BadgeTrack, experience: int) -> Q:
+    above = Q(exp_upper_bound=None) | Q(exp_upper_bound__gt=experience)
+    return Q(above, track=track, exp_lower_bound__lte=experience)
 
 
 def owner_of(address: str) -> ProfileOwner | None:

@@ -1,10 +1,14 @@
 """Fixtures of every test: real PostgreSQL, Redis and chain, started once per run and stopped after it."""
 
 from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
 
 import pytest
+from django.apps import apps
 from django.conf import settings
-from django.db import connections
+from django.db import connections, transaction
+from django.db.models.signals import post_migrate
 from psycopg.conninfo import conninfo_to_dict
 
 from devstack.services import Services, start_services
@@ -28,6 +32,25 @@ def django_db_modify_db_settings(services: Services) -> None:
     connections["default"].settings_dict.update(
         HOST=found["host"], USER=found["user"], PORT="", PASSWORD="", NAME="gateway"
     )
+
+
+# Migrations whose rows every test may count on; a transactional test empties all tables when it ends.
+_FIRST_ROWS = ("credits.migrations.0003_first_ladders",)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _first_rows_return_after_a_flush() -> Iterator[None]:
+    """Write the first rows again whenever the tables were emptied."""
+
+    def begin_again(sender: Any, **_: Any) -> None:
+        if sender.name == "users":
+            with transaction.atomic():
+                for migration in _FIRST_ROWS:
+                    import_module(migration).begin(apps, None)
+
+    post_migrate.connect(begin_again)
+    yield
+    post_migrate.disconnect(begin_again)
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,22 @@
 
 from credits.models.accounts import CreditAccount
 from credits.models.allowances import Allowance
+from credits.models.badges import Badge, BadgeTrack
 from credits.models.entries import CreditEntry, EntrySource
+from credits.models.experience import ExperienceEntry
 from credits.models.holds import CreditHold, HoldStatus
+from credits.models.modifiers import Modifier, ModifierType
 
-__all__ = ["Allowance", "CreditAccount", "CreditEntry", "CreditHold", "EntrySource", "HoldStatus"]
+__all__ = [
+    "Allowance",
+    "Badge",
+    "BadgeTrack",
+    "CreditAccount",
+    "CreditEntry",
+    "CreditHold",
+    "EntrySource",
+    "ExperienceEntry",
+    "HoldStatus",
+    "Modifier",
+    "ModifierType",
+]

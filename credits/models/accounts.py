@@ -1,5 +1,5 @@
 """
-How many credits a user has: one row per user, and the only ledger row that is ever locked.
+How many credits and how much experience a user has: one row per user, and the only ledger row that is ever locked.
 
 The row is a running total of the entries and the open holds. Single statements
 move it together with the row that explains the move (`credits.services.statements`);
@@ -25,6 +25,12 @@ class CreditAccount(models.Model):
     balance = models.BigIntegerField(default=0, help_text="Credits: the sum of all entries.")
     held = models.BigIntegerField(default=0, help_text="Credits set aside by open holds.")
     version = models.BigIntegerField(default=0, help_text="How many entries have been posted.")
+    permanent_experience = models.BigIntegerField(
+        default=0, db_default=0, help_text="The sum of the permanent track."
+    )
+    subscriber_experience = models.BigIntegerField(
+        default=0, db_default=0, help_text="The sum of the subscriber track."
+    )
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -33,6 +39,10 @@ class CreditAccount(models.Model):
             models.CheckConstraint(condition=models.Q(held__gte=0), name="credits_account_held_not_negative"),
             models.CheckConstraint(
                 condition=models.Q(version__gte=0), name="credits_account_version_not_negative"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(permanent_experience__gte=0, subscriber_experience__gte=0),
+                name="credits_account_experience_not_negative",
             ),
         ]
 

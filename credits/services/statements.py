@@ -1,5 +1,5 @@
 """
-The SQL that moves credits: one statement per move.
+The SQL that moves credits and experience: one statement per move.
 
 A statement is all or nothing by itself, so a row and the running total that it
 explains never part, whatever the caller's transaction does. Four habits keep
@@ -116,6 +116,36 @@ WITH locked AS (
     RETURNING *
 ), moved AS (
     UPDATE credits_account AS account SET balance = posted.balance_after, version = posted.account_version
+    FROM posted WHERE account.id = posted.account_id
+)
+SELECT * FROM posted
+"""
+
+# Lock the account, find the badge worn there, insert the entry by its key, move the total. A database
+# without badges grows at 1. No row: the key is taken, or there is no account.
+POST_EXPERIENCE = """
+WITH locked AS (
+    SELECT id, CASE %(track)s WHEN 'PERMANENT' THEN permanent_experience ELSE subscriber_experience END AS total
+    FROM credits_account WHERE user_id = %(user)s FOR NO KEY UPDATE
+), change AS (
+    SELECT id, total, CASE
+        WHEN %(base)s::bigint < 0 THEN greatest(%(base)s::bigint, -total)
+        ELSE floor(%(base)s::bigint * coalesce((
+            SELECT exp_growth_rate FROM credits_badge
+            WHERE track = %(track)s AND exp_lower_bound <= total
+              AND (exp_upper_bound IS NULL OR exp_upper_bound > total)
+        ), 1))::bigint
+    END AS amount
+    FROM locked
+), posted AS (
+    INSERT INTO credits_experience (account_id, track, base, amount, total_after, key, cause)
+    SELECT id, %(track)s, %(base)s, amount, total + amount, %(key)s, %(cause)s FROM change
+    ON CONFLICT (key) DO NOTHING
+    RETURNING *
+), moved AS (
+    UPDATE credits_account AS account SET
+        permanent_experience = CASE %(track)s WHEN 'PERMANENT' THEN total_after ELSE permanent_experience END,
+        subscriber_experience = CASE %(track)s WHEN 'SUBSCRIBER' THEN total_after ELSE subscriber_experience END
     FROM posted WHERE account.id = posted.account_id
 )
 SELECT * FROM posted

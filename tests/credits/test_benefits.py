@@ -1,10 +1,17 @@
-"""The rule of when a paid period counts, without a database."""
+"""When a paid period counts, and what badges and modifiers are worth: without a database."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from math import floor
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from credits.benefits import PaidPeriod
+from credits.benefits import PaidPeriod, benefits_of, credits_back, earned_credits, progress_within
+from credits.models import Badge, EntrySource, ModifierType
 
 _END = datetime(2032, 3, 1, tzinfo=UTC)
 _HOUR = timedelta(hours=1)
@@ -42,3 +49,67 @@ def test_credits_are_counted_anew_at_the_end_of_the_period_the_provider_is_in() 
     period = _period(renews=True)
     assert period.reset_after(_END - _HOUR) == _END
     assert period.reset_after(_END) == _END + timedelta(days=31)
+
+
+_FRACTIONS = st.decimals(min_value=0, max_value=10, places=4)
+
+
+@dataclass
+class _Modifier:
+    modifier_type: str
+    value: Decimal
+
+
+@given(
+    amount=st.decimals(min_value=0, max_value=10**9, places=6),
+    rate=st.decimals(min_value=0, max_value=10**6, places=6),
+    bonus=_FRACTIONS,
+)
+def test_an_earning_is_rounded_down_once(amount: Decimal, rate: Decimal, bonus: Decimal) -> None:
+    exact = Fraction(amount) * Fraction(rate) * (1 + Fraction(bonus))
+    assert earned_credits(amount=amount, rate=rate, bonus=bonus) == floor(exact)
+
+
+@given(cost=st.integers(min_value=0, max_value=10**15), fraction=_FRACTIONS)
+def test_what_comes_back_is_rounded_down_and_never_more_than_the_cost(cost: int, fraction: Decimal) -> None:
+    assert credits_back(cost=cost, fraction=fraction) == min(cost, floor(cost * Fraction(fraction)))
+
+
+def test_badges_and_modifiers_add_up_and_the_larger_debt_counts() -> None:
+    badges = [
+        Badge(bonus_creds_surveys=Decimal("0.1"), bonus_daily_check_in_attempts=1, acceptable_credit_debt=70),
+        Badge(
+            bonus_creds_surveys=Decimal("0.02"),
+            bonus_daily_check_in_attempts=2,
+            acceptable_credit_debt=30,
+            credits_back_percent=Decimal("0.8"),
+        ),
+    ]
+    modifiers = [_Modifier("BONUS_SURVEYS_CREDITS", Decimal("0.003"))] + [
+        _Modifier("BONUS_CREDITS_BACK", Decimal("0.9"))
+    ] * 2
+    benefits = benefits_of(badges=badges, modifiers=modifiers)
+    assert benefits.bonus_for(EntrySource.SURVEYS) == Decimal("0.123")
+    assert benefits.bonus_for(EntrySource.OFFERWALL) == 0
+    assert benefits.check_in_attempts == 4
+    assert benefits.debt_limit == 70
+    assert benefits.modifier_bonuses[ModifierType.BONUS_CREDITS_BACK] == 1
+    assert benefits.credits_back == 1
+
+
+@pytest.mark.parametrize(
+    ("upper", "experience", "expected"),
+    [
+        (200, 100, "0"),
+        (200, 150, "0.5"),
+        (103, 101, "0.3333"),
+        (200, 250, "1"),
+        (200, 5, "0"),
+        (None, 5, "1"),
+    ],
+)
+def test_progress_is_a_fraction_of_the_badges_range(
+    upper: int | None, experience: int, expected: str
+) -> None:
+    badge = Badge(exp_lower_bound=100, exp_upper_bound=upper)
+    assert progress_within(badge=badge, experience=experience) == Decimal(expected)

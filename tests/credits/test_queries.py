@@ -1,13 +1,26 @@
 """What the ledger answers."""
 
+import random
 import secrets
+from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries as NumQueries
 
-from credits.models import CreditEntry, EntrySource
-from credits.queries import account_of, balance_of, owner_of, recent_entries, staff_named
-from credits.services import ledger
+from credits.models import Badge, BadgeTrack, CreditEntry, EntrySource, ModifierType
+from credits.queries import (
+    account_of,
+    badges_at,
+    balance_of,
+    owner_of,
+    recent_entries,
+    staff_named,
+    standing_of,
+)
+from credits.services import experience, ledger
+from credits.services.allowance import set_allowance
 from tests.credits.rows import query
 from tests.factories import UserFactory, random_address
 from users.models import User
@@ -71,3 +84,54 @@ def test_staff_are_found_by_username_and_nobody_else_is() -> None:
     assert staff_named(gone.username) is None
     assert staff_named(UserFactory.create().username) is None
     assert staff_named(secrets.token_hex(8)) is None
+
+
+@pytest.mark.django_db
+def test_a_newcomer_wears_the_lowest_badges_and_enjoys_nothing(django_assert_num_queries: NumQueries) -> None:
+    user = UserFactory.create()
+    with django_assert_num_queries(4):
+        standing = standing_of(user=user, now=timezone.now())
+    lowest = [Badge.objects.filter(track=track).earliest("exp_lower_bound") for track in BadgeTrack]
+    assert [standing.permanent_badge, standing.subscriber_badge] == lowest
+    assert not standing.is_subscriber
+    assert standing.benefits.check_in_attempts == 1
+    assert standing.benefits.debt_limit == 0
+    assert {standing.benefits.bonus(raised) for raised in ModifierType} == {0}
+
+
+def test_the_subscriber_badge_counts_while_the_allowance_runs(user: User) -> None:
+    begin = timezone.now()
+    top = Badge.objects.filter(track=BadgeTrack.SUBSCRIBER).latest("exp_lower_bound")
+    experience.gain(
+        user=user,
+        track=BadgeTrack.SUBSCRIBER,
+        base=top.exp_lower_bound,
+        key=secrets.token_hex(8),
+        cause="TEST",
+    )
+    set_allowance(user=user, credits=5, starts_at=begin, ends_at=begin + timedelta(days=30), renews=False)
+    during = standing_of(user=user, now=begin)
+    assert (during.subscriber_badge, during.is_subscriber) == (top, True)
+    assert during.benefits.debt_limit == top.acceptable_credit_debt
+    assert during.benefits.check_in_attempts == 1 + top.bonus_daily_check_in_attempts
+    assert during.benefits.bonus_for(EntrySource.SURVEYS) == top.bonus_creds_surveys
+
+    after = standing_of(user=user, now=begin + timedelta(days=30))
+    assert (after.subscriber_badge.exp_lower_bound, after.is_subscriber) == (0, False)
+    assert after.benefits.bonus_for(EntrySource.SURVEYS) == 0
+
+
+@pytest.mark.parametrize("offset", [-1, 0])
+def test_a_badge_is_worn_from_its_lower_bound_on(user: User, offset: int) -> None:
+    ladder = list(Badge.objects.filter(track=BadgeTrack.PERMANENT))
+    position = random.randint(1, len(ladder) - 1)
+    at = ladder[position].exp_lower_bound + offset
+    worn, _ = badges_at(permanent_experience=at, subscriber_experience=0)
+    assert worn == ladder[position + offset]
+
+
+def test_without_ladders_a_badge_grants_nothing(user: User) -> None:
+    Badge.objects.all().delete()
+    standing = standing_of(user=user, now=timezone.now())
+    assert standing.permanent_badge.exp_upper_bound is None
+    assert standing.benefits.check_in_attempts == 1

@@ -1,0 +1,53 @@
+"""Experience: gained by what a user does, taken back with what is undone. Once per key."""
+
+from typing import Any
+
+from credits.models import BadgeTrack, ExperienceEntry
+from credits.services import statements
+from credits.services.posting import open_account
+from gateway.common.owner import ProfileOwner
+
+
+def gain(*, user: ProfileOwner, track: BadgeTrack, base: int, key: str, cause: str) -> ExperienceEntry:
+    """
+    Add floor(`base` × growth rate of the badge worn on that track).
+
+    A repeated key returns the first entry and adds nothing. Runs inside the
+    caller's transaction.
+
+    Raises:
+        ValueError: `base` is not positive.
+    """
+    if base <= 0:
+        raise ValueError("what is gained is a positive number")
+    return _post(user=user, track=track, base=base, key=key, cause=cause)
+
+
+def take_back(*, user: ProfileOwner, track: BadgeTrack, amount: int, key: str, cause: str) -> ExperienceEntry:
+    """
+    Take `amount` of experience back, as posted then; the total ends at 0 where there is less.
+
+    A repeated key returns the first entry and takes nothing. Runs inside the
+    caller's transaction.
+
+    Raises:
+        ValueError: `amount` is not positive.
+    """
+    if amount <= 0:
+        raise ValueError("what is taken back is a positive number")
+    return _post(user=user, track=track, base=-amount, key=key, cause=cause)
+
+
+def _post(*, user: ProfileOwner, track: BadgeTrack, base: int, key: str, cause: str) -> ExperienceEntry:
+    params = {"user": user.pk, "track": str(track), "base": base, "key": key, "cause": cause}
+    while (entry := _insert(params) or _first_of(key)) is None:
+        open_account(user=user)  # Nothing else can be missing.
+    return entry
+
+
+def _insert(params: dict[str, Any]) -> ExperienceEntry | None:
+    return next(iter(ExperienceEntry.objects.raw(statements.POST_EXPERIENCE, params)), None)
+
+
+def _first_of(key: str) -> ExperienceEntry | None:
+    return ExperienceEntry.objects.filter(key=key).first()

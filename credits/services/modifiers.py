@@ -1,0 +1,52 @@
+"""Modifiers: given once per key, gone by the database's clock."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+from django.db.models.functions import Now
+
+from credits.models import Modifier, ModifierType
+from gateway.common.owner import ProfileOwner
+
+# What has ended this long ago helps nobody to understand a figure of today.
+_KEEP = timedelta(days=90)
+
+
+def grant(
+    *,
+    user: ProfileOwner,
+    modifier_type: ModifierType,
+    value: Decimal,
+    minutes: int,
+    key: str,
+    reason: str,
+    actor: ProfileOwner | None = None,
+) -> Modifier:
+    """
+    Give the user a bonus of the fraction `value` for `minutes` from now on.
+
+    A repeated key returns the first modifier and gives nothing. Runs inside the
+    caller's transaction.
+
+    Raises:
+        ValueError: `value` or `minutes` is not positive.
+    """
+    if value <= 0 or minutes <= 0:
+        raise ValueError("a modifier adds something for some time")
+    modifier = Modifier(
+        user_id=user.pk,
+        modifier_type=modifier_type,
+        value=value,
+        key=key,
+        reason=reason,
+        actor_id=actor.pk if actor else None,
+        created_at=Now(),
+        expires_at=Now() + timedelta(minutes=minutes),
+    )
+    Modifier.objects.bulk_create([modifier], ignore_conflicts=True)
+    return Modifier.objects.get(key=key)
+
+
+def purge() -> int:
+    """Delete modifiers that ended 90 days ago; return how many."""
+    return Modifier.objects.filter(expires_at__lt=Now() - _KEEP).delete()[0]

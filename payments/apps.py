@@ -4,5 +4,10 @@ from django.apps import AppConfig
 
 
 class PaymentsConfig(AppConfig):
+    """Payments, with their system checks."""
+
     name = "payments"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from payments import checks  # noqa: F401 - registers on import, and needs the loaded settings

@@ -24,18 +24,15 @@ def receive(*, body: bytes, signature: str, now: datetime) -> bool:
 @transaction.atomic(durable=True)
 def store(*, event: ReceivedEvent, body: bytes, now: datetime) -> bool:
     """Insert the event by its id; a conflict means that we have it."""
-    row = StripeEvent(
-        stripe_event_id=event.event_id,
-        type=event.type,
-        api_version=event.api_version,
-        object_id=event.object_id,
-        raw_body=body,
-        received_at=now,
-        next_attempt_at=now,
-    )
-    StripeEvent.objects.bulk_create([row], ignore_conflicts=True)
-    stored = StripeEvent.objects.get(stripe_event_id=event.event_id)
-    if stored.status == StripeEvent.Status.PROCESSED:
-        return False
-    enqueue_on_commit("payments.process_event", event_id=stored.pk)
-    return stored.received_at == now
+    content = {
+        "type": event.type,
+        "api_version": event.api_version,
+        "object_id": event.object_id,
+        "raw_body": body,
+        "received_at": now,
+        "next_attempt_at": now,
+    }
+    stored, is_new = StripeEvent.objects.get_or_create(stripe_event_id=event.event_id, defaults=content)
+    if stored.status != StripeEvent.Status.PROCESSED:
+        enqueue_on_commit("payments.process_event", event_id=stored.pk)
+    return is_new

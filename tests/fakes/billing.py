@@ -260,7 +260,7 @@ class FakeBilling:
         self._mark_paid(invoice, invoice.amount)
 
     def refund(self, payment_intent: str, amount: int | None = None) -> str:
-        left = self._paid_with(payment_intent) - self._refunded(payment_intent)
+        left = self._paid_with(payment_intent) - self.refunded(payment_intent)
         identifier = _new("re")
         self._refunds[identifier] = [payment_intent, amount or left]
         self._tell("refund.created", identifier)
@@ -271,7 +271,7 @@ class FakeBilling:
         self._tell("refund.failed", refund)
 
     def dispute(self, payment_intent: str, amount: int | None = None, *, withdraw: bool = True) -> str:
-        left = self._paid_with(payment_intent) - self._refunded(payment_intent)
+        left = self._paid_with(payment_intent) - self.refunded(payment_intent)
         identifier = _new("du")
         self.disputes[identifier] = [payment_intent, amount or left, False]
         self._tell("charge.dispute.created", identifier)
@@ -438,7 +438,7 @@ class FakeBilling:
     def _paid_with(self, intent: str) -> int:
         return sum(found.collected for found in self._invoices.values() if found.intent == intent)
 
-    def _refunded(self, intent: str) -> int:
+    def refunded(self, intent: str) -> int:
         return sum(amount for pi, amount in self._refunds.values() if pi == intent)
 
 

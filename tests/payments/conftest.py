@@ -4,13 +4,16 @@ import random
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 import stripe
+from django.conf import settings as settings_of_django
 
 from devstack.services import Services
 from gateway.common.errors import DomainError
+from payments.models import PayoutRate
 from payments.stripe.client import set_billing_client
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
@@ -35,11 +38,14 @@ def _own_settings(settings: Any) -> Iterator[None]:
 @pytest.fixture
 def double(services: Services, settings: Any, _own_settings: None) -> DoubleWorld:
     """The double, empty; the service asks it through Stripe's SDK."""
-    services.stripe.controls.reset()
+    world = DoubleWorld(services.stripe)
+    for endpoint in world.v1.webhook_endpoints.list().data:
+        world.v1.webhook_endpoints.delete(endpoint.id)
+    world.controls.reset()
     settings.STRIPE_SECRET_KEY = services.stripe.secret_key
     settings.STRIPE_API_BASE = services.stripe.url
     set_billing_client(None)
-    return DoubleWorld(services.stripe)
+    return world
 
 
 @pytest.fixture
@@ -64,7 +70,20 @@ def amount() -> int:
 
 
 @pytest.fixture
-def user(db: None) -> User:
+def rates(db: None) -> dict[str, int]:
+    """What 1.00 of each currency pays out; transactional tests lose the rows that the migration has made."""
+    chosen = {currency: random.randint(100, 5_000) for currency in settings_of_django.BILLING_CURRENCIES}
+    for currency, rate in chosen.items():
+        PayoutRate.objects.update_or_create(
+            currency=currency,
+            valid_from=datetime(2020, 1, 1, tzinfo=UTC),
+            defaults={"credits_per_major_unit": rate},
+        )
+    return chosen
+
+
+@pytest.fixture
+def user(rates: dict[str, int]) -> User:
     """Return the owner of a profile."""
     return UserFactory.create()
 

@@ -40,5 +40,10 @@ def deliver(bodies: Iterable[bytes], *, now: datetime) -> int:
 
 
 def deliver_all(double: DoubleWorld) -> int:
-    """Deliver everything that has happened at the double, oldest first; return how many were applied."""
-    return deliver([body_of(event) for event in double.events()], now=double.now())
+    """Deliver everything that has happened at the double, and what that leads to; return how many were applied."""
+    told: set[str] = set()
+    applied = 0
+    while new := [event for event in double.events() if event.id not in told]:
+        applied += deliver([body_of(event) for event in new], now=double.now())
+        told |= {event.id for event in new}
+    return applied

@@ -1,0 +1,128 @@
+"""Webhooks that never arrive: beat alone finds what happened, and late deliveries change nothing more."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from payments import tasks
+from payments.models import Payout, StripeEvent
+from payments.services import catching_up, events
+from payments.stripe.client import get_billing_client
+from tests.payments.mail import body_of, deliver, deliver_all
+from tests.payments.meddling import meddling
+from tests.payments.people import Payer
+from tests.payments.rows import outcome
+from tests.payments.worlds import DoubleWorld
+
+pytestmark = pytest.mark.django_db
+DAY = 86_400
+
+
+@pytest.fixture
+def month(double: DoubleWorld, payer: Payer, amount: int) -> list[bytes]:
+    """A month and a renewal of which nothing has arrived; the bodies of what was lost."""
+    double.lose_deliveries()
+    payer.upsert(amount)
+    lost = [body_of(event) for event in double.events()]
+    # Without an answer to `invoice.created`, Stripe finalizes a renewal 72 hours later.
+    double.pass_time(35 * DAY)
+    return lost + [body_of(event) for event in double.events()]
+
+
+def test_beat_alone_pays_out_once_and_replayed_deliveries_change_nothing(
+    double: DoubleWorld, payer: Payer, amount: int, month: list[bytes]
+) -> None:
+    assert not Payout.objects.exists()
+    assert catching_up.pay_out_missed_invoices(now=double.now()) == 2
+    first, second = payer.payouts
+    assert first.period_end == second.period_start
+    assert first.amount_minor == second.amount_minor == amount
+    assert payer.balance == first.credits + second.credits
+    assert payer.quota().total == second.credits
+    # The second beat, and the next hour's.
+    assert [catching_up.pay_out_missed_invoices(now=double.now()) for _ in range(2)] == [0, 0]
+    before = outcome(), payer.balance
+    deliver(month, now=double.now())
+    deliver(reversed(month), now=double.now())
+    assert (outcome(), payer.balance) == before
+    assert not StripeEvent.objects.exclude(status="processed").exists()
+
+
+def test_events_that_nobody_took_are_fetched_and_processed(
+    double: DoubleWorld, payer: Payer, month: list[bytes]
+) -> None:
+    fetched = catching_up.fetch_undelivered_events(now=double.now())
+    assert fetched == StripeEvent.objects.count() >= 2
+    assert catching_up.fetch_undelivered_events(now=double.now()) == 0
+    events.process_due(now=double.now())
+    assert not StripeEvent.objects.exclude(status="processed").exists()
+    assert payer.payout.period_start == payer.subscription.current_period_start
+
+
+def test_a_refund_that_nobody_told_of_is_found_among_the_events(
+    double: DoubleWorld, payer: Payer, amount: int
+) -> None:
+    payer.upsert(amount)
+    deliver_all(double)
+    double.lose_deliveries()
+    double.refund(payer.payout.stripe_payment_intent_id)
+    catching_up.fetch_undelivered_events(now=double.now())
+    events.process_due(now=double.now())
+    assert payer.balance == 0
+
+
+def test_the_tasks_of_beat_do_all_of_it(double: DoubleWorld, payer: Payer, amount: int) -> None:
+    double.lose_deliveries()
+    payer.upsert(amount)
+    double.v1.subscriptions.update(payer.subscription.stripe_subscription_id, {"cancel_at_period_end": True})
+    tasks.catch_up()
+    tasks.process_due_events()
+    tasks.resume_operations()
+    tasks.refresh_subscriptions()
+    assert len(payer.payouts) == 1
+    assert payer.subscription.cancels_at_period_end
+    (event,) = StripeEvent.objects.filter(type="invoice.paid")
+    assert json.loads(bytes(event.raw_body))["id"] == event.stripe_event_id
+
+
+def test_a_refresh_finds_what_was_ended_elsewhere(double: DoubleWorld, payer: Payer, amount: int) -> None:
+    payer.upsert(amount)
+    deliver_all(double)
+    double.v1.subscriptions.cancel(payer.subscription.stripe_subscription_id)
+    assert catching_up.refresh_subscriptions(now=double.now()) == 1
+    assert payer.subscription.status == "canceled"
+    assert payer.quota(double.now() + timedelta(seconds=1)).reset_date == -1
+    assert catching_up.refresh_subscriptions(now=double.now()) == 0
+
+
+def test_an_invoice_older_than_forty_days_is_not_looked_for(
+    double: DoubleWorld, payer: Payer, amount: int
+) -> None:
+    payer.upsert(amount, cancels=True)
+    double.pass_time(41 * DAY)
+    assert catching_up.pay_out_missed_invoices(now=double.now()) == 0
+    assert catching_up.pay_out_missed_invoices(now=double.now() - timedelta(days=2)) == 1
+
+
+def test_an_invoice_that_cannot_be_paid_out_stands_in_the_way_of_no_other(
+    double: DoubleWorld, payer: Payer, amount: int
+) -> None:
+    payer.upsert(amount)
+    stranger = double.v1.customers.create({}).id
+    double.capture(stranger)
+    client = get_billing_client()
+    client.has_payment_method(customer_id=stranger)
+    client.create_subscription(
+        customer_id=stranger, amount_minor=900, currency="usd", cancels_at_period_end=False, key="stranger"
+    )
+    assert catching_up.pay_out_missed_invoices(now=double.now()) == 1
+    assert Payout.objects.get().user == payer.user
+
+
+def test_what_is_paid_out_is_not_asked_for_again(double: DoubleWorld, payer: Payer, amount: int) -> None:
+    payer.upsert(amount)
+    deliver_all(double)
+    with meddling() as client:
+        catching_up.pay_out_missed_invoices(now=double.now())
+    assert client.asked == {"paid_invoices_since": 1}

@@ -1,0 +1,244 @@
+"""Credits follow the money back and forth: what is taken back is a function of what is gone."""
+
+import random
+import secrets
+from datetime import timedelta
+
+import pytest
+from django.conf import settings as django_settings
+from django.db import transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from credits.errors import InsufficientCredits
+from credits.models import Allowance, CreditEntry
+from credits.services import ledger
+from credits.services.reconcile import find_differences
+from payments.models import Clawback, Payout, PayoutRate
+from payments.services import catching_up
+from payments.stripe.client import set_billing_client
+from tests.factories import UserFactory
+from tests.fakes.billing import FakeBilling
+from tests.payments.mail import body_of, deliver, deliver_all
+from tests.payments.people import Payer
+from tests.payments.worlds import DoubleWorld
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def subscriber(double: DoubleWorld, payer: Payer, amount: int) -> Payer:
+    """A user whose first month is paid out."""
+    payer.upsert(amount)
+    deliver_all(double)
+    return payer
+
+
+def _taken(subscriber: Payer) -> int:
+    return sum(step.credits for step in Clawback.objects.filter(payout=subscriber.payout))
+
+
+def test_a_refund_in_part_takes_its_part_rounded_down(
+    double: DoubleWorld, subscriber: Payer, amount: int
+) -> None:
+    payout = subscriber.payout
+    part = random.randint(1, amount - 1)
+    double.refund(payout.stripe_payment_intent_id, part)
+    deliver_all(double)
+    step = Clawback.objects.get()
+    assert step.credits == payout.credits * part // amount
+    assert step.entry is not None
+    assert (step.entry.amount, step.entry.source) == (-step.credits, "PAYOUT_CLAWBACK")
+    assert step.entry.reason.startswith("refund.created evt_")
+    assert subscriber.balance == payout.credits - step.credits
+    assert Allowance.objects.get().credits == payout.credits
+
+
+def test_refunds_of_the_whole_leave_nothing_of_the_payout(
+    double: DoubleWorld, subscriber: Payer, amount: int
+) -> None:
+    parts = sorted(random.sample(range(1, amount), 3))
+    for part in [parts[0], parts[1] - parts[0], parts[2] - parts[1], amount - parts[2]]:
+        double.refund(subscriber.payout.stripe_payment_intent_id, part)
+        deliver_all(double)
+    assert _taken(subscriber) == subscriber.payout.credits
+    assert subscriber.balance == 0
+    assert find_differences() == []
+
+
+def test_a_payout_that_was_taken_back_whole_ends_its_allowance(
+    double: DoubleWorld, subscriber: Payer
+) -> None:
+    assert subscriber.quota().total == subscriber.payout.credits
+    double.refund(subscriber.payout.stripe_payment_intent_id)
+    deliver_all(double)
+    quota = subscriber.quota()
+    assert (quota.available, quota.total, quota.reset_date) == (0, 0, -1)
+    assert subscriber.subscription.status == "active"
+
+
+def test_the_next_month_begins_a_new_allowance(double: DoubleWorld, subscriber: Payer) -> None:
+    double.refund(subscriber.payout.stripe_payment_intent_id)
+    deliver_all(double)
+    double.pass_time(32 * 86_400)
+    deliver_all(double)
+    assert subscriber.quota().total == subscriber.payout.credits
+    assert len(subscriber.payouts) == 2
+
+
+def test_a_refund_that_fails_gives_the_credits_and_the_allowance_back(
+    double: DoubleWorld, subscriber: Payer
+) -> None:
+    refund = double.refund(subscriber.payout.stripe_payment_intent_id)
+    deliver_all(double)
+    assert subscriber.quota().total == 0
+    double.fail_refund(refund)
+    deliver_all(double)
+    assert [step.credits for step in Clawback.objects.order_by("pk")] == [
+        subscriber.payout.credits,
+        -subscriber.payout.credits,
+    ]
+    assert subscriber.balance == subscriber.payout.credits
+    assert subscriber.quota().total == subscriber.payout.credits
+
+
+def test_a_dispute_takes_the_credits_when_the_money_leaves_and_not_before(
+    double: DoubleWorld, subscriber: Payer
+) -> None:
+    dispute = double.dispute(subscriber.payout.stripe_payment_intent_id, withdraw=False)
+    deliver_all(double)
+    assert subscriber.balance == subscriber.payout.credits
+    double.withdraw(dispute)
+    deliver_all(double)
+    assert subscriber.balance == 0
+
+
+@pytest.mark.parametrize("won", [True, False])
+def test_a_dispute_that_is_won_gives_them_back_and_one_that_is_lost_does_not(
+    double: DoubleWorld, subscriber: Payer, won: bool
+) -> None:
+    dispute = double.dispute(subscriber.payout.stripe_payment_intent_id)
+    deliver_all(double)
+    double.controls.close_dispute(dispute, won=won)
+    deliver_all(double)
+    assert subscriber.balance == (subscriber.payout.credits if won else 0)
+
+
+def test_a_refund_of_what_was_reinstated_is_taken_in_full(
+    double: DoubleWorld, subscriber: Payer, amount: int
+) -> None:
+    payment = subscriber.payout.stripe_payment_intent_id
+    double.reinstate(double.dispute(payment))
+    deliver_all(double)
+    double.refund(payment, amount // 2)
+    deliver_all(double)
+    assert _taken(subscriber) == subscriber.payout.credits * (amount // 2) // amount
+
+
+def test_spent_credits_are_owed_and_nothing_can_be_held_until_they_are_earned(
+    double: DoubleWorld, subscriber: Payer
+) -> None:
+    granted = subscriber.payout.credits
+    spent = random.randint(1, granted)
+    held = ledger.hold(user=subscriber.user, credits=spent, key=secrets.token_hex(8))
+    ledger.capture(hold_id=held.hold.pk, credits=spent)
+    double.refund(subscriber.payout.stripe_payment_intent_id)
+    deliver_all(double)
+    assert subscriber.balance == -spent
+    assert subscriber.quota().available == -spent
+    with pytest.raises(InsufficientCredits):
+        ledger.hold(user=subscriber.user, credits=1, key=secrets.token_hex(8))
+    assert find_differences() == []
+
+
+def test_money_that_went_back_before_the_payout_is_taken_with_it(
+    double: DoubleWorld, payer: Payer, amount: int
+) -> None:
+    payer.upsert(amount)
+    (invoice,) = double.events("invoice.paid")
+    intent = double.v1.payment_intents.list({"customer": payer.customer.stripe_customer_id}).data[0].id
+    double.refund(intent, amount // 2)
+    deliver([body_of(event) for event in double.events("refund.created")], now=double.now())
+    assert not Payout.objects.exists()
+    deliver([body_of(invoice)], now=double.now())
+    taken = payer.payout.credits * (amount // 2) // amount
+    assert (payer.balance, _taken(payer)) == (payer.payout.credits - taken, taken)
+
+
+def test_so_it_is_where_beat_pays_out(double: DoubleWorld, payer: Payer, amount: int) -> None:
+    payer.upsert(amount)
+    intent = double.v1.payment_intents.list({"customer": payer.customer.stripe_customer_id}).data[0].id
+    double.refund(intent)
+    assert catching_up.pay_out_missed_invoices(now=double.now()) == 1
+    assert payer.balance == 0
+    assert payer.quota().total == 0
+
+
+def test_a_refund_of_something_else_takes_nothing(double: DoubleWorld, subscriber: Payer) -> None:
+    bill = double.controls.bill(subscriber.customer.stripe_customer_id, 900)
+    payments = double.v1.invoices.retrieve(bill["id"], {"expand": ["payments"]}).payments
+    double.refund(payments.data[0].payment.payment_intent)
+    deliver_all(double)
+    assert not Clawback.objects.exists()
+
+
+MOVES = ("refund", "fail", "dispute", "withdraw", "reinstate", "tell", "shuffle")
+
+
+@given(
+    collected=st.integers(50, 10**6),
+    rate=st.integers(1, 10_000),
+    moves=st.lists(st.sampled_from(MOVES), max_size=12),
+    seed=st.integers(0, 2**32),
+)
+@settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, database=None
+)
+def test_whatever_goes_back_and_forth_in_any_order_the_sum_is_the_formula(
+    rates: dict[str, int], collected: int, rate: int, moves: list[str], seed: int
+) -> None:
+    dice = random.Random(seed)
+    fake = FakeBilling(webhook_secrets=django_settings.STRIPE_WEBHOOK_SECRETS)
+    set_billing_client(fake)
+    point = transaction.savepoint()
+    try:
+        _live(fake, Payer(fake, UserFactory.create()).with_card(), collected, rate, moves, dice)
+    finally:
+        transaction.savepoint_rollback(point)
+
+
+def _live(
+    fake: FakeBilling, payer: Payer, collected: int, rate: int, moves: list[str], dice: random.Random
+) -> None:
+    PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=rate)
+    payer.upsert(collected)
+    deliver(fake.events, now=fake.now())
+    if collected * rate // 100 == 0:
+        assert not Payout.objects.exists()
+        return
+    payout, told = payer.payout, len(fake.events)
+    refunds, disputes = [], []
+    for move in moves:
+        left = collected - fake.refunded(payout.stripe_payment_intent_id)
+        if move == "refund" and left:
+            refunds.append(fake.refund(payout.stripe_payment_intent_id, dice.randint(1, left)))
+        elif move == "fail" and refunds:
+            fake.fail_refund(dice.choice(refunds))
+        elif move == "dispute" and left:
+            disputes.append(
+                fake.dispute(payout.stripe_payment_intent_id, dice.randint(1, left), withdraw=False)
+            )
+        elif move in ("withdraw", "reinstate") and disputes:
+            getattr(fake, move)(dice.choice(disputes))
+        elif move == "tell":
+            deliver(fake.events[told:], now=fake.now() + timedelta(seconds=len(moves)))
+            told = len(fake.events)
+    deliver(dice.sample(fake.events, len(fake.events)), now=fake.now())
+    money = fake.money_back(payment_intent_id=payout.stripe_payment_intent_id)
+    gone = min(collected, money.refunded_minor + money.disputed_minor)
+    assert _taken(payer) == payout.credits * gone // collected
+    assert payer.balance == payout.credits - payout.credits * gone // collected
+    assert payer.quota().total == (0 if _taken(payer) == payout.credits else payout.credits)
+    steps = CreditEntry.objects.filter(source="PAYOUT_CLAWBACK").order_by("account_version")
+    assert all(one.balance_after == one.balance_before + one.amount for one in steps)
+    assert find_differences() == []

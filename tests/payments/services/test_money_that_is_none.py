@@ -1,0 +1,164 @@
+"""Invoices that are marked paid although no money, or not all of it, has reached us."""
+
+import secrets
+from typing import Any
+
+import pytest
+
+from credits.models import CreditEntry
+from payments.errors import CardDeclined
+from payments.models import Customer, Payout, StripeEvent
+from payments.services import catching_up
+from tests.payments.mail import deliver_all
+from tests.payments.people import Payer
+from tests.payments.worlds import DECLINES, DoubleWorld
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+DAY = 86_400
+
+
+def _subscribe_at_stripe(double: DoubleWorld, customer: Customer, amount: int) -> Any:
+    """Begin a subscription at the dashboard, over any amount."""
+    product = double.v1.products.create({"name": "by hand"}).id
+    card = double.v1.payment_methods.list({"customer": customer.stripe_customer_id}).data[0].id
+    price = {"currency": "usd", "product": product, "unit_amount": amount, "recurring": {"interval": "month"}}
+    return double.v1.subscriptions.create(
+        {
+            "customer": customer.stripe_customer_id,
+            "items": [{"price_data": price}],
+            "default_payment_method": card,
+            "billing_mode": {"type": "flexible"},
+        }
+    )
+
+
+def _assert_nothing_was_paid_out(double: DoubleWorld) -> None:
+    deliver_all(double)
+    assert catching_up.pay_out_missed_invoices(now=double.now()) == 0
+    assert not Payout.objects.exists()
+    assert not CreditEntry.objects.exists()
+    assert not StripeEvent.objects.exclude(status="processed").exists()
+
+
+def _invoices(double: DoubleWorld) -> list[Any]:
+    return list(double.v1.invoices.list({"limit": 100}).data)
+
+
+@pytest.mark.parametrize("cents", [1, 49])
+def test_what_is_too_little_to_charge_is_paid_and_pays_out_nothing(
+    double: DoubleWorld, payer: Payer, cents: int
+) -> None:
+    _subscribe_at_stripe(double, payer.customer, cents)
+    (invoice,) = _invoices(double)
+    assert (invoice.status, invoice.amount_paid, invoice.total) == ("paid", 0, cents)
+    _assert_nothing_was_paid_out(double)
+
+
+def test_what_was_too_little_is_paid_out_with_the_month_that_collects_it(
+    double: DoubleWorld, payer: Payer, rates: dict[str, int]
+) -> None:
+    _subscribe_at_stripe(double, payer.customer, 30)
+    double.pass_time(32 * DAY)
+    deliver_all(double)
+    collected = [invoice.amount_paid for invoice in _invoices(double)]
+    assert collected == [60, 0]
+    assert (payer.payout.amount_minor, payer.payout.credits) == (60, 60 * rates["usd"] // 100)
+    assert len(payer.payouts) == 1
+
+
+def test_nothing_is_paid_and_pays_out_nothing(double: DoubleWorld, payer: Payer) -> None:
+    _subscribe_at_stripe(double, payer.customer, 0)
+    (invoice,) = _invoices(double)
+    assert (invoice.status, invoice.amount_paid) == ("paid", 0)
+    deliver_all(double)
+    assert not Payout.objects.exists()
+
+
+def test_a_balance_in_the_customers_favour_is_no_money_of_this_month(
+    double: DoubleWorld, payer: Payer, amount: int, rates: dict[str, int]
+) -> None:
+    double.v1.customers.update(payer.customer.stripe_customer_id, {"balance": -(amount - 100)})
+    payer.upsert(amount)
+    deliver_all(double)
+    assert (payer.payout.amount_minor, payer.payout.credits) == (100, rates["usd"])
+
+
+def test_a_month_paid_whole_from_a_balance_pays_out_nothing(
+    double: DoubleWorld, payer: Payer, amount: int
+) -> None:
+    double.v1.customers.update(payer.customer.stripe_customer_id, {"balance": -amount})
+    assert payer.upsert(amount).status == "active"
+    _assert_nothing_was_paid_out(double)
+
+
+@pytest.fixture
+def declined(double: DoubleWorld, user: User, amount: int) -> Payer:
+    """A user whose first invoice is open."""
+    payer = Payer(double, user).with_card(DECLINES)
+    with pytest.raises(CardDeclined):
+        payer.upsert(amount)
+    return payer
+
+
+def test_money_that_went_past_stripe_pays_out_nothing(double: DoubleWorld, declined: Payer) -> None:
+    (invoice,) = _invoices(double)
+    double.pay_out_of_band(invoice.id)
+    assert double.v1.invoices.retrieve(invoice.id).status == "paid"
+    _assert_nothing_was_paid_out(double)
+    assert declined.subscription.status == "active"
+
+
+def test_an_invoice_paid_by_a_credit_note_pays_out_nothing(double: DoubleWorld, declined: Payer) -> None:
+    (invoice,) = _invoices(double)
+    double.controls.credit(invoice.id)
+    assert double.v1.invoices.retrieve(invoice.id).status == "paid"
+    _assert_nothing_was_paid_out(double)
+
+
+def test_an_invoice_credited_in_part_pays_out_the_rest(
+    double: DoubleWorld, declined: Payer, amount: int
+) -> None:
+    (invoice,) = _invoices(double)
+    double.controls.credit(invoice.id, amount - 200)
+    (card,) = double.v1.payment_methods.list({"customer": declined.customer.stripe_customer_id}).data
+    double.controls.change_card(card.id, decline_code=None)
+    declined.upsert(amount)
+    deliver_all(double)
+    assert declined.payout.amount_minor == 200
+
+
+def test_a_voided_invoice_pays_out_nothing(double: DoubleWorld, declined: Payer) -> None:
+    declined.cancel(immediately=True)
+    (invoice,) = _invoices(double)
+    assert invoice.status == "void"
+    _assert_nothing_was_paid_out(double)
+
+
+def test_an_invoice_beside_the_subscription_pays_out_nothing(
+    double: DoubleWorld, payer: Payer, amount: int
+) -> None:
+    payer.upsert(amount)
+    deliver_all(double)
+    before = payer.balance
+    bill = double.controls.bill(payer.customer.stripe_customer_id, 100 + secrets.randbelow(900))
+    assert bill["status"] == "paid"
+    deliver_all(double)
+    assert catching_up.pay_out_missed_invoices(now=double.now()) == 0
+    assert (payer.balance, len(payer.payouts)) == (before, 1)
+
+
+def test_a_failed_renewal_pays_out_nothing_until_it_is_paid(
+    double: DoubleWorld, payer: Payer, amount: int
+) -> None:
+    payer.upsert(amount)
+    deliver_all(double)
+    (card,) = double.v1.payment_methods.list({"customer": payer.customer.stripe_customer_id}).data
+    double.controls.change_card(card.id, decline_code="insufficient_funds")
+    double.pass_time(32 * DAY)
+    deliver_all(double)
+    assert (payer.subscription.status, len(payer.payouts)) == ("past_due", 1)
+    payer.with_card()
+    deliver_all(double)
+    assert (payer.subscription.status, len(payer.payouts)) == ("active", 2)
+    assert payer.payouts[1].period_start == payer.payouts[0].period_end

@@ -1,0 +1,192 @@
+"""One paid invoice, one payout: its credits, its period, its rate, whoever tells of it and however often."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import pytest
+from django.db import transaction
+
+from credits.models import Allowance, CreditEntry
+from credits.services.reconcile import find_differences
+from payments.errors import RateMissing, UnknownSubscription
+from payments.models import Payout, PayoutRate, StripeEvent, Subscription
+from payments.services import catching_up, events, facts, payouts
+from payments.stripe.client import get_billing_client
+from payments.stripe.states import InvoiceState
+from tests.payments.mail import body_of, deliver_all, store
+from tests.payments.people import Payer
+from tests.payments.worlds import DoubleWorld
+from tests.relay.threads import at_once
+
+
+@pytest.fixture
+def subscriber(double: DoubleWorld, payer: Payer, amount: int) -> Payer:
+    """A user whose subscription has begun; nothing of it has been told yet."""
+    payer.upsert(amount)
+    return payer
+
+
+def _invoice(subscriber: Payer) -> InvoiceState:
+    state = get_billing_client().retrieve_subscription(
+        subscription_id=subscriber.subscription.stripe_subscription_id
+    )
+    return get_billing_client().retrieve_invoice(invoice_id=state.latest_invoice_id)
+
+
+@pytest.mark.django_db
+def test_a_payout_is_what_was_collected_at_the_rate_in_force(
+    double: DoubleWorld, subscriber: Payer, amount: int, rates: dict[str, int]
+) -> None:
+    deliver_all(double)
+    (payout,), invoice = subscriber.payouts, _invoice(subscriber)
+    assert payout.credits == amount * rates["usd"] // 100
+    assert (payout.amount_minor, payout.currency) == (amount, "usd")
+    assert (payout.stripe_invoice_id, payout.stripe_payment_intent_id) == (
+        invoice.invoice_id,
+        invoice.payment_intent_id,
+    )
+    assert (payout.period_start, payout.period_end) == (invoice.period_start, invoice.period_end)
+    assert payout.subscription == subscriber.subscription
+    entry = payout.entry
+    assert (entry.amount, entry.source) == (payout.credits, "SUBSCRIBED_PAYOUT")
+    assert entry.key == f"stripe:invoice:{invoice.invoice_id}"
+    allowance = Allowance.objects.get()
+    assert (allowance.credits, allowance.starts_at, allowance.ends_at, allowance.renews) == (
+        payout.credits,
+        payout.period_start,
+        payout.period_end,
+        True,
+    )
+    quota = subscriber.quota()
+    assert (quota.available, quota.total) == (payout.credits, payout.credits)
+    assert quota.reset_date == int(payout.period_end.timestamp())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_sixteen_workers_with_repeated_and_renumbered_events_pay_out_once(
+    double: DoubleWorld, subscriber: Payer
+) -> None:
+    (told,) = double.events("invoice.paid")
+    for _ in range(3):
+        double.controls.reissue(told.id)
+    rows = [store(body_of(event), now=double.now()) for event in double.events("invoice.paid")]
+    assert len(rows) == 4
+    calls = [partial(events.process, event_id=row.pk, now=double.now()) for row in rows * 4]
+    answers = at_once(random.sample(calls, len(calls)))
+    assert sum(answer is True for answer in answers) <= len(rows)
+    events.process_due(now=double.now() + timedelta(hours=1))
+    assert not StripeEvent.objects.exclude(status="processed").exists()
+    assert Payout.objects.count() == CreditEntry.objects.count() == 1
+    assert subscriber.balance == subscriber.payout.credits
+    assert find_differences() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_worker_and_two_beats_at_once_pay_out_once(double: DoubleWorld, subscriber: Payer) -> None:
+    (told,) = double.events("invoice.paid")
+    row = store(body_of(told), now=double.now())
+    worker: Callable[[], int] = partial(events.process, event_id=row.pk, now=double.now())
+    beat: Callable[[], int] = partial(catching_up.pay_out_missed_invoices, now=double.now())
+    at_once([worker, beat, beat])
+    catching_up.pay_out_missed_invoices(now=double.now())
+    assert Payout.objects.count() == CreditEntry.objects.count() == 1
+    assert subscriber.balance == subscriber.payout.credits
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_invoice_by_two_doors_in_open_transactions_is_one_payout(
+    double: DoubleWorld, subscriber: Payer
+) -> None:
+    invoice = _invoice(subscriber)
+
+    def apply() -> int:
+        with transaction.atomic():
+            found = payouts.apply_paid_invoice(invoice=invoice, now=double.now())
+            assert found is not None
+            return found.pk
+
+    answers = at_once([apply] * 8)
+    assert set(answers) == {Payout.objects.get().pk}
+    assert CreditEntry.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_the_rate_is_the_one_in_force_when_the_invoice_was_paid(
+    double: DoubleWorld, subscriber: Payer, amount: int, rates: dict[str, int]
+) -> None:
+    paid_at = _invoice(subscriber).paid_at
+    assert paid_at is not None
+    for seconds, rate in ((-1, 777), (1, 999_999)):
+        PayoutRate.objects.create(
+            currency="usd", credits_per_major_unit=rate, valid_from=paid_at + timedelta(seconds=seconds)
+        )
+    double.pass_time(3600)
+    deliver_all(double)
+    assert subscriber.payout.credits == amount * 777 // 100
+    assert subscriber.payout.rate.credits_per_major_unit == 777
+
+
+@pytest.mark.django_db
+def test_a_later_rate_changes_no_payout_that_was_made(double: DoubleWorld, subscriber: Payer) -> None:
+    deliver_all(double)
+    before = Payout.objects.values().get()
+    PayoutRate.objects.create(
+        currency="usd", credits_per_major_unit=1, valid_from=datetime(2021, 1, 1, tzinfo=UTC)
+    )
+    (told,) = double.events("invoice.paid")
+    double.controls.reissue(told.id)
+    deliver_all(double)
+    assert Payout.objects.values().get() == before
+
+
+@pytest.mark.django_db
+def test_without_a_rate_the_event_waits_for_one(double: DoubleWorld, subscriber: Payer) -> None:
+    rates = list(PayoutRate.objects.filter(currency="usd"))
+    PayoutRate.objects.filter(currency="usd").delete()
+    deliver_all(double)
+    waiting = StripeEvent.objects.get(type="invoice.paid")
+    assert (waiting.status, waiting.last_error[:12]) == ("failed", "rate-missing")
+    assert (subscriber.balance, Payout.objects.count()) == (0, 0)
+    with pytest.raises(RateMissing):
+        payouts.apply_paid_invoice(invoice=_invoice(subscriber), now=double.now())
+    PayoutRate.objects.bulk_create(rates)
+    assert events.process_due(now=waiting.next_attempt_at) >= 1
+    waiting.refresh_from_db()
+    assert waiting.status == "processed"
+    assert subscriber.balance == subscriber.payout.credits
+
+
+@pytest.mark.django_db
+def test_an_invoice_of_another_customers_subscription_is_not_paid_out(
+    double: DoubleWorld, subscriber: Payer
+) -> None:
+    invoice = replace(_invoice(subscriber), customer_id="cus_of_somebody_else")
+    with pytest.raises(UnknownSubscription):
+        payouts.apply_paid_invoice(invoice=invoice, now=double.now())
+    assert subscriber.balance == 0
+
+
+@pytest.mark.django_db
+def test_an_invoice_is_paid_out_without_any_other_event(double: DoubleWorld, subscriber: Payer) -> None:
+    Subscription.objects.all().delete()
+    (told,) = double.events("invoice.paid")
+    row = store(body_of(told), now=double.now())
+    assert events.process(event_id=row.pk, now=double.now())
+    assert subscriber.payout.subscription.status == "active"
+
+
+@pytest.mark.django_db
+def test_what_is_less_than_a_credit_is_no_payout(double: DoubleWorld, subscriber: Payer, amount: int) -> None:
+    PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=1)
+    invoice = _invoice(subscriber)
+    for collected, worth in ((99, None), (100, 1), (199, 1)):
+        with transaction.atomic():
+            found = payouts.apply_paid_invoice(
+                invoice=replace(invoice, collected_minor=collected, invoice_id=f"in_{collected}"),
+                now=double.now(),
+            )
+            assert (found.credits if found else None) == worth
+    assert facts.of_invoice(invoice).invoice == invoice

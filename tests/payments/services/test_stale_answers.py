@@ -1,0 +1,92 @@
+"""Two processes ask Stripe one after the other and write in the other order: the newer answer stays."""
+
+import pytest
+
+from payments.models import Subscription
+from payments.services import events, syncing
+from tests.payments.mail import body_of, deliver, deliver_all, store
+from tests.payments.meddling import meddling, once
+from tests.payments.people import Payer
+from tests.payments.worlds import DoubleWorld
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def running(double: DoubleWorld, payer: Payer, amount: int) -> Payer:
+    """A user whose subscription runs and is paid out."""
+    payer.upsert(amount)
+    deliver_all(double)
+    return payer
+
+
+def test_what_a_worker_read_before_a_change_does_not_undo_it(
+    double: DoubleWorld, running: Payer, amount: int
+) -> None:
+    (event,) = double.events("customer.subscription.created")
+    double.controls.reissue(event.id)
+    row = store(body_of(double.events("customer.subscription.created")[-1]), now=double.now())
+    with meddling() as client:
+        client.after["retrieve_subscription"] = once(lambda: running.upsert(2 * amount))
+        assert events.process(event_id=row.pk, now=double.now())
+    assert running.subscription.amount_minor == 2 * amount
+    assert client.asked["retrieve_subscription"] > 2
+
+
+def test_what_a_worker_read_before_a_refund_does_not_give_credits_again(
+    double: DoubleWorld, running: Payer, amount: int
+) -> None:
+    payment = running.payout.stripe_payment_intent_id
+    double.refund(payment, amount // 4)
+    row = store(body_of(double.events("refund.created")[0]), now=double.now())
+
+    def refund_more() -> None:
+        double.refund(payment, amount // 2)
+        deliver([body_of(double.events("refund.created")[1])], now=double.now())
+
+    with meddling() as client:
+        client.after["money_back"] = once(refund_more)
+        assert events.process(event_id=row.pk, now=double.now())
+    gone = running.payout.credits * (amount // 4 + amount // 2) // amount
+    assert running.balance == running.payout.credits - gone
+
+
+def test_the_answer_to_an_order_is_read_again_where_somebody_wrote_meanwhile(
+    double: DoubleWorld, running: Payer, amount: int
+) -> None:
+    """The dashboard changes the subscription right after our order; the webhook is faster than we are."""
+
+    def meanwhile() -> None:
+        double.v1.subscriptions.update(
+            running.subscription.stripe_subscription_id, {"cancel_at_period_end": True}
+        )
+        syncing.sync_subscription(
+            subscription_id=running.subscription.stripe_subscription_id, now=double.now()
+        )
+
+    with meddling() as client:
+        client.after["update_subscription"] = once(meanwhile)
+        changed = running.upsert(3 * amount)
+    assert (changed.amount_minor, changed.cancels_at_period_end) == (3 * amount, True)
+
+
+def test_who_is_never_first_is_told_to_wait_and_the_event_is_kept(
+    double: DoubleWorld, running: Payer, amount: int
+) -> None:
+    (event,) = double.events("customer.subscription.created")
+    double.controls.reissue(event.id)
+    row = store(body_of(double.events("customer.subscription.created")[-1]), now=double.now())
+    amounts = iter(range(amount + 1, amount + 100))
+
+    with meddling() as client:
+
+        def interfere() -> None:
+            with client.paused():
+                running.upsert(next(amounts))
+
+        client.after["retrieve_subscription"] = interfere
+        assert not events.process(event_id=row.pk, now=double.now())
+    row.refresh_from_db()
+    assert (row.status, row.last_error) == ("failed", "AnswerOutdated")
+    assert Subscription.objects.get().amount_minor == next(amounts) - 1
+    assert events.process(event_id=row.pk, now=double.now())

@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from django.contrib.auth import get_user_model
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from credits.benefits import Benefits, PaidPeriod, benefits_of
 from credits.models import Allowance, Badge, BadgeTrack, CreditAccount, CreditEntry, Modifier
@@ -107,7 +108,21 @@ def standing_of(*, user: ProfileOwner, now: datetime) -> Standing:
     )
 
 
-def badges_at(*, permanent_experience: int, subscriber_experience: int) -> tuple[Badge, Badge]:
+def debt_limit_of(*, user: ProfileOwner, now: datetime) -> int:
+    """Return how many credits the user may owe at `now`, in two statements at most."""
+    account = CreditAccount.objects.filter(user_id=user.pk)
+    permanent, subscriber = badges_at(
+        permanent_experience=Coalesce(Subquery(account.values("permanent_experience")), 0),
+        subscriber_experience=Coalesce(Subquery(account.values("subscriber_experience")), 0),
+    )
+    limit: int = permanent.acceptable_credit_debt
+    more: int = subscriber.acceptable_credit_debt
+    return more if more > limit and current_allowance(user=user, now=now) else limit
+
+
+def badges_at(
+    *, permanent_experience: int | Coalesce, subscriber_experience: int | Coalesce
+) -> tuple[Badge, Badge]:
     """Return the badges of both ladders at that experience; without a ladder, a badge that grants nothing."""
     worn = Badge.objects.filter(
         _range_of(BadgeTrack.PERMANENT, permanent_experience)
@@ -121,7 +136,7 @@ def _worn_or_none(by_track: dict[str, Badge], track: BadgeTrack) -> Badge:
     return by_track.get(track) or Badge(track=track, exp_lower_bound=0)
 
 
-def _range_of(track: BadgeTrack, experience: int) -> Q:
+def _range_of(track: BadgeTrack, experience: int | Coalesce) -> Q:
     above = Q(exp_upper_bound=None) | Q(exp_upper_bound__gt=experience)
     return Q(above, track=track, exp_lower_bound__lte=experience)
 

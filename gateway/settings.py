@@ -211,7 +211,6 @@ CHAIN_TRUST = env.choice("CHAIN_TRUST", allowed=("strict", "open"), default="str
 
 # --- credits and relaying --------------------------------------------------------------------
 CREDIT_WEI = env.integer("CREDIT_WEI", default=10**12, minimum=1)
-CREDIT_DEBT_LIMIT = env.integer("CREDIT_DEBT_LIMIT", default=0)
 CONFIRMATIONS = env.integer("CONFIRMATIONS", default=2, minimum=1)
 RELAY_RELAYER_KEYS = env.secret("RELAY_RELAYER_KEYS")
 RELAY_MAX_IN_FLIGHT = env.integer("RELAY_MAX_IN_FLIGHT", default=16, minimum=1)

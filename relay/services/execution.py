@@ -11,6 +11,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
+from credits.queries import debt_limit_of
 from credits.services import ledger
 from gateway.chain.lsp25 import RelayCall, normalise_signature, recover_address, relay_digest
 from gateway.chain.signing import SignedTransaction, UnsignedTransaction, get_signer
@@ -101,7 +102,7 @@ def _accept(*, user: ProfileOwner, approval: preflight.Approval, generation: int
             credit_wei=settings.CREDIT_WEI,
         ),
         key=f"relay:{identity.digest}:{identity.controller}:{generation}",
-        debt_limit=settings.CREDIT_DEBT_LIMIT,
+        debt_limit=debt_limit_of(user=user, now=now),
     )
     if not held.created:
         return RelayTransaction.objects.get(hold_id=held.hold.pk).transaction_hash

@@ -5,6 +5,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import transaction
 
+from credits.queries import debt_limit_of
 from credits.services import ledger
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.fees import Fees
@@ -32,7 +33,7 @@ def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
     if newest.kind == Attempt.Kind.CANCELLATION:
         store_cancellation(newest=newest, fees=offer, now=now)
         return True
-    _raise_hold(row=row, gas_limit=newest.gas_limit, price_wei=offer.max_fee_per_gas_wei)
+    _raise_hold(row=row, gas_limit=newest.gas_limit, price_wei=offer.max_fee_per_gas_wei, now=now)
     calldata = encode_execute_relay_call(
         signature=bytes(row.signature),
         nonce=row.relay_nonce,
@@ -45,6 +46,6 @@ def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
     return True
 
 
-def _raise_hold(*, row: RelayTransaction, gas_limit: int, price_wei: int) -> None:
+def _raise_hold(*, row: RelayTransaction, gas_limit: int, price_wei: int, now: datetime) -> None:
     worst = cost_in_credits(gas=gas_limit, price_wei=price_wei, credit_wei=settings.CREDIT_WEI)
-    ledger.raise_hold(hold_id=row.hold_id, credits=worst, debt_limit=settings.CREDIT_DEBT_LIMIT)
+    ledger.raise_hold(hold_id=row.hold_id, credits=worst, debt_limit=debt_limit_of(user=row.user, now=now))

@@ -11,7 +11,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import transaction
 
-from credits.services import ledger
+from credits.services import ledger, spending
 from gateway.chain.client import get_chain_client
 from gateway.chain.contracts import decode_execute_relay_call, encode_execute_relay_call, refusal_from_revert
 from gateway.chain.errors import CallReverted
@@ -141,13 +141,14 @@ def _reason_of(row: RelayTransaction) -> tuple[str, str]:
 def _close(*, relay_transaction_id: int, ending: Ending, transaction_hash: str, now: datetime) -> bool:
     row = (
         RelayTransaction.objects.select_for_update(no_key=True, of=("self",))
-        .select_related("hold")
+        .select_related("hold", "user")
         .get(pk=relay_transaction_id)
     )
     if not row.is_in_progress:
         return False
     if ending.cost:
-        ledger.capture(hold_id=row.hold_id, credits=min(ending.cost, row.hold.amount))
+        charge = min(ending.cost, row.hold.amount)
+        spending.settle(user=row.user, hold_id=row.hold_id, credits=charge, now=now)
     else:
         ledger.release(hold_id=row.hold_id)
     row.status, row.real_cost, row.settled_at = ending.status, ending.cost, now

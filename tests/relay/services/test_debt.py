@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 from django.utils import timezone
-from pytest_django import Settings
 
 from credits.errors import InsufficientCredits
+from credits.models import Badge, BadgeTrack
 from credits.queries import balance_of
 from credits.services import ledger
 from credits.services.reconcile import find_differences
@@ -23,6 +23,11 @@ pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
 
 
+def may_owe(credits: int) -> None:
+    """Let every badge of the permanent ladder owe this much."""
+    Badge.objects.filter(track=BadgeTrack.PERMANENT).update(acceptable_credit_debt=credits)
+
+
 def leave(user: User, credits: int) -> None:
     """Correct the balance so that this much is available."""
     change = credits - balance_of(user).available
@@ -35,10 +40,9 @@ def test_a_call_may_be_held_on_debt_up_to_the_limit(
     new_call: Callable[..., RelayCall],
     settle: Callable[[], int],
     refused: Refused,
-    settings: Settings,
 ) -> None:
     price = accept().hold.amount
-    settings.CREDIT_DEBT_LIMIT = 2 * price
+    may_owe(2 * price)
     leave(user, 1)
     accept(channel=1)
     call = new_call(channel=2)
@@ -53,14 +57,12 @@ def test_a_call_may_be_held_on_debt_up_to_the_limit(
     assert find_differences() == []
 
 
-def test_a_dearer_replacement_may_use_the_debt_too(
-    user: User, accept: Accept, chain: Chain, settings: Settings
-) -> None:
+def test_a_dearer_replacement_may_use_the_debt_too(user: User, accept: Accept, chain: Chain) -> None:
     chain.set_base_fee(GWEI)
     row = accept()
     held = row.hold.amount
     leave(user, 0)
-    settings.CREDIT_DEBT_LIMIT = 100 * held
+    may_owe(100 * held)
     chain.set_base_fee(row.attempts.get().max_fee_per_gas_wei + GWEI)
     broadcast_all()
     row.hold.refresh_from_db()

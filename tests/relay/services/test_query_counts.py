@@ -20,13 +20,14 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
 
-# generation, standing, trust; BEGIN, hold, channel, relayer's lock, its purse, account nonce, two rows, COMMIT.
-OF_EXECUTE = 12
+# generation, standing, trust; BEGIN, badges, allowance, hold, channel, relayer's lock, its purse, account
+# nonce, two rows, COMMIT.
+OF_EXECUTE = 14
 OF_REPEAT = 2
 # Two for the advisory lock; relayers without a row, attempts, relayers.
 OF_TICK = 5
-# BEGIN, the row's lock, the capture, the row, COMMIT.
-OF_SETTLEMENT = 5
+# BEGIN, the row's lock, the capture, experience; account, allowance, badges, modifiers; the row, COMMIT.
+OF_SETTLEMENT = 10
 
 
 @pytest.fixture

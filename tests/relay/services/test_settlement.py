@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,7 @@ from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 from pytest_django import Settings
 
-from credits.models import CreditEntry, HoldStatus
+from credits.models import Badge, BadgeTrack, CreditAccount, CreditEntry, EntrySource, HoldStatus
 from credits.queries import balance_of
 from credits.services.reconcile import find_differences
 from devstack.services import Services
@@ -272,3 +273,27 @@ def receipt_of(attempt: Attempt) -> Receipt:
         transaction_hashes=[attempt.transaction_hash], accounts=[], confirmations=1
     )
     return view.receipts[attempt.transaction_hash]
+
+
+def test_a_settled_call_earns_experience_and_a_part_of_its_cost_back(
+    user: User, accept: Accept, chain: Chain, settle: Callable[[], int]
+) -> None:
+    Badge.objects.filter(track=BadgeTrack.PERMANENT).update(credits_back_percent=Decimal("0.1"))
+    before = balance_of(user).balance
+    row = accept()
+    assert settle() == 1
+    cost = cost_on_chain(chain, row.transaction_hash)
+    back = CreditEntry.objects.get(account__user=user, source=EntrySource.CREDITS_BACK)
+    assert back.amount == cost // 10
+    assert balance_of(user).balance == before - cost + cost // 10
+    assert CreditAccount.objects.get(user=user).permanent_experience == cost
+    report = queries.transaction_report(user=user, transaction_hash=row.transaction_hash)
+    assert report.credits_used == cost
+
+
+def test_a_cancelled_call_earns_nothing(user: User, accept: Accept, settle: Callable[[], int]) -> None:
+    Badge.objects.filter(track=BadgeTrack.PERMANENT).update(credits_back_percent=Decimal("0.1"))
+    row = accept()
+    settlement.settle_lost(attempt=row.attempts.get(), now=timezone.now())
+    assert not CreditEntry.objects.filter(source=EntrySource.CREDITS_BACK).exists()
+    assert CreditAccount.objects.get(user=user).permanent_experience == 0

@@ -1,7 +1,10 @@
 """Payout rates: how many credits a currency buys. Rows are history; staff add a new one to change the rate."""
 
+from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 
 
 class PayoutRate(models.Model):
@@ -27,3 +30,20 @@ class PayoutRate(models.Model):
 
     def __str__(self) -> str:
         return f"1.00 {self.currency} = {self.credits_per_major_unit} credits from {self.valid_from:%Y-%m-%d}"
+
+    def clean(self) -> None:
+        """
+        Refuse a rate that would reach back, or be for a currency that nobody can pay in.
+
+        A rate may begin in the past only where none was in force, for payments that wait for one.
+        """
+        if self.currency not in settings.BILLING_CURRENCIES:
+            raise ValidationError(
+                {"currency": f"Subscriptions are sold in: {', '.join(settings.BILLING_CURRENCIES)}."}
+            )
+        if self.valid_from is None or self.valid_from > timezone.now():
+            return
+        if PayoutRate.objects.filter(currency=self.currency, valid_from__lte=self.valid_from).exists():
+            raise ValidationError(
+                {"valid_from": "Another rate was in force then; a new one begins in the future."}
+            )

@@ -1,0 +1,210 @@
+"""What support and finance see of payments: everything, and three things they may do that change no row of money."""
+
+import re
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+
+from gateway.common.admin import ReadOnlyAdmin
+from gateway.common.fields import checksum
+from payments.models import (
+    BillingOperation,
+    Clawback,
+    Customer,
+    Payout,
+    PayoutRate,
+    ReconciliationRun,
+    StripeEvent,
+    Subscription,
+)
+from payments.services import events
+
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+
+
+class PaymentsAdmin(ReadOnlyAdmin):
+    """
+    Rows found by a whole id of Stripe's or by the whole address of the owner's profile.
+
+    `stripe_ids` names the field for each prefix of an id, so that a search reads one index.
+    """
+
+    owner_path: ClassVar[str] = "user"
+    stripe_ids: ClassVar[dict[str, str]] = {}
+    # Makes the search box appear; what it finds is decided below.
+    search_fields = ("pk",)
+    search_help_text = "A profile address, or an id of Stripe's (cus_…, sub_…, in_…, pi_…); whole."
+    ordering = ("-pk",)
+    list_per_page = 50
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        wanted = self.place_of(term)
+        return queryset.filter(**wanted) if wanted else queryset.none(), False
+
+    def place_of(self, term: str) -> dict[str, object]:
+        """Return the one field to look for the term in; nothing where it is no id of ours."""
+        if self.owner_path and _ADDRESS.fullmatch(term):
+            return {f"{self.owner_path}__profile_address": checksum(term)}
+        path = self.stripe_ids.get(term.split("_", 1)[0])
+        return {path: term} if path else {}
+
+    @admin.display(description="profile")
+    def profile(self, row: Any) -> str:
+        owner = row
+        for step in self.owner_path.split("__"):
+            owner = getattr(owner, step)
+        return str(owner.profile_address or owner.pk)
+
+
+@admin.register(Customer)
+class CustomerAdmin(PaymentsAdmin):
+    stripe_ids = {"cus": "stripe_customer_id"}
+    list_display = ("stripe_customer_id", "profile", "created_at", "heard_at")
+    list_select_related = ("user",)
+
+
+@admin.register(Subscription)
+class SubscriptionAdmin(PaymentsAdmin):
+    stripe_ids = {
+        "sub": "stripe_subscription_id",
+        "si": "stripe_item_id",
+        "cus": "customer__stripe_customer_id",
+    }
+    list_display = (
+        "stripe_subscription_id",
+        "profile",
+        "status",
+        "amount_minor",
+        "currency",
+        "current_period_end",
+        "cancels_at_period_end",
+        "synced_at",
+    )
+    list_filter = ("status", "currency", "cancels_at_period_end")
+    list_select_related = ("user",)
+
+
+@admin.register(Payout)
+class PayoutAdmin(PaymentsAdmin):
+    stripe_ids = {
+        "in": "stripe_invoice_id",
+        "pi": "stripe_payment_intent_id",
+        "sub": "subscription__stripe_subscription_id",
+        "cus": "subscription__customer__stripe_customer_id",
+    }
+    list_display = (
+        "stripe_invoice_id",
+        "profile",
+        "amount_minor",
+        "currency",
+        "credits",
+        "period_start",
+        "period_end",
+        "created_at",
+    )
+    list_filter = ("currency",)
+    list_select_related = ("user",)
+
+
+@admin.register(Clawback)
+class ClawbackAdmin(PaymentsAdmin):
+    owner_path = "payout__user"
+    stripe_ids = {"in": "payout__stripe_invoice_id", "pi": "payout__stripe_payment_intent_id"}
+    list_display = ("key", "profile", "payout", "credits", "created_at")
+    list_select_related = ("payout__user",)
+
+
+@admin.register(BillingOperation)
+class BillingOperationAdmin(PaymentsAdmin):
+    search_help_text = (
+        "A profile address, or the operation's id, which is its idempotency key at Stripe; whole."
+    )
+    list_display = ("id", "profile", "kind", "status", "outcome", "attempts", "created_at", "finished_at")
+    list_filter = ("status", "kind")
+    list_select_related = ("user",)
+    ordering = ("-created_at",)
+
+    def place_of(self, term: str) -> dict[str, object]:
+        try:
+            return {"pk": UUID(term)}
+        except ValueError:
+            return super().place_of(term)
+
+
+@admin.register(StripeEvent)
+class StripeEventAdmin(PaymentsAdmin):
+    """The inbox. A failed event is tried again by itself; staff may have it tried now."""
+
+    owner_path = ""
+    search_help_text = "An event's id (evt_…), or the id of what it is about; whole."
+    list_display = (
+        "stripe_event_id",
+        "type",
+        "object_id",
+        "status",
+        "outcome",
+        "attempts",
+        "received_at",
+        "next_attempt_at",
+        "last_error",
+    )
+    list_filter = ("status", "outcome", "type")
+    exclude = ("raw_body",)
+    actions = ("process_again",)
+
+    def place_of(self, term: str) -> dict[str, object]:
+        return {"stripe_event_id" if term.startswith("evt_") else "object_id": term}
+
+    @admin.action(description="Process again now", permissions=["process"])
+    def process_again(self, request: HttpRequest, queryset: QuerySet[StripeEvent]) -> None:
+        """Let the chosen events that are not processed be tried at once."""
+        chosen = list(queryset.exclude(status=StripeEvent.Status.PROCESSED))
+        count = events.process_again(events=queryset, now=timezone.now())
+        for event in chosen:
+            self.log_change(request, event, "asked to process it again")
+        self.message_user(request, f"{count} events will be tried now.", messages.SUCCESS)
+
+    def has_process_permission(self, request: HttpRequest) -> bool:
+        """Events are read-only, yet who may change them may have them tried again."""
+        return request.user.has_perm("payments.change_stripeevent")
+
+
+@admin.register(PayoutRate)
+class PayoutRateAdmin(ReadOnlyAdmin):
+    """Rates are history: a new one is added, none is changed or deleted."""
+
+    list_display = (
+        "currency",
+        "credits_per_major_unit",
+        "experience_per_minor_unit",
+        "valid_from",
+        "created_at",
+    )
+    list_filter = ("currency",)
+    ordering = ("currency", "-valid_from")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("payments.add_payoutrate")
+
+
+@admin.register(ReconciliationRun)
+class ReconciliationRunAdmin(ReadOnlyAdmin):
+    """What `reconcile_payments` has found, by hand or by night."""
+
+    list_display = ("started_at", "finished_at", "kind", "result")
+    ordering = ("-started_at",)
+
+    @admin.display(description="result")
+    def result(self, run: ReconciliationRun) -> str:
+        if run.finished_at is None:
+            return "unfinished"
+        return f"{run.counts.get('findings', 0)} findings"

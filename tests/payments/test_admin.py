@@ -1,0 +1,156 @@
+"""Payments in the admin: everything to find by its exact id, little to do."""
+
+import secrets
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from payments.models import (
+    BillingOperation,
+    Clawback,
+    Customer,
+    Payout,
+    PayoutRate,
+    ReconciliationRun,
+    StripeEvent,
+    Subscription,
+)
+from tests.factories import UserFactory
+from tests.fakes.billing import FakeBilling
+from tests.payments.mail import deliver
+from tests.payments.people import Payer
+from tests.payments.rows import everything
+from tests.payments.staff import browser_of
+
+pytestmark = pytest.mark.django_db
+OWNED = [Customer, Subscription, Payout, Clawback, BillingOperation]
+ALL = [*OWNED, StripeEvent, ReconciliationRun, PayoutRate]
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    """Return a browser of a superuser who has shown a second factor."""
+    return browser_of(client)
+
+
+@pytest.fixture
+def payer(fake: FakeBilling, rates: dict[str, int]) -> Payer:
+    """A user with a row in every table of payments."""
+    return _live(fake)
+
+
+def _live(fake: FakeBilling) -> Payer:
+    told = len(fake.events)
+    payer = Payer(fake, UserFactory.create()).with_card()
+    payer.upsert(1_000 + secrets.randbelow(9_000))
+    deliver(fake.events[told:], now=fake.now())
+    told = len(fake.events)
+    fake.refund(payer.payout.stripe_payment_intent_id)
+    deliver(fake.events[told:], now=fake.now())
+    ReconciliationRun.objects.create(kind="stripe", started_at=fake.now(), counts={"findings": 0})
+    return payer
+
+
+def _url(model: type, page: str, *args: object) -> str:
+    return reverse(f"admin:payments_{model.__name__.lower()}_{page}", args=args)
+
+
+def _found(staff: Client, model: type, term: str) -> list[Any]:
+    page = staff.get(_url(model, "changelist"), {"q": term})
+    assert page.status_code == 200
+    return list(page.context["cl"].result_list)
+
+
+def _rows(model: type, payer: Payer) -> list[Any]:
+    path = "payout__user" if model is Clawback else "user"
+    return list(model._default_manager.filter(**{path: payer.user}))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("model", OWNED)
+def test_rows_are_found_by_the_whole_address_of_the_profile(
+    staff: Client, fake: FakeBilling, payer: Payer, model: type
+) -> None:
+    _live(fake)
+    address = payer.user.profile_address or ""
+    wanted = {row.pk for row in _rows(model, payer)}
+    assert wanted
+    for term in (address, address.lower(), f" {address} "):
+        assert {row.pk for row in _found(staff, model, term)} == wanted
+    assert _found(staff, model, address[:20]) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "noun"),
+    [
+        (Customer, "cus"),
+        (Subscription, "sub"),
+        (Subscription, "si"),
+        (Subscription, "cus"),
+        (Payout, "in"),
+        (Payout, "pi"),
+        (Payout, "sub"),
+        (Payout, "cus"),
+        (Clawback, "in"),
+        (Clawback, "pi"),
+    ],
+)
+def test_rows_are_found_by_a_whole_id_of_stripe(
+    staff: Client, fake: FakeBilling, payer: Payer, model: type, noun: str
+) -> None:
+    _live(fake)
+    ids = {
+        "cus": payer.customer.stripe_customer_id,
+        "sub": payer.subscription.stripe_subscription_id,
+        "si": payer.subscription.stripe_item_id,
+        "in": payer.payout.stripe_invoice_id,
+        "pi": payer.payout.stripe_payment_intent_id,
+    }
+    assert _found(staff, model, ids[noun]) == _rows(model, payer)
+    assert _found(staff, model, ids[noun][:-1]) == []
+    assert _found(staff, model, "txn_1") == []
+
+
+def test_events_are_found_by_their_id_and_by_what_they_are_about(staff: Client, payer: Payer) -> None:
+    event = StripeEvent.objects.get(type="invoice.paid")
+    for term in (event.stripe_event_id, event.object_id, payer.payout.stripe_invoice_id):
+        assert _found(staff, StripeEvent, term) == [event]
+
+
+def test_an_operation_is_found_by_the_key_that_stripe_logs(staff: Client, payer: Payer) -> None:
+    for operation in BillingOperation.objects.all():
+        assert _found(staff, BillingOperation, str(operation.pk)) == [operation]
+    assert _found(staff, BillingOperation, secrets.token_hex(4)) == []
+
+
+@pytest.mark.parametrize("model", ALL)
+def test_a_list_asks_the_database_no_more_for_more_rows(
+    staff: Client, fake: FakeBilling, payer: Payer, model: type
+) -> None:
+    url = _url(model, "changelist")
+    staff.get(url)
+    with CaptureQueriesContext(connection) as for_one:
+        staff.get(url)
+    for _ in range(5):
+        _live(fake)
+    with CaptureQueriesContext(connection) as for_six:
+        page = staff.get(url)
+    assert page.context["cl"].result_count >= 4
+    assert len(for_six) == len(for_one)
+
+
+@pytest.mark.parametrize("model", ALL)
+def test_rows_are_shown_and_never_changed_or_deleted(staff: Client, payer: Payer, model: type) -> None:
+    row = model._default_manager.order_by("pk").first()  # type: ignore[attr-defined]
+    before = everything(), list(PayoutRate.objects.values())
+    shown = staff.get(_url(model, "change", row.pk))
+    assert shown.status_code == 200
+    assert b'name="_save"' not in shown.content
+    assert staff.post(_url(model, "change", row.pk), {"credits": 1}).status_code == 403
+    assert staff.post(_url(model, "delete", row.pk), {"post": "yes"}).status_code == 403
+    if model is not PayoutRate:
+        assert staff.post(_url(model, "add"), {}).status_code == 403
+    assert (everything(), list(PayoutRate.objects.values())) == before

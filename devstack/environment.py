@@ -29,6 +29,7 @@ def django_environment(
         "AUTH_SIGNING_KEYS": secrets.signing_key,
         "AUTH_REFRESH_SECRET": secrets.refresh,
         "AUTH_DOMAIN": f"127.0.0.1:{port}",
+        "CHECKIN_SEED_SECRETS": secrets.check_in,
         "RELAY_RELAYER_KEYS": ",".join(secrets.relayer_keys),
         "CREDIT_WEI": str(CREDIT_WEI),
         "CONFIRMATIONS": "2",
@@ -46,5 +47,5 @@ def process_environment(settings: dict[str, str]) -> dict[str, str]:
 
 
 def _generous_limits() -> dict[str, str]:
-    scopes = ("AUTH_NONCE", "AUTH_VERIFY", "AUTH_REFRESH", "RELAY_EXECUTE", "RELAY_READ", "BILLING")
+    scopes = ("AUTH_NONCE", "AUTH_VERIFY", "AUTH_REFRESH", "RELAY_EXECUTE", "RELAY_READ", "BILLING", "CHECKIN")
     return {f"{scope}_RATE": _ANY_NUMBER for scope in scopes}

@@ -1,6 +1,7 @@
 """The secrets of one dev stack: random, made once, kept beside its data."""
 
 import base64
+import hashlib
 import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,6 +33,11 @@ class Secrets:
     signing_key: str
     relayer_keys: list[str]
     staff: Staff
+
+    @property
+    def check_in(self) -> str:
+        """What the daily seeds are made with; derived, so that stacks of an older make have it too."""
+        return hashlib.sha256(f"check-in {self.refresh}".encode()).hexdigest()
 
     @property
     def relayer_addresses(self) -> list[str]:

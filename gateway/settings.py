@@ -12,6 +12,7 @@ from typing import Any
 
 import django_stubs_ext
 import structlog
+from corsheaders.defaults import default_headers
 from psycopg.conninfo import conninfo_to_dict
 
 from gateway.common import env
@@ -155,6 +156,7 @@ CORS_ALLOWED_ORIGINS = env.listing("CORS_ALLOWED_ORIGINS", default=())
 CORS_ALLOW_ALL_ORIGINS = env.flag("CORS_ALLOW_ALL_ORIGINS", default=False)
 CORS_URLS_REGEX = r"^/(api|\.well-known)/.*$"
 CORS_ALLOW_CREDENTIALS = False
+CORS_ALLOW_HEADERS = (*default_headers, "idempotency-key")
 CORS_EXPOSE_HEADERS = ["Retry-After", "X-Request-ID"]
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -243,6 +245,16 @@ BILLING_CURRENCIES = env.listing("BILLING_CURRENCIES", default=("usd", "eur", "g
 BILLING_MAX_AMOUNT_MINOR = env.integer("BILLING_MAX_AMOUNT_MINOR", default=1_000_000, minimum=100)
 BILLING_RATE = env.optional("BILLING_RATE", "60/minute")
 
+# --- check-in --------------------------------------------------------------------------------
+# Makes the daily seeds together with a salt in the database. The first makes new ones, all are tried for old ones.
+CHECKIN_SEED_SECRETS = [
+    text.strip() for text in env.secret("CHECKIN_SEED_SECRETS").split(",") if text.strip()
+]
+CHECKIN_RATE = env.optional("CHECKIN_RATE", "60/minute")
+# What a drop table may give a user in a day, as an expected value; staff cannot publish more.
+CHECKIN_MAX_DAILY_CREDITS = env.integer("CHECKIN_MAX_DAILY_CREDITS", default=500, minimum=1)
+CHECKIN_MAX_DAILY_EXPERIENCE = env.integer("CHECKIN_MAX_DAILY_EXPERIENCE", default=5_000, minimum=1)
+
 # --- workers ---------------------------------------------------------------------------------
 CELERY_BROKER_URL = REDIS_URL
 CELERY_TASK_IGNORE_RESULT = True
@@ -277,6 +289,7 @@ CELERY_BEAT_SCHEDULE = {
     },
     "payments-operations": {"task": "payments.resume_operations", "schedule": 60, "options": {"expires": 60}},
     "payments-catch-up": {"task": "payments.catch_up", "schedule": 3600},
+    "checkin-seeds": {"task": "checkin.keep_seeds", "schedule": 600, "options": {"expires": 600}},
     "payments-subscriptions": {"task": "payments.refresh_subscriptions", "schedule": 24 * 3600},
     "users-purge": {"task": "users.purge", "schedule": 3600},
     "users-issuer-keys": {"task": "users.refresh_issuer_keys", "schedule": 300},

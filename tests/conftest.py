@@ -35,7 +35,7 @@ def django_db_modify_db_settings(services: Services) -> None:
 
 
 # Migrations whose rows every test may count on; a transactional test empties all tables when it ends.
-_FIRST_ROWS = ("credits.migrations.0003_first_ladders",)
+_FIRST_ROWS = ("credits.migrations.0003_first_ladders", "checkin.migrations.0002_first_tables")
 
 
 @pytest.fixture(scope="session", autouse=True)

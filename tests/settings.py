@@ -30,6 +30,7 @@ _environment = {
     "AUTH_SIGNING_KEYS": _signing_key(),
     "AUTH_REFRESH_SECRET": secrets.token_urlsafe(50),
     "AUTH_DOMAIN": "testserver",
+    "CHECKIN_SEED_SECRETS": secrets.token_urlsafe(50),
     "RELAY_RELAYER_KEYS": ",".join("0x" + secrets.token_hex(32) for _ in range(3)),
 }
 for _name, _value in _environment.items():

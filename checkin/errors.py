@@ -1,0 +1,51 @@
+"""What the check-in refuses."""
+
+from datetime import datetime
+
+from gateway.common.errors import DomainError
+
+
+class CheckInUnavailable(DomainError):
+    """All attempts of the day are used up; the next day begins at `nextCheckInAt`, midnight in UTC."""
+
+    code, title, status = "check-in-unavailable", "No check-in is left today", 409
+
+    def __init__(self, *, next_at: datetime) -> None:
+        stamp = next_at.strftime("%Y-%m-%dT%H:%M:%SZ")
+        super().__init__(f"Check in again from {stamp} on.", nextCheckInAt=stamp)
+
+
+class CheckInsPaused(DomainError):
+    """Check-ins are paused for everybody. No attempt was used up; repeat later."""
+
+    code, title, status, retryable = "check-ins-paused", "Check-ins are paused", 503, True
+
+    def __init__(self) -> None:
+        super().__init__("Check-ins are paused for now. Repeat later.", retry_after=600)
+
+
+class CheckInsNotReady(DomainError):
+    """Nothing can be drawn: no drop table is published, or the day's seed cannot be had. Staff have to look at it."""
+
+    code, title, status, retryable = "check-ins-not-ready", "Check-ins are not ready", 503, True
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, retry_after=600)
+
+
+class DropTableNotADraft(DomainError):
+    """A published drop table never changes; copy it as a new draft instead."""
+
+    code, title, status = "drop-table-not-a-draft", "The drop table is published", 409
+
+
+class DropTableInvalid(DomainError):
+    """The drop table breaks a rule of publishing; the detail says which."""
+
+    code, title, status = "drop-table-invalid", "The drop table cannot be published", 422
+
+
+class SecondPersonNeeded(DomainError):
+    """Whoever wrote a drop table does not publish it; another member of staff does."""
+
+    code, title, status = "second-person-needed", "A second person is needed", 403

@@ -1,0 +1,1 @@
+"""What checks in, keeps seeds and publishes tables."""

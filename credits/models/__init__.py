@@ -7,8 +7,11 @@ from credits.models.entries import CreditEntry, EntrySource
 from credits.models.experience import ExperienceEntry
 from credits.models.holds import CreditHold, HoldStatus
 from credits.models.modifiers import Modifier, ModifierType
+from credits.models.networks import AdNetwork, NetworkUser, VerifierKeySet
+from credits.models.postbacks import Postback, PostbackKind, PostbackState
 
 __all__ = [
+    "AdNetwork",
     "Allowance",
     "Badge",
     "BadgeTrack",
@@ -20,4 +23,9 @@ __all__ = [
     "HoldStatus",
     "Modifier",
     "ModifierType",
+    "NetworkUser",
+    "Postback",
+    "PostbackKind",
+    "PostbackState",
+    "VerifierKeySet",
 ]

@@ -1,0 +1,41 @@
+"""AdGem: offers, by GET postback."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import ClassVar
+
+from credits.models import EntrySource, PostbackKind
+from credits.networks.contract import Adapter, PostbackEvent, RawRequest, SignedFields
+from credits.networks.reading import identifier, kind_of, number, optional_number
+from credits.networks.signatures import hex_hmac, signed_url
+
+
+class AdGem(Adapter):
+    """HMAC-SHA256 of the whole address before `&verifier=`."""
+
+    slug: ClassVar = "adgem"
+    title: ClassVar = "AdGem"
+    kind: ClassVar = EntrySource.OFFERWALL
+    covers: ClassVar = frozenset({"external_id", "user", "amount", "payout_usd"})
+    template: ClassVar = (
+        "player_id={player_id}&amount={amount}&payout={payout}&transaction_id={transaction_id}"
+        "&campaign_id={campaign_id}&goal_name={goal_name}"
+    )
+
+    def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
+        """Check the verifier at the end of the address."""
+        return signed_url(request, name="verifier", secrets=secrets, hmac_of=partial(hex_hmac, "sha256"))
+
+    def parse(self, fields: SignedFields) -> PostbackEvent:
+        """Read a reward; a negative amount or payout takes it back."""
+        transaction, amount = identifier(fields, "transaction_id"), number(fields, "amount")
+        payout = optional_number(fields, "payout")
+        is_reversed = payout is not None and payout < 0
+        return PostbackEvent(
+            kind=PostbackKind.REVERSAL if is_reversed else kind_of(amount),
+            external_id=transaction,
+            original_id=transaction,
+            user_ref=fields.get("player_id", ""),
+            amount=amount,
+            payout_usd=payout,
+        )

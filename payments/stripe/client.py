@@ -8,7 +8,7 @@ from typing import Protocol
 from django.conf import settings
 
 from payments.stripe.sdk import StripeBillingClient
-from payments.stripe.states import InvoiceState, MoneyBack, ReceivedEvent, SubscriptionState
+from payments.stripe.states import CustomerState, InvoiceState, MoneyBack, ReceivedEvent, SubscriptionState
 
 
 class BillingClient(Protocol):
@@ -80,7 +80,19 @@ class BillingClient(Protocol):
         ...
 
     def paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
-        """Read every paid invoice created since then."""
+        """Read every paid invoice created since then, page by page."""
+        ...
+
+    def customers(self) -> Iterator[CustomerState]:
+        """Read every customer of the account, page by page, also those of others; deleted ones are none."""
+        ...
+
+    def living_subscriptions(self) -> Iterator[SubscriptionState]:
+        """Read every subscription of the account that has not ended, page by page, also those of others."""
+        ...
+
+    def payments_gone_back_since(self, *, since: datetime) -> Iterator[str]:
+        """Read the payment intents of every refund and dispute begun since then, page by page; some more than once."""
         ...
 
     def money_back(self, *, payment_intent_id: str) -> MoneyBack:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from payments.stripe.states import InvoiceState, SubscriptionState
+from payments.stripe.states import CustomerState, InvoiceState, SubscriptionState
 
 
 def moment(timestamp: int | None) -> datetime | None:
@@ -21,6 +21,18 @@ def reference(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else str(value.id)
+
+
+def customer_state(found: Any) -> CustomerState:
+    """Read a customer; our metadata names whom it was made for."""
+    metadata = found.metadata.to_dict() if found.metadata else {}
+    return CustomerState(
+        customer_id=found.id,
+        user_id=metadata.get("user", ""),
+        profile_address=metadata.get("address", ""),
+        created_at=required_moment(found.created),
+        is_live=bool(found.livemode),
+    )
 
 
 def subscription_state(found: Any, *, client_secret: str = "", decline_code: str = "") -> SubscriptionState:

@@ -11,7 +11,7 @@ import stripe
 from payments.errors import BillingUnavailable
 from payments.stripe import reading, webhooks
 from payments.stripe.faults import is_saved_fault, refusal_of, translated
-from payments.stripe.states import InvoiceState, MoneyBack, ReceivedEvent, SubscriptionState
+from payments.stripe.states import CustomerState, InvoiceState, MoneyBack, ReceivedEvent, SubscriptionState
 
 _NETWORK_RETRIES = 2
 _DAY_SECONDS = 86_400
@@ -19,6 +19,7 @@ _DAY_SECONDS = 86_400
 _FRESH_KEYS = 3
 _PRODUCT_NAME = "Relay credits"
 _ENDED = {"canceled", "incomplete_expired"}
+_PAGE = {"limit": 100}
 _PAYMENTS = ["payments"]
 _LATEST_PAYMENTS = ["latest_invoice.payments"]
 
@@ -206,6 +207,23 @@ class StripeBillingClient:
                 }
             )
             yield from map(reading.invoice_state, rows.auto_paging_iter())
+
+    def customers(self) -> Iterator[CustomerState]:
+        with translated():
+            yield from map(reading.customer_state, self._v1.customers.list(_PAGE).auto_paging_iter())
+
+    def living_subscriptions(self) -> Iterator[SubscriptionState]:
+        with translated():
+            # Without a status Stripe leaves out the cancelled ones alone.
+            rows = self._v1.subscriptions.list(_PAGE).auto_paging_iter()
+            yield from (reading.subscription_state(row) for row in rows if row.status not in _ENDED)
+
+    def payments_gone_back_since(self, *, since: datetime) -> Iterator[str]:
+        begun = {**_PAGE, "created": {"gte": int(since.timestamp())}}
+        with translated():
+            for noun in (self._v1.refunds, self._v1.disputes):
+                named = (reading.reference(row.payment_intent) for row in noun.list(begun).auto_paging_iter())
+                yield from (intent for intent in named if intent)
 
     def money_back(self, *, payment_intent_id: str) -> MoneyBack:
         with translated():

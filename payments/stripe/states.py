@@ -5,6 +5,17 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CustomerState:
+    """A customer, and which user and profile it was made for; both empty where somebody else made it."""
+
+    customer_id: str
+    user_id: str
+    profile_address: str
+    created_at: datetime
+    is_live: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionState:
     """
     A subscription with its one item.

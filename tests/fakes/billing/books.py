@@ -31,6 +31,7 @@ class Books:
         self._invoices: dict[str, Invoice] = {}
         self._refunds: dict[str, list[Any]] = {}
         self.disputes: dict[str, list[Any]] = {}
+        self._begun: dict[str, datetime] = {}
         self._lost: list[bytes] = []
         self._loses = self._is_away = False
 
@@ -46,8 +47,8 @@ class Books:
             raise BillingRefused("Stripe refused the request.", reason="idempotency_error")
         return self._answers[key][1]
 
-    def _new_customer(self) -> str:
-        customer = Customer(new("cus"))
+    def _new_customer(self, user_id: str, profile_address: str) -> str:
+        customer = Customer(new("cus"), user_id, profile_address, self._now)
         self._customers[customer.id] = customer
         return customer.id
 

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from payments.errors import BillingRefused
 from payments.stripe import webhooks
-from payments.stripe.states import InvoiceState, MoneyBack, ReceivedEvent, SubscriptionState
+from payments.stripe.states import CustomerState, InvoiceState, MoneyBack, ReceivedEvent, SubscriptionState
 from tests.fakes.billing.books import Books
-from tests.fakes.billing.states import invoice_state
+from tests.fakes.billing.states import customer_state, invoice_state
 from tests.fakes.billing.things import ENDED, new
 
 
@@ -18,7 +18,9 @@ class Client(Books):
 
     def create_customer(self, *, profile_address: str, user_id: str, key: str) -> str:
         self._ask("create_customer")
-        return self._once(key, (profile_address, user_id), self._new_customer)
+        return self._once(
+            key, (profile_address, user_id), lambda: self._new_customer(user_id, profile_address)
+        )
 
     def create_setup_intent(self, *, customer_id: str) -> str:
         self._ask("create_setup_intent")
@@ -105,6 +107,22 @@ class Client(Books):
         for invoice in reversed(self._invoices.values()):
             if invoice.status == "paid" and invoice.created >= since.replace(microsecond=0):
                 yield invoice_state(invoice)
+
+    def customers(self) -> Iterator[CustomerState]:
+        self._ask("customers")
+        yield from map(customer_state, reversed(self._customers.values()))
+
+    def living_subscriptions(self) -> Iterator[SubscriptionState]:
+        self._ask("living_subscriptions")
+        for found in reversed(self._subscriptions.values()):
+            if found.status not in ENDED:
+                yield self._state(found.id)
+
+    def payments_gone_back_since(self, *, since: datetime) -> Iterator[str]:
+        self._ask("payments_gone_back_since")
+        for identifier, (payment_intent, *_) in {**self._refunds, **self.disputes}.items():
+            if self._begun[identifier] >= since.replace(microsecond=0):
+                yield payment_intent
 
     def money_back(self, *, payment_intent_id: str) -> MoneyBack:
         self._ask("money_back")

@@ -54,6 +54,7 @@ class Levers(Books):
         left = self._paid_with(payment_intent) - self.refunded(payment_intent)
         identifier = new("re")
         self._refunds[identifier] = [payment_intent, amount or left]
+        self._begun[identifier] = self._now
         self._tell("refund.created", identifier)
         return identifier
 
@@ -65,6 +66,7 @@ class Levers(Books):
         left = self._paid_with(payment_intent) - self.refunded(payment_intent)
         identifier = new("du")
         self.disputes[identifier] = [payment_intent, amount or left, False]
+        self._begun[identifier] = self._now
         self._tell("charge.dispute.created", identifier)
         if withdraw:
             self.withdraw(identifier)

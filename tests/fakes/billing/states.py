@@ -1,7 +1,18 @@
 """What is answered about an invoice and a subscription."""
 
-from payments.stripe.states import InvoiceState, SubscriptionState
-from tests.fakes.billing.things import Invoice, Subscription
+from payments.stripe.states import CustomerState, InvoiceState, SubscriptionState
+from tests.fakes.billing.things import Customer, Invoice, Subscription
+
+
+def customer_state(found: Customer) -> CustomerState:
+    """Return a customer, and whom it was made for."""
+    return CustomerState(
+        customer_id=found.id,
+        user_id=found.user_id,
+        profile_address=found.profile_address,
+        created_at=found.created,
+        is_live=False,
+    )
 
 
 def subscription_state(found: Subscription) -> SubscriptionState:

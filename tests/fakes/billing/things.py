@@ -26,6 +26,9 @@ class Customer:
     """A customer with the cards, oldest first."""
 
     id: str
+    user_id: str
+    profile_address: str
+    created: datetime
     cards: list[Card] = field(default_factory=list)
     default: Card | None = None
 

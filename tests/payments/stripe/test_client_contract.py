@@ -294,6 +294,86 @@ class TestMoneyBack:
         return found.refunded_minor, found.disputed_minor
 
 
+class TestReadingTheAccount:
+    def test_every_customer_is_read_with_whom_it_is_for(self, here: Setting, key: Key) -> None:
+        wanted = set()
+        for _ in range(3):
+            address, user = "0x" + secrets.token_hex(20), str(secrets.randbelow(10**6))
+            made = here.client.create_customer(profile_address=address, user_id=user, key=key())
+            wanted.add((made, user, address))
+        found = list(here.client.customers())
+        assert {(one.customer_id, one.user_id, one.profile_address) for one in found} >= wanted
+        assert {one.is_live for one in found} == {False}
+        assert all(abs((one.created_at - here.world.now()).total_seconds()) < 60 for one in found)
+
+    def test_subscriptions_are_read_until_they_have_ended(
+        self, here: Setting, begin: Callable[..., SubscriptionState], key: Key
+    ) -> None:
+        ended, living = begin(), begin()
+        here.client.cancel_subscription(subscription_id=ended.subscription_id, key=key())
+        found = {state.subscription_id: state for state in here.client.living_subscriptions()}
+        assert found == {living.subscription_id: living}
+
+    def test_payments_are_read_of_which_anything_went_back_lately(
+        self, here: Setting, begin: Callable[..., SubscriptionState], amount: int
+    ) -> None:
+        early, refunded, failed, disputed, _ = (
+            here.client.retrieve_invoice(invoice_id=begin().latest_invoice_id).payment_intent_id
+            for _ in range(5)
+        )
+        here.world.refund(early)
+        here.world.pass_time(_HOUR)
+        since = here.world.now()
+        here.world.refund(refunded, amount // 2)
+        here.world.refund(refunded, amount // 3)
+        here.world.fail_refund(here.world.refund(failed))
+        here.world.dispute(disputed, withdraw=False)
+        assert set(here.client.payments_gone_back_since(since=since)) == {refunded, failed, disputed}
+        assert early in set(here.client.payments_gone_back_since(since=since - timedelta(hours=2)))
+
+
+class TestSurveying:
+    """What a comparison of the whole account reads."""
+
+    def test_every_customer_is_listed_with_whom_it_was_made_for(self, here: Setting, key: Key) -> None:
+        before, made = here.world.now(), {}
+        for number in range(3):
+            address, user = "0x" + secrets.token_hex(20), str(number)
+            made[here.client.create_customer(profile_address=address, user_id=user, key=key())] = (
+                user,
+                address,
+            )
+        listed = list(here.client.customers())
+        assert {found.customer_id: (found.user_id, found.profile_address) for found in listed} == made
+        assert all(before <= found.created_at <= here.world.now() and not found.is_live for found in listed)
+
+    def test_what_has_ended_is_no_living_subscription(
+        self, here: Setting, begin: Callable[..., SubscriptionState], key: Key
+    ) -> None:
+        running, ended = begin(), begin()
+        here.client.cancel_subscription(subscription_id=ended.subscription_id, key=key())
+        waiting = begin(ASKS)
+        listed = {found.subscription_id: found for found in here.client.living_subscriptions()}
+        assert set(listed) == {running.subscription_id, waiting.subscription_id}
+        assert listed[running.subscription_id] == running
+
+    def test_payments_that_went_back_are_listed_by_when_that_began(
+        self, here: Setting, begin: Callable[..., SubscriptionState]
+    ) -> None:
+        refunded, disputed, kept = (
+            here.client.retrieve_invoice(invoice_id=begin().latest_invoice_id).payment_intent_id
+            for _ in range(3)
+        )
+        here.world.refund(refunded, 10)
+        here.world.pass_time(_HOUR)
+        between = here.world.now()
+        here.world.dispute(disputed, withdraw=False)
+        began = here.world.now() - timedelta(days=1)
+        assert set(here.client.payments_gone_back_since(since=began)) == {refunded, disputed}
+        assert set(here.client.payments_gone_back_since(since=between)) == {disputed}
+        assert kept not in {refunded, disputed}
+
+
 class TestTelling:
     def test_events_that_nobody_took_are_listed_oldest_first(
         self, here: Setting, begin: Callable[..., SubscriptionState], key: Key

@@ -46,6 +46,11 @@ def recent_entries(user: ProfileOwner, *, limit: int = 50) -> QuerySet[CreditEnt
     return CreditEntry.objects.filter(account__user_id=user.pk).order_by("-account_version")[:limit]
 
 
+def earnings_of(account: CreditAccount) -> QuerySet[CreditEntry]:
+    """Return every entry of the account that is no relay charge: what was earned, given back or taken back."""
+    return CreditEntry.objects.filter(account_id=account.pk).exclude(source=EntrySource.RELAY_TRANSACTION)
+
+
 def current_allowance(*, user: ProfileOwner, now: datetime) -> AllowanceView | None:
     """Return the allowance that runs at `now`, or None for a user who is not subscribed."""
     return _running(next(iter(Allowance.objects.filter(user_id=user.pk)), None), now=now)

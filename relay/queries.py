@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db.models import Max, Q
+from django.db.models import Max, Q, QuerySet
 
 from gateway.chain.code import code_hash, implementation_of
 from gateway.common.owner import ProfileOwner
@@ -80,11 +80,17 @@ def transaction_report(*, user: ProfileOwner, transaction_hash: str) -> Transact
     )
     if found is None:
         raise TransactionNotFound("The signed-in profile has no relay transaction with this hash.")
-    used, before, after = _credits_of(found)
+    used, before, after = credits_of(found)
     return TransactionReport(found.status, found.profile_address, used, before, after)
 
 
-def _credits_of(found: RelayTransaction) -> tuple[int, int, int]:
+def transactions_of(user: ProfileOwner) -> QuerySet[RelayTransaction]:
+    """Return the user's relay transactions, each with the ledger entry that `credits_of` reads."""
+    return RelayTransaction.objects.filter(user_id=user.pk).select_related("hold__entry")
+
+
+def credits_of(found: RelayTransaction) -> tuple[int, int, int]:
+    """Return the credits that a transaction uses, and the balance before and after it."""
     entry = found.hold.entry
     if entry is not None:
         return -entry.amount, entry.balance_before, entry.balance_after

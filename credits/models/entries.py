@@ -81,6 +81,12 @@ class CreditEntry(models.Model):
             ),
         ]
         indexes = [
+            # What a user has earned, newest first, however many relay charges lie between.
+            models.Index(
+                fields=["account", "-account_version"],
+                condition=~models.Q(source=EntrySource.RELAY_TRANSACTION),
+                name="credits_entry_earnings",
+            ),
             models.Index(
                 fields=["actor"], condition=models.Q(actor__isnull=False), name="credits_entry_actor"
             ),

@@ -153,6 +153,7 @@ class StripeEventAdmin(PaymentsAdmin):
         "status",
         "outcome",
         "attempts",
+        "happened_at",
         "received_at",
         "next_attempt_at",
         "last_error",

@@ -15,7 +15,8 @@ Begins the subscription, or changes the one that runs; a repeat with the same va
 
 CANCEL_DESCRIPTION = """
 Ends the subscription, now or with the running period. Ending it now ends the period's allowance without a refund;
-credits stay. Where a proxy drops the body of a DELETE, send `?cancelImmediately=true` or `false`.
+credits stay. Where a proxy drops the body of a DELETE, send `?cancelImmediately=true` or `false`; where both are sent,
+they must agree.
 """.strip()
 
 _CUSTOMER_ID = "cus_R5pXw0aT2bQ1nD"

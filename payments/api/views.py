@@ -4,6 +4,7 @@ from typing import Any
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -21,6 +22,9 @@ from payments.api.serializers import (
     UpsertSerializer,
 )
 from payments.services import customers, subscriptions
+
+_IMMEDIATELY = "cancelImmediately"
+_SPELLINGS = {"true": True, "false": False}
 
 
 class BillingRate(RateLimit):
@@ -119,7 +123,7 @@ class CancelSubscriptionView(BillingView):
     )
     def delete(self, request: Request) -> Response:
         """Answer what was cancelled. Some proxies drop the body of a DELETE, so a query parameter will do."""
-        body = CancelSerializer(data=request.data or _query(request))
+        body = CancelSerializer(data=_cancellation(request))
         body.is_valid(raise_exception=True)
         immediately = body.validated_data["cancelImmediately"]
         found = subscriptions.cancel(user=profile_owner(request), immediately=immediately, now=timezone.now())
@@ -132,9 +136,20 @@ class CancelSubscriptionView(BillingView):
         )
 
 
-def _query(request: Request) -> dict[str, Any]:
-    """Read the query's `cancelImmediately`, spelled exactly `true` or `false`."""
-    spelled = request.query_params.get("cancelImmediately")
-    return (
-        {} if spelled is None else {"cancelImmediately": {"true": True, "false": False}.get(spelled, spelled)}
-    )
+def _cancellation(request: Request) -> Any:
+    """
+    Return the body, completed from the query, where `cancelImmediately` is spelled exactly `true` or `false`.
+
+    Raises:
+        ValidationError: it is said twice, and not alike; guessing might end what was to go on.
+    """
+    body, spelled = request.data, request.query_params.getlist(_IMMEDIATELY)
+    if not isinstance(body, dict) or not spelled:
+        return body
+    said = [
+        *([body[_IMMEDIATELY]] if _IMMEDIATELY in body else []),
+        *(_SPELLINGS.get(text, text) for text in spelled),
+    ]
+    if any(other != said[0] for other in said):
+        raise ValidationError({_IMMEDIATELY: "The body and the query say different things."})
+    return {**body, _IMMEDIATELY: said[0]}

@@ -94,6 +94,12 @@ def of_invoice(invoice: InvoiceState) -> Facts:
     return Facts(since=since, subscriptions=subscriptions, invoice=invoice, money_back=money)
 
 
+def of_payment(payment_intent_id: str) -> Facts:
+    """Return what went back of a payment."""
+    since = syncing.mark()
+    return Facts(since=since, money_back=get_billing_client().money_back(payment_intent_id=payment_intent_id))
+
+
 def _invoice(object_id: str) -> Facts:
     return of_invoice(get_billing_client().retrieve_invoice(invoice_id=object_id))
 
@@ -124,9 +130,8 @@ def _card(object_id: str) -> Facts:
 
 
 def _money(object_id: str) -> Facts:
-    client, since = get_billing_client(), syncing.mark()
-    payment = client.payment_intent_of(object_id=object_id)
-    return Facts(since=since, money_back=client.money_back(payment_intent_id=payment) if payment else None)
+    payment = get_billing_client().payment_intent_of(object_id=object_id)
+    return of_payment(payment) if payment else Facts(since=syncing.mark())
 
 
 def _is_ours(customer_id: str) -> bool:

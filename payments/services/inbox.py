@@ -28,6 +28,7 @@ def store(*, event: ReceivedEvent, body: bytes, now: datetime) -> bool:
         "type": event.type,
         "api_version": event.api_version,
         "object_id": event.object_id,
+        "happened_at": event.created_at,
         "raw_body": body,
         "received_at": now,
         "next_attempt_at": now,

@@ -33,14 +33,12 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
         UnknownSubscription: the subscription has not been stored yet; try again.
         RateMissing: no rate is in force for the currency.
     """
-    if not is_payable(invoice=invoice):
+    if not is_payable(invoice=invoice) or invoice.period_start is None or invoice.period_end is None:
         return None
     subscription = _subscription_of(invoice)
     rate = _rate_in_force(currency=invoice.currency, at=invoice.paid_at or now)
-    worth = payout_credits(
-        collected_minor=invoice.collected_minor, credits_per_major_unit=rate.credits_per_major_unit
-    )
-    if worth == 0 or invoice.period_start is None or invoice.period_end is None:
+    worth = _worth(invoice=invoice, rate=rate)
+    if worth == 0:
         return None
     key = f"stripe:invoice:{invoice.invoice_id}"
     known = Payout.objects.filter(stripe_invoice_id=invoice.invoice_id).first()
@@ -78,7 +76,28 @@ def is_payable(*, invoice: InvoiceState) -> bool:
         and invoice.billing_reason in _REASONS
         and invoice.collected_minor > 0
         and invoice.period_start is not None
-        and invoice.is_live == settings.STRIPE_SECRET_KEY.startswith(("sk_live_", "rk_live_"))
+        and is_of_our_mode(is_live=invoice.is_live)
+    )
+
+
+def is_of_our_mode(*, is_live: bool) -> bool:
+    """Return whether something of Stripe's is of the mode, live or test, of our key."""
+    return is_live == settings.STRIPE_SECRET_KEY.startswith(("sk_live_", "rk_live_"))
+
+
+def worth_of(*, invoice: InvoiceState, now: datetime) -> int:
+    """
+    Return the credits that a payable invoice pays out.
+
+    Raises:
+        RateMissing: no rate is in force for the currency.
+    """
+    return _worth(invoice=invoice, rate=_rate_in_force(currency=invoice.currency, at=invoice.paid_at or now))
+
+
+def _worth(*, invoice: InvoiceState, rate: PayoutRate) -> int:
+    return payout_credits(
+        collected_minor=invoice.collected_minor, credits_per_major_unit=rate.credits_per_major_unit
     )
 
 

@@ -1,0 +1,48 @@
+"""`manage.py reconcile_payments`: does Stripe say what our rows say?"""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from payments.errors import BillingUnavailable
+from payments.services import reconcile
+
+
+class Command(BaseCommand):
+    help = "Compare customers, subscriptions, payouts and clawbacks with Stripe; exit 1 on any difference."
+    requires_migrations_checks = True
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--days", type=int, default=reconcile.DAYS, help="how far back invoices are compared"
+        )
+        parser.add_argument(
+            "--minutes", type=int, default=reconcile.MINUTES, help="what began later is not missed yet"
+        )
+        parser.add_argument(
+            "--repair",
+            action="store_true",
+            help="pay out invoices and claw back refunds that were missed; nothing else is changed",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            run = reconcile.reconcile(
+                now=timezone.now(),
+                days=options["days"],
+                minutes=options["minutes"],
+                repair=options["repair"],
+            )
+        except BillingUnavailable as away:
+            raise CommandError(f"Nothing can be said: {away.detail}", returncode=2) from away
+        if run is None:
+            raise CommandError("Another reconciliation is under way.", returncode=2)
+        for found in run.findings:
+            named = " ".join(f"{noun}={identifier}" for noun, identifier in found["ids"].items())
+            self.stdout.write(f"{found['rule']}: {named}: have {found['have']}; wanted {found['wanted']}")
+        compared = ", ".join(f"{count} {noun}" for noun, count in run.counts.items() if noun != "findings")
+        self.stdout.write(f"Compared: {compared or 'nothing'}.")
+        if run.counts["findings"]:
+            raise CommandError(f"{run.counts['findings']} differences", returncode=1)
+        self.stdout.write("No difference.")

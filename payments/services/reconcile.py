@@ -1,0 +1,125 @@
+"""
+Reconciliation: do our rows say what Stripe says?
+
+A difference counts once a second look finds it too: between the reading of Stripe and that
+of our row, a webhook may have come in. Nothing is changed but by a repair, which gives what
+Stripe says to the doors that webhooks use.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from gateway.common.errors import DomainError
+from gateway.common.locks import try_advisory_lock
+from payments.errors import AnswerOutdated, BillingUnavailable
+from payments.models import ReconciliationRun
+from payments.services import facts, syncing
+from payments.services.reconciliation import books, customers, invoices, money, subscriptions
+from payments.services.reconciliation.findings import Finding, Rule, Window
+from payments.stripe.client import get_billing_client
+
+logger = logging.getLogger(__name__)
+DAYS = 40
+# A webhook, the sweep and an operation's resumption have long happened by then.
+MINUTES = 15
+# A dispute is decided after months.
+_MONEY_MEMORY = timedelta(days=180)
+# A run that finds more is as wrong, and its row stays readable.
+_KEPT = 1000
+
+
+def reconcile(
+    *, now: datetime, days: int = DAYS, minutes: int = MINUTES, repair: bool = False
+) -> ReconciliationRun | None:
+    """
+    Compare everything of the last `days` with Stripe and store what was found; None where another run is under way.
+
+    What began less than `minutes` ago is not missed yet. `repair` applies paid invoices and money that went
+    back as if Stripe had just told of them; whatever else differs is for people.
+
+    Raises:
+        BillingUnavailable: Stripe is away; the stored run stays unfinished.
+    """
+    with try_advisory_lock("payments.reconcile") as acquired:
+        if not acquired:
+            return None
+        run = ReconciliationRun.objects.create(kind=ReconciliationRun.Kind.STRIPE, started_at=now)
+        window = Window(
+            since=now - timedelta(days=days),
+            money_since=now - max(timedelta(days=days), _MONEY_MEMORY),
+            settled_before=now - timedelta(minutes=minutes),
+        )
+        counts, found = _confirmed(window)
+        if repair and found:
+            repaired = sum(_repair(finding, now=now) for finding in found)
+            counts, found = _confirmed(window)
+            counts["repaired"] = repaired
+        return _finish(run, counts, found)
+
+
+def _confirmed(window: Window) -> tuple[Counter[str], list[Finding]]:
+    counts, found = _look(window)
+    if found:
+        counts, again = _look(window)
+        found = [finding for finding in again if any(finding.is_about(earlier) for earlier in found)]
+    return counts, found
+
+
+def _look(window: Window) -> tuple[Counter[str], list[Finding]]:
+    counts: Counter[str] = Counter()
+    found = [
+        *customers.compare(window=window, counts=counts),
+        *subscriptions.compare(counts=counts),
+        *invoices.compare(window=window, counts=counts),
+        *money.compare(window=window, counts=counts),
+        *books.compare(window=window, counts=counts),
+    ]
+    return counts, found
+
+
+def _finish(run: ReconciliationRun, counts: Counter[str], found: list[Finding]) -> ReconciliationRun:
+    run.counts = {**counts, "findings": len(found)}
+    run.findings = [asdict(finding) for finding in found[:_KEPT]]
+    # The run's own length counts, whatever clock `now` is of.
+    run.finished_at = max(syncing.mark(), run.started_at)
+    run.save()
+    for finding in found:
+        logger.error("reconciliation: %s", finding)
+    return run
+
+
+def _repair(finding: Finding, *, now: datetime) -> bool:
+    """Apply once more what a finding says was missed; return whether anything was applied."""
+    gather = _gatherer(finding)
+    if gather is None:
+        return False
+    try:
+        for _ in range(syncing.LOOKS):
+            found = gather()
+            try:
+                with transaction.atomic(durable=True):
+                    found.apply(cause="reconciliation", now=now)
+            except AnswerOutdated:
+                continue
+            return True
+    except BillingUnavailable:
+        raise
+    except DomainError as refusal:
+        logger.warning("%s cannot be repaired: %s", finding, refusal.code)
+    return False
+
+
+def _gatherer(finding: Finding) -> Callable[[], facts.Facts] | None:
+    match finding.rule:
+        case Rule.PAYOUT_MISSING:
+            return lambda: facts.of_invoice(
+                get_billing_client().retrieve_invoice(invoice_id=finding.ids["invoice"])
+            )
+        case Rule.CLAWBACK_SUM:
+            return lambda: facts.of_payment(finding.ids["payment"])
+    return None

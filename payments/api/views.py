@@ -13,6 +13,7 @@ from gateway.common.http import RateLimit
 from gateway.common.owner import profile_owner
 from payments.amounts import display_amount
 from payments.api import examples, refusals
+from payments.api.description import IMMEDIATELY, DeleteWithBody
 from payments.api.serializers import (
     CancellationSerializer,
     CancelSerializer,
@@ -112,11 +113,14 @@ class UpsertSubscriptionView(BillingView):
 class CancelSubscriptionView(BillingView):
     """End the monthly subscription."""
 
+    schema = DeleteWithBody()
+
     @extend_schema(
         operation_id="cancelSubscription",
         tags=["payments"],
         summary="Cancel the subscription",
         description=examples.CANCEL_DESCRIPTION,
+        parameters=[IMMEDIATELY],
         request=CancelSerializer,
         responses={200: CancellationSerializer, **refusals.CANCEL},
         examples=examples.CANCEL,

@@ -1,0 +1,71 @@
+"""A wallet that speaks HTTP to payments with a real token, and what must not change on a refusal."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from tests.factories import random_address
+from tests.payments.api.spec import CANCEL, UPSERT
+from tests.payments.rows import everything
+from tests.payments.worlds import DoubleWorld
+from tests.relay.api.conftest import Answer, Wallet, network_address
+from users.models import User
+from users.services import sessions
+
+
+def signed_in(user: User) -> Wallet:
+    """Return the wallet of a user, with an access token of a session of its own."""
+    pair = sessions.start(
+        profile_address=str(user.profile_address), controller=random_address(), now=timezone.now()
+    )
+    return Wallet(pair.access, network_address())
+
+
+@pytest.fixture
+def wallet(user: User) -> Wallet:
+    """The wallet of the user."""
+    return signed_in(user)
+
+
+@pytest.fixture
+def stranger() -> Wallet:
+    """A caller without a token."""
+    return Wallet(None, network_address())
+
+
+def upsert(wallet: Wallet, cost: Any, **changes: Any) -> Answer:
+    """Ask for a subscription."""
+    return wallet.post(UPSERT, {"subscriptionCost": cost, **changes})
+
+
+def cancel(wallet: Wallet, immediately: Any) -> Answer:
+    """Ask for its end, with a body."""
+    return delete(wallet, {"cancelImmediately": immediately})
+
+
+def delete(wallet: Wallet, body: Any = None, query: str = "") -> Answer:
+    """Send a DELETE with a body, a query, both or neither."""
+    if body is None:
+        return wallet.send("delete", CANCEL + query)
+    return wallet.send("delete", CANCEL + query, data=body, content_type="application/json")
+
+
+NothingHappens = Callable[[], AbstractContextManager[None]]
+
+
+@pytest.fixture
+def nothing_happens(double: DoubleWorld) -> NothingHappens:
+    """Return a context in which no row may change, and nothing be ordered at Stripe."""
+
+    @contextmanager
+    def watch() -> Iterator[None]:
+        before = everything()
+        with double.frozen_log() as orders:
+            yield
+        assert orders == []
+        assert everything() == before
+
+    return watch

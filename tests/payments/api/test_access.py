@@ -1,0 +1,125 @@
+"""Who may speak to payments, by which methods, with which kinds of body, and how often."""
+
+import secrets
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from tests.factories import UserFactory
+from tests.fakes.billing import FakeBilling
+from tests.payments.api.conftest import signed_in
+from tests.payments.api.spec import CANCEL, CUSTOMER, PATHS, UPSERT
+from tests.payments.rows import everything
+from tests.relay.api.conftest import Answer, Wallet, network_address
+from tests.relay.api.test_execute import assert_problem
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+each_path = pytest.mark.parametrize(("path", "method"), PATHS.items())
+BODIES: dict[str, Any] = {UPSERT: {"subscriptionCost": 2550}, CANCEL: {"cancelImmediately": True}}
+
+
+def _ask(wallet: Wallet, path: str, method: str, **headers: str) -> Answer:
+    options = {"data": BODIES[path], "content_type": "application/json"} if path in BODIES else {}
+    return wallet.send(method, path, headers=headers, **options)
+
+
+@each_path
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_without_a_token_one_is_asked_to_sign_in(
+    fake: FakeBilling, stranger: Wallet, path: str, method: str, slash: str
+) -> None:
+    answer = _ask(stranger, path, method) if not slash else stranger.send(method, path + slash)
+    assert_problem(answer, 401, "not-authenticated")
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+    assert not fake.asked
+
+
+@each_path
+def test_a_token_of_somebody_else_is_refused(
+    fake: FakeBilling, wallet: Wallet, path: str, method: str
+) -> None:
+    header, claims, signature = str(wallet.token).split(".")
+    _, others, _ = str(signed_in(UserFactory.create()).token).split(".")
+    before = everything()
+    for forged in (f"{header}.{others}.{signature}", f"{header}.{claims}.{secrets.token_hex(43)}"):
+        answer = _ask(Wallet(forged, wallet.address), path, method)
+        assert answer.status == 401
+        assert answer.headers["Content-Type"] == "application/problem+json"
+    assert not fake.asked
+    assert everything() == before
+
+
+@each_path
+def test_a_bare_token_is_accepted(
+    fake: FakeBilling, user: User, wallet: Wallet, path: str, method: str
+) -> None:
+    answer = _ask(Wallet(None, wallet.address), path, method, Authorization=str(wallet.token))
+    assert answer.status in {200, 402, 404}
+
+
+@each_path
+def test_staff_without_a_profile_have_nothing_to_pay_with(fake: FakeBilling, path: str, method: str) -> None:
+    client = APIClient(REMOTE_ADDR=network_address())
+    client.force_authenticate(UserFactory.create(profile_address=None, is_staff=True))
+    before = everything()
+    answer = getattr(client, method)(path, BODIES.get(path, {}), format="json" if path in BODIES else None)
+    assert (answer.status_code, answer.json()["code"]) == (401, "not-authenticated")
+    assert not fake.asked
+    assert everything() == before
+
+
+@each_path
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_other_methods_are_refused(
+    fake: FakeBilling, wallet: Wallet, path: str, method: str, slash: str
+) -> None:
+    for other in {"get", "post", "put", "patch", "delete"} - {method}:
+        answer = wallet.send(other, path + slash)
+        assert_problem(answer, 405, "method-not-allowed")
+        assert method.upper() in answer.headers["Allow"]
+    assert not fake.asked
+
+
+@pytest.mark.parametrize("path", [CUSTOMER, UPSERT, CANCEL])
+def test_only_json_is_read(fake: FakeBilling, wallet: Wallet, path: str) -> None:
+    before = everything()
+    for content_type in (
+        "application/x-www-form-urlencoded",
+        "text/plain",
+        "multipart/form-data; boundary=b",
+    ):
+        if path == CUSTOMER:
+            # It reads no body, whatever it is.
+            continue
+        answer = wallet.send(PATHS[path], path, data="a=1", content_type=content_type)
+        assert_problem(answer, 415, "unsupported-media-type")
+        # Nothing was sent that could be of the wrong type.
+        answer = wallet.send(PATHS[path], path, data=b"", content_type=content_type)
+        assert_problem(answer, 400, "invalid-request")
+    assert not fake.asked
+    assert everything() == before
+
+
+def test_a_customer_is_made_with_or_without_a_body(fake: FakeBilling, wallet: Wallet) -> None:
+    answers = [
+        wallet.send("post", CUSTOMER),
+        wallet.post(CUSTOMER, {}),
+        wallet.send("post", CUSTOMER, data="a=1", content_type="text/plain"),
+    ]
+    assert [answer.status for answer in answers] == [200] * 3
+    assert len({answer.body["paymentsCustomerId"] for answer in answers}) == 1
+    assert fake.asked["create_customer"] == 1
+
+
+def test_one_user_is_asked_to_slow_down_and_another_is_not(
+    fake: FakeBilling, wallet: Wallet, user: User, settings: Any
+) -> None:
+    settings.BILLING_RATE = "3/hour"
+    answers = [_ask(wallet, path, method) for path, method in PATHS.items()]
+    assert [answer.status for answer in answers[:3]] == [200, 200, 402]
+    assert_problem(answers[3], 429, "too-many-requests")
+    assert int(answers[3].headers["Retry-After"]) > 0
+    assert signed_in(UserFactory.create()).send("post", CUSTOMER).status == 200
+    assert Wallet(wallet.token, network_address()).send("post", CUSTOMER).status == 429

@@ -1,0 +1,53 @@
+"""Bodies of upsertSubscription that are not what is documented: each fault at its place, and nothing happens."""
+
+from typing import Any
+
+import pytest
+
+from tests.fakes.billing import FakeBilling
+from tests.payments.api.spec import UPSERT
+from tests.payments.rows import everything
+from tests.relay.api.conftest import Wallet
+from tests.relay.api.test_bodies import MISSING, NO_BODIES, spoiled
+from tests.relay.api.test_execute import assert_problem
+
+pytestmark = pytest.mark.django_db
+GOOD: dict[str, Any] = {"subscriptionCost": 2550, "currency": "usd", "cancelAtEndOfBillingPeriod": False}
+FAULTS: dict[str, list[Any]] = {
+    "subscriptionCost": [
+        *(MISSING, None, "", "2550", "25.50", "$25.50", "0x9f6"),
+        *(2550.0, 25.5, 1e3, True, False, [], {}, [2550], {"amount": 2550}),
+        *(0, -1, -2550, -(2**63), 1 - 10**4300),
+    ],
+    "currency": [
+        *(None, "", "us", "usdd", "us ", " usd", "usd\n", "us\0", "u5d", "$", "ÚSD", "\uff55\uff53\uff44"),
+        *(5, True, [], {}, ["usd"]),
+    ],
+    "cancelAtEndOfBillingPeriod": [None, "", "true", "false", "yes", 0, 1, 1.0, [], {}, [True]],
+}
+
+
+@pytest.mark.parametrize("pointer", FAULTS)
+def test_each_fault_is_named_by_its_pointer(fake: FakeBilling, wallet: Wallet, pointer: str) -> None:
+    before = everything()
+    for value in FAULTS[pointer]:
+        answer = wallet.post(UPSERT, spoiled(GOOD, pointer, value))
+        members = assert_problem(answer, 400, "invalid-request")
+        assert [fault["pointer"] for fault in members["errors"]] == [f"/{pointer}"], value
+    assert everything() == before
+    assert not fake.asked
+
+
+def test_all_faults_are_told_at_once(fake: FakeBilling, wallet: Wallet) -> None:
+    body = {"subscriptionCost": "2550", "currency": 840, "cancelAtEndOfBillingPeriod": "no"}
+    members = assert_problem(wallet.post(UPSERT, body), 400, "invalid-request")
+    assert {fault["pointer"] for fault in members["errors"]} == {f"/{name}" for name in GOOD}
+    assert not fake.asked
+
+
+@pytest.mark.parametrize("name", NO_BODIES)
+def test_what_is_no_object_is_refused(fake: FakeBilling, wallet: Wallet, name: str) -> None:
+    before = everything()
+    assert_problem(wallet.post(UPSERT, NO_BODIES[name]), 400, "invalid-request")
+    assert everything() == before
+    assert not fake.asked

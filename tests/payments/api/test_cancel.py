@@ -1,0 +1,138 @@
+"""DELETE cancelSubscription on the wire: what is said by a body, by a query, by both and by neither."""
+
+from typing import Any
+
+import pytest
+
+from payments.models import Subscription
+from tests.payments.api.conftest import NothingHappens, cancel, delete, upsert
+from tests.payments.api.spec import CANCEL, UPSERT, as_specified
+from tests.payments.people import Payer
+from tests.payments.worlds import DECLINES, DoubleWorld
+from tests.relay.api.conftest import Wallet
+from tests.relay.api.test_execute import assert_problem
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+AT_ONCE, LATER = {"cancelImmediately": True}, {"cancelImmediately": False}
+
+
+@pytest.fixture
+def running(payer: Payer, wallet: Wallet, amount: int) -> Payer:
+    """A user whose subscription runs."""
+    as_specified(upsert(wallet, amount), UPSERT)
+    return payer
+
+
+WAYS: dict[str, tuple[Any, str, bool]] = {
+    "at once by body": (AT_ONCE, "", True),
+    "later by body": (LATER, "", False),
+    "at once by query": (None, "?cancelImmediately=true", True),
+    "later by query": (None, "?cancelImmediately=false", False),
+    "by query with an empty body": ({}, "?cancelImmediately=true", True),
+    "by query with other members": ({"reason": "moving"}, "?cancelImmediately=false", False),
+    "at once by both": (AT_ONCE, "?cancelImmediately=true", True),
+    "later by both": (LATER, "?cancelImmediately=false", False),
+    "said twice in the query": (None, "?cancelImmediately=true&cancelImmediately=true", True),
+}
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+@pytest.mark.parametrize("way", WAYS)
+def test_it_ends_as_is_said(
+    double: DoubleWorld, running: Payer, wallet: Wallet, way: str, slash: str
+) -> None:
+    body, query, at_once = WAYS[way]
+    told = as_specified(delete(wallet, body, slash + query), CANCEL)
+    assert told == {
+        "success": True,
+        "customerIdCancelledFor": running.customer.stripe_customer_id,
+        "cancelledInstantly": at_once,
+    }
+    found = double.v1.subscriptions.retrieve(running.subscription.stripe_subscription_id)
+    assert (found.status, found.cancel_at_period_end) == (
+        ("canceled", False) if at_once else ("active", True)
+    )
+    assert (running.subscription.ended_at is not None) == at_once
+
+
+FAULTS: dict[str, tuple[Any, str]] = {
+    "neither": (None, ""),
+    "an empty body": ({}, ""),
+    "another member": ({"immediately": True}, ""),
+    "null": ({"cancelImmediately": None}, ""),
+    "text": ({"cancelImmediately": "true"}, ""),
+    "a number": ({"cancelImmediately": 1}, ""),
+    "a number that the query agrees with": ({"cancelImmediately": 1}, "?cancelImmediately=true"),
+    "text that the query agrees with": ({"cancelImmediately": "true"}, "?cancelImmediately=true"),
+    "a list": ({"cancelImmediately": [True]}, ""),
+    "another spelling": (None, "?cancelImmediately=True"),
+    "a digit": (None, "?cancelImmediately=1"),
+    "an empty query": (None, "?cancelImmediately="),
+    "a body against the query": (AT_ONCE, "?cancelImmediately=false"),
+    "a query against the body": (LATER, "?cancelImmediately=true"),
+    "a query against itself": (None, "?cancelImmediately=true&cancelImmediately=false"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_not_said_or_said_in_two_ways_ends_nothing(
+    running: Payer, wallet: Wallet, nothing_happens: NothingHappens, fault: str
+) -> None:
+    with nothing_happens():
+        members = assert_problem(delete(wallet, *FAULTS[fault]), 400, "invalid-request")
+    assert [found["pointer"] for found in members["errors"]] == ["/cancelImmediately"]
+
+
+@pytest.mark.parametrize("body", ["[]", "null", "true", '"cancelImmediately"', "{", "[true]"])
+@pytest.mark.parametrize("query", ["", "?cancelImmediately=true"])
+def test_a_body_that_is_no_object_is_not_read_past(
+    running: Payer, wallet: Wallet, nothing_happens: NothingHappens, body: str, query: str
+) -> None:
+    with nothing_happens():
+        assert_problem(delete(wallet, body, query), 400, "invalid-request")
+
+
+def test_to_end_with_the_period_twice_is_answered_alike(
+    double: DoubleWorld, running: Payer, wallet: Wallet
+) -> None:
+    first = as_specified(cancel(wallet, immediately=False), CANCEL)
+    with double.frozen_log() as orders:
+        assert as_specified(cancel(wallet, immediately=False), CANCEL) == first
+    assert orders == []
+    assert as_specified(cancel(wallet, immediately=True), CANCEL)["cancelledInstantly"] is True
+
+
+@pytest.mark.parametrize("immediately", [True, False])
+def test_what_has_ended_and_what_never_was_are_nothing_to_cancel(
+    running: Payer, wallet: Wallet, nothing_happens: NothingHappens, immediately: bool
+) -> None:
+    as_specified(cancel(wallet, immediately=True), CANCEL)
+    with nothing_happens():
+        assert_problem(cancel(wallet, immediately), 404, "no-subscription")
+
+
+@pytest.mark.parametrize("immediately", [True, False])
+def test_nobody_becomes_a_customer_by_cancelling(
+    double: DoubleWorld, wallet: Wallet, nothing_happens: NothingHappens, immediately: bool
+) -> None:
+    with nothing_happens():
+        assert_problem(cancel(wallet, immediately), 404, "no-subscription")
+    assert double.controls.requests() == []
+
+
+def test_what_was_never_paid_ends_at_once_and_is_told_so(
+    double: DoubleWorld, user: User, wallet: Wallet, amount: int
+) -> None:
+    Payer(double, user).with_card(DECLINES)
+    assert_problem(upsert(wallet, amount), 402, "card-declined")
+    assert as_specified(cancel(wallet, immediately=False), CANCEL)["cancelledInstantly"] is True
+    assert Subscription.objects.get().status == "canceled"
+
+
+def test_after_an_end_another_one_begins(double: DoubleWorld, running: Payer, wallet: Wallet) -> None:
+    first = running.subscription.stripe_subscription_id
+    as_specified(cancel(wallet, immediately=True), CANCEL)
+    second = as_specified(upsert(wallet, 1200, currency="eur"), UPSERT)
+    assert second["subscriptionId"] != first
+    assert second["subscriptionAmount"] == "€12.00"

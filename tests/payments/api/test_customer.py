@@ -1,0 +1,68 @@
+"""POST createCustomer and GET getSetupIntent on the wire."""
+
+import pytest
+
+from payments.models import BillingOperation, Customer
+from tests.factories import UserFactory
+from tests.fakes.billing import FakeBilling
+from tests.payments.api.conftest import NothingHappens, signed_in
+from tests.payments.api.spec import CUSTOMER, SETUP_INTENT, as_specified
+from tests.payments.rows import everything
+from tests.payments.worlds import DoubleWorld
+from tests.relay.api.conftest import Wallet
+from tests.relay.api.test_execute import assert_problem
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_the_customer_is_told_with_whose_it_is(
+    double: DoubleWorld, wallet: Wallet, user: User, slash: str
+) -> None:
+    body = as_specified(wallet.send("post", CUSTOMER + slash), CUSTOMER)
+    (made,) = double.v1.customers.list().data
+    assert body == {"walletAddress": user.profile_address, "paymentsCustomerId": made.id}
+    assert made.metadata["address"] == user.profile_address
+
+
+def test_a_repeat_answers_the_same_and_makes_nothing(
+    double: DoubleWorld, wallet: Wallet, nothing_happens: NothingHappens
+) -> None:
+    first = as_specified(wallet.send("post", CUSTOMER), CUSTOMER)
+    with nothing_happens():
+        assert as_specified(wallet.send("post", CUSTOMER), CUSTOMER) == first
+
+
+def test_everybody_has_a_customer_of_ones_own(double: DoubleWorld, wallet: Wallet) -> None:
+    other = signed_in(UserFactory.create())
+    first, second = (asking.send("post", CUSTOMER).body for asking in (wallet, other))
+    assert first["paymentsCustomerId"] != second["paymentsCustomerId"]
+    assert first["walletAddress"] != second["walletAddress"]
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_a_setup_intents_secret_is_fresh_and_kept_by_nobody(
+    double: DoubleWorld, wallet: Wallet, slash: str
+) -> None:
+    answers = [wallet.send("get", SETUP_INTENT + slash) for _ in range(2)]
+    secrets = [as_specified(answer, SETUP_INTENT)["clientSecret"] for answer in answers]
+    assert len(set(secrets)) == 2
+    assert {answer.headers["Cache-Control"] for answer in answers} == {"no-store"}
+    for secret in secrets:
+        intent = double.v1.setup_intents.retrieve(secret.split("_secret_")[0])
+        assert (intent.client_secret, intent.customer) == (secret, Customer.objects.get().stripe_customer_id)
+    assert not any(secret in str(everything()) for secret in secrets)
+
+
+@pytest.mark.parametrize(("method", "path"), [("post", CUSTOMER), ("get", SETUP_INTENT)])
+def test_stripe_away_is_a_503_and_a_repeat_finishes_what_was_begun(
+    fake: FakeBilling, wallet: Wallet, method: str, path: str
+) -> None:
+    with fake.away():
+        answer = wallet.send(method, path)
+    assert_problem(answer, 503, "billing-unavailable")
+    assert int(answer.headers["Retry-After"]) > 0
+    assert not Customer.objects.exists()
+    as_specified(wallet.send(method, path), path)
+    assert BillingOperation.objects.get().status == "done"

@@ -1,0 +1,77 @@
+"""The API's description names what the payment paths take and answer, as the specification has it."""
+
+from typing import Any
+
+import jsonschema
+import pytest
+from drf_spectacular.generators import SchemaGenerator
+
+from tests.payments.api.spec import CANCEL, PATHS, SHAPES, UPSERT
+
+
+@pytest.fixture(scope="module")
+def description() -> Any:
+    """The OpenAPI document."""
+    return SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+
+
+def _resolved(description: Any, schema: Any) -> Any:
+    return description["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
+
+
+@pytest.mark.parametrize(("path", "method"), PATHS.items())
+def test_answers_have_the_fields_of_the_specification(description: Any, path: str, method: str) -> None:
+    content = description["paths"][path][method]["responses"]["200"]["content"]["application/json"]
+    described = _resolved(description, content["schema"])
+    assert set(described["properties"]) == set(described["required"]) == set(SHAPES[path]["properties"])
+    for name, kind in SHAPES[path]["properties"].items():
+        assert described["properties"][name]["type"] == kind["type"]
+    for example in content["examples"].values():
+        jsonschema.validate(example["value"], SHAPES[path])
+
+
+@pytest.mark.parametrize(
+    ("path", "required"), [(UPSERT, ["subscriptionCost"]), (CANCEL, ["cancelImmediately"])]
+)
+def test_bodies_are_described_also_that_of_the_delete(
+    description: Any, path: str, required: list[str]
+) -> None:
+    content = description["paths"][path][PATHS[path]]["requestBody"]["content"]["application/json"]
+    described = _resolved(description, content["schema"])
+    assert described["required"] == required
+    for example in content["examples"].values():
+        jsonschema.validate(example["value"], described)
+
+
+def test_the_defaults_are_described(description: Any) -> None:
+    content = description["paths"][UPSERT]["post"]["requestBody"]["content"]["application/json"]
+    fields = _resolved(description, content["schema"])["properties"]
+    assert {name: field["type"] for name, field in fields.items()} == {
+        "subscriptionCost": "integer",
+        "currency": "string",
+        "cancelAtEndOfBillingPeriod": "boolean",
+    }
+    assert (fields["currency"]["default"], fields["cancelAtEndOfBillingPeriod"]["default"]) == ("usd", False)
+
+
+def test_a_query_will_do_where_the_body_is_dropped(description: Any) -> None:
+    operation = description["paths"][CANCEL]["delete"]
+    (parameter,) = operation["parameters"]
+    assert (parameter["in"], parameter["name"]) == ("query", "cancelImmediately")
+    assert not parameter.get("required")
+    assert not operation["requestBody"].get("required")
+
+
+def test_every_refusal_is_described(description: Any) -> None:
+    def codes(path: str, status: int) -> set[str]:
+        responses = description["paths"][path][PATHS[path]]["responses"]
+        examples = responses[str(status)]["content"]["application/problem+json"]["examples"]
+        return {example["value"]["code"] for example in examples.values()}
+
+    assert codes(UPSERT, 402) == {"payment-method-required", "card-declined", "authentication-required"}
+    assert codes(UPSERT, 409) == {"billing-in-progress", "currency-fixed"}
+    assert {"amount-too-small", "amount-too-large", "currency-not-supported"} <= codes(UPSERT, 400)
+    assert codes(CANCEL, 404) == {"no-subscription"}
+    for path in PATHS:
+        assert "billing-unavailable" in codes(path, 503)
+        assert "unsupported-media-type" in codes(path, 415)

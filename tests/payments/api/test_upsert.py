@@ -1,0 +1,204 @@
+"""POST upsertSubscription on the wire."""
+
+import random
+
+import pytest
+from django.conf import settings
+
+from payments.models import BillingOperation, Customer, Subscription
+from tests.payments.api.conftest import NothingHappens, upsert
+from tests.payments.api.spec import SETUP_INTENT, UPSERT, as_specified
+from tests.payments.mail import deliver_all
+from tests.payments.people import Payer
+from tests.payments.worlds import ASKS, DECLINES, DoubleWorld
+from tests.relay.api.conftest import Wallet
+from tests.relay.api.test_execute import assert_problem
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+SUBSCRIPTIONS = "/v1/subscriptions"
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_a_subscription_of_25_50_a_month(
+    double: DoubleWorld, payer: Payer, wallet: Wallet, slash: str
+) -> None:
+    body = as_specified(wallet.post(UPSERT + slash, {"subscriptionCost": 2550}), UPSERT)
+    (told,) = double.v1.subscriptions.list().data
+    assert body == {
+        "subscriptionId": told.id,
+        "subscriptionFor": payer.customer.stripe_customer_id,
+        "subscriptionAmount": "$25.50",
+    }
+    assert (told.currency, told.cancel_at_period_end, told.status) == ("usd", False, "active")
+    assert [item.price.unit_amount for item in told["items"].data] == [2550]
+
+
+@pytest.mark.parametrize(("currency", "symbol"), [("usd", "$"), ("eur", "€"), ("gbp", "£"), ("chf", "CHF")])
+def test_the_amount_is_shown_with_the_currencys_own_symbol(
+    double: DoubleWorld, payer: Payer, wallet: Wallet, currency: str, symbol: str
+) -> None:
+    cost = random.randint(100, 999_999)
+    spelled = random.choice([currency, currency.upper(), currency.title()])
+    body = as_specified(upsert(wallet, cost, currency=spelled), UPSERT)
+    assert body["subscriptionAmount"] == f"{symbol}{cost // 100}.{cost % 100:02}"
+    assert double.v1.subscriptions.retrieve(body["subscriptionId"]).currency == currency
+
+
+def test_the_same_values_again_answer_the_same_and_change_nothing(
+    double: DoubleWorld, payer: Payer, wallet: Wallet, amount: int
+) -> None:
+    first = as_specified(upsert(wallet, amount), UPSERT)
+    with double.frozen_log() as orders:
+        again = upsert(wallet, amount, currency="USD", cancelAtEndOfBillingPeriod=False)
+    assert as_specified(again, UPSERT) == first
+    assert orders == []
+    assert Subscription.objects.count() == 1
+
+
+def test_a_changed_amount_is_shown_at_once_and_collected_from_the_next_period(
+    double: DoubleWorld, payer: Payer, wallet: Wallet
+) -> None:
+    first = as_specified(upsert(wallet, 2550), UPSERT)
+    changed = as_specified(upsert(wallet, 1000), UPSERT)
+    assert changed == {**first, "subscriptionAmount": "$10.00"}
+    assert [invoice.amount_paid for invoice in double.v1.invoices.list().data] == [2550]
+    double.pass_time(32 * 86_400)
+    assert [invoice.amount_paid for invoice in double.v1.invoices.list().data] == [1000, 2550]
+
+
+def test_an_end_with_the_period_is_switched_on_off_and_on(
+    double: DoubleWorld, payer: Payer, wallet: Wallet, amount: int
+) -> None:
+    answers = []
+    for cancels in (False, True, False, True):
+        answers.append(as_specified(upsert(wallet, amount, cancelAtEndOfBillingPeriod=cancels), UPSERT))
+        (told,) = double.v1.subscriptions.list().data
+        assert (told.status, told.cancel_at_period_end) == ("active", cancels)
+    assert answers.count(answers[0]) == 4
+    # Left out, it means false, and resumes.
+    upsert(wallet, amount)
+    assert not double.v1.subscriptions.list().data[0].cancel_at_period_end
+    assert len(double.posts(SUBSCRIPTIONS)) == 1
+
+
+def test_it_may_begin_with_its_end_in_sight(double: DoubleWorld, payer: Payer, wallet: Wallet) -> None:
+    as_specified(upsert(wallet, 900, cancelAtEndOfBillingPeriod=True), UPSERT)
+    deliver_all(double)
+    double.pass_time(32 * 86_400)
+    deliver_all(double)
+    assert payer.subscription.status == "canceled"
+    assert len(payer.payouts) == 1
+
+
+def test_without_a_card_one_is_asked_for(
+    double: DoubleWorld, wallet: Wallet, user: User, nothing_happens: NothingHappens
+) -> None:
+    as_specified(wallet.send("get", SETUP_INTENT), SETUP_INTENT)
+    with nothing_happens():
+        answer = upsert(wallet, 2550)
+    assert assert_problem(answer, 402, "payment-method-required") == {}
+
+
+def test_somebody_unknown_without_a_card_becomes_a_customer_and_nothing_more(
+    double: DoubleWorld, wallet: Wallet, user: User
+) -> None:
+    assert_problem(upsert(wallet, 2550), 402, "payment-method-required")
+    assert Customer.objects.get().user == user
+    assert not Subscription.objects.exists()
+    assert list(BillingOperation.objects.values_list("kind", "status")) == [("create-customer", "done")]
+    assert [order.path for order in double.controls.requests("POST")] == ["/v1/customers"]
+
+
+def test_a_declined_card_is_told_with_stripes_decline_code(
+    double: DoubleWorld, wallet: Wallet, user: User, amount: int
+) -> None:
+    payer = Payer(double, user).with_card(DECLINES)
+    members = assert_problem(upsert(wallet, amount), 402, "card-declined")
+    assert members == {"declineCode": "generic_decline"}
+    (card,) = double.v1.payment_methods.list({"customer": payer.customer.stripe_customer_id}).data
+    double.decline_from_now(card.id, "insufficient_funds")
+    members = assert_problem(upsert(wallet, amount), 402, "card-declined")
+    assert members == {"declineCode": "insufficient_funds"}
+    deliver_all(double)
+    assert (payer.balance, len(payer.payouts)) == (0, 0)
+    assert len(double.posts(SUBSCRIPTIONS)) == 1
+    payer.with_card()
+    deliver_all(double)
+    body = as_specified(upsert(wallet, amount), UPSERT)
+    assert body["subscriptionId"] == payer.subscription.stripe_subscription_id
+    assert payer.payout.amount_minor == amount
+
+
+def test_a_card_that_wants_3_d_secure_is_finished_by_the_wallet(
+    double: DoubleWorld, wallet: Wallet, user: User, amount: int
+) -> None:
+    payer = Payer(double, user).with_card(ASKS)
+    members = assert_problem(upsert(wallet, amount), 402, "authentication-required")
+    assert list(members) == ["clientSecret"]
+    intent = double.v1.payment_intents.retrieve(members["clientSecret"].split("_secret_")[0])
+    assert (intent.client_secret, intent.status, intent.amount) == (
+        members["clientSecret"],
+        "requires_action",
+        amount,
+    )
+    double.confirm(members["clientSecret"])
+    body = as_specified(upsert(wallet, amount), UPSERT)
+    assert body["subscriptionId"] == payer.subscription.stripe_subscription_id
+    assert len(double.posts(SUBSCRIPTIONS)) == 1
+    assert [found.amount_paid for found in double.v1.invoices.list().data] == [amount]
+
+
+@pytest.mark.parametrize(("currency", "least"), [("usd", 50), ("eur", 50), ("gbp", 30), ("chf", 50)])
+def test_less_than_can_be_charged_is_refused_with_the_least(
+    payer: Payer, wallet: Wallet, nothing_happens: NothingHappens, currency: str, least: int
+) -> None:
+    with nothing_happens():
+        answers = [upsert(wallet, cost, currency=currency) for cost in (1, least - 1)]
+    assert [assert_problem(answer, 400, "amount-too-small") for answer in answers] == [{"minimum": least}] * 2
+    as_specified(upsert(wallet, least, currency=currency), UPSERT)
+
+
+def test_more_than_is_sold_is_refused_with_the_most(
+    payer: Payer, wallet: Wallet, nothing_happens: NothingHappens
+) -> None:
+    most = settings.BILLING_MAX_AMOUNT_MINOR
+    with nothing_happens():
+        for cost in (most + 1, 2**63, 10**30, 10**4000):
+            assert assert_problem(upsert(wallet, cost), 400, "amount-too-large") == {"maximum": most}
+    as_specified(upsert(wallet, most), UPSERT)
+
+
+@pytest.mark.parametrize("currency", ["jpy", "JPY", "aud", "xxx"])
+def test_a_currency_that_is_not_sold_is_refused_with_those_that_are(
+    payer: Payer, wallet: Wallet, nothing_happens: NothingHappens, currency: str
+) -> None:
+    with nothing_happens():
+        members = assert_problem(upsert(wallet, 5000, currency=currency), 400, "currency-not-supported")
+    assert members == {"supported": list(settings.BILLING_CURRENCIES)}
+
+
+def test_another_currency_on_a_running_subscription_is_a_conflict(
+    double: DoubleWorld, payer: Payer, wallet: Wallet, amount: int
+) -> None:
+    as_specified(upsert(wallet, amount), UPSERT)
+    before = Subscription.objects.values_list("amount_minor", "currency", "status").get()
+    with double.frozen_log() as orders:
+        members = assert_problem(upsert(wallet, amount + 1, currency="eur"), 409, "currency-fixed")
+    assert members == {"currency": "usd"}
+    assert orders == []
+    assert Subscription.objects.values_list("amount_minor", "currency", "status").get() == before
+    assert not BillingOperation.objects.filter(kind="update-subscription").exists()
+
+
+def test_stripe_away_is_a_503_and_nothing_is_begun(
+    double: DoubleWorld, payer: Payer, wallet: Wallet, amount: int
+) -> None:
+    double.controls.fail(500, count=None)
+    answer = upsert(wallet, amount)
+    double.controls.behave()
+    assert_problem(answer, 503, "billing-unavailable")
+    assert int(answer.headers["Retry-After"]) > 0
+    assert not Subscription.objects.exists()
+    as_specified(upsert(wallet, amount), UPSERT)
+    assert len(double.v1.subscriptions.list().data) == 1

@@ -49,3 +49,9 @@ class SecondPersonNeeded(DomainError):
     """Whoever wrote a drop table does not publish it; another member of staff does."""
 
     code, title, status = "second-person-needed", "A second person is needed", 403
+
+
+class DayNotRevealed(DomainError):
+    """The draws of a day can be recomputed once its seed is public, 48 hours after the day began."""
+
+    code, title, status = "day-not-revealed", "The seed of that day is not public", 409

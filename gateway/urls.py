@@ -8,6 +8,7 @@ urlpatterns = [
     path("", include("users.api.urls")),
     path("", include("relay.api.urls")),
     path("", include("payments.api.urls")),
+    path("", include("checkin.api.urls")),
     path("", include("gateway.docs")),
     path("", include("gateway.problem_pages")),
 ]

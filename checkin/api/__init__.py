@@ -1,0 +1,1 @@
+"""The check-in on the wire."""

@@ -1,0 +1,9 @@
+"""How often a user may ask."""
+
+from gateway.common.http import RateLimit
+
+
+class CheckInRate(RateLimit):
+    """Check-in requests per user; the attempts of the day limit what can be won, this limits the work."""
+
+    setting = "CHECKIN_RATE"

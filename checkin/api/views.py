@@ -1,0 +1,121 @@
+"""checkInDrops, executeCheckIn and checkInFairness for the signed-in profile."""
+
+import re
+
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from checkin import queries
+from checkin.api import examples, refusals, serializers
+from checkin.api.throttles import CheckInRate
+from checkin.services import checkins, fairness
+from credits.queries import standing_of
+from gateway.common.errors import InvalidRequest
+from gateway.common.owner import profile_owner
+
+# Spent drops and commitments of the day must come from us and not from a cache.
+_PRIVATE = {"Cache-Control": "no-store"}
+_KEY = re.compile(r"[!-~]{1,128}")
+_KEY_HEADER = OpenApiParameter(
+    "Idempotency-Key",
+    str,
+    OpenApiParameter.HEADER,
+    description="1 to 128 visible ASCII characters, new for every attempt; a repeat answers the same draw.",
+)
+
+
+class CheckInView(APIView):
+    """What the three paths share. Without HEAD, which Django would answer by an unseen GET."""
+
+    throttle_classes = (CheckInRate,)
+    http_method_names = ["get", "options"]
+
+
+class CheckInDropsView(CheckInView):
+    """What may drop."""
+
+    @extend_schema(
+        operation_id="checkInDrops",
+        tags=["user"],
+        summary="List the possible check-in drops",
+        description=examples.DROPS_DESCRIPTION,
+        responses={200: serializers.DropRangesSerializer, **refusals.DROPS},
+        examples=examples.DROPS,
+    )
+    def get(self, request: Request) -> Response:
+        """Answer the ranges of the user's drop tables."""
+        user = profile_owner(request)
+        standing = standing_of(user=user, now=timezone.now())
+        found = queries.drop_ranges(user=user, standing=standing)
+        return Response(serializers.drop_ranges(found), headers=_PRIVATE)
+
+
+class ExecuteCheckInView(CheckInView):
+    """Check in, by GET or POST."""
+
+    http_method_names = ["get", "post", "options"]
+
+    @extend_schema(
+        operation_id="executeCheckIn",
+        tags=["user"],
+        summary="Execute a check-in",
+        description=examples.EXECUTE_DESCRIPTION,
+        parameters=[_KEY_HEADER],
+        responses={200: serializers.CheckInResultSerializer, **refusals.EXECUTE},
+        examples=examples.EXECUTE,
+    )
+    def get(self, request: Request) -> Response:
+        """Answer the awarded drop and those that were possible."""
+        return _execute(request)
+
+    @extend_schema(
+        operation_id="executeCheckInByPost",
+        tags=["user"],
+        summary="Execute a check-in",
+        description=examples.EXECUTE_DESCRIPTION,
+        parameters=[_KEY_HEADER],
+        request=None,
+        responses={200: serializers.CheckInResultSerializer, **refusals.EXECUTE},
+        examples=examples.EXECUTE,
+    )
+    def post(self, request: Request) -> Response:
+        """Do the same as GET, for clients that may repeat a GET unasked."""
+        return _execute(request)
+
+
+class CheckInFairnessView(CheckInView):
+    """What shows that nobody chose the drops."""
+
+    @extend_schema(
+        operation_id="checkInFairness",
+        tags=["user"],
+        summary="Read what recomputes the user's check-ins",
+        description=examples.FAIRNESS_DESCRIPTION,
+        responses={200: serializers.FairnessSerializer, **refusals.FAIRNESS},
+        examples=examples.FAIRNESS,
+    )
+    def get(self, request: Request) -> Response:
+        """Answer commitments, public seeds, and the user's draws under them."""
+        user = profile_owner(request)
+        record = fairness.record_of(user=user, now=timezone.now())
+        shown = serializers.fairness(
+            record, profile_address=str(user.profile_address), how=examples.HOW_TO_RECOMPUTE
+        )
+        return Response(shown, headers=_PRIVATE)
+
+
+def _execute(request: Request) -> Response:
+    user = profile_owner(request)
+    found = checkins.execute(user=user, now=timezone.now(), idempotency_key=_key_of(request))
+    return Response(serializers.check_in_result(found), headers=_PRIVATE)
+
+
+def _key_of(request: Request) -> str:
+    key = request.headers.get("Idempotency-Key", "")
+    if key and not _KEY.fullmatch(key):
+        fault = {"pointer": "", "code": "invalid", "detail": str(_KEY_HEADER.description)}
+        raise InvalidRequest("Correct the header Idempotency-Key.", errors=[fault])
+    return key

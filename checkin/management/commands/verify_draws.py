@@ -1,0 +1,32 @@
+"""`manage.py verify_draws DATE`: does every draw of a day follow from its seed?"""
+
+from datetime import date
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from checkin.errors import DayNotRevealed
+from checkin.services.verifying import verify_day
+
+
+class Command(BaseCommand):
+    help = "Recompute every draw of a day whose seed is public, look up its effect, and exit 1 on any difference."
+    requires_migrations_checks = True
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("day", type=date.fromisoformat, help="a UTC date, as 2026-11-21")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        day: date = options["day"]
+        try:
+            found = verify_day(day)
+        except DayNotRevealed as refusal:
+            raise CommandError(refusal.detail, returncode=1) from refusal
+        for difference in found.differences:
+            of = "the day" if difference.check_in_id is None else f"check-in {difference.check_in_id}"
+            self.stdout.write(
+                f"{of}: {difference.what} is {difference.stored}, the seed says {difference.recomputed}"
+            )
+        if found.differences:
+            raise CommandError(f"{len(found.differences)} differences", returncode=1)
+        self.stdout.write(f"No difference: {found.check_ins} draws of {day} recomputed.")

@@ -1,0 +1,160 @@
+"""What may drop for a user and whether they may check in. Nothing here changes a row."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+
+from django.db.models import Max, Q
+
+from checkin.draw import Item
+from checkin.models import CheckIn, CheckInSwitch, DropItem, DropTable, DropType
+from credits.models import Badge
+from credits.queries import Standing, has_earned
+from gateway.common.owner import ProfileOwner
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """The drop tables in force for a user's two badges; None where nothing is published for the track."""
+
+    permanent: DropTable | None
+    subscriber: DropTable | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropRange:
+    """The least and the largest value that a type may drop with."""
+
+    least: Decimal
+    most: Decimal
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckInBoard:
+    """All that a dashboard shows of the check-in."""
+
+    tables: Tables
+    drop_ranges: dict[DropType, DropRange]
+    can_check_in: bool
+
+
+def board_of(*, user: ProfileOwner, standing: Standing, now: datetime) -> CheckInBoard:
+    """Return the user's board, in five statements."""
+    tables = tables_of(standing)
+    return CheckInBoard(
+        tables=tables,
+        drop_ranges=ranges_of(items_for(standing=standing, tables=tables, is_proven=has_earned(user))),
+        can_check_in=can_check_in(user=user, standing=standing, now=now),
+    )
+
+
+def drop_ranges(*, user: ProfileOwner, standing: Standing) -> dict[DropType, DropRange]:
+    """Return the range of every type that may drop for the user now, in three statements."""
+    found = items_for(standing=standing, tables=tables_of(standing), is_proven=has_earned(user))
+    return ranges_of(found)
+
+
+def can_check_in(*, user: ProfileOwner, standing: Standing, now: datetime) -> bool:
+    """Return whether an attempt of the day is left and check-ins are not paused, in two statements."""
+    is_left = attempts_used(user=user, day=day_of(now)) < standing.benefits.check_in_attempts
+    return is_left and not is_paused()
+
+
+def table_id_of(badge: Badge) -> int:
+    """Return the id of the drop table in force for the badge, or 0 where none is published."""
+    found = _in_force([badge])
+    return found[badge.track].pk if found else 0
+
+
+def tables_of(standing: Standing) -> Tables:
+    """Return the tables in force for both badges that the user is shown."""
+    found = _in_force([standing.permanent_badge, standing.subscriber_badge])
+    return Tables(
+        permanent=found.get(standing.permanent_badge.track),
+        subscriber=found.get(standing.subscriber_badge.track),
+    )
+
+
+def _in_force(badges: Iterable[Badge]) -> dict[str, DropTable]:
+    """
+    Return the newest published table of each badge, by track.
+
+    A badge that has none yet drops what the nearest badge below it does, so that a new
+    step in a ladder does not close the check-in.
+    """
+    wanted = Q()
+    for badge in badges:
+        wanted |= Q(badge__track=badge.track, badge__exp_lower_bound__lte=badge.exp_lower_bound)
+    published = DropTable.objects.filter(wanted, published_at__isnull=False).select_related("badge")
+    newest = published.order_by("badge__track", "-badge__exp_lower_bound", "-published_at", "-id")
+    return {table.badge.track: table for table in newest.distinct("badge__track") if table.badge}
+
+
+def items_for(*, standing: Standing, tables: Tables, is_proven: bool) -> list[Item]:
+    """
+    Return what may drop: the permanent table's items, then the subscriber table's while the allowance runs.
+
+    Users who have neither paid nor earned (`is_proven` is false) can win experience alone,
+    because identities are free to make.
+    """
+    chosen = [tables.permanent, tables.subscriber if standing.is_subscriber else None]
+    found = items_of([table for table in chosen if table is not None])
+    return [item for item in found if is_proven or item.drop_type == DropType.EXPERIENCE]
+
+
+def items_of(tables: list[DropTable]) -> list[Item]:
+    """Return the items of the tables, table after table, each in the order in which they were written."""
+    rows = list(DropItem.objects.filter(table__in=tables).order_by("id"))
+    return [item_of(row) for table in tables for row in rows if row.table_id == table.pk]
+
+
+def item_of(row: DropItem) -> Item:
+    """Return what the draw needs to know of an item."""
+    return Item(
+        drop_type=row.drop_type,
+        weight=row.weight,
+        least=row.value_min,
+        most=row.value_max,
+        minutes=row.minutes,
+    )
+
+
+def most_attempts(badge: Badge) -> int:
+    """Return how often a wearer of the badge may check in a day, whatever badge of the other track they wear."""
+    others = Badge.objects.exclude(track=badge.track).aggregate(most=Max("bonus_daily_check_in_attempts"))
+    return 1 + badge.bonus_daily_check_in_attempts + (others["most"] or 0)
+
+
+def ranges_of(items: list[Item]) -> dict[DropType, DropRange]:
+    """Return the range of each type; 0 to 0 for a type that is not among the items."""
+    found = {}
+    for drop_type in DropType:
+        of_type = [item for item in items if item.drop_type == drop_type]
+        found[drop_type] = DropRange(
+            least=min((item.least for item in of_type), default=Decimal(0)),
+            most=max((item.most for item in of_type), default=Decimal(0)),
+        )
+    return found
+
+
+def attempts_used(*, user: ProfileOwner, day: date) -> int:
+    """Return how often the user has checked in on that UTC day."""
+    found = CheckIn.objects.filter(user_id=user.pk, day=day).aggregate(last=Max("attempt"))["last"]
+    return found or 0
+
+
+def is_paused() -> bool:
+    """Return whether staff have paused check-ins."""
+    newest = CheckInSwitch.objects.order_by("-id").first()
+    return newest is not None and not newest.is_open
+
+
+def day_of(now: datetime) -> date:
+    """Return the UTC date of a moment."""
+    return now.astimezone(UTC).date()
+
+
+def next_midnight(now: datetime) -> datetime:
+    """Return when the next UTC day begins."""
+    return datetime.combine(day_of(now) + timedelta(days=1), time.min, tzinfo=UTC)

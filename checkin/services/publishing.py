@@ -1,0 +1,65 @@
+"""Publish a drop table: by a second person, within the operator's caps, for good."""
+
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Now
+
+from checkin import queries
+from checkin.draw import Item, Odds, odds_of
+from checkin.errors import DropTableInvalid, DropTableNotADraft, SecondPersonNeeded
+from checkin.models import DropTable, DropType
+from gateway.common.owner import ProfileOwner
+
+
+def publish(*, table_id: int, actor: ProfileOwner) -> DropTable:
+    """
+    Put the draft in force for its badge, from now on and never to be changed.
+
+    Raises:
+        DropTableNotADraft: it is published already.
+        SecondPersonNeeded: `actor` wrote it.
+        DropTableInvalid: it breaks a rule; the detail names every one.
+    """
+    with transaction.atomic(durable=True):
+        # An item that is being written holds this lock in share mode, so what is read below is all there is.
+        table = DropTable.objects.select_for_update(of=("self",)).select_related("badge").get(pk=table_id)
+        if table.published_at is not None:
+            raise DropTableNotADraft("Copy it as a new draft to change what drops.")
+        if table.author_id is None or table.author_id == actor.pk:
+            raise SecondPersonNeeded("Whoever did not write this table may publish it.")
+        found = list(faults_of(table))
+        if found:
+            raise DropTableInvalid(" ".join(found))
+        DropTable.objects.filter(pk=table.pk).update(published_at=Now(), published_by_id=actor.pk)
+        table.refresh_from_db()
+    return table
+
+
+def faults_of(table: DropTable) -> Iterator[str]:
+    """Yield a sentence for each rule that the table breaks; weights and ranges are the database's business."""
+    items = queries.items_of([table])
+    experience = [item for item in items if item.drop_type == DropType.EXPERIENCE]
+    if table.badge is None:
+        yield "It belongs to no badge."
+        return
+    if not experience:
+        yield "It needs an item of experience, for users who have not paid or earned yet."
+        return
+    attempts = queries.most_attempts(table.badge)
+    # Those who win experience alone win it more often than the whole table says.
+    yield from _excess(experience, DropType.EXPERIENCE, attempts, settings.CHECKIN_MAX_DAILY_EXPERIENCE)
+    yield from _excess(items, DropType.CREDITS, attempts, settings.CHECKIN_MAX_DAILY_CREDITS)
+
+
+def _excess(items: list[Item], drop_type: DropType, attempts: int, cap: int) -> Iterator[str]:
+    for odds in per_day(items, attempts):
+        if odds.drop_type == drop_type and odds.expected > cap:
+            expected = f"{float(odds.expected):.2f}"
+            yield f"{drop_type} is worth {expected} a day in {attempts} attempts; at most {cap} may be given."
+
+
+def per_day(items: list[Item], attempts: int) -> list[Odds]:
+    """Return the odds of a day in which all attempts are used."""
+    return [odds.over(attempts) for odds in odds_of(items)]

@@ -1,0 +1,79 @@
+"""
+Daily seeds: promised ahead, known to the processes alone, told two days after they began.
+
+A seed is an HMAC of its day and salt under a secret of the processes. The database
+alone does not tell it, nor does the secret alone, and the commitment shows whether
+the right secret was used.
+"""
+
+import hmac
+import logging
+import secrets
+from datetime import date, datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Now
+
+from checkin.draw import commitment_of
+from checkin.errors import CheckInsNotReady
+from checkin.models import DailySeed
+from checkin.queries import day_of
+
+logger = logging.getLogger(__name__)
+
+# Counted from the beginning of the day: 24 hours after nobody can check in on it any more.
+REVEALED_AFTER = timedelta(hours=48)
+_SALT_BYTES = 32
+
+
+def keep(*, now: datetime) -> int:
+    """Make sure that today and tomorrow have their seeds, reveal those that are due, and return how many were."""
+    with transaction.atomic(durable=True):
+        for ahead in range(2):
+            seed_of(day_of(now) + timedelta(days=ahead))
+    due = DailySeed.objects.filter(day__lte=day_of(now - REVEALED_AFTER), revealed_at=None)
+    return sum(_reveal(row) for row in due.order_by("day"))
+
+
+def seed_of(day: date) -> DailySeed:
+    """Return the row of the day; the first of any number of simultaneous callers makes it."""
+    found = DailySeed.objects.filter(day=day).first()
+    if found is not None:
+        return found
+    salt = secrets.token_bytes(_SALT_BYTES)
+    commitment = commitment_of(_derive(settings.CHECKIN_SEED_SECRETS[0], day, salt))
+    row = DailySeed(day=day, salt=salt, commitment=commitment)
+    DailySeed.objects.bulk_create([row], ignore_conflicts=True)
+    return DailySeed.objects.get(day=day)
+
+
+def open_seed(row: DailySeed) -> bytes:
+    """
+    Return the secret seed of a day that is still to be drawn from.
+
+    Raises:
+        CheckInsNotReady: it is public already, or no secret of this process makes it.
+    """
+    if row.revealed_at is not None:
+        raise CheckInsNotReady("The seed of the day is public already. Repeat later.")
+    for secret in settings.CHECKIN_SEED_SECRETS:
+        seed = _derive(secret, row.day, bytes(row.salt))
+        if hmac.compare_digest(commitment_of(seed), row.commitment):
+            return seed
+    raise CheckInsNotReady("The seed of the day cannot be made. Repeat later.")
+
+
+def _derive(secret: str, day: date, salt: bytes) -> bytes:
+    return hmac.digest(secret.encode(), b"check-in seed " + day.isoformat().encode() + b" " + salt, "sha256")
+
+
+def _reveal(row: DailySeed) -> int:
+    """Write the seed down, once. One whose secret was lost stays untold and must not keep the others back."""
+    try:
+        seed = open_seed(row).hex()
+    except CheckInsNotReady:
+        logger.exception("the seed of %s cannot be revealed", row.day)
+        return 0
+    unrevealed = DailySeed.objects.filter(pk=row.pk, revealed_at=None)
+    return unrevealed.update(revealed_seed=seed, revealed_at=Now())

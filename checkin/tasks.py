@@ -1,0 +1,14 @@
+"""A door for Celery."""
+
+from typing import Any
+
+from celery import shared_task
+from django.utils import timezone
+
+from checkin.services import seeds
+
+
+@shared_task(name="checkin.keep_seeds")
+def keep_seeds(**_: Any) -> None:
+    """Promise the seeds of today and tomorrow, and tell those that are due."""
+    seeds.keep(now=timezone.now())

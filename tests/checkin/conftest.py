@@ -1,0 +1,46 @@
+"""Users who check in, and the moment in which they do."""
+
+import random
+import secrets
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.utils import timezone
+
+from credits.models import EntrySource
+from credits.services import ledger
+from tests.factories import UserFactory
+from users.models import User
+
+
+@pytest.fixture
+def now() -> datetime:
+    """Return a moment of today, some way from midnight."""
+    return timezone.now().astimezone(UTC).replace(hour=random.randint(1, 22), minute=random.randint(0, 59))
+
+
+@pytest.fixture
+def long_ago(now: datetime) -> datetime:
+    """Return a moment of a day whose seed is due."""
+    return now - timedelta(days=random.randint(3, 12))
+
+
+@pytest.fixture
+def user(db: None) -> User:
+    """Return a user of whom nothing is known."""
+    return UserFactory.create()
+
+
+@pytest.fixture
+def proven(db: None) -> User:
+    """Return a user who has earned something."""
+    return earner()
+
+
+def earner() -> User:
+    """Return a new user who has earned something."""
+    owner = UserFactory.create()
+    ledger.grant(
+        user=owner, credits=random.randint(1, 99), source=EntrySource.SURVEYS, key=secrets.token_hex(8)
+    )
+    return owner

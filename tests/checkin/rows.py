@@ -1,0 +1,82 @@
+"""Drop tables as tests need them, and all rows that a check-in may touch."""
+
+import random
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from checkin.draw import Item
+from checkin.models import DropItem, DropTable
+from credits.models import Badge, BadgeTrack
+from credits.services.allowance import set_allowance
+from tests.checkin.items import item
+from tests.credits.rows import query
+from users.models import User
+
+_TABLES = (
+    "checkin_checkin",
+    "checkin_dailyseed",
+    "checkin_droptable",
+    "checkin_dropitem",
+    "credits_account",
+    "credits_entry",
+    "credits_experience",
+    "credits_modifier",
+)
+
+
+def everything() -> dict[str, list[tuple[Any, ...]]]:
+    """Return every row, to compare before and after a refusal."""
+    return {table: query(f"SELECT * FROM {table} ORDER BY id") for table in _TABLES}  # noqa: S608
+
+
+def lowest(track: BadgeTrack) -> Badge:
+    """Return the badge that newcomers wear."""
+    return Badge.objects.get(track=track, exp_lower_bound=0)
+
+
+def allow_attempts(attempts: int) -> None:
+    """Let everybody check in so often a day."""
+    Badge.objects.filter(track=BadgeTrack.PERMANENT).update(bonus_daily_check_in_attempts=attempts - 1)
+
+
+def draft_table(badge: Badge, items: list[Item], *, author: User | None = None) -> DropTable:
+    """Write a draft."""
+    version = DropTable.objects.filter(badge=badge).count() + 1 + random.randint(0, 5)
+    table = DropTable.objects.create(badge=badge, version=version, author=author)
+    DropItem.objects.bulk_create([row_of(table, one) for one in items])
+    return table
+
+
+def put_in_force(badge: Badge, items: list[Item]) -> DropTable:
+    """Publish a table of these items, past the rules of publishing."""
+    table = draft_table(badge, items)
+    table.published_at = timezone.now()
+    table.save()
+    return table
+
+
+def only(drop_type: str, **chosen: Any) -> list[Item]:
+    """Let newcomers win nothing but that type, and return the items now in force."""
+    found = [item(drop_type, **chosen)]
+    put_in_force(lowest(BadgeTrack.PERMANENT), found)
+    return found
+
+
+def row_of(table: DropTable, one: Item) -> DropItem:
+    """Return an item as a row."""
+    return DropItem(
+        table=table,
+        drop_type=one.drop_type,
+        weight=one.weight,
+        value_min=one.least,
+        value_max=one.most,
+        minutes=one.minutes,
+    )
+
+
+def subscribe(user: User, now: datetime) -> None:
+    """Let the user's allowance run at `now`."""
+    starts_at = now - timedelta(days=1)
+    set_allowance(user=user, credits=1, starts_at=starts_at, ends_at=now + timedelta(days=20), renews=True)

@@ -1,0 +1,204 @@
+"""A check-in draws once and takes effect at once."""
+
+import random
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import pytest
+
+from checkin.draw import Drop, draw
+from checkin.errors import CheckInsNotReady, CheckInUnavailable
+from checkin.models import CheckIn, DropTable, DropType
+from checkin.queries import items_of
+from checkin.services import effects, seeds
+from checkin.services.checkins import execute, ticket_of
+from credits.models import BadgeTrack, CreditAccount, CreditEntry, ExperienceEntry, Modifier
+from credits.queries import balance_of
+from tests.checkin.items import TYPES, item
+from tests.checkin.rows import allow_attempts, everything, lowest, only, put_in_force, subscribe
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+def test_credits_are_posted_to_the_account(proven: User, now: datetime) -> None:
+    only("CREDITS")
+    before = balance_of(proven).balance
+
+    check_in = execute(user=proven, now=now)
+
+    value = int(check_in.result["value"])
+    assert balance_of(proven).balance == before + value
+    entry = CreditEntry.objects.get(key=check_in.effect_key)
+    assert (entry.amount, entry.source, entry.account.user_id) == (value, "CHECK_IN", proven.pk)
+    assert not ExperienceEntry.objects.exists()
+    assert not Modifier.objects.exists()
+
+
+def test_experience_grows_the_permanent_track_at_the_badges_rate(proven: User, now: datetime) -> None:
+    badge = lowest(BadgeTrack.PERMANENT)
+    badge.exp_growth_rate = Decimal("1.5")
+    badge.save()
+    only("EXPERIENCE")
+
+    check_in = execute(user=proven, now=now)
+
+    value = int(check_in.result["value"])
+    account = CreditAccount.objects.get(user=proven)
+    assert (account.permanent_experience, account.subscriber_experience) == (value * 3 // 2, 0)
+    assert ExperienceEntry.objects.get(key=check_in.effect_key).base == value
+    assert CreditEntry.objects.filter(source="CHECK_IN").count() == 0
+    assert not Modifier.objects.exists()
+
+
+@pytest.mark.parametrize("drop_type", TYPES[2:])
+def test_a_bonus_runs_for_its_minutes(proven: User, now: datetime, drop_type: str) -> None:
+    [offered] = only(drop_type)
+
+    check_in = execute(user=proven, now=now)
+
+    modifier = Modifier.objects.get(key=check_in.effect_key)
+    assert (modifier.user_id, modifier.modifier_type) == (proven.pk, drop_type)
+    assert modifier.value == Decimal(check_in.result["value"])
+    assert modifier.expires_at - modifier.created_at == timedelta(minutes=offered.minutes or 0)
+    assert list(Modifier.objects.active()) == [modifier]
+    assert not ExperienceEntry.objects.exists()
+    assert CreditEntry.objects.filter(source="CHECK_IN").count() == 0
+
+
+def test_a_drop_is_rolled_for_every_item_and_one_is_awarded(proven: User, now: datetime) -> None:
+    offered = [item(name) for name in TYPES]
+    put_in_force(lowest(BadgeTrack.PERMANENT), offered)
+
+    check_in = execute(user=proven, now=now)
+
+    drops = [effects.from_json(stored) for stored in check_in.possible_results]
+    assert [(drop.drop_type, drop.minutes) for drop in drops] == [(o.drop_type, o.minutes) for o in offered]
+    assert all(o.least <= drop.value <= o.most for o, drop in zip(offered, drops, strict=True))
+    assert check_in.result == check_in.possible_results[check_in.result_place]
+
+
+def test_a_subscriber_draws_from_both_tables(proven: User, now: datetime) -> None:
+    mine = put_in_force(lowest(BadgeTrack.PERMANENT), [item("EXPERIENCE"), item("CREDITS")])
+    subscribers = put_in_force(
+        lowest(BadgeTrack.SUBSCRIBER), [item("BONUS_CREDITS_BACK"), item("EXPERIENCE")]
+    )
+    subscribe(proven, now)
+
+    check_in = execute(user=proven, now=now)
+
+    types = [stored["type"] for stored in check_in.possible_results]
+    assert types == ["EXPERIENCE", "CREDITS", "BONUS_CREDITS_BACK", "EXPERIENCE"]
+    assert (check_in.permanent_table, check_in.subscriber_table) == (mine, subscribers)
+
+
+def test_without_an_allowance_the_subscriber_table_is_left_out(proven: User, now: datetime) -> None:
+    mine = put_in_force(lowest(BadgeTrack.PERMANENT), [item("EXPERIENCE")])
+    subscribe(proven, now - timedelta(days=90))
+
+    check_in = execute(user=proven, now=now)
+
+    assert (check_in.permanent_table, check_in.subscriber_table) == (mine, None)
+    assert len(check_in.possible_results) == 1
+
+
+def test_whoever_has_neither_paid_nor_earned_wins_experience_alone(user: User, now: datetime) -> None:
+    allow_attempts(30)
+    for _ in range(30):
+        check_in = execute(user=user, now=now)
+        assert {stored["type"] for stored in check_in.possible_results} == {"EXPERIENCE"}
+        assert check_in.experience_only
+    assert not CreditEntry.objects.exists()
+    assert not Modifier.objects.exists()
+
+
+def test_the_draw_is_the_one_that_seed_and_tables_give(proven: User, now: datetime) -> None:
+    check_in = execute(user=proven, now=now)
+
+    again = draw(
+        seed=seeds.open_seed(check_in.seed),
+        ticket=ticket_of(check_in, profile_address=str(proven.profile_address)),
+        items=items_of([check_in.permanent_table]),
+    )
+    assert [effects.as_json(drop) for drop in again.possible] == check_in.possible_results
+    assert again.chosen == check_in.result_place
+
+
+def test_each_attempt_of_a_day_is_a_draw_of_its_own(proven: User, now: datetime) -> None:
+    attempts = random.randint(2, 5)
+    allow_attempts(attempts)
+    only("CREDITS", least=Decimal(1), most=Decimal(10**8))
+
+    drawn = [execute(user=proven, now=now) for _ in range(attempts)]
+
+    assert [check_in.attempt for check_in in drawn] == list(range(1, attempts + 1))
+    assert len({check_in.result["value"] for check_in in drawn}) == attempts
+
+
+def test_more_than_the_attempts_of_the_day_are_refused_and_change_nothing(
+    proven: User, now: datetime
+) -> None:
+    attempts = random.randint(1, 4)
+    allow_attempts(attempts)
+    for _ in range(attempts):
+        execute(user=proven, now=now)
+    before = everything()
+
+    with pytest.raises(CheckInUnavailable) as refused:
+        execute(user=proven, now=now)
+
+    tomorrow = (now + timedelta(days=1)).strftime("%Y-%m-%dT00:00:00Z")
+    assert refused.value.members == {"nextCheckInAt": tomorrow}
+    assert everything() == before
+
+
+def test_a_badge_of_subscribers_adds_attempts_while_the_allowance_runs(proven: User, now: datetime) -> None:
+    bronze = lowest(BadgeTrack.SUBSCRIBER)
+    bronze.bonus_daily_check_in_attempts = 1
+    bronze.save()
+    execute(user=proven, now=now)
+    with pytest.raises(CheckInUnavailable):
+        execute(user=proven, now=now)
+
+    subscribe(proven, now)
+
+    assert execute(user=proven, now=now).attempt == 2
+
+
+def test_the_day_ends_at_midnight_in_utc(proven: User, now: datetime) -> None:
+    last = now.replace(hour=23, minute=59, second=59, microsecond=999_999)
+    execute(user=proven, now=last)
+    with pytest.raises(CheckInUnavailable):
+        execute(user=proven, now=last)
+
+    next_day = execute(user=proven, now=last + timedelta(microseconds=1))
+
+    assert (next_day.day, next_day.attempt) == (last.date() + timedelta(days=1), 1)
+    assert next_day.seed.day == next_day.day
+    assert CheckIn.objects.count() == 2
+
+
+def test_without_a_published_table_there_is_nothing_to_draw(proven: User, now: datetime) -> None:
+    DropTable.objects.update(badge=None)
+    before = everything()
+
+    with pytest.raises(CheckInsNotReady):
+        execute(user=proven, now=now)
+
+    assert everything() == before
+
+
+def test_the_newest_published_table_is_drawn_from_and_drafts_are_not(proven: User, now: datetime) -> None:
+    allow_attempts(3)
+    badge = lowest(BadgeTrack.PERMANENT)
+    for _ in range(2):
+        newest = put_in_force(badge, [item("CREDITS"), item("EXPERIENCE")])
+        DropTable.objects.create(badge=badge, version=newest.version + 10)
+        assert execute(user=proven, now=now).permanent_table == newest
+
+
+def test_a_drop_survives_being_stored() -> None:
+    for name in DropType.values:
+        offered = item(name)
+        drop: Drop = offered.drop_at(random.randrange(offered.values))
+        assert effects.from_json(effects.as_json(drop)) == drop

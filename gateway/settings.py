@@ -12,6 +12,7 @@ from typing import Any
 
 import django_stubs_ext
 import structlog
+from celery.schedules import crontab
 from corsheaders.defaults import default_headers
 from psycopg.conninfo import conninfo_to_dict
 
@@ -290,10 +291,21 @@ CELERY_BEAT_SCHEDULE = {
     "payments-operations": {"task": "payments.resume_operations", "schedule": 60, "options": {"expires": 60}},
     "payments-catch-up": {"task": "payments.catch_up", "schedule": 3600},
     "checkin-seeds": {"task": "checkin.keep_seeds", "schedule": 600, "options": {"expires": 600}},
-    "payments-subscriptions": {"task": "payments.refresh_subscriptions", "schedule": 24 * 3600},
+    # By the clock: an interval of a day would begin anew whenever beat is restarted.
+    "payments-subscriptions": {
+        "task": "payments.refresh_subscriptions",
+        "schedule": crontab(hour="2", minute="20"),
+    },
+    "credits-audit": {"task": "credits.audit", "schedule": crontab(hour="3", minute="10")},
     "users-purge": {"task": "users.purge", "schedule": 3600},
     "users-issuer-keys": {"task": "users.refresh_issuer_keys", "schedule": 300},
 }
+
+if STRIPE_SECRET_KEY:
+    CELERY_BEAT_SCHEDULE["payments-reconcile"] = {
+        "task": "payments.reconcile",
+        "schedule": crontab(hour="3", minute="40"),
+    }
 
 # --- the API's description -------------------------------------------------------------------
 SPECTACULAR_SETTINGS = {

@@ -6,7 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from payments.errors import BillingUnavailable
-from payments.services import catching_up, events, resuming
+from payments.services import catching_up, events, reconcile, resuming
 
 
 @shared_task(name="payments.process_event", throws=(BillingUnavailable,))
@@ -38,3 +38,21 @@ def catch_up(**_: Any) -> None:
 def refresh_subscriptions(**_: Any) -> None:
     """Read every living subscription afresh."""
     catching_up.refresh_subscriptions(now=timezone.now())
+
+
+class StripeDiffers(Exception):
+    """Our rows are not what Stripe says. Raised so that the task counts as failed; nothing catches it."""
+
+
+# It reads everything; other tasks may take two minutes.
+@shared_task(name="payments.reconcile", soft_time_limit=2 * 3600, time_limit=2 * 3600 + 60)
+def reconcile_with_stripe(**_: Any) -> None:
+    """
+    Compare our rows with Stripe's; the service logs and stores what differs.
+
+    Raises:
+        StripeDiffers: something does.
+    """
+    run = reconcile.reconcile(now=timezone.now())
+    if run is not None and run.counts["findings"]:
+        raise StripeDiffers(f"{run.counts['findings']} differences, run {run.pk}")

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import transaction
 
 from gateway.common.errors import DomainError
@@ -43,8 +44,10 @@ def reconcile(
     back as if Stripe had just told of them; whatever else differs is for people.
 
     Raises:
-        BillingUnavailable: Stripe is away; the stored run stays unfinished.
+        BillingUnavailable: Stripe is away, and the stored run stays unfinished; or payments are not set up.
     """
+    if not settings.STRIPE_SECRET_KEY:
+        raise BillingUnavailable("Payments are not set up on this service.", retry_after=3600)
     with try_advisory_lock("payments.reconcile") as acquired:
         if not acquired:
             return None

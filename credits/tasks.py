@@ -1,0 +1,37 @@
+"""Doors for Celery: the ledger's nightly audit."""
+
+import logging
+from typing import Any
+
+from celery import shared_task
+
+from credits.services.reconcile import count_rows, find_differences
+from gateway.common.locks import try_advisory_lock
+
+logger = logging.getLogger(__name__)
+
+
+class LedgerDiffers(Exception):
+    """A total of the ledger is not what its rows say. Raised so that the task counts as failed; nothing catches it."""
+
+
+# A whole ledger takes longer than other tasks may; the statement has a limit of its own.
+@shared_task(name="credits.audit", soft_time_limit=2 * 3600, time_limit=2 * 3600 + 60)
+def audit(**_: Any) -> None:
+    """
+    Recompute the ledger, and log each difference as an error.
+
+    Raises:
+        LedgerDiffers: there is one.
+    """
+    with try_advisory_lock("credits.audit") as acquired:
+        if not acquired:
+            return
+        findings = find_differences()
+        for finding in findings:
+            logger.error("ledger audit: %s", finding)
+        accounts, entries, holds = count_rows()
+        checked = f"{accounts} accounts, {entries} entries, {holds} holds checked"
+        if findings:
+            raise LedgerDiffers(f"{len(findings)} differences; {checked}")
+        logger.info("ledger audit: no difference; %s", checked)

@@ -1,0 +1,54 @@
+"""The nightly audit of the ledger: quiet where it is sound, loud where it is not."""
+
+import logging
+import random
+
+import pytest
+from celery import current_app
+from django.db.models import F
+
+from credits.models import CreditAccount
+from credits.services import ledger
+from credits.tasks import LedgerDiffers, audit
+from gateway.common.locks import try_advisory_lock
+from tests.credits.rows import query
+from tests.relay.threads import at_once
+from users.models import User
+
+
+def test_a_sound_ledger_says_what_was_checked(user: User, key: str, caplog: pytest.LogCaptureFixture) -> None:
+    ledger.hold(user=user, credits=1, key=key)
+    with caplog.at_level(logging.INFO):
+        audit()
+    assert [(line.levelname, line.getMessage()) for line in caplog.records] == [
+        ("INFO", "ledger audit: no difference; 1 accounts, 1 entries, 1 holds checked")
+    ]
+
+
+def test_each_difference_is_an_error_and_the_task_fails(
+    user: User, funds: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    account = ledger.open_account(user=user)
+    off = random.randint(1, 1000)
+    CreditAccount.objects.update(balance=F("balance") + off, version=F("version") + 1)
+    with pytest.raises(LedgerDiffers, match=r"^2 differences; 1 accounts, 1 entries, 0 holds checked$"):
+        audit()
+    errors = [line.getMessage() for line in caplog.records if line.levelname == "ERROR"]
+    assert len(errors) == 2
+    assert all(line.startswith("ledger audit: Finding(rule=") for line in errors)
+    assert f"account_id={account.pk}" in errors[0]
+    assert {f"found={funds + off}" in line for line in errors} == {True, False}
+    assert CreditAccount.objects.get().balance == funds + off
+
+
+def test_a_failure_reaches_the_worker(user: User, funds: int) -> None:
+    query("UPDATE credits_account SET balance = balance + 1")
+    assert current_app.tasks["credits.audit"].apply().state == "FAILURE"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_at_once_are_one(user: User, caplog: pytest.LogCaptureFixture) -> None:
+    with try_advisory_lock("credits.audit") as acquired, caplog.at_level(logging.INFO):
+        assert acquired
+        assert at_once([audit]) == [None]
+    assert not [line for line in caplog.records if line.name == "credits.tasks"]

@@ -1,10 +1,12 @@
-"""Doors for Celery: the ledger's nightly audit."""
+"""Doors for Celery: earnings that are due, the keys of verifiers, the ledger's nightly audit."""
 
 import logging
 from typing import Any
 
 from celery import shared_task
+from django.utils import timezone
 
+from credits.services import earnings_release, verifier_keys
 from credits.services.reconcile import count_rows, find_differences
 from gateway.common.locks import try_advisory_lock
 
@@ -13,6 +15,18 @@ logger = logging.getLogger(__name__)
 
 class LedgerDiffers(Exception):
     """A total of the ledger is not what its rows say. Raised so that the task counts as failed; nothing catches it."""
+
+
+@shared_task(name="credits.release_earnings")
+def release_earnings(**_: Any) -> None:
+    """Give the credits of held earnings that are due."""
+    earnings_release.release_due(now=timezone.now())
+
+
+@shared_task(name="credits.refresh_verifier_keys")
+def refresh_verifier_keys(**_: Any) -> None:
+    """Fetch the keys that sign postbacks."""
+    verifier_keys.refresh(now=timezone.now())
 
 
 # A whole ledger takes longer than other tasks may; the statement has a limit of its own.

@@ -17,6 +17,7 @@ from corsheaders.defaults import default_headers
 from psycopg.conninfo import conninfo_to_dict
 
 from gateway.common import env
+from gateway.common.logs import without_path_tokens
 
 # Lets annotations such as ModelAdmin[Relayer] be evaluated at run time.
 django_stubs_ext.monkeypatch()
@@ -185,6 +186,7 @@ AUTH_NONCE_RATE = env.optional("AUTH_NONCE_RATE", "30/minute")
 AUTH_VERIFY_RATE = env.optional("AUTH_VERIFY_RATE", "30/minute")
 AUTH_REFRESH_RATE = env.optional("AUTH_REFRESH_RATE", "60/minute")
 RELAY_EXECUTE_RATE = env.optional("RELAY_EXECUTE_RATE", "600/minute")
+DASHBOARD_RATE = env.optional("DASHBOARD_RATE", "600/minute")
 RELAY_READ_RATE = env.optional("RELAY_READ_RATE", "1200/minute")
 
 # --- sign-in ---------------------------------------------------------------------------------
@@ -256,6 +258,10 @@ CHECKIN_RATE = env.optional("CHECKIN_RATE", "60/minute")
 CHECKIN_MAX_DAILY_CREDITS = env.integer("CHECKIN_MAX_DAILY_CREDITS", default=500, minimum=1)
 CHECKIN_MAX_DAILY_EXPERIENCE = env.integer("CHECKIN_MAX_DAILY_EXPERIENCE", default=5_000, minimum=1)
 
+# --- ad networks -----------------------------------------------------------------------------
+ADMOB_KEYS_URL = env.url("ADMOB_KEYS_URL", default="https://www.gstatic.com/admob/reward/verifier-keys.json")
+POSTBACK_RATE = env.optional("POSTBACK_RATE", "6000/minute")
+
 # --- workers ---------------------------------------------------------------------------------
 CELERY_BROKER_URL = REDIS_URL
 CELERY_TASK_IGNORE_RESULT = True
@@ -297,6 +303,8 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": crontab(hour="2", minute="20"),
     },
     "credits-audit": {"task": "credits.audit", "schedule": crontab(hour="3", minute="10")},
+    "credits-release": {"task": "credits.release_earnings", "schedule": 60, "options": {"expires": 60}},
+    "credits-verifier-keys": {"task": "credits.refresh_verifier_keys", "schedule": 900},
     "users-purge": {"task": "users.purge", "schedule": 3600},
     "users-issuer-keys": {"task": "users.refresh_issuer_keys", "schedule": 300},
 }
@@ -333,7 +341,11 @@ LOGGING = {
     "formatters": {
         "json": {
             "()": structlog.stdlib.ProcessorFormatter,
-            "processor": structlog.processors.JSONRenderer(),
+            "processors": [
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.JSONRenderer(),
+                without_path_tokens,
+            ],
             "foreign_pre_chain": [
                 structlog.contextvars.merge_contextvars,
                 structlog.processors.TimeStamper(fmt="iso"),

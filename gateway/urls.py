@@ -9,6 +9,7 @@ urlpatterns = [
     path("", include("relay.api.urls")),
     path("", include("payments.api.urls")),
     path("", include("checkin.api.urls")),
+    path("", include("credits.api.urls")),
     path("", include("gateway.docs")),
     path("", include("gateway.problem_pages")),
 ]

@@ -53,6 +53,11 @@ class PostbackEvent:
     occurred_at: datetime | None = None
     expires_at: datetime | None = None
 
+    @property
+    def is_about_credits(self) -> bool:
+        """Tell whether a user must be known for it to mean anything."""
+        return self.kind not in {PostbackKind.INFO, PostbackKind.TEST}
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -93,6 +98,8 @@ class Adapter(Protocol):
     needs_secret: ClassVar[bool] = True
     # The path's last part is the network's own token, checked before the signature.
     has_path_token: ClassVar[bool] = True
+    # Staff import its earnings from files.
+    has_reports: ClassVar[bool] = False
     # Query parameters of the address that staff paste into the network's page.
     template: ClassVar[str] = ""
 

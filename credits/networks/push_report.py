@@ -32,6 +32,7 @@ class PushReport(Adapter):
     covers: ClassVar = ESSENTIAL
     methods: ClassVar[frozenset[str]] = frozenset()
     needs_secret: ClassVar = False
+    has_reports: ClassVar = True
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
         """Refuse."""

@@ -1,0 +1,89 @@
+"""Setting ad networks up: settings, two live secrets, and the address that they send to."""
+
+import hashlib
+import hmac
+import secrets
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+
+from credits.models import AdNetwork
+from credits.networks.contract import is_weak
+from credits.networks.registry import ADAPTERS
+
+_PATH_TOKEN_BYTES = 32
+
+
+def ensure(*, slug: str) -> AdNetwork:
+    """
+    Return the network's row, made disabled by the first caller.
+
+    Raises:
+        KeyError: there is no adapter of that slug.
+    """
+    adapter = ADAPTERS[slug]
+    network, _ = AdNetwork.objects.get_or_create(slug=slug, defaults={"is_weak": is_weak(adapter)})
+    return network
+
+
+@transaction.atomic(durable=True)
+def configure(*, slug: str, **values: Any) -> AdNetwork:
+    """
+    Change settings of a network by the names of its columns.
+
+    Raises:
+        ValidationError: the values are out of range, or the network is weak and would be enabled unguarded.
+        KeyError: there is no adapter of that slug.
+    """
+    network = AdNetwork.objects.select_for_update(no_key=True).get(pk=ensure(slug=slug).pk)
+    for name, value in values.items():
+        setattr(network, name, value)
+    # What the adapter says counts, whatever the row said when it was made.
+    network.is_weak = is_weak(ADAPTERS[slug])
+    network.full_clean()
+    network.save(update_fields=[*values, "is_weak"])
+    return network
+
+
+def set_secret(*, slug: str, secret: str, now: datetime) -> None:
+    """
+    Let the network sign with a new secret; the one before it stays live until `retire_secret`.
+
+    Raises:
+        ValueError: the secret is empty.
+    """
+    if not secret.strip():
+        raise ValueError("a secret is not empty")
+    AdNetwork.objects.filter(pk=ensure(slug=slug).pk).exclude(current_secret=secret.strip()).update(
+        previous_secret=F("current_secret"), current_secret=secret.strip(), secret_changed_at=now
+    )
+
+
+def retire_secret(*, slug: str) -> None:
+    """Believe the newest secret alone."""
+    AdNetwork.objects.filter(slug=slug).update(previous_secret="")
+
+
+def issue_path_token(*, slug: str) -> str:
+    """Return a new token for the end of the network's address; the one before it is no longer found."""
+    token = secrets.token_urlsafe(_PATH_TOKEN_BYTES)
+    AdNetwork.objects.filter(pk=ensure(slug=slug).pk).update(path_token_hash=_hash(token))
+    return token
+
+
+def address_of(*, slug: str, token: str) -> str:
+    """Return the address that staff paste into the network's page, macros included."""
+    template = ADAPTERS[slug].template
+    return f"{settings.PUBLIC_URL}/api/postbacks/{slug}/{token}" + (f"?{template}" if template else "")
+
+
+def has_path_token(network: AdNetwork, token: str) -> bool:
+    """Tell in constant time whether the token is the network's."""
+    return hmac.compare_digest(network.path_token_hash, _hash(token))
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,0 +1,111 @@
+"""
+A postback from the network to the account, in a fixed order of checks.
+
+Network enabled → path token → address list → signature → freshness → form → user → ledger.
+Whoever fails the first two is told what a wrong path is told; from then on the network
+hears its own words.
+"""
+
+import ipaddress
+import logging
+from datetime import datetime
+
+from credits.models import AdNetwork, VerifierKeySet
+from credits.networks.contract import (
+    Adapter,
+    Answer,
+    PostbackEvent,
+    PostbackPostponed,
+    PostbackRefused,
+    RawRequest,
+    check_freshness,
+)
+from credits.networks.registry import ADAPTERS
+from credits.services import ad_networks, earnings_posting, network_users
+from credits.services.earnings_inbox import Arrival
+from credits.services.verifier_keys import LONGEST_KEPT
+from gateway.common.errors import NotFound
+from gateway.common.owner import ProfileOwner
+
+logger = logging.getLogger(__name__)
+
+
+def receive(*, slug: str, request: RawRequest, now: datetime, request_id: str = "") -> Answer:
+    """
+    Check a postback, store it with what follows from it, and return what the network wants to hear.
+
+    A repeat is answered like the first one and changes nothing. What is refused leaves no row.
+
+    Raises:
+        NotFound: there is no such network, it is disabled, does not use the method, or the path's token is not its own.
+    """
+    adapter, network = _admit(slug, request)
+    try:
+        event = _authenticate(adapter, network, request, now=now)
+        user = _user_of(network, event)
+    except PostbackPostponed as reason:
+        logger.error("a postback of %s must come again: %s", slug, reason)
+        return adapter.answers.retry
+    except PostbackRefused as reason:
+        logger.warning("a postback of %s is refused: %s", slug, reason)
+        return adapter.answers.reject
+    arrival = Arrival(
+        network=network,
+        event=event,
+        user=user,
+        raw=_raw(adapter, request),
+        received_at=now,
+        headers=dict(request.headers),
+        request_id=request_id,
+    )
+    is_first = earnings_posting.record(arrival) is not None
+    return (adapter.answers.ok if is_first else adapter.answers.duplicate).about(event)
+
+
+def _admit(slug: str, request: RawRequest) -> tuple[Adapter, AdNetwork]:
+    adapter = ADAPTERS.get(slug)
+    network = AdNetwork.objects.filter(slug=slug, is_enabled=True).first()
+    if adapter is None or network is None or request.method not in adapter.methods:
+        raise NotFound("There is nothing at this address.")
+    if adapter.has_path_token and not ad_networks.has_path_token(network, request.path_token):
+        raise NotFound("There is nothing at this address.")
+    return adapter, network
+
+
+def _authenticate(
+    adapter: Adapter, network: AdNetwork, request: RawRequest, *, now: datetime
+) -> PostbackEvent:
+    if network.allowed_addresses and not _is_listed(request.sender, network.allowed_addresses):
+        raise PostbackRefused("the sender's address is not on the list")
+    keys = {} if adapter.needs_secret else _verifier_keys(adapter.slug, now=now)
+    fields = adapter.verify(request, secrets=network.live_secrets, keys=keys)
+    event = adapter.parse(fields)
+    check_freshness(adapter, event, now=now)
+    return event
+
+
+def _is_listed(sender: str, listed: list[str]) -> bool:
+    try:
+        address = ipaddress.ip_address(sender)
+    except ValueError:
+        return False
+    return any(address in ipaddress.ip_network(text, strict=False) for text in listed)
+
+
+def _verifier_keys(slug: str, *, now: datetime) -> dict[str, str]:
+    fetched = VerifierKeySet.objects.filter(slug=slug, fetched_at__gt=now - LONGEST_KEPT).first()
+    return fetched.keys if fetched else {}
+
+
+def _user_of(network: AdNetwork, event: PostbackEvent) -> ProfileOwner | None:
+    user = network_users.user_named(network=network, reference=event.user_ref)
+    if user is None and event.is_about_credits:
+        raise PostbackRefused("unknown user")
+    return user
+
+
+def _raw(adapter: Adapter, request: RawRequest) -> bytes:
+    """Return what to keep: the query or the body; of a signed path the content without its signature."""
+    if not adapter.has_path_token:
+        return request.path_token.partition(".")[0].encode()
+    return request.body or request.query

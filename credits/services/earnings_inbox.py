@@ -1,0 +1,111 @@
+"""The inbox: an event is inserted by its unique key before anything else happens, and what repeats it is compared."""
+
+import hashlib
+import json
+import logging
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from credits.models import AdNetwork, Postback, PostbackState
+from credits.networks.contract import PostbackEvent
+from credits.services import statements
+from gateway.common.owner import ProfileOwner
+
+logger = logging.getLogger(__name__)
+
+_INSERT = """
+INSERT INTO credits_postback (
+    network_id, external_id, kind, original_id, user_id, state, amount, payout_usd, rate, badge_bonus,
+    modifier_bonus, credits, occurred_at, received_at, is_conflicting, raw, headers, payload_hash, request_id
+) VALUES (
+    %(network)s, %(external_id)s, %(kind)s, %(original_id)s, %(user)s::bigint, %(state)s, %(amount)s,
+    %(payout_usd)s::numeric, %(rate)s, 0, 0, 0, %(occurred_at)s::timestamptz, %(received_at)s, false, %(raw)s,
+    %(headers)s::jsonb, %(payload_hash)s, %(request_id)s
+)
+ON CONFLICT (network_id, external_id, kind) DO NOTHING
+RETURNING id
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrival:
+    """An event that is believed, and what came along with it."""
+
+    network: AdNetwork
+    event: PostbackEvent
+    user: ProfileOwner | None
+    raw: bytes
+    received_at: datetime
+    headers: dict[str, str] = field(default_factory=dict)
+    request_id: str = ""
+
+    @property
+    def payload_hash(self) -> str:
+        """SHA-256 of what the event says; times and signatures differ between repeats and are left out."""
+        event = self.event
+        payout = "" if event.payout_usd is None else f"{event.payout_usd.normalize():f}"
+        said = [event.kind, event.external_id, event.original_id, event.user_ref]
+        return hashlib.sha256(
+            "\n".join([*said, f"{event.amount.normalize():f}", payout]).encode()
+        ).hexdigest()
+
+
+def insert(arrival: Arrival) -> Postback | None:
+    """
+    Store the event and return its row, or None where it is stored already.
+
+    A competing insert of the same event is waited for.
+    """
+    event = arrival.event
+    postback = Postback(
+        network=arrival.network,
+        external_id=event.external_id,
+        kind=event.kind,
+        original_id=event.original_id,
+        user_id=arrival.user.pk if arrival.user else None,
+        state=PostbackState.RECEIVED,
+        amount=event.amount,
+        payout_usd=event.payout_usd,
+        rate=arrival.network.rate,
+        occurred_at=event.occurred_at,
+        received_at=arrival.received_at,
+        raw=arrival.raw,
+        headers=arrival.headers,
+        payload_hash=arrival.payload_hash,
+        request_id=arrival.request_id,
+    )
+    row = statements.first_row(_INSERT, _params(postback))
+    if row is None:
+        return None
+    postback.pk = row[0]
+    return postback
+
+
+def _params(postback: Postback) -> dict[str, object]:
+    return {
+        "network": postback.network_id,
+        "external_id": postback.external_id,
+        "kind": str(postback.kind),
+        "original_id": postback.original_id,
+        "user": postback.user_id,
+        "state": str(postback.state),
+        "amount": postback.amount,
+        "payout_usd": postback.payout_usd,
+        "rate": postback.rate,
+        "occurred_at": postback.occurred_at,
+        "received_at": postback.received_at,
+        "raw": postback.raw,
+        "headers": json.dumps(postback.headers),
+        "payload_hash": postback.payload_hash,
+        "request_id": postback.request_id,
+    }
+
+
+def compare_with_first(arrival: Arrival) -> None:
+    """Mark the first one as contradicted where the repeat says something else. The first word counts."""
+    event = arrival.event
+    contradicted = Postback.objects.filter(
+        network=arrival.network, external_id=event.external_id, kind=event.kind
+    ).exclude(payload_hash=arrival.payload_hash)
+    if contradicted.update(is_conflicting=True):
+        logger.error("CONFLICTING_DUPLICATE: %s says two things of %s", arrival.network, event.external_id)

@@ -1,0 +1,171 @@
+"""
+What an event does to its user's account, decided under the account's lock.
+
+The lock makes the order of a credit, its reversal and their repeats one order: each
+sees everything that was committed before it. Older rows of the inbox are changed
+under that lock alone, so the order of locks is: own new row, account, older rows.
+"""
+
+import logging
+from datetime import datetime, time, timedelta
+
+from django.db import transaction
+from django.db.models import QuerySet, Sum
+
+from credits import queries
+from credits.benefits import RAISED_BY, earned_credits
+from credits.models import (
+    BadgeTrack,
+    CreditAccount,
+    EntrySource,
+    ExperienceEntry,
+    Postback,
+    PostbackKind,
+    PostbackState,
+)
+from credits.networks.registry import ADAPTERS
+from credits.services import earnings_inbox, experience, ledger
+from credits.services.earnings_inbox import Arrival
+from gateway.common.owner import ProfileOwner
+
+logger = logging.getLogger(__name__)
+_State, _Kind = PostbackState, PostbackKind
+# What is written once an event has been decided; the rest of its row never changes.
+DECIDED = ("state", "badge_bonus", "modifier_bonus", "credits", "entry", "available_at")
+# No network pays so much for one event, and JSON holds no larger number exactly.
+_MOST_CREDITS = 2**53 - 1
+
+
+@transaction.atomic(durable=True)
+def record(arrival: Arrival) -> Postback | None:
+    """
+    Store an event with everything that follows from it; None for a repeat, which changes nothing.
+
+    A credit that is held, refused by a cap, or reversed beforehand posts no entry.
+    """
+    postback = earnings_inbox.insert(arrival)
+    if postback is None:
+        earnings_inbox.compare_with_first(arrival)
+        return None
+    if arrival.user is None or postback.kind in {_Kind.INFO, _Kind.TEST}:
+        postback.state = _State.INFO
+    else:
+        lock_account(arrival.user)
+        _FOLLOWS[_Kind(postback.kind)](postback, arrival.user)
+    postback.save(update_fields=DECIDED)
+    return postback
+
+
+def lock_account(user: ProfileOwner) -> None:
+    """Lock the user's account, opened where it was not, until the transaction ends."""
+    locked = CreditAccount.objects.select_for_update(no_key=True).filter(user_id=user.pk)
+    if not locked.exists():
+        ledger.open_account(user=user)
+        locked.get()
+
+
+def _announce(postback: Postback, user: ProfileOwner) -> None:
+    decided = _related(postback, _Kind.CREDIT, _Kind.REVERSAL).exists()
+    postback.state = _State.INFO if decided else _State.PENDING
+
+
+def _credit(postback: Postback, user: ProfileOwner) -> None:
+    """Work out the credits from factors that stay on the row, and give, hold or refuse them."""
+    source = ADAPTERS[postback.network.slug].kind
+    benefits = queries.standing_of(user=user, now=postback.received_at).benefits
+    postback.badge_bonus = benefits.badge_bonuses[RAISED_BY[source]]
+    postback.modifier_bonus = benefits.modifier_bonuses[RAISED_BY[source]]
+    bonus = postback.badge_bonus + postback.modifier_bonus
+    worth = earned_credits(amount=postback.amount, rate=postback.rate, bonus=bonus)
+    postback.credits = min(worth, _MOST_CREDITS)
+    _decide_announcements(postback, _State.INFO)
+    if _related(postback, _Kind.REVERSAL).update(state=_State.REVERSED):
+        postback.state = _State.REVERSED
+    elif _exceeds_a_cap(postback):
+        postback.state = _State.REFUSED
+        logger.warning("postback %s of %s is above a cap", postback.pk, postback.network)
+    elif postback.network.hold_hours:
+        postback.state = _State.HELD
+        postback.available_at = postback.received_at + timedelta(hours=postback.network.hold_hours)
+    else:
+        give(postback, user)
+
+
+def give(postback: Postback, user: ProfileOwner) -> None:
+    """Post the credits of the row and the experience that they are worth. The caller holds the lock and saves."""
+    postback.state, key = _State.AVAILABLE, _key(postback)
+    if postback.credits:
+        source = ADAPTERS[postback.network.slug].kind
+        postback.entry = ledger.grant(user=user, credits=postback.credits, source=source, key=key)
+        experience.gain(user=user, track=BadgeTrack.PERMANENT, base=postback.credits, key=key, cause=source)
+
+
+def _reverse(postback: Postback, user: ProfileOwner) -> None:
+    """Take back exactly what the credit gave; remember the reversal where the credit is still to come."""
+    _decide_announcements(postback, _State.REVERSED)
+    credit = _related(postback, _Kind.CREDIT).first()
+    if credit is None:
+        return  # RECEIVED, as it was inserted
+    if credit.state not in {_State.AVAILABLE, _State.HELD}:
+        postback.state = _State.INFO
+        return
+    postback.state = _State.REVERSED
+    if credit.entry_id is not None:
+        _take_back(credit, postback, user)
+    Postback.objects.filter(pk=credit.pk).update(state=_State.REVERSED)
+
+
+def _take_back(credit: Postback, reversal: Postback, user: ProfileOwner) -> None:
+    key = f"{_key(credit)}:reversal"
+    reversal.credits = credit.credits
+    reversal.entry = ledger.reverse(
+        user=user, credits=credit.credits, source=EntrySource.EARNING_REVERSAL, key=key
+    )
+    gained = ExperienceEntry.objects.get(key=_key(credit)).amount
+    if gained:
+        experience.take_back(
+            user=user,
+            track=BadgeTrack.PERMANENT,
+            amount=gained,
+            key=key,
+            cause=EntrySource.EARNING_REVERSAL,
+        )
+
+
+_FOLLOWS = {_Kind.PENDING: _announce, _Kind.CREDIT: _credit, _Kind.REVERSAL: _reverse}
+
+
+def _key(credit: Postback) -> str:
+    return f"earning:{credit.network.slug}:{credit.external_id}"
+
+
+def _related(postback: Postback, *kinds: PostbackKind) -> QuerySet[Postback]:
+    """Return the user's other rows about the same credit."""
+    return Postback.objects.filter(
+        network=postback.network, original_id=postback.original_id, user=postback.user_id, kind__in=kinds
+    )
+
+
+def _decide_announcements(postback: Postback, outcome: PostbackState) -> None:
+    _related(postback, _Kind.PENDING).filter(state=_State.PENDING).update(state=outcome)
+
+
+def _exceeds_a_cap(postback: Postback) -> bool:
+    network = postback.network
+    if postback.credits > min(network.per_event_cap or _MOST_CREDITS, _MOST_CREDITS - 1):
+        return True
+    if network.daily_cap is None:
+        return False
+    return _earned_that_day(postback) + postback.credits > network.daily_cap
+
+
+def _earned_that_day(postback: Postback) -> int:
+    midnight = datetime.combine(postback.received_at.date(), time(), tzinfo=postback.received_at.tzinfo)
+    counted = Postback.objects.filter(
+        user=postback.user_id,
+        network=postback.network,
+        kind=_Kind.CREDIT,
+        state__in=[_State.AVAILABLE, _State.HELD],
+        received_at__gte=midnight,
+    )
+    return counted.aggregate(total=Sum("credits"))["total"] or 0

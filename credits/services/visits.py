@@ -1,0 +1,34 @@
+"""Visit links: one per delivered notification, paid once, for as long as it lives."""
+
+import secrets
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from credits.models import AdNetwork
+from credits.networks.visit_link import VisitLink, sign_visit
+from credits.services import network_users
+from credits.services.ad_networks import address_of
+from gateway.common.owner import ProfileOwner
+
+
+def mint(*, user: ProfileOwner, campaign: str, amount: Decimal, lifetime: timedelta, now: datetime) -> str:
+    """
+    Return a link that earns the user `amount` units of the visit link's rate, once, before it expires.
+
+    Raises:
+        ValueError: visit links are not enabled, have no secret, or `amount` or `lifetime` is not positive.
+    """
+    if amount <= 0 or lifetime <= timedelta():
+        raise ValueError("a visit is worth something for some time")
+    network = AdNetwork.objects.filter(slug=VisitLink.slug, is_enabled=True).first()
+    if network is None or not network.current_secret:
+        raise ValueError("visit links are not enabled or have no secret")
+    token = sign_visit(
+        user_ref=network_users.reference_of(user=user, network=network),
+        campaign=campaign,
+        amount=amount,
+        jti=secrets.token_hex(16),
+        expires_at=now + lifetime,
+        secret=network.current_secret,
+    )
+    return address_of(slug=VisitLink.slug, token=token)

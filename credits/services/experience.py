@@ -38,8 +38,34 @@ def take_back(*, user: ProfileOwner, track: BadgeTrack, amount: int, key: str, c
     return _post(user=user, track=track, base=-amount, key=key, cause=cause)
 
 
-def _post(*, user: ProfileOwner, track: BadgeTrack, base: int, key: str, cause: str) -> ExperienceEntry:
-    params = {"user": user.pk, "track": str(track), "base": base, "key": key, "cause": cause}
+def give_again(
+    *, user: ProfileOwner, track: BadgeTrack, amount: int, key: str, cause: str
+) -> ExperienceEntry:
+    """
+    Add `amount` of experience that was taken back before; it has grown already, and does not grow again.
+
+    A repeated key returns the first entry and adds nothing. Runs inside the
+    caller's transaction.
+
+    Raises:
+        ValueError: `amount` is not positive.
+    """
+    if amount <= 0:
+        raise ValueError("what is given again is a positive number")
+    return _post(user=user, track=track, base=amount, key=key, cause=cause, grows=False)
+
+
+def _post(
+    *, user: ProfileOwner, track: BadgeTrack, base: int, key: str, cause: str, grows: bool = True
+) -> ExperienceEntry:
+    params = {
+        "user": user.pk,
+        "track": str(track),
+        "base": base,
+        "key": key,
+        "cause": cause,
+        "grows": grows,
+    }
     while (entry := _insert(params) or _first_of(key)) is None:
         open_account(user=user)  # Nothing else can be missing.
     return entry

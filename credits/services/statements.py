@@ -130,6 +130,7 @@ WITH locked AS (
 ), change AS (
     SELECT id, total, CASE
         WHEN %(base)s::bigint < 0 THEN greatest(%(base)s::bigint, -total)
+        WHEN NOT %(grows)s::boolean THEN %(base)s::bigint
         ELSE floor(%(base)s::bigint * coalesce((
             SELECT exp_growth_rate FROM credits_badge
             WHERE track = %(track)s AND exp_lower_bound <= total

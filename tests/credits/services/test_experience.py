@@ -4,6 +4,7 @@ import random
 import secrets
 from decimal import Decimal
 from functools import partial
+from typing import Any
 
 import pytest
 from django.db import DatabaseError, transaction
@@ -85,12 +86,29 @@ def test_what_is_taken_back_is_not_multiplied(user: User, key: str) -> None:
     assert totals(user)[BadgeTrack.PERMANENT] == 6
 
 
+def test_what_is_given_again_does_not_grow_again(user: User, key: str) -> None:
+    Badge.objects.filter(track=BadgeTrack.SUBSCRIBER).update(exp_growth_rate=3)
+    again: dict[str, Any] = {
+        "user": user,
+        "track": BadgeTrack.SUBSCRIBER,
+        "amount": 4,
+        "key": key,
+        "cause": "TEST",
+    }
+    entry = experience.give_again(**again)
+    assert (entry.base, entry.amount, entry.total_after) == (4, 4, 4)
+    assert experience.give_again(**again) == entry
+    assert totals(user) == {BadgeTrack.SUBSCRIBER: 4, BadgeTrack.PERMANENT: 0}
+
+
 @pytest.mark.parametrize("amount", [0, -1])
 def test_nothing_is_no_gain_and_no_loss(user: User, key: str, amount: int) -> None:
     with pytest.raises(ValueError, match="positive"):
         experience.gain(user=user, track=BadgeTrack.PERMANENT, base=amount, key=key, cause="TEST")
     with pytest.raises(ValueError, match="positive"):
         experience.take_back(user=user, track=BadgeTrack.PERMANENT, amount=amount, key=key, cause="TEST")
+    with pytest.raises(ValueError, match="positive"):
+        experience.give_again(user=user, track=BadgeTrack.PERMANENT, amount=amount, key=key, cause="TEST")
     assert not ExperienceEntry.objects.exists()
 
 

@@ -1,7 +1,7 @@
 """Which refusals each path of sign-in may answer, for the API's description."""
 
 from gateway.chain.errors import NodeUnavailable, UnusableSignature
-from gateway.common.errors import NotAuthenticated
+from gateway.common.errors import InvalidRequest, NotAuthenticated
 from gateway.common.schema import BODY, problem_responses
 from relay.errors import SignPermissionMissing, UntrustedCode
 from users import errors
@@ -33,3 +33,5 @@ REFRESH = problem_responses(
 LOGOUT = problem_responses(*BODY, NotAuthenticated)
 ME = problem_responses(NotAuthenticated)
 KEYS = problem_responses()
+DASHBOARD = problem_responses(NotAuthenticated)
+HISTORY = problem_responses(InvalidRequest, NotAuthenticated)

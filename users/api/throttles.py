@@ -1,9 +1,15 @@
-"""How often a caller may try to sign in. Without a counter nobody may: a sign-in is not to be guessed."""
+"""How often a caller may read, and try to sign in. Without a counter nobody signs in: that is not to be guessed."""
 
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from gateway.common.http import RateLimit, client_ip
+
+
+class DashboardRate(RateLimit):
+    """Dashboards and histories per user."""
+
+    setting = "DASHBOARD_RATE"
 
 
 class NonceRate(RateLimit):

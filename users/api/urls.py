@@ -1,8 +1,8 @@
-"""Routes of sign-in; each works with and without a trailing slash."""
+"""Routes of sign-in and of the dashboard; each works with and without a trailing slash."""
 
 from django.urls import re_path
 
-from users.api import views
+from users.api import dashboard, views
 
 urlpatterns = [
     re_path(r"^api/auth/nonce/?$", views.NonceView.as_view()),
@@ -11,4 +11,7 @@ urlpatterns = [
     re_path(r"^api/auth/logout/?$", views.LogoutView.as_view()),
     re_path(r"^api/auth/me/?$", views.MeView.as_view()),
     re_path(r"^\.well-known/jwks\.json/?$", views.KeysView.as_view()),
+    re_path(r"^api/user/dashboardInfo/?$", dashboard.DashboardView.as_view()),
+    re_path(r"^api/user/earnings/?$", dashboard.EarningsView.as_view()),
+    re_path(r"^api/user/transactions/?$", dashboard.TransactionsView.as_view()),
 ]

@@ -1,6 +1,5 @@
 """GET and POST /api/postbacks/{network}/{token}: what ad networks call when a user has earned something."""
 
-
 from django.conf import settings
 from django.http import HttpResponse
 from django.utils import timezone

@@ -121,6 +121,8 @@ class Migration(migrations.Migration):
                             ("is_enabled", False),
                             ("is_weak", False),
                             models.Q(
+                                ("daily_cap__isnull", False),
+                                ("per_event_cap__isnull", False),
                                 models.Q(("path_token_hash", ""), _negated=True),
                                 ("allowed_addresses__len__gt", 0),
                                 ("daily_cap__gt", 0),

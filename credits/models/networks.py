@@ -9,15 +9,20 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
+from gateway.common.addresses import normal_network
+
 _WEAK_NEEDS = (
     "The network's signature does not cover user, amount and id. Enabling it needs a path token, "
     "an address list, a cap per event, a daily cap and hours of hold."
 )
+_NO_ADDRESS = "Enter IP addresses or networks like 203.0.113.0/24."
 _GUARDED = (
     Q(is_enabled=False)
     | Q(is_weak=False)
     | (
-        ~Q(path_token_hash="")
+        # A CHECK passes what is unknown, so a missing cap has to be named.
+        Q(per_event_cap__isnull=False, daily_cap__isnull=False)
+        & ~Q(path_token_hash="")
         & Q(allowed_addresses__len__gt=0, per_event_cap__gt=0, daily_cap__gt=0, hold_hours__gt=0)
     )
 )
@@ -89,7 +94,15 @@ class AdNetwork(models.Model):
         return self.slug
 
     def clean(self) -> None:
-        """Say at the form what the database would refuse. The caller has set `is_weak`."""
+        """
+        Say at the form what the database would refuse, and write addresses in their usual form.
+
+        The caller has set `is_weak`.
+        """
+        try:
+            self.allowed_addresses = [normal_network(text.strip()) for text in self.allowed_addresses]
+        except ValueError as error:
+            raise ValidationError({"allowed_addresses": _NO_ADDRESS}) from error
         if self.is_enabled and self.is_weak and not self._is_guarded():
             raise ValidationError(_WEAK_NEEDS, code="weak")
 

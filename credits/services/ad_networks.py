@@ -29,10 +29,10 @@ def ensure(*, slug: str) -> AdNetwork:
     return network
 
 
-@transaction.atomic(durable=True)
+@transaction.atomic
 def configure(*, slug: str, **values: Any) -> AdNetwork:
     """
-    Change settings of a network by the names of its columns.
+    Change settings of a network by the names of its columns. Joins the caller's transaction.
 
     Raises:
         ValidationError: the values are out of range, or the network is weak and would be enabled unguarded.

@@ -6,7 +6,6 @@ Whoever fails the first two is told what a wrong path is told; from then on the 
 hears its own words.
 """
 
-import ipaddress
 import logging
 from datetime import datetime
 
@@ -24,6 +23,7 @@ from credits.networks.registry import ADAPTERS
 from credits.services import ad_networks, earnings_posting, network_users
 from credits.services.earnings_inbox import Arrival
 from credits.services.verifier_keys import LONGEST_KEPT
+from gateway.common.addresses import is_within
 from gateway.common.errors import NotFound
 from gateway.common.owner import ProfileOwner
 
@@ -75,21 +75,13 @@ def _admit(slug: str, request: RawRequest) -> tuple[Adapter, AdNetwork]:
 def _authenticate(
     adapter: Adapter, network: AdNetwork, request: RawRequest, *, now: datetime
 ) -> PostbackEvent:
-    if network.allowed_addresses and not _is_listed(request.sender, network.allowed_addresses):
+    if network.allowed_addresses and not is_within(request.sender, network.allowed_addresses):
         raise PostbackRefused("the sender's address is not on the list")
     keys = {} if adapter.needs_secret else _verifier_keys(adapter.slug, now=now)
     fields = adapter.verify(request, secrets=network.live_secrets, keys=keys)
     event = adapter.parse(fields)
     check_freshness(adapter, event, now=now)
     return event
-
-
-def _is_listed(sender: str, listed: list[str]) -> bool:
-    try:
-        address = ipaddress.ip_address(sender)
-    except ValueError:
-        return False
-    return any(address in ipaddress.ip_network(text, strict=False) for text in listed)
 
 
 def _verifier_keys(slug: str, *, now: datetime) -> dict[str, str]:

@@ -1,0 +1,156 @@
+"""Ad networks are set up here; what they told is here to read. No page shows a secret, not even a new one again."""
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.postgres.forms import SimpleArrayField
+from django.db.models import Max, OuterRef, QuerySet, Subquery
+from django.http import HttpRequest
+from django.utils import timezone
+
+from credits.admin.ledger import OwnedAdmin
+from credits.models import AdNetwork, NetworkUser, Postback
+from credits.networks.contract import is_weak
+from credits.networks.registry import ADAPTERS
+from credits.services import ad_networks
+
+_SETTINGS = ("is_enabled", "rate", "allowed_addresses", "per_event_cap", "daily_cap", "hold_hours")
+
+
+class AdNetworkForm(forms.ModelForm[AdNetwork]):
+    """Settings, and a field that takes a secret and never gives one back."""
+
+    new_secret = forms.CharField(
+        required=False,
+        strip=True,
+        widget=forms.PasswordInput(render_value=False, attrs={"autocomplete": "new-password"}),
+        help_text="Signs from now on; the one before it stays live until it is retired.",
+    )
+    allowed_addresses = SimpleArrayField(
+        forms.CharField(max_length=49),
+        required=False,
+        help_text="IP addresses or networks that may send, separated by commas; empty lets any.",
+    )
+
+    class Meta:
+        model = AdNetwork
+        fields: ClassVar = ("slug", *_SETTINGS)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "slug" in self.fields:
+            known = set(AdNetwork.objects.values_list("slug", flat=True))
+            free = [(slug, adapter.title) for slug, adapter in ADAPTERS.items() if slug not in known]
+            self.fields["slug"] = forms.ChoiceField(choices=free, label="Network")
+
+    def _post_clean(self) -> None:
+        slug = self.instance.slug or self.cleaned_data.get("slug", "")
+        if slug in ADAPTERS:
+            self.instance.is_weak = is_weak(ADAPTERS[slug])
+        super()._post_clean()  # type: ignore[misc]
+
+
+@admin.register(AdNetwork)
+class AdNetworkAdmin(admin.ModelAdmin[AdNetwork]):
+    """Settings change through the service; addresses and secrets by their own actions."""
+
+    form = AdNetworkForm
+    list_display = ("slug", "rewards", "is_enabled", "is_weak", "rate", "hold_hours", "secrets", "last_event")
+    ordering = ("slug",)
+    actions = ("issue_address", "retire_secret")
+    readonly_fields = ("is_weak", "secrets", "secret_changed_at")
+    fields = ("slug", *_SETTINGS, "new_secret", "is_weak", "secrets", "secret_changed_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AdNetwork]:
+        latest = Postback.objects.filter(network=OuterRef("pk")).order_by().values("network")
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(last_event_at=Subquery(latest.annotate(at=Max("received_at")).values("at")))
+        )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: AdNetwork | None = None) -> Any:
+        return ("slug", *self.readonly_fields) if obj else self.readonly_fields
+
+    def has_delete_permission(self, request: HttpRequest, obj: AdNetwork | None = None) -> bool:
+        # Its postbacks name it; a network that is no longer used is disabled.
+        return False
+
+    def save_model(self, request: HttpRequest, obj: AdNetwork, form: Any, change: bool) -> None:
+        """Let the service write."""
+        values = {name: form.cleaned_data[name] for name in _SETTINGS}
+        obj.pk = ad_networks.configure(slug=obj.slug, **values).pk
+        if form.cleaned_data["new_secret"]:
+            ad_networks.set_secret(slug=obj.slug, secret=form.cleaned_data["new_secret"], now=timezone.now())
+
+    @admin.display(description="rewards")
+    def rewards(self, network: AdNetwork) -> str:
+        adapter = ADAPTERS.get(network.slug)
+        return str(adapter.kind.label) if adapter else "no adapter"
+
+    @admin.display(description="live secrets")
+    def secrets(self, network: AdNetwork) -> str:
+        return str(len(network.live_secrets))
+
+    @admin.display(description="last event", ordering="last_event_at")
+    def last_event(self, network: AdNetwork) -> Any:
+        return getattr(network, "last_event_at", None)
+
+    @admin.action(description="Issue a new address; the old one ends", permissions=["change"])
+    def issue_address(self, request: HttpRequest, queryset: QuerySet[AdNetwork]) -> None:
+        """Show the address once, for the network's own pages."""
+        for network in queryset:
+            token = ad_networks.issue_path_token(slug=network.slug)
+            self.log_change(request, network, "new address")
+            address = ad_networks.address_of(slug=network.slug, token=token)
+            messages.warning(request, f"Copy it now, it is not shown again: {address}")
+
+    @admin.action(description="Retire the previous secret", permissions=["change"])
+    def retire_secret(self, request: HttpRequest, queryset: QuerySet[AdNetwork]) -> None:
+        """Believe the newest secret alone."""
+        for network in queryset:
+            ad_networks.retire_secret(slug=network.slug)
+            self.log_change(request, network, "previous secret retired")
+
+
+@admin.register(Postback)
+class PostbackAdmin(OwnedAdmin):
+    """Every event with the factors of its credits."""
+
+    owner_path = "user"
+    list_display = (
+        "id",
+        "network",
+        "kind",
+        "state",
+        "profile",
+        "amount",
+        "rate",
+        "credits",
+        "is_conflicting",
+        "received_at",
+    )
+    list_filter = ("network", "kind", "state", "is_conflicting")
+    search_fields = ("external_id__exact", "request_id__exact")
+    list_select_related = ("network", "user")
+    exclude = ("raw",)
+    readonly_fields = ("as_it_came",)
+
+    @admin.display(description="as it came")
+    def as_it_came(self, postback: Postback) -> str:
+        return bytes(postback.raw).decode("utf-8", errors="replace")
+
+    @admin.display(description="profile")
+    def profile(self, row: Postback) -> str:
+        return super().profile(row) if row.user_id else ""
+
+
+@admin.register(NetworkUser)
+class NetworkUserAdmin(OwnedAdmin):
+    """Which user a network means."""
+
+    owner_path = "user"
+    list_display = ("network", "reference", "profile")
+    search_fields = ("reference__exact",)
+    list_select_related = ("network", "user")

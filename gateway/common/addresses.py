@@ -1,0 +1,24 @@
+"""IP addresses and networks, as staff write them."""
+
+import ipaddress
+from collections.abc import Iterable
+
+
+def normal_network(text: str) -> str:
+    """
+    Return an IP address or network in its usual form.
+
+    Raises:
+        ValueError: it is neither, or a network with bits of a host.
+    """
+    network = ipaddress.ip_network(text)
+    return str(network.network_address) if network.num_addresses == 1 else str(network)
+
+
+def is_within(address: str, networks: Iterable[str]) -> bool:
+    """Tell whether the address lies in one of the networks; what is no address lies in none."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return any(found in ipaddress.ip_network(text) for text in networks)

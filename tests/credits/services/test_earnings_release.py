@@ -1,0 +1,113 @@
+"""Credits that are held: given when their time has come, and not where they were reversed meanwhile."""
+
+from datetime import timedelta
+from functools import partial
+
+import pytest
+from django.utils import timezone
+
+from credits.models import CreditEntry, ExperienceEntry, Postback, PostbackState
+from credits.queries import balance_of
+from credits.services.earnings_release import release, release_due
+from credits.tasks import release_earnings
+from tests.credits.networks_at_work import Network, set_up
+from tests.factories import UserFactory
+from tests.relay.threads import at_once
+from users.models import User
+
+HOLD = timedelta(hours=72)
+
+
+@pytest.fixture
+def network(db: None) -> Network:
+    """Return a network whose credits wait for three days."""
+    return set_up("tapjoy", hold_hours=72)
+
+
+def _earn(network: Network, amount: str = "120") -> tuple[User, Postback]:
+    user = UserFactory.create()
+    network.sends(network.says(user, amount=amount))
+    return user, Postback.objects.latest("pk")
+
+
+def test_held_credits_post_nothing_until_they_are_due_to_the_microsecond(network: Network) -> None:
+    user, held = _earn(network)
+    assert (held.state, held.credits, held.entry) == (PostbackState.HELD, 120, None)
+    due = held.received_at + HOLD
+    assert held.available_at == due
+    assert release_due(now=due - timedelta(microseconds=1)) == 0
+    assert not CreditEntry.objects.exists()
+    assert not ExperienceEntry.objects.exists()
+
+    assert release_due(now=due) == 1
+    assert release_due(now=due) == 0
+    assert balance_of(user).available == 120
+    assert ExperienceEntry.objects.get().amount == 120
+    held.refresh_from_db()
+    assert (held.state, held.entry) == (PostbackState.AVAILABLE, CreditEntry.objects.get())
+
+
+def test_reversed_while_held_posts_nothing_ever(network: Network) -> None:
+    user, held = _earn(network)
+    network.sends(network.says(user, external_id=held.external_id, amount="120", is_reversal=True))
+
+    assert release_due(now=timezone.now() + 2 * HOLD) == 0
+    assert not release(postback_id=held.pk, now=timezone.now() + 2 * HOLD)
+    assert not CreditEntry.objects.exists()
+    assert set(Postback.objects.values_list("state", flat=True)) == {PostbackState.REVERSED}
+
+
+def test_reversed_after_its_release_takes_back_what_was_given(network: Network) -> None:
+    user, held = _earn(network)
+    release_due(now=timezone.now() + 2 * HOLD)
+
+    network.sends(network.says(user, external_id=held.external_id, amount="120", is_reversal=True))
+
+    assert balance_of(user).available == 0
+    assert [entry.amount for entry in CreditEntry.objects.order_by("id")] == [120, -120]
+
+
+def test_the_periodic_task_gives_what_is_due_by_the_clock(network: Network) -> None:
+    user, held = _earn(network)
+    release_earnings()
+    assert balance_of(user).available == 0
+    Postback.objects.filter(pk=held.pk).update(available_at=timezone.now())
+
+    release_earnings()
+
+    assert balance_of(user).available == 120
+
+
+def test_the_factors_of_its_day_count_and_not_those_of_its_release(network: Network) -> None:
+    user, _ = _earn(network)
+    network.row.rate = 5
+    network.row.save()
+
+    release_due(now=timezone.now() + 2 * HOLD)
+
+    assert balance_of(user).available == 120
+
+
+def test_a_weak_network_always_holds(db: None) -> None:
+    network = set_up("cpx-research", hold_hours=5)
+
+    user, held = _earn(network)
+
+    assert held.state == PostbackState.HELD
+    assert held.available_at == held.received_at + timedelta(hours=5)
+    assert balance_of(user).available == 0
+
+
+def test_releases_and_a_reversal_at_the_same_moment_agree(transactional_db: None) -> None:
+    network = set_up("tapjoy", hold_hours=1)
+    for _ in range(6):
+        user, held = _earn(network)
+        later = timezone.now() + timedelta(hours=2)
+        undone = network.says(user, external_id=held.external_id, amount="120", is_reversal=True)
+
+        at_once(
+            [partial(release, postback_id=held.pk, now=later)] * 4 + [partial(network.sends, undone)]  # type: ignore[list-item]
+        )
+
+        assert balance_of(user).available == 0
+        assert sum(entry.amount for entry in CreditEntry.objects.all()) == 0

@@ -27,7 +27,7 @@ def _subscriber(rank):
     minutes = 240 + 120 * rank
     return [
         ("EXPERIENCE", 30, 50 + 50 * rank, 150 + 150 * rank, None),
-        ("CREDITS", 30, 40 + 40 * rank, 120 + 120 * rank, None),
+        ("CREDITS", 30, 40 + 30 * rank, 120 + 90 * rank, None),
         *[_bonus(earning, 8, 5 + 2 * rank, 10 + 5 * rank, minutes) for earning in _EARNINGS],
         ("BONUS_CREDITS_BACK", 8, _percent(2 + rank), _percent(5 + 2 * rank), minutes),
     ]

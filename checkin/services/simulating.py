@@ -1,11 +1,11 @@
 """Draw many times from one table, and compare what came with what its odds promise."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from checkin.draw import Item, Odds, Ticket, draw, odds_of, probabilities_of
+from checkin.draw import Draw, Item, Odds, Ticket, draw, odds_of, probabilities_of
 
 _ADDRESS = "0x{:040x}"
 
@@ -52,15 +52,21 @@ class Simulation:
 
 
 def simulate(*, items: Sequence[Item], draws: int, seed: bytes) -> Simulation:
-    """Draw `draws` times, each time for another user."""
+    """Draw `draws` times, each time for another user, and judge what came."""
+    tickets = (
+        Ticket(profile_address=_ADDRESS.format(number), day="1970-01-01", attempt=1, tables=((0, 0),))
+        for number in range(draws)
+    )
+    return judge(items=items, drawn=(draw(seed=seed, ticket=ticket, items=items) for ticket in tickets))
+
+
+def judge(*, items: Sequence[Item], drawn: Iterable[Draw]) -> Simulation:
+    """Compare draws, one or more, with the odds of the items they are said to be made from."""
     counts, totals = [0] * len(items), [Decimal(0)] * len(items)
-    for number in range(draws):
-        ticket = Ticket(
-            profile_address=_ADDRESS.format(number), day="1970-01-01", attempt=1, tables=((0, 0),)
-        )
-        found = draw(seed=seed, ticket=ticket, items=items)
+    for found in drawn:
         counts[found.chosen] += 1
         totals[found.chosen] += found.result.value
+    draws = sum(counts)
     chi_square = _chi_square(counts, [float(chance) * draws for chance in probabilities_of(items)])
     tallies = [_tally(odds, items, totals, draws) for odds in odds_of(items)]
     return Simulation(

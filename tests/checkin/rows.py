@@ -4,6 +4,7 @@ import random
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import Max
 from django.utils import timezone
 
 from checkin.draw import Item
@@ -43,7 +44,8 @@ def allow_attempts(attempts: int) -> None:
 
 def draft_table(badge: Badge, items: list[Item], *, author: User | None = None) -> DropTable:
     """Write a draft."""
-    version = DropTable.objects.filter(badge=badge).count() + 1 + random.randint(0, 5)
+    last = DropTable.objects.filter(badge=badge).aggregate(last=Max("version"))["last"] or 0
+    version = last + random.randint(1, 5)
     table = DropTable.objects.create(badge=badge, version=version, author=author)
     DropItem.objects.bulk_create([row_of(table, one) for one in items])
     return table

@@ -1,0 +1,129 @@
+"""Seeds are promised ahead, foreseen by nobody, and told when their day is long over."""
+
+import secrets
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, ProgrammingError, transaction
+
+from checkin.draw import commitment_of
+from checkin.errors import CheckInsNotReady
+from checkin.models import DailySeed
+from checkin.services import seeds
+from checkin.services.checkins import execute
+from tests.checkin.rows import everything
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+def test_today_and_tomorrow_are_promised(now: datetime) -> None:
+    assert seeds.keep(now=now) == 0
+    days = list(DailySeed.objects.order_by("day").values_list("day", flat=True))
+    assert days == [now.date(), now.date() + timedelta(days=1)]
+    before = everything()
+    seeds.keep(now=now)
+    assert everything() == before
+
+
+def test_the_commitment_is_that_of_the_seed_and_seeds_differ(now: datetime) -> None:
+    rows = [seeds.seed_of(now.date() + timedelta(days=ahead)) for ahead in range(5)]
+    made = [seeds.open_seed(row) for row in rows]
+    assert [row.commitment for row in rows] == [commitment_of(seed) for seed in made]
+    assert len(set(made)) == 5
+    assert all(len(seed) == 32 for seed in made)
+
+
+def test_a_seed_is_told_48_hours_after_its_day_began_and_not_before(now: datetime) -> None:
+    row = seeds.seed_of(now.date())
+    begun = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    secret = seeds.open_seed(row).hex()
+
+    assert seeds.keep(now=begun + timedelta(hours=48, microseconds=-1)) == 0
+    row.refresh_from_db()
+    assert (row.revealed_at, row.revealed_seed) == (None, "")
+    assert seeds.keep(now=begun + timedelta(hours=48)) == 1
+    row.refresh_from_db()
+    assert row.revealed_seed == secret
+    assert commitment_of(bytes.fromhex(row.revealed_seed)) == row.commitment
+    assert seeds.keep(now=begun + timedelta(hours=49)) == 0
+
+
+def test_all_that_are_due_are_told_at_once(now: datetime) -> None:
+    for age in range(2, 7):
+        seeds.seed_of(now.date() - timedelta(days=age))
+    assert seeds.keep(now=now) == 5
+
+
+def test_nothing_in_the_row_tells_the_seed_before(now: datetime) -> None:
+    row = seeds.seed_of(now.date())
+    secret = seeds.open_seed(row)
+    told = [str(value) for value in DailySeed.objects.values_list().get()] + [repr(row), str(row)]
+    assert not [text for text in told if secret.hex() in text or str(secret) in text]
+    assert bytes(row.salt) != secret
+
+
+def test_the_database_alone_does_not_make_the_seed(now: datetime, settings: Any) -> None:
+    row = seeds.seed_of(now.date())
+    settings.CHECKIN_SEED_SECRETS = [secrets.token_hex(32)]
+    with pytest.raises(CheckInsNotReady):
+        seeds.open_seed(row)
+
+
+def test_a_replaced_secret_still_opens_what_it_made(now: datetime, settings: Any) -> None:
+    old = seeds.seed_of(now.date())
+    made = seeds.open_seed(old)
+    settings.CHECKIN_SEED_SECRETS = [secrets.token_hex(32), *settings.CHECKIN_SEED_SECRETS]
+    assert seeds.open_seed(old) == made
+
+    new = seeds.seed_of(now.date() + timedelta(days=1))
+    settings.CHECKIN_SEED_SECRETS = settings.CHECKIN_SEED_SECRETS[:1]
+    assert commitment_of(seeds.open_seed(new)) == new.commitment
+
+
+def test_a_lost_secret_refuses_check_ins_and_keeps_no_other_seed_back(
+    proven: User, now: datetime, settings: Any
+) -> None:
+    lost = [seeds.seed_of(now.date() - timedelta(days=5)), seeds.seed_of(now.date())]
+    settings.CHECKIN_SEED_SECRETS = [secrets.token_hex(32)]
+    seeds.seed_of(now.date() - timedelta(days=4))
+    before = everything()
+    with pytest.raises(CheckInsNotReady):
+        execute(user=proven, now=now)
+    assert everything() == before
+
+    assert seeds.keep(now=now) == 1
+    assert not DailySeed.objects.filter(pk__in=[row.pk for row in lost], revealed_at__isnull=False).exists()
+
+
+def test_nothing_is_drawn_from_a_seed_that_is_public(proven: User, now: datetime) -> None:
+    seeds.seed_of(now.date())
+    seeds.keep(now=now + timedelta(days=2))
+    before = everything()
+    with pytest.raises(CheckInsNotReady):
+        execute(user=proven, now=now)
+    assert everything() == before
+
+
+def test_a_promise_is_never_changed_nor_taken_back(now: datetime) -> None:
+    row = seeds.seed_of(now.date())
+    rows = DailySeed.objects.filter(pk=row.pk)
+    for change in (
+        lambda: rows.update(commitment=secrets.token_hex(32)),
+        lambda: rows.update(salt=secrets.token_bytes(32)),
+        lambda: rows.update(day=now.date() + timedelta(days=9)),
+        rows.delete,
+    ):
+        with pytest.raises(ProgrammingError), transaction.atomic():
+            change()
+    seeds.keep(now=now + timedelta(days=2))
+    with pytest.raises(ProgrammingError), transaction.atomic():
+        rows.update(revealed_seed=secrets.token_hex(32))
+
+
+def test_a_seed_is_told_with_its_time_or_not_at_all(now: datetime) -> None:
+    row = seeds.seed_of(now.date())
+    for half in ({"revealed_seed": secrets.token_hex(32)}, {"revealed_at": now}):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            DailySeed.objects.filter(pk=row.pk).update(**half)

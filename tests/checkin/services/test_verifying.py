@@ -1,0 +1,134 @@
+"""Every draw of a day can be made again from its seed, and a changed row shows."""
+
+import random
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from checkin.errors import DayNotRevealed
+from checkin.models import CheckIn, DailySeed
+from checkin.services import seeds
+from checkin.services.checkins import execute
+from checkin.services.verifying import verify_day
+from credits.models import BadgeTrack, Modifier
+from tests.checkin.conftest import earner
+from tests.checkin.items import TYPES, item
+from tests.checkin.rows import allow_attempts, lowest, put_in_force, subscribe
+from tests.factories import UserFactory
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def day(long_ago: datetime) -> datetime:
+    """Let a dozen people of every kind check in on a day that is over; tables change in between."""
+    allow_attempts(3)
+    people: list[User] = [earner() for _ in range(4)] + [UserFactory.create() for _ in range(2)]
+    for user in people[:2]:
+        subscribe(user, long_ago)
+    for _ in range(2):
+        for user in people:
+            execute(user=user, now=long_ago)
+        put_in_force(
+            lowest(BadgeTrack.PERMANENT), [item(name) for name in random.sample(TYPES, 5)] + [item(TYPES[0])]
+        )
+    return long_ago
+
+
+@pytest.fixture
+def revealed(day: datetime, now: datetime) -> datetime:
+    """Tell the seed of that day."""
+    seeds.keep(now=now)
+    return day
+
+
+def test_every_draw_of_a_revealed_day_recomputes(revealed: datetime) -> None:
+    found = verify_day(revealed.date())
+    assert (found.check_ins, found.differences) == (12, [])
+
+
+def test_a_day_whose_seed_is_secret_is_not_recomputed(day: datetime) -> None:
+    for other in (day, day + timedelta(days=40)):
+        with pytest.raises(DayNotRevealed):
+            verify_day(other.date())
+
+
+_CHECK_IN = "UPDATE checkin_checkin SET {} WHERE id = %s"
+_EFFECT = "{} WHERE key = 'check-in:' || %s"
+_MEDDLING = [
+    (_CHECK_IN.format("result_place = 1 - sign(result_place)"), "result"),
+    (
+        _CHECK_IN.format("""possible_results = jsonb_set(possible_results, '{0,value}', '"999"')"""),
+        "possible results",
+    ),
+    (_CHECK_IN.format("attempt = attempt + 1"), "possible results"),
+    (_CHECK_IN.format("experience_only = NOT experience_only"), "possible results"),
+    (_EFFECT.format("DELETE FROM credits_entry"), "credits"),
+    (
+        _EFFECT.format("UPDATE credits_entry SET amount = amount + 1, balance_after = balance_after + 1"),
+        "credits",
+    ),
+    (_EFFECT.format("DELETE FROM credits_experience"), "experience"),
+    (_EFFECT.format("UPDATE credits_modifier SET value = value + 0.0001"), "bonus"),
+]
+
+
+@pytest.mark.parametrize(("sql", "what"), _MEDDLING)
+def test_a_changed_row_is_found(now: datetime, long_ago: datetime, sql: str, what: str) -> None:
+    kind = {"credits": "CREDITS", "bonus": "BONUS_CREDITS_BACK"}.get(what, "EXPERIENCE")
+    others = [item("BONUS_PUSH_ADS_CREDITS", weight=1), item("BONUS_SURVEYS_CREDITS", weight=1)]
+    put_in_force(lowest(BadgeTrack.PERMANENT), [item(kind, weight=10**6), *others])
+    check_in = execute(user=earner(), now=long_ago)
+    seeds.keep(now=now)
+    assert verify_day(long_ago.date()).differences == []
+
+    _meddle(sql, check_in.pk)
+
+    differences = verify_day(long_ago.date()).differences
+    assert what in {difference.what for difference in differences}
+    assert {difference.check_in_id for difference in differences} == {check_in.pk}
+
+
+def test_another_seed_than_the_promised_one_is_found(revealed: datetime) -> None:
+    _meddle("UPDATE checkin_dailyseed SET revealed_seed = repeat('ab', 32) WHERE day = %s", revealed.date())
+    found = verify_day(revealed.date())
+    assert "commitment" in {difference.what for difference in found.differences}
+    assert {difference.check_in_id for difference in found.differences} > {None}
+
+
+def test_a_purged_modifier_proves_nothing(revealed: datetime) -> None:
+    Modifier.objects.all().delete()
+    assert verify_day(revealed.date()).differences == []
+
+
+def test_the_questions_asked_do_not_grow_with_the_draws(
+    revealed: datetime, django_assert_num_queries: Any
+) -> None:
+    assert CheckIn.objects.filter(day=revealed.date()).count() == 12
+    tables = {
+        (row.permanent_table_id, row.subscriber_table_id, row.experience_only)
+        for row in CheckIn.objects.all()
+    }
+    # The seed, the check-ins; entries, experience and modifiers of all; the items of each pair of tables.
+    with django_assert_num_queries(5 + len(tables)):
+        verify_day(revealed.date())
+
+
+def test_days_do_not_mix(revealed: datetime, now: datetime) -> None:
+    other = revealed - timedelta(days=1)
+    execute(user=earner(), now=other)
+    seeds.keep(now=now)
+    assert verify_day(other.date()).check_ins == 1
+    assert DailySeed.objects.filter(revealed_at__isnull=False).count() == 2
+
+
+def _meddle(sql: str, which: int | date) -> None:
+    """Change a row as somebody with the database's password might, past the triggers."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica")
+        cursor.execute(sql, [which])
+        assert cursor.rowcount == 1
+        cursor.execute("SET session_replication_role = DEFAULT")

@@ -1,0 +1,144 @@
+"""What may drop, whether one may check in, and how often the database is asked for it."""
+
+import random
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from checkin import queries
+from checkin.draw import MINUTELESS
+from checkin.models import DropTable, DropType
+from checkin.models.drops import AMOUNTS
+from checkin.services.checkins import execute
+from credits.models import Badge, BadgeTrack, EntrySource
+from credits.queries import has_earned, standing_of
+from credits.services import ledger
+from tests.checkin.conftest import earner
+from tests.checkin.items import TYPES, item
+from tests.checkin.rows import allow_attempts, lowest, put_in_force, subscribe
+from tests.factories import UserFactory
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+_NOTHING = (Decimal(0), Decimal(0))
+
+
+def ranges_for(user: User, now: datetime) -> dict[str, tuple[Decimal, Decimal]]:
+    """Return the user's ranges, by type."""
+    found = queries.drop_ranges(user=user, standing=standing_of(user=user, now=now))
+    return {str(name): (span.least, span.most) for name, span in found.items()}
+
+
+def test_ranges_span_all_items_of_a_type_in_both_tables(proven: User, now: datetime) -> None:
+    mine, subscribers = ([item(name) for name in random.choices(TYPES, k=6)] for _ in range(2))
+    put_in_force(lowest(BadgeTrack.PERMANENT), mine)
+    put_in_force(lowest(BadgeTrack.SUBSCRIBER), subscribers)
+
+    def expected(items: list[Any]) -> dict[str, tuple[Decimal, Decimal]]:
+        spans = {}
+        for name in DropType.values:
+            of = [one for one in items if one.drop_type == name]
+            spans[name] = (min(one.least for one in of), max(one.most for one in of)) if of else _NOTHING
+        return spans
+
+    assert ranges_for(proven, now) == expected(mine)
+    subscribe(proven, now)
+    assert ranges_for(proven, now) == expected(mine + subscribers)
+
+
+def test_before_any_payment_or_earning_only_experience_has_a_range(user: User, now: datetime) -> None:
+    ledger.adjust(user=user, credits=5, key="gift", actor=None, reason="a gift proves nothing")
+    shown = ranges_for(user, now)
+    assert {name for name, span in shown.items() if span != _NOTHING} == {"EXPERIENCE"}
+
+
+@pytest.mark.parametrize("source", EntrySource.values)
+def test_what_proves_a_user(user: User, source: str) -> None:
+    proofs = {"SUBSCRIBED_PAYOUT", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"}
+    if source in {"RELAY_TRANSACTION", "STAFF_ADJUSTMENT"}:
+        ledger.adjust(user=user, credits=5, key=source, actor=None, reason="by hand")
+    else:
+        ledger.grant(user=user, credits=5, source=source, key=source)
+    ledger.grant(user=UserFactory.create(), credits=5, source="SURVEYS", key="another user's")
+    assert has_earned(user) is (source in proofs)
+
+
+def test_a_badge_without_a_table_drops_what_the_one_below_does() -> None:
+    ladder = list(Badge.objects.filter(track=BadgeTrack.PERMANENT).order_by("exp_lower_bound"))
+    place = random.randint(1, len(ladder) - 1)
+    DropTable.objects.filter(badge=ladder[place]).update(badge=None)
+    below = DropTable.objects.get(badge=ladder[place - 1])
+    assert queries.table_id_of(ladder[place]) == below.pk
+
+
+def test_without_any_table_the_id_is_0_and_nothing_may_drop(proven: User, now: datetime) -> None:
+    DropTable.objects.update(badge=None)
+    assert queries.table_id_of(lowest(BadgeTrack.PERMANENT)) == 0
+    assert set(ranges_for(proven, now).values()) == {_NOTHING}
+
+
+def test_the_board_tells_tables_ranges_and_whether_an_attempt_is_left(proven: User, now: datetime) -> None:
+    attempts = random.randint(1, 3)
+    allow_attempts(attempts)
+    for used in range(attempts + 1):
+        standing = standing_of(user=proven, now=now)
+        board = queries.board_of(user=proven, standing=standing, now=now)
+        assert board.can_check_in is (used < attempts)
+        tables = (board.tables.permanent, board.tables.subscriber)
+        assert [table.pk for table in tables if table] == [
+            queries.table_id_of(standing.permanent_badge),
+            queries.table_id_of(standing.subscriber_badge),
+        ]
+        assert board.drop_ranges == queries.drop_ranges(user=proven, standing=standing)
+        if used < attempts:
+            execute(user=proven, now=now)
+    standing = standing_of(user=proven, now=now)
+    assert queries.can_check_in(user=proven, standing=standing, now=now + timedelta(days=1))
+
+
+def test_the_board_costs_five_statements_whatever_came_before(
+    proven: User, now: datetime, django_assert_num_queries: Any
+) -> None:
+    allow_attempts(9)
+    for age in range(4):
+        standing = standing_of(user=proven, now=now)
+        with django_assert_num_queries(5):
+            queries.board_of(user=proven, standing=standing, now=now)
+        with django_assert_num_queries(3):
+            queries.drop_ranges(user=proven, standing=standing)
+        for _ in range(3):
+            execute(user=proven, now=now - timedelta(days=age))
+            put_in_force(standing.permanent_badge, [item("EXPERIENCE"), item("CREDITS")])
+
+
+def test_a_check_in_costs_the_same_whatever_came_before(
+    now: datetime, django_assert_num_queries: Any
+) -> None:
+    allow_attempts(50)
+    put_in_force(lowest(BadgeTrack.PERMANENT), [item("EXPERIENCE", least=Decimal(1), most=Decimal(2))])
+    user = earner()
+    execute(user=user, now=now)
+    # Savepoint, pause, attempts, standing (4), tables, earned, seed, items, the row, its effect, release.
+    for _ in range(5):
+        with django_assert_num_queries(14):
+            execute(user=user, now=now)
+    # A repeat: savepoint, the row, release.
+    execute(user=user, now=now, idempotency_key="again")
+    with django_assert_num_queries(3):
+        execute(user=user, now=now, idempotency_key="again")
+
+
+def test_the_most_attempts_add_the_best_of_the_other_track() -> None:
+    Badge.objects.update(bonus_daily_check_in_attempts=0)
+    Badge.objects.filter(track=BadgeTrack.SUBSCRIBER).update(bonus_daily_check_in_attempts=2)
+    Badge.objects.filter(track=BadgeTrack.PERMANENT).update(bonus_daily_check_in_attempts=3)
+    assert queries.most_attempts(lowest(BadgeTrack.PERMANENT)) == 6
+    Badge.objects.filter(track=BadgeTrack.SUBSCRIBER).delete()
+    assert queries.most_attempts(lowest(BadgeTrack.PERMANENT)) == 4
+
+
+def test_rows_and_draws_agree_on_what_has_no_minutes() -> None:
+    assert set(AMOUNTS) == MINUTELESS
+    assert set(DropType.values) == set(TYPES)

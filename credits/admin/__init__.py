@@ -1,5 +1,6 @@
 """What staff see of credits, one file per part."""
 
-from credits.admin import ledger, networks
+from credits.admin import networks
+from credits.admin.ledger import OwnedAdmin
 
-__all__ = ["ledger", "networks"]
+__all__ = ["OwnedAdmin", "networks"]

@@ -47,5 +47,6 @@ def process_environment(settings: dict[str, str]) -> dict[str, str]:
 
 
 def _generous_limits() -> dict[str, str]:
-    scopes = ("AUTH_NONCE", "AUTH_VERIFY", "AUTH_REFRESH", "RELAY_EXECUTE", "RELAY_READ", "BILLING", "CHECKIN", "DASHBOARD")
+    sign_in = ("AUTH_NONCE", "AUTH_VERIFY", "AUTH_REFRESH")
+    scopes = (*sign_in, "RELAY_EXECUTE", "RELAY_READ", "BILLING", "CHECKIN", "DASHBOARD")
     return {f"{scope}_RATE": _ANY_NUMBER for scope in scopes}

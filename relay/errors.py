@@ -119,3 +119,12 @@ class ProfileNotRegistered(DomainError):
     """The profile has never signed in here, so it has no credits. Sign in once with the wallet."""
 
     code, title, status = "profile-not-registered", "The profile is not registered", 404
+
+
+class RelayPaused(DomainError):
+    """Staff have paused the relay. Nothing was held; calls accepted before go on. Repeat after `Retry-After`."""
+
+    code, title, status, retryable = "relay-paused", "The relay is paused", 503, True
+
+    def __init__(self) -> None:
+        super().__init__("New calls are not accepted for now. Repeat later.", retry_after=300)

@@ -8,7 +8,7 @@ from django.db.models import Max, Q, QuerySet
 from gateway.chain.code import code_hash, implementation_of
 from gateway.common.owner import ProfileOwner
 from relay.errors import TransactionNotFound
-from relay.models import RelayTransaction, TrustedImplementation
+from relay.models import RelaySwitch, RelayTransaction, TrustedImplementation
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,12 @@ def standing_transaction(*, user: ProfileOwner, identity: Identity) -> RelayTran
         .filter(user_id=user.pk, digest=identity.digest, controller_address=identity.controller)
         .first()
     )
+
+
+def is_paused() -> bool:
+    """Return whether staff have paused the whole relay."""
+    newest = RelaySwitch.objects.order_by("-id").first()
+    return newest is not None and not newest.is_open
 
 
 def next_generation(*, identity: Identity) -> int:

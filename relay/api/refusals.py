@@ -33,6 +33,7 @@ CALL: tuple[type[DomainError], ...] = (
     relay.GasLimitExceeded,
     relay.ChannelBusy,
     relay.RelayersBusy,
+    relay.RelayPaused,
 )
 
 EXECUTE = problem_responses(*_ALWAYS, *CALL, relay.NotYourProfile)

@@ -3,6 +3,7 @@
 from relay.models.attempts import Attempt
 from relay.models.implementations import TrustedImplementation
 from relay.models.relayers import Relayer
+from relay.models.switches import RelaySwitch
 from relay.models.transactions import RelayTransaction
 
-__all__ = ["Attempt", "RelayTransaction", "Relayer", "TrustedImplementation"]
+__all__ = ["Attempt", "RelaySwitch", "RelayTransaction", "Relayer", "TrustedImplementation"]

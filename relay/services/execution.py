@@ -20,7 +20,7 @@ from gateway.common.errors import DomainError
 from gateway.common.http import request_id
 from gateway.common.owner import ProfileOwner
 from relay import queries
-from relay.errors import RelayNonceTaken
+from relay.errors import RelayNonceTaken, RelayPaused
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.pricing import cost_in_credits
 from relay.services import channels, preflight, relayers
@@ -44,6 +44,8 @@ def execute(*, user: ProfileOwner, call: RelayCall, now: datetime) -> str:
     standing = queries.standing_transaction(user=user, identity=identity)
     if standing is not None:
         return standing.transaction_hash
+    if queries.is_paused():
+        raise RelayPaused
     try:
         approval = preflight.approve(
             profile=user.profile_address, call=call, identity=identity, now=int(now.timestamp())

@@ -20,9 +20,9 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
 
-# generation, standing, trust; BEGIN, badges, allowance, hold, channel, relayer's lock, its purse, account
+# generation, standing, pause, trust; BEGIN, badges, allowance, hold, channel, relayer's lock, its purse, account
 # nonce, two rows, COMMIT.
-OF_EXECUTE = 14
+OF_EXECUTE = 15
 OF_REPEAT = 2
 # Two for the advisory lock; relayers without a row, attempts, relayers.
 OF_TICK = 5

@@ -1,0 +1,27 @@
+"""Whether calls are accepted: the newest row tells, and the older ones tell who decided what, and why."""
+
+from typing import ClassVar
+
+import pgtrigger
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+
+class RelaySwitch(models.Model):
+    """A decision of staff to pause the whole relay, or to let it go on. Without any row it goes on."""
+
+    is_open = models.BooleanField(help_text="New calls are accepted.")
+    reason = models.TextField()
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        verbose_name = "pause"
+        constraints = [models.CheckConstraint(condition=~models.Q(reason=""), name="relayswitch_has_reason")]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
+        ]
+
+    def __str__(self) -> str:
+        return "opened" if self.is_open else "paused"

@@ -1,0 +1,17 @@
+"""Pause the whole relay and let it go on, by name and with a reason."""
+
+from credits.errors import ReasonRequired
+from gateway.common.owner import ProfileOwner
+from relay.models import RelaySwitch
+
+
+def switch(*, is_open: bool, actor: ProfileOwner, reason: str) -> RelaySwitch:
+    """
+    Decide from now on whether new calls are accepted; what was accepted is broadcast and settled as ever.
+
+    Raises:
+        ReasonRequired: the reason is blank.
+    """
+    if not reason.strip():
+        raise ReasonRequired
+    return RelaySwitch.objects.create(is_open=is_open, actor_id=actor.pk, reason=reason.strip())

@@ -1,5 +1,5 @@
 """
-Clawbacks: credits follow the money back, and forth again.
+Clawbacks: credits and experience follow the money back, and forth again.
 
 The sum of a payout's clawbacks is a function of all money that went back so far,
 so events may come in any order, twice or not at all.
@@ -14,7 +14,7 @@ from credits.services import ledger
 from payments.amounts import clawback_target
 from payments.errors import AnswerOutdated
 from payments.models import Clawback, Payout
-from payments.services import allowances
+from payments.services import allowances, payout_experience
 from payments.stripe.states import MoneyBack
 
 
@@ -33,13 +33,16 @@ def apply_money_back(*, money: MoneyBack, contested: bool, cause: str, now: date
     if payout is None:
         return None
     step = target(payout=payout, money=money) - clawed_back(payout=payout)
-    if step == 0:
+    experience = payout_experience.steps(payout=payout, gone_minor=gone(money=money))
+    if step == 0 and not any(experience.values()):
         return None
     if contested:
         raise AnswerOutdated
     key = f"stripe:clawback:{payout.stripe_invoice_id}:{payout.clawbacks.count() + 1}"
-    entry = _post(payout=payout, credits=step, key=key, cause=cause)
+    # A cent may move experience and no credit.
+    entry = _post(payout=payout, credits=step, key=key, cause=cause) if step else None
     posted = Clawback.objects.create(payout=payout, key=key, credits=step, entry=entry, created_at=now)
+    payout_experience.follow(payout=payout, steps=experience, clawback_key=key)
     allowances.follow_payouts(user=payout.user)
     return posted
 
@@ -59,8 +62,13 @@ def target(*, payout: Payout, money: MoneyBack) -> int:
     return clawback_target(
         paid_out=payout.credits,
         collected_minor=payout.amount_minor,
-        gone_minor=money.refunded_minor + money.disputed_minor,
+        gone_minor=gone(money=money),
     )
+
+
+def gone(*, money: MoneyBack) -> int:
+    """Return all money that is gone, in minor units."""
+    return money.refunded_minor + money.disputed_minor
 
 
 def clawed_back(*, payout: Payout) -> int:

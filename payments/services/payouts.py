@@ -14,7 +14,7 @@ from credits.services import ledger
 from payments.amounts import payout_credits
 from payments.errors import RateMissing, UnknownSubscription
 from payments.models import Payout, PayoutRate, Subscription
-from payments.services import allowances
+from payments.services import allowances, payout_experience
 from payments.stripe.states import InvoiceState
 
 # What a month of a subscription is billed for; anything else is no period that was paid.
@@ -27,7 +27,7 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
 
     Returns None where the invoice pays for no period with money that reached us: not
     paid, of another reason, marked paid without a payment, or worth less than a credit.
-    Runs inside the caller's transaction: entry, payout and allowance commit together.
+    Runs inside the caller's transaction: entry, payout, experience and allowance commit together.
 
     Raises:
         UnknownSubscription: the subscription has not been stored yet; try again.
@@ -64,8 +64,10 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
         ],
         ignore_conflicts=True,
     )
+    payout = Payout.objects.select_related("user", "rate").get(stripe_invoice_id=invoice.invoice_id)
+    payout_experience.gain(payout=payout)
     allowances.follow_payouts(user=subscription.user)
-    return Payout.objects.get(stripe_invoice_id=invoice.invoice_id)
+    return payout
 
 
 def is_payable(*, invoice: InvoiceState) -> bool:

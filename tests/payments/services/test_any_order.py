@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from credits.models import Badge
 from credits.services.reconcile import find_differences
 from payments.amounts import clawback_target
 from payments.errors import NoSubscription
@@ -30,6 +32,12 @@ DAY = 86_400
 _property = settings(
     deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15, database=None
 )
+
+
+@pytest.fixture(autouse=True)
+def _badges_that_all_grow_alike(db: None) -> None:
+    """How much a payout's experience grows is decided by the badge worn when it is posted, and so by the order."""
+    Badge.objects.update(exp_growth_rate=Decimal("1.37"))
 
 
 @contextmanager

@@ -1,0 +1,216 @@
+"""Collected money makes experience on both tracks, and takes it along when it goes back."""
+
+import random
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.db import connection, transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from credits.models import Badge, BadgeTrack, CreditAccount, CreditEntry, ExperienceEntry
+from credits.services import experience
+from payments.models import Clawback, Payout, PayoutRate
+from payments.services import catching_up, events
+from payments.stripe.client import set_billing_client
+from tests.factories import UserFactory
+from tests.fakes.billing import FakeBilling
+from tests.payments.mail import deliver, store
+from tests.payments.meddling import Killed
+from tests.payments.people import Payer
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+SUBSCRIBER, PERMANENT = BadgeTrack.SUBSCRIBER, BadgeTrack.PERMANENT
+
+
+@pytest.fixture
+def subscriber(fake: FakeBilling, user: User, amount: int) -> Payer:
+    """A user whose first month is paid out, at a rate whose money is worth more experience than its units."""
+    PayoutRate.objects.filter(currency="usd").update(experience_per_minor_unit=random.randint(2, 9))
+    payer = Payer(fake, user).with_card()
+    payer.upsert(amount)
+    deliver(fake.events, now=fake.now())
+    return payer
+
+
+def _totals(payer: Payer) -> tuple[int, int]:
+    account = CreditAccount.objects.get(user=payer.user)
+    return account.subscriber_experience, account.permanent_experience
+
+
+def _worth(payer: Payer) -> tuple[int, int]:
+    payout = payer.payout
+    return payout.amount_minor * payout.rate.experience_per_minor_unit, payout.credits
+
+
+def test_a_payout_gains_by_its_money_and_by_its_credits(subscriber: Payer) -> None:
+    assert _totals(subscriber) == _worth(subscriber)
+    keys = {entry.track: (entry.key, entry.cause) for entry in ExperienceEntry.objects.all()}
+    invoice = subscriber.payout.stripe_invoice_id
+    assert keys == {
+        "SUBSCRIBER": (f"stripe:invoice:{invoice}:subscriber", "SUBSCRIBED_PAYOUT"),
+        "PERMANENT": (f"stripe:invoice:{invoice}:permanent", "SUBSCRIBED_PAYOUT"),
+    }
+
+
+def test_it_gains_once_whoever_tells_of_it(subscriber: Payer, fake: FakeBilling) -> None:
+    before = _totals(subscriber)
+    deliver(fake.events, now=fake.now())
+    deliver([body.replace(b"evt_", b"evt_x") for body in fake.events], now=fake.now())
+    catching_up.pay_out_missed_invoices(now=fake.now())
+    assert _totals(subscriber) == before
+    assert ExperienceEntry.objects.count() == 2
+
+
+def test_a_currency_may_be_worth_no_subscriber_experience(fake: FakeBilling, user: User, amount: int) -> None:
+    PayoutRate.objects.filter(currency="usd").update(experience_per_minor_unit=0)
+    payer = Payer(fake, user).with_card()
+    payer.upsert(amount)
+    deliver(fake.events, now=fake.now())
+    assert _totals(payer) == (0, payer.payout.credits)
+
+
+def test_a_part_that_goes_back_takes_its_part_rounded_down(
+    subscriber: Payer, fake: FakeBilling, amount: int
+) -> None:
+    worth, part = _worth(subscriber), random.randint(1, amount - 1)
+    told = len(fake.events)
+    fake.refund(subscriber.payout.stripe_payment_intent_id, part)
+    deliver(fake.events[told:], now=fake.now())
+    assert _totals(subscriber) == tuple(gained - gained * part // amount for gained in worth)
+
+
+def test_what_is_reinstated_is_given_again_as_it_was(subscriber: Payer, fake: FakeBilling) -> None:
+    worth, told = _worth(subscriber), len(fake.events)
+    dispute = fake.dispute(subscriber.payout.stripe_payment_intent_id)
+    deliver(fake.events[told:], now=fake.now())
+    assert _totals(subscriber) == (0, 0)
+    # It must not grow by what the user wears by then.
+    Badge.objects.update(exp_growth_rate=Decimal(3))
+    told = len(fake.events)
+    fake.reinstate(dispute)
+    deliver(fake.events[told:], now=fake.now())
+    assert _totals(subscriber) == worth
+
+
+def test_what_has_grown_goes_back_grown(fake: FakeBilling, user: User, amount: int) -> None:
+    Badge.objects.update(exp_growth_rate=Decimal("1.5"))
+    payer = Payer(fake, user).with_card()
+    payer.upsert(amount)
+    deliver(fake.events, now=fake.now())
+    gained = tuple(worth * 3 // 2 for worth in _worth(payer))
+    assert _totals(payer) == gained
+    told = len(fake.events)
+    fake.refund(payer.payout.stripe_payment_intent_id, amount // 2)
+    deliver(fake.events[told:], now=fake.now())
+    assert _totals(payer) == tuple(worth - worth * (amount // 2) // amount for worth in gained)
+    told = len(fake.events)
+    fake.refund(payer.payout.stripe_payment_intent_id)
+    deliver(fake.events[told:], now=fake.now())
+    assert _totals(payer) == (0, 0)
+
+
+def test_other_experience_stays(subscriber: Payer, fake: FakeBilling) -> None:
+    other = random.randint(1, 99)
+    entry = experience.gain(user=subscriber.user, track=PERMANENT, base=other, key="other", cause="TEST")
+    told = len(fake.events)
+    fake.refund(subscriber.payout.stripe_payment_intent_id)
+    deliver(fake.events[told:], now=fake.now())
+    assert _totals(subscriber) == (0, entry.amount)
+
+
+def test_a_cent_may_move_experience_and_no_credit(fake: FakeBilling, user: User) -> None:
+    PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=1, experience_per_minor_unit=1)
+    payer = Payer(fake, user).with_card()
+    payer.upsert(5_000)
+    deliver(fake.events, now=fake.now())
+    told = len(fake.events)
+    fake.refund(payer.payout.stripe_payment_intent_id, 1)
+    deliver(fake.events[told:], now=fake.now())
+    assert (payer.balance, _totals(payer)) == (50, (4_999, 50))
+    step = Clawback.objects.get()
+    assert (step.credits, step.entry) == (0, None)
+    deliver([fake.events[-1].replace(b"evt_", b"evt_x")], now=fake.now())
+    assert Clawback.objects.count() == 1
+
+
+@pytest.mark.parametrize("track", ["SUBSCRIBER", "PERMANENT"])
+def test_killed_while_it_is_posted_nothing_is_half_done(
+    fake: FakeBilling, user: User, amount: int, track: str
+) -> None:
+    payer = Payer(fake, user).with_card()
+    payer.upsert(amount)
+    paid = store(next(body for body in fake.events if b"invoice.paid" in body), now=fake.now())
+
+    def die(run: Any, sql: str, params: Any, *rest: Any) -> Any:
+        if "INSERT INTO credits_experience" in sql and params["track"] == track:
+            raise Killed
+        return run(sql, params, *rest)
+
+    with connection.execute_wrapper(die), pytest.raises(Killed):
+        events.process(event_id=paid.pk, now=fake.now())
+    assert not ExperienceEntry.objects.exists()
+    assert not CreditEntry.objects.exists()
+    assert events.process_due(now=fake.now()) == 1
+    assert _totals(payer) == _worth(payer)
+
+
+MOVES = ("refund", "fail", "dispute", "reinstate", "tell")
+
+
+@given(
+    collected=st.integers(50, 10**6),
+    growth=st.decimals("1", "2", places=2),
+    moves=st.lists(st.sampled_from(MOVES), max_size=10),
+    seed=st.integers(0, 2**32),
+)
+@settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, database=None
+)
+def test_whatever_goes_back_and_forth_the_rest_is_the_formula(
+    rates: dict[str, int], collected: int, growth: Decimal, moves: list[str], seed: int
+) -> None:
+    fake = FakeBilling(webhook_secrets=django_settings.STRIPE_WEBHOOK_SECRETS)
+    set_billing_client(fake)
+    point = transaction.savepoint()
+    try:
+        Badge.objects.update(exp_growth_rate=growth)
+        payer = Payer(fake, UserFactory.create()).with_card()
+        payer.upsert(collected)
+        deliver(fake.events, now=fake.now())
+        gained = tuple(int(worth * growth) for worth in _worth(payer))
+        assert _totals(payer) == gained
+        _move(fake, payer, moves, random.Random(seed))
+        money = fake.money_back(payment_intent_id=payer.payout.stripe_payment_intent_id)
+        gone = min(collected, money.refunded_minor + money.disputed_minor)
+        assert _totals(payer) == tuple(worth - worth * gone // collected for worth in gained)
+        before = ExperienceEntry.objects.count(), Payout.objects.count()
+        deliver([body.replace(b"evt_", b"evt_x") for body in fake.events], now=fake.now())
+        assert (ExperienceEntry.objects.count(), Payout.objects.count()) == before
+    finally:
+        transaction.savepoint_rollback(point)
+
+
+def _move(fake: FakeBilling, payer: Payer, moves: list[str], dice: random.Random) -> None:
+    """Do all that, telling of it in another order than it happened in."""
+    payment, told = payer.payout.stripe_payment_intent_id, len(fake.events)
+    refunds, disputes = [], []
+    for move in moves:
+        left = payer.payout.amount_minor - fake.refunded(payment)
+        if move == "refund" and left:
+            refunds.append(fake.refund(payment, dice.randint(1, left)))
+        elif move == "fail" and refunds:
+            fake.fail_refund(dice.choice(refunds))
+        elif move == "dispute" and left:
+            disputes.append(fake.dispute(payment, dice.randint(1, left)))
+        elif move == "reinstate" and disputes:
+            fake.reinstate(dice.choice(disputes))
+        elif move == "tell":
+            late = fake.events[told:]
+            deliver(dice.sample(late, len(late)), now=fake.now())
+            told = len(fake.events)
+    late = fake.events[told:]
+    deliver(dice.sample(late, len(late)), now=fake.now())

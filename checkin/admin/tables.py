@@ -1,0 +1,110 @@
+"""Drop tables: written as drafts, weighed, published by a second person."""
+
+from typing import Any, cast
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.forms import ModelForm
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from checkin.admin.odds import odds_page
+from checkin.models import DropItem, DropTable
+from checkin.services import drafts, publishing
+from gateway.common.errors import DomainError
+from gateway.common.owner import ProfileOwner
+
+
+def _may_write(request: HttpRequest, table: DropTable | None) -> bool:
+    """Say whether the table is a draft of whoever asks, or one that is being begun."""
+    if table is None:
+        return True
+    return table.published_at is None and table.author_id == request.user.pk
+
+
+def _staff(request: HttpRequest) -> ProfileOwner:
+    return cast("ProfileOwner", request.user)
+
+
+class DropItemInline(admin.TabularInline[DropItem, DropTable]):
+    """The items of the shown table."""
+
+    model = DropItem
+    extra = 0
+    fields = ("drop_type", "weight", "value_min", "value_max", "minutes")
+    ordering = ("id",)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_add_permission(request, obj) and _may_write(request, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_change_permission(request, obj) and _may_write(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_delete_permission(request, obj) and _may_write(request, obj)
+
+
+@admin.register(DropTable)
+class DropTableAdmin(admin.ModelAdmin[DropTable]):
+    """Drafts are written here, weighed by their odds, and published by a second person."""
+
+    list_display = ("id", "badge", "version", "author", "published_at", "published_by")
+    list_filter = ("badge__track", ("published_at", admin.EmptyFieldListFilter))
+    list_select_related = ("badge", "author", "published_by")
+    ordering = ("-id",)
+    show_full_result_count = False
+    inlines = (DropItemInline,)
+    actions = ("publish", "copy_as_draft")
+    readonly_fields = ("version", "author", "created_at", "published_at", "published_by", "odds", "faults")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return self.readonly_fields if obj is None else ("badge", *self.readonly_fields)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_change_permission(request, obj) and _may_write(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # Not in lists, where one click would try to delete published tables as well.
+        return obj is not None and super().has_delete_permission(request, obj) and _may_write(request, obj)
+
+    def has_publish_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("checkin.publish_droptable")
+
+    def save_model(self, request: HttpRequest, obj: DropTable, form: ModelForm[Any], change: bool) -> None:
+        """Begin a draft through the service; of an old one, only the items change."""
+        if change or obj.badge is None:
+            return
+        begun = drafts.begin(badge=obj.badge, author=_staff(request))
+        obj.pk, obj.version, obj.author_id = begun.pk, begun.version, begun.author_id
+        obj._state.adding = False
+
+    @admin.action(description="Publish the selected drafts", permissions=["publish"])
+    def publish(self, request: HttpRequest, queryset: QuerySet[DropTable]) -> None:
+        """Put each of them in force, or say why not."""
+        for table in queryset.order_by("id"):
+            try:
+                published = publishing.publish(table_id=table.pk, actor=_staff(request))
+            except DomainError as refusal:
+                messages.error(request, f"{table}: {refusal.title}. {refusal.detail}")
+            else:
+                self.log_change(request, published, "published")
+                messages.success(request, f"{published} is in force.")
+
+    @admin.action(description="Copy as new drafts of mine", permissions=["add"])
+    def copy_as_draft(self, request: HttpRequest, queryset: QuerySet[DropTable]) -> None:
+        """Begin a draft with the items of each."""
+        for table in queryset.select_related("badge").exclude(badge=None).order_by("id"):
+            if table.badge is not None:
+                draft = drafts.begin(badge=table.badge, author=_staff(request), like=table)
+                self.log_addition(request, draft, f"copied from {table}")
+                messages.success(request, f"{draft} is yours to change.")
+
+    @admin.display(description="odds of the saved items")
+    def odds(self, table: DropTable) -> SafeString:
+        """Show probabilities, and per draw and per day what is expected, how far it strays, and the most."""
+        return odds_page(table)
+
+    @admin.display(description="what stands against publishing")
+    def faults(self, table: DropTable) -> str:
+        """Show the rules that the saved items break."""
+        return " ".join(publishing.faults_of(table)) if table.pk else ""

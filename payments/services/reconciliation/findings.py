@@ -26,7 +26,7 @@ class Rule(TextChoices):
     PAYOUT_CREDITS = "payout-credits", "the payout's credits are its amount at its rate"
     PAYOUT_ENTRY = "payout-entry", "the payout's credits were posted to its user by its entry"
     ENTRY_WITHOUT_PAYOUT = "entry-without-payout", "an entry of a payout belongs to one"
-    CLAWBACK_SUM = "clawback-sum", "the credits taken back follow the money that went back"
+    CLAWBACK_SUM = "clawback-sum", "credits and experience taken back follow the money that went back"
     CLAWBACK_ENTRY = "clawback-entry", "the clawback's credits were posted to its user by its entry"
     ALLOWANCE = "allowance", "the allowance is that of the newest payout"
     SUBSCRIPTIONS_TWO_LIVING = "subscriptions-two-living", "a customer has one living subscription"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from django.db.models import Q
 
 from payments.models import Payout
-from payments.services import clawbacks
+from payments.services import clawbacks, payout_experience
 from payments.services.reconciliation.findings import Finding, Rule, Window, pages
 from payments.stripe.client import get_billing_client
 
@@ -30,10 +30,12 @@ def _of(chosen: Q, counts: Counter[str]) -> Iterator[Finding]:
         money = get_billing_client().money_back(payment_intent_id=payout.stripe_payment_intent_id)
         wanted = clawbacks.target(payout=payout, money=money)
         taken = clawbacks.clawed_back(payout=payout)
-        if taken != wanted:
+        experience = payout_experience.steps(payout=payout, gone_minor=clawbacks.gone(money=money))
+        if taken != wanted or any(experience.values()):
+            left = ", ".join(f"{step} {track}" for track, step in experience.items())
             yield Finding(
                 rule=Rule.CLAWBACK_SUM,
-                have=f"{taken} of {payout.credits} credits taken back",
+                have=f"{taken} of {payout.credits} credits taken back; experience still to take: {left}",
                 wanted=f"{money.refunded_minor} refunded and {money.disputed_minor} disputed of "
                 f"{payout.amount_minor} {payout.currency}, which is {wanted} credits",
                 ids={"payment": payout.stripe_payment_intent_id, "invoice": payout.stripe_invoice_id},

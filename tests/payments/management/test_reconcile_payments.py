@@ -56,8 +56,9 @@ def test_a_difference_is_printed_with_its_ids_and_fails(payer: Payer, fake: Fake
     line = printed.splitlines()[0]
     assert line.startswith(
         f"clawback-sum: payment={payer.payout.stripe_payment_intent_id} invoice={payer.payout.stripe_invoice_id}: "
-        f"have 0 of {payer.payout.credits} credits taken back; wanted {payer.payout.amount_minor} refunded"
+        f"have 0 of {payer.payout.credits} credits taken back; "
     )
+    assert f"; wanted {payer.payout.amount_minor} refunded and 0 disputed of " in line
     assert printed.endswith("1 differences")
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from credits.models import Allowance, CreditEntry, EntrySource
+from credits.models import Allowance, CreditEntry, EntrySource, ExperienceEntry
 from credits.services import ledger
 from payments.models import (
     BillingOperation,
@@ -23,6 +23,7 @@ from payments.models import (
 )
 from payments.services import reconcile
 from payments.services.reconciliation.findings import Rule
+from tests.docs.pages import DOCS, code_spans, rows
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.lying import LyingClient, lying
@@ -190,6 +191,13 @@ def _clawback_added(scene: Scene) -> None:
     )
 
 
+def _experience_stayed(scene: Scene) -> None:
+    entry = ExperienceEntry.objects.filter(key__startswith="stripe:clawback:", track="SUBSCRIBER").earliest(
+        "pk"
+    )
+    _unprotected("DELETE FROM credits_experience WHERE id = %s", entry.pk)
+
+
 def _allowance(scene: Scene) -> None:
     Allowance.objects.filter(user=scene.payer.user).update(credits=F("credits") + 1)
 
@@ -292,6 +300,7 @@ SEEDS: list[tuple[str, Rule, Callable[[Scene], None]]] = [
     ("a lost dispute", Rule.CLAWBACK_SUM, _lost_dispute),
     ("a refund that failed", Rule.CLAWBACK_SUM, _failed_refund),
     ("a clawback of nothing", Rule.CLAWBACK_SUM, _clawback_added),
+    ("experience that stayed", Rule.CLAWBACK_SUM, _experience_stayed),
     ("a clawback's entry", Rule.CLAWBACK_ENTRY, _clawback_entry),
     ("another allowance", Rule.ALLOWANCE, _allowance),
     ("no allowance", Rule.ALLOWANCE, _allowance_gone),
@@ -343,6 +352,11 @@ def test_every_rule_has_a_difference_that_breaks_it() -> None:
     assert {rule for _, rule, _ in SEEDS} == set(Rule)
 
 
+def test_the_runbook_says_what_to_do_about_every_rule() -> None:
+    explained = {name for cells in rows(DOCS / "runbook.md") for name in code_spans(cells[0])}
+    assert set(Rule.values) <= explained
+
+
 def test_a_finding_names_what_it_is_about(scene: Scene) -> None:
     wanted = {
         "payment": scene.payer.payout.stripe_payment_intent_id,
@@ -351,6 +365,6 @@ def test_a_finding_names_what_it_is_about(scene: Scene) -> None:
     _lost_refund(scene)
     (finding,) = scene.found()
     assert finding["ids"] == wanted
-    assert finding["have"] == f"0 of {scene.payer.payout.credits} credits taken back"
+    assert str(finding["have"]).startswith(f"0 of {scene.payer.payout.credits} credits taken back; ")
     assert str(finding["wanted"]).startswith("777 refunded and 0 disputed of ")
     assert CreditEntry.objects.filter(source="PAYOUT_CLAWBACK").count() >= 1

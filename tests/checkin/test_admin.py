@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 from django.utils.html import strip_tags
@@ -85,7 +86,8 @@ def test_a_draft_is_written_by_one_person_and_published_by_another(author: User,
     answer = browser(author).post(reverse("admin:checkin_droptable_add"), form_of(rows, badge=badge.pk))
     assert answer.status_code == 302
     table = DropTable.objects.get(badge=badge, version=2)
-    assert (table.author, table.published_at, table.items.get().value_max) == (author, None, 9)
+    assert (table.author, table.published_at) == (author, None)
+    assert table.items.get().value_max == 9
 
     assert "is in force" in act(browser(approver), "publish", table)
 
@@ -191,7 +193,7 @@ def test_a_published_table_is_shown_and_not_changed(author: User) -> None:
 def test_a_published_table_is_copied_to_change_it(approver: User) -> None:
     table = DropTable.objects.order_by("id")[0]
     act(browser(approver), "copy_as_draft", table)
-    copy = DropTable.objects.get(badge_id=table.badge_id, version=table.version + 1)
+    copy = DropTable.objects.get(badge=table.badge, version=table.version + 1)
     assert (copy.author, copy.published_at, copy.items.count()) == (approver, None, table.items.count())
 
 
@@ -279,4 +281,4 @@ def test_a_list_asks_the_database_no_more_for_more_rows(
 
 
 def _permissions(*codenames: str) -> Any:
-    return User._meta.get_field("user_permissions").related_model.objects.filter(codename__in=codenames)  # type: ignore[union-attr]
+    return Permission.objects.filter(codename__in=codenames)

@@ -1,0 +1,92 @@
+"""GET /api/user/checkInDrops on the wire."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+from jsonschema import validate
+
+from credits.models import Badge, BadgeTrack, CreditAccount
+from credits.services import ledger
+from tests.checkin.api.conftest import wallet_of
+from tests.checkin.api.spec import DROP_TABLE, DROP_TABLE_FIELDS, DROPS
+from tests.checkin.items import item
+from tests.checkin.rows import everything, lowest, put_in_force, subscribe
+from tests.relay.api.conftest import Wallet
+from tests.relay.api.test_execute import assert_problem
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("path", [DROPS, DROPS + "/"])
+@pytest.mark.parametrize("kind", ["newcomer", "proven", "subscriber", "lapsed", "top badge"])
+def test_every_field_of_the_contract_is_there_for_everybody(
+    user: User, proven: User, now: datetime, path: str, kind: str
+) -> None:
+    who = user if kind == "newcomer" else proven
+    if kind in {"subscriber", "top badge"}:
+        subscribe(who, timezone.now())
+    if kind == "lapsed":
+        subscribe(who, timezone.now() - timedelta(days=90))
+    if kind == "top badge":
+        tops = Badge.objects.filter(exp_upper_bound=None).values_list("track", "exp_lower_bound")
+        bounds = {f"{track.lower()}_experience": bound for track, bound in tops}
+        CreditAccount.objects.filter(user=who).update(**bounds)
+
+    answer = wallet_of(who).send("get", path)
+
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
+    assert answer.headers["Cache-Control"] == "no-store"
+    validate(answer.body, DROP_TABLE)
+
+
+def test_the_numbers_are_those_of_the_items(wallet: Wallet) -> None:
+    names = {
+        "BONUS_PUSH_ADS_CREDITS": ("BonusCreditsPushAds", "0.0312", "0.4444"),
+        "BONUS_VIDEO_ADS_CREDITS": ("BonusCreditsVideoAd", "0.1", "0.2"),
+        "BONUS_OFFERWALL_CREDITS": ("BonusCreditsOfferwall", "0.07", "0.0701"),
+        "BONUS_SURVEYS_CREDITS": ("BonusCreditsSurvey", "0.5", "1"),
+        "BONUS_CREDITS_BACK": ("CreditsBackPercent", "0.0001", "0.0003"),
+        "EXPERIENCE": ("Experience", "3", "88"),
+        "CREDITS": ("Credits", "1", "7"),
+    }
+    items = [item(name, least=Decimal(least), most=Decimal(most)) for name, (_, least, most) in names.items()]
+    put_in_force(lowest(BadgeTrack.PERMANENT), items)
+    expected: dict[str, float] = {}
+    for field, least, most in names.values():
+        expected |= {f"min{field}": float(least), f"max{field}": float(most)}
+
+    assert wallet.send("get", DROPS).body == expected
+
+
+def test_absent_types_are_zero(wallet: Wallet) -> None:
+    put_in_force(lowest(BadgeTrack.PERMANENT), [item("EXPERIENCE", least=Decimal(4), most=Decimal(6))])
+    shown = wallet.send("get", DROPS).body
+    assert shown == {**dict.fromkeys(DROP_TABLE_FIELDS, 0), "minExperience": 4, "maxExperience": 6}
+
+
+def test_an_earning_opens_the_other_drops(user: User) -> None:
+    wallet = wallet_of(user)
+    before = wallet.send("get", DROPS).body
+    assert {name for name, value in before.items() if value} == {"minExperience", "maxExperience"}
+
+    ledger.grant(user=user, credits=1, source="OFFERWALL", key="first earning")
+
+    assert all(wallet.send("get", DROPS).body.values())
+
+
+def test_looking_changes_nothing(wallet: Wallet) -> None:
+    before = everything()
+    wallet.send("get", DROPS)
+    assert everything() == before
+
+
+def test_strangers_are_refused(stranger: Wallet) -> None:
+    assert_problem(stranger.send("get", DROPS), 401, "not-authenticated")
+
+
+@pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
+def test_other_methods_are_refused(wallet: Wallet, method: str) -> None:
+    assert_problem(wallet.send(method, DROPS), 405, "method-not-allowed")

@@ -1,0 +1,180 @@
+"""GET and POST /api/user/executeCheckIn on the wire."""
+
+import re
+import secrets
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from jsonschema import validate
+
+from checkin.models import CheckIn, DropTable
+from checkin.services.switching import switch
+from credits.models import CreditAccount
+from tests.checkin.api.conftest import wallet_of
+from tests.checkin.api.spec import CHECK_IN_RESULT, EXECUTE
+from tests.checkin.items import TYPES
+from tests.checkin.rows import allow_attempts, everything, only, subscribe
+from tests.factories import UserFactory
+from tests.relay.api.conftest import Wallet
+from tests.relay.api.test_execute import assert_problem
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+@pytest.mark.parametrize("path", [EXECUTE, EXECUTE + "/"])
+def test_a_check_in_answers_the_contract_by_get_and_post(wallet: Wallet, method: str, path: str) -> None:
+    answer = wallet.send(method, path)
+
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
+    assert answer.headers["Cache-Control"] == "no-store"
+    validate(answer.body, CHECK_IN_RESULT)
+    check_in = CheckIn.objects.get()
+    assert answer.body["result"] == answer.body["possibleResults"][check_in.result_place]
+    assert [drop["type"] for drop in answer.body["possibleResults"]] == [
+        stored["type"] for stored in check_in.possible_results
+    ]
+
+
+@pytest.mark.parametrize("drop_type", TYPES)
+def test_minutes_are_told_of_bonuses_alone(wallet: Wallet, drop_type: str) -> None:
+    [offered] = only(drop_type)
+    body = wallet.send("get", EXECUTE).body
+    validate(body, CHECK_IN_RESULT)
+    assert body["result"]["type"] == drop_type
+    assert body["result"].get("effectiveTimeInMinutes") == offered.minutes
+    assert body["result"]["value"] == float(CheckIn.objects.get().result["value"])
+
+
+@pytest.mark.parametrize("kind", ["newcomer", "subscriber", "lapsed"])
+def test_the_answer_has_the_same_shape_for_everybody(user: User, proven: User, kind: str) -> None:
+    who = user if kind == "newcomer" else proven
+    if kind != "newcomer":
+        subscribe(who, timezone.now() - timedelta(days=0 if kind == "subscriber" else 90))
+    validate(wallet_of(who).send("post", EXECUTE).body, CHECK_IN_RESULT)
+
+
+def test_when_nothing_is_left_the_refusal_says_when_to_come_back(wallet: Wallet) -> None:
+    wallet.send("get", EXECUTE)
+    before = everything()
+
+    members = assert_problem(wallet.send("get", EXECUTE), 409, "check-in-unavailable")
+
+    assert list(members) == ["nextCheckInAt"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT00:00:00Z", members["nextCheckInAt"])
+    next_at = datetime.fromisoformat(members["nextCheckInAt"])
+    assert timedelta() < next_at - timezone.now() <= timedelta(days=1)
+    assert next_at.tzinfo == UTC
+    assert everything() == before
+
+
+def test_a_repeat_with_the_key_answers_the_same_draw(wallet: Wallet) -> None:
+    allow_attempts(3)
+    headers = {"Idempotency-Key": secrets.token_urlsafe(12)}
+    first = wallet.send("get", EXECUTE, headers=headers)
+    before = everything()
+    for method in ("get", "post", "get"):
+        again = wallet.send(method, EXECUTE, headers=headers)
+        assert (again.status, again.body) == (200, first.body)
+    assert everything() == before
+
+
+def test_another_key_draws_again(wallet: Wallet) -> None:
+    allow_attempts(2)
+    for key in ("first", "second"):
+        assert wallet.send("get", EXECUTE, headers={"Idempotency-Key": key}).status == 200
+    assert set(CheckIn.objects.values_list("idempotency_key", flat=True)) == {"first", "second"}
+
+
+@pytest.mark.parametrize("key", ["x" * 129, "with space", "ünïcode", "tab\there", "\x7f"])
+def test_a_key_that_cannot_be_kept_is_refused(wallet: Wallet, key: str) -> None:
+    before = everything()
+    answer = wallet.send("get", EXECUTE, headers={"Idempotency-Key": key})
+    members = assert_problem(answer, 400, "invalid-request")
+    assert len(members["errors"]) == 1
+    assert everything() == before
+
+
+@pytest.mark.parametrize("key", ["x" * 128, "!", "550e8400-e29b-41d4-a716-446655440000"])
+def test_any_visible_ascii_is_a_key(wallet: Wallet, key: str) -> None:
+    assert wallet.send("get", EXECUTE, headers={"Idempotency-Key": key}).status == 200
+    assert CheckIn.objects.get().idempotency_key == key
+
+
+def test_while_paused_the_answer_is_a_503_and_costs_nothing(wallet: Wallet) -> None:
+    staff = UserFactory.create(profile_address=None, is_staff=True)
+    switch(is_open=False, actor=staff, reason="the private reason")
+    before = everything()
+
+    answer = wallet.send("get", EXECUTE)
+
+    assert_problem(answer, 503, "check-ins-paused")
+    assert int(answer.headers["Retry-After"]) > 0
+    assert "private" not in str(answer.body)
+    assert everything() == before
+
+
+def test_without_tables_the_answer_is_a_503(wallet: Wallet) -> None:
+    DropTable.objects.update(badge=None)
+    answer = wallet.send("post", EXECUTE)
+    assert_problem(answer, 503, "check-ins-not-ready")
+    assert int(answer.headers["Retry-After"]) > 0
+
+
+def test_strangers_and_staff_do_not_check_in(stranger: Wallet) -> None:
+    for method in ("get", "post"):
+        assert_problem(stranger.send(method, EXECUTE), 401, "not-authenticated")
+    assert not CheckIn.objects.exists()
+
+
+@pytest.mark.parametrize("method", ["put", "patch", "delete"])
+def test_other_methods_are_refused(wallet: Wallet, method: str) -> None:
+    assert_problem(wallet.send(method, EXECUTE), 405, "method-not-allowed")
+    assert not CheckIn.objects.exists()
+
+
+def test_a_head_request_spends_nothing(wallet: Wallet) -> None:
+    answer = Client(raise_request_exception=False).head(
+        EXECUTE, headers={"Authorization": f"Bearer {wallet.token}"}
+    )
+    assert answer.status_code == 405
+    assert not CheckIn.objects.exists()
+
+
+def test_whatever_a_post_carries_is_not_read(wallet: Wallet) -> None:
+    answer = wallet.send("post", EXECUTE, data=b"\xff\x00", content_type="application/octet-stream")
+    assert answer.status == 200
+
+
+def test_callers_are_slowed_down_each_for_themselves(wallet: Wallet, settings: Any) -> None:
+    settings.CHECKIN_RATE = "1/hour"
+    assert wallet.send("get", EXECUTE).status == 200
+    answer = wallet.send("get", EXECUTE)
+    assert_problem(answer, 429, "too-many-requests")
+    assert int(answer.headers["Retry-After"]) > 0
+
+
+def test_a_browser_may_send_the_key(settings: Any) -> None:
+    settings.CORS_ALLOW_ALL_ORIGINS = True
+    answer = Client().options(
+        EXECUTE,
+        headers={
+            "Origin": "https://wallet.example",
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "authorization, idempotency-key",
+        },
+    )
+    assert "idempotency-key" in answer.headers["Access-Control-Allow-Headers"]
+
+
+def test_the_award_stands_whatever_is_refused_later(wallet: Wallet, proven: User) -> None:
+    [offered] = only("EXPERIENCE")
+    answers = [wallet.send("get", EXECUTE) for _ in range(2)]
+    assert [answer.status for answer in answers] == [200, 409]
+    won = CreditAccount.objects.get(user=proven).permanent_experience
+    assert won == answers[0].body["result"]["value"]
+    assert offered.least <= won <= offered.most

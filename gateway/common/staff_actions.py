@@ -1,0 +1,195 @@
+"""
+Actions of staff that ask first: what will happen to which rows, and why it is done.
+
+An admin class lists its actions in `staff_actions`. Each is offered in the list and on
+the row's page; both lead to one confirmation page, which calls one service per row and
+writes the audit log. The page works without JavaScript.
+"""
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+
+from gateway.common import audit
+from gateway.common.errors import DomainError
+from gateway.common.owner import ProfileOwner
+
+if TYPE_CHECKING:
+    _Admin = admin.ModelAdmin[Any]
+else:
+    _Admin = object
+
+# More rows than anybody would read before confirming.
+MOST_ROWS = 100
+
+
+class ReasonForm(forms.Form):
+    """Why; and a token that makes a page sent twice one decision."""
+
+    reason = forms.CharField(
+        max_length=500, widget=forms.Textarea(attrs={"rows": 3}), help_text="Stays on record with your name."
+    )
+    token = forms.UUIDField(widget=forms.HiddenInput)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a member of staff has confirmed: who, why, and what else the form asked for."""
+
+    actor: ProfileOwner
+    reason: str
+    answers: dict[str, Any]
+    token: uuid.UUID
+
+    def key(self, row: Any) -> str:
+        """Return a key that names this decision about this row, the same for a page sent twice."""
+        return f"staff:{self.token}:{row.pk}"
+
+
+@dataclass(frozen=True, slots=True)
+class StaffAction:
+    """
+    An action that is confirmed with a reason.
+
+    `permission` is a whole permission such as `relay.pause_relayer`; `effect` says in words
+    what will become of a row; `run` calls the service and may return what to tell.
+    """
+
+    name: str
+    label: str
+    permission: str
+    effect: Callable[[Any], str]
+    run: Callable[[Any, Decision], str | None]
+    form: type[ReasonForm] = ReasonForm
+    applies_to: Callable[[Any], bool] = lambda row: True
+
+    def is_allowed(self, request: HttpRequest) -> bool:
+        """Return whether the signed-in member of staff may do it."""
+        return request.user.has_perm(self.permission)
+
+
+class ReasonedActions(_Admin):
+    """Offers `staff_actions` in the list and on the row's page, and asks for a reason before each."""
+
+    staff_actions: ClassVar[Sequence[StaffAction]] = ()
+
+    def get_urls(self) -> list[Any]:
+        name = f"{self.opts.app_label}_{self.opts.model_name}_do"
+        confirm = path("do/<slug:name>/", self.admin_site.admin_view(self.confirm), name=name)
+        return [confirm, *super().get_urls()]
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        found: dict[str, Any] = dict(super().get_actions(request))
+        for action in self.staff_actions:
+            if action.is_allowed(request):
+                found[action.name] = (self._chosen(action), action.name, action.label)
+        return found
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        row = self.get_object(request, object_id)
+        offered = [
+            {"label": action.label, "url": self.confirm_url(action, [object_id])}
+            for action in self.staff_actions
+            if row is not None and action.is_allowed(request) and action.applies_to(row)
+        ]
+        extra = {**(extra_context or {}), "staff_actions": offered}
+        return super().change_view(request, object_id, form_url, extra)
+
+    def confirm_url(self, action: StaffAction, ids: Sequence[Any]) -> str:
+        """Return where the action is confirmed for these rows."""
+        page = reverse(
+            f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_do", args=[action.name]
+        )
+        return f"{page}?{urlencode({'ids': ','.join(str(found) for found in ids)})}"
+
+    def confirm(self, request: HttpRequest, name: str) -> HttpResponse:
+        """Show what will happen and ask why; on POST, do it."""
+        action = next((known for known in self.staff_actions if known.name == name), None)
+        if action is None:
+            raise Http404
+        if not (action.is_allowed(request) and self.has_view_permission(request)):
+            raise PermissionDenied
+        rows = self._rows(request)
+        form = action.form(
+            request.POST if request.method == "POST" else None, initial={"token": uuid.uuid4()}
+        )
+        if request.method == "POST" and form.is_valid():
+            return self._do(request, action, rows, form.cleaned_data)
+        applicable = [row for row in rows if action.applies_to(row)]
+        context = {
+            **self.admin_site.each_context(request),
+            "title": action.label,
+            "opts": self.opts,
+            "form": form,
+            "effects": [(row, action.effect(row)) for row in applicable],
+            "others": [row for row in rows if row not in applicable],
+            "back": self._list_url(),
+        }
+        return TemplateResponse(request, "admin/confirm_staff_action.html", context)
+
+    def _rows(self, request: HttpRequest) -> list[Any]:
+        asked = [part for part in request.GET.get("ids", "").split(",") if part][:MOST_ROWS]
+        rows = [self.get_object(request, part) for part in asked]
+        if not rows or None in rows:
+            raise Http404
+        return rows
+
+    def _do(
+        self, request: HttpRequest, action: StaffAction, rows: list[Any], answers: dict[str, Any]
+    ) -> HttpResponse:
+        reason, token = answers.pop("reason"), answers.pop("token")
+        actor: Any = request.user
+        decision = Decision(actor=actor, reason=reason, answers=answers, token=token)
+        for row in rows:
+            self._do_one(request, action, row, decision)
+        if len(rows) == 1 and type(rows[0]).objects.filter(pk=rows[0].pk).exists():
+            return HttpResponseRedirect(self._row_url(rows[0]))
+        return HttpResponseRedirect(self._list_url())
+
+    def _do_one(self, request: HttpRequest, action: StaffAction, row: Any, decision: Decision) -> None:
+        if not action.applies_to(row):
+            messages.warning(request, f"{row}: {action.label} does not apply.")
+            return
+        answers = {name: ("", str(answer)) for name, answer in decision.answers.items()}
+        # Written first and for itself: whatever happens next, it is known who wanted it.
+        audit.record(
+            actor=decision.actor, row=row, action=action.name, reason=decision.reason, changes=answers
+        )
+        try:
+            answer = action.run(row, decision)
+        except DomainError as refusal:
+            audit.record(actor=decision.actor, row=row, action=f"{action.name} refused", reason=refusal.code)
+            messages.error(request, f"{row}: {refusal.title}. {refusal.detail}")
+            return
+        messages.success(request, f"{row}: {answer or action.label}")
+
+    def _chosen(self, action: StaffAction) -> Callable[..., HttpResponse]:
+        def go(model_admin: Any, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse:
+            ids = list(queryset.values_list("pk", flat=True)[:MOST_ROWS])
+            return HttpResponseRedirect(self.confirm_url(action, ids))
+
+        return go
+
+    def _list_url(self) -> str:
+        return reverse(f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_changelist")
+
+    def _row_url(self, row: Any) -> str:
+        return reverse(
+            f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_change", args=[row.pk]
+        )

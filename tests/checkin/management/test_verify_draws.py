@@ -1,0 +1,63 @@
+"""`manage.py verify_draws DATE`: the exit code tells whether a day was drawn fairly."""
+
+import secrets
+from datetime import datetime, timedelta
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from checkin.services import seeds
+from checkin.services.checkins import execute
+from tests.checkin.conftest import earner
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def day(long_ago: datetime, now: datetime) -> str:
+    """Let three users check in on a day whose seed is public."""
+    for _ in range(3):
+        execute(user=earner(), now=long_ago)
+    seeds.keep(now=now)
+    return long_ago.date().isoformat()
+
+
+def verify(day: str) -> str:
+    """Run the command and return what it prints."""
+    out = StringIO()
+    call_command("verify_draws", day, stdout=out)
+    return out.getvalue()
+
+
+def test_a_fair_day_is_told_with_the_number_of_draws(day: str) -> None:
+    assert verify(day) == f"No difference: 3 draws of {day} recomputed.\n"
+
+
+def test_a_difference_is_shown_and_exits_1(day: str) -> None:
+    out = StringIO()
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica")
+        cursor.execute(
+            "UPDATE checkin_dailyseed SET revealed_seed = %s WHERE day = %s", [secrets.token_hex(32), day]
+        )
+        cursor.execute("SET session_replication_role = DEFAULT")
+    with pytest.raises(CommandError, match="differences") as stopped:
+        call_command("verify_draws", day, stdout=out)
+    assert stopped.value.returncode == 1
+    assert "the day: commitment is" in out.getvalue()
+    assert "possible results is" in out.getvalue()
+
+
+def test_a_day_without_a_public_seed_exits_1(now: datetime, day: str) -> None:
+    seeds.keep(now=now)
+    for other in (now, now - timedelta(days=300)):
+        with pytest.raises(CommandError, match="No seed of") as stopped:
+            verify(other.date().isoformat())
+        assert stopped.value.returncode == 1
+
+
+def test_what_is_no_date_is_refused() -> None:
+    with pytest.raises(CommandError):
+        verify("yesterday")

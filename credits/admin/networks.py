@@ -14,6 +14,7 @@ from credits.models import AdNetwork, NetworkUser, Postback
 from credits.networks.contract import is_weak
 from credits.networks.registry import ADAPTERS
 from credits.services import ad_networks
+from gateway.common.admin import StaffAdmin
 
 _SETTINGS = ("is_enabled", "rate", "allowed_addresses", "per_event_cap", "daily_cap", "hold_hours")
 
@@ -52,7 +53,7 @@ class AdNetworkForm(forms.ModelForm[AdNetwork]):
 
 
 @admin.register(AdNetwork)
-class AdNetworkAdmin(admin.ModelAdmin[AdNetwork]):
+class AdNetworkAdmin(StaffAdmin[AdNetwork]):
     """Settings change through the service; addresses and secrets by their own actions."""
 
     form = AdNetworkForm
@@ -114,11 +115,19 @@ class AdNetworkAdmin(admin.ModelAdmin[AdNetwork]):
             self.log_change(request, network, "previous secret retired")
 
 
-@admin.register(Postback)
-class PostbackAdmin(OwnedAdmin):
-    """Every event with the factors of its credits."""
+class OfNetworkAdmin(OwnedAdmin):
+    """Rows of a user at a network."""
 
     owner_path = "user"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("network")
+
+
+@admin.register(Postback)
+class PostbackAdmin(OfNetworkAdmin):
+    """Every event with the factors of its credits."""
+
     list_display = (
         "id",
         "network",
@@ -133,7 +142,6 @@ class PostbackAdmin(OwnedAdmin):
     )
     list_filter = ("network", "kind", "state", "is_conflicting")
     search_fields = ("external_id__exact", "request_id__exact")
-    list_select_related = ("network", "user")
     exclude = ("raw",)
     readonly_fields = ("as_it_came",)
 
@@ -147,10 +155,8 @@ class PostbackAdmin(OwnedAdmin):
 
 
 @admin.register(NetworkUser)
-class NetworkUserAdmin(OwnedAdmin):
+class NetworkUserAdmin(OfNetworkAdmin):
     """Which user a network means."""
 
-    owner_path = "user"
     list_display = ("network", "reference", "profile")
     search_fields = ("reference__exact",)
-    list_select_related = ("network", "user")

@@ -5,6 +5,7 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import ClassVar
 from urllib.parse import unquote_to_bytes
 
@@ -60,7 +61,8 @@ class AdMob(Adapter):
         if not _MILLISECONDS.fullmatch(fields.get("timestamp", "")):
             raise PostbackRefused("no usable timestamp")
         is_test = fields.get("ad_unit") == _TEST_AD_UNIT and transaction == _TEST_TRANSACTION
-        amount = number(fields, "reward_amount")
+        # The test callback may come without a reward.
+        amount = Decimal(0) if is_test else number(fields, "reward_amount")
         return PostbackEvent(
             kind=PostbackKind.TEST if is_test else kind_of(amount),
             external_id=transaction,

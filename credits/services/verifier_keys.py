@@ -29,7 +29,7 @@ def refresh(*, now: datetime) -> bool:
         return False
     try:
         keys = _read(_fetch(settings.ADMOB_KEYS_URL))
-    except (HTTPError, ValueError) as error:
+    except (HTTPError, ValueError, RecursionError) as error:
         logger.warning("the verifier keys cannot be fetched, the last ones stay: %s", type(error).__name__)
         return False
     VerifierKeySet.objects.update_or_create(slug=_SLUG, defaults={"keys": keys, "fetched_at": now})

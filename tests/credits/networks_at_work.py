@@ -31,7 +31,7 @@ class Network:
         """Return the user's name at this network."""
         return network_users.reference_of(user=user, network=self.row)
 
-    def says(self, user: ProfileOwner, **changes: Any) -> Told:
+    def says(self, user: ProfileOwner, /, **changes: Any) -> Told:
         """Return an earning of the user, told now."""
         return told(**{"user": self.reference(user), "at": timezone.now(), **changes})
 

@@ -105,9 +105,7 @@ def test_releases_and_a_reversal_at_the_same_moment_agree(transactional_db: None
         later = timezone.now() + timedelta(hours=2)
         undone = network.says(user, external_id=held.external_id, amount="120", is_reversal=True)
 
-        at_once(
-            [partial(release, postback_id=held.pk, now=later)] * 4 + [partial(network.sends, undone)]  # type: ignore[list-item]
-        )
+        at_once([partial(release, postback_id=held.pk, now=later)] * 4 + [partial(network.sends, undone)])
 
         assert balance_of(user).available == 0
         assert sum(entry.amount for entry in CreditEntry.objects.all()) == 0

@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from gateway.common.admin import ReadOnlyAdmin
+from gateway.common.admin import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
 from gateway.common.fields import checksum
 from relay.models import Attempt, Relayer, RelayTransaction, TrustedImplementation
 from relay.services import roster
@@ -15,19 +15,14 @@ _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 
 
-class AttemptInline(admin.TabularInline[Attempt, RelayTransaction]):
+class AttemptInline(ReadOnlyInline[Attempt, RelayTransaction]):
     """The attempts of a relay transaction."""
 
     model = Attempt
-    extra = 0
-    can_delete = False
     fields = readonly_fields = (
         "transaction_hash", "kind", "status", "account_nonce", "sequence", "succeeded", "gas_used",
         "effective_gas_price_wei", "block_number", "node_message",
     )  # fmt: skip
-
-    def has_add_permission(self, request: HttpRequest, obj: RelayTransaction | None = None) -> bool:
-        return False
 
 
 @admin.register(RelayTransaction)
@@ -124,7 +119,7 @@ class RelayerAdmin(ReadOnlyAdmin):
 
 
 @admin.register(TrustedImplementation)
-class TrustedImplementationAdmin(admin.ModelAdmin[TrustedImplementation]):
+class TrustedImplementationAdmin(StaffAdmin[TrustedImplementation]):
     """Whose code the service pays gas for."""
 
     list_display = ("name", "kind", "address", "code_hash", "is_active")

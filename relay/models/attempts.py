@@ -73,6 +73,7 @@ class Attempt(models.Model):
     created_at = models.DateTimeField()
     first_sent_at = models.DateTimeField(null=True)
     sent_at = models.DateTimeField(null=True)
+    mined_at = models.DateTimeField(null=True, help_text="When its block was first seen here.")
 
     objects = AttemptQuerySet.as_manager()
 

@@ -3,6 +3,7 @@
 from typing import Self
 
 from django.conf import settings
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Q
 
@@ -96,6 +97,8 @@ class RelayTransaction(models.Model):
             ),
         ]
         indexes = [
+            # Rows come in the order of time: a few pages tell what happened in the last day.
+            BrinIndex(fields=["created_at"], name="relaytransaction_by_time", autosummarize=True),
             models.Index(fields=["user", "-id"], name="relaytransaction_of_user"),
             models.Index(
                 fields=["key_manager_address", "controller_address", "channel", "relay_nonce"],

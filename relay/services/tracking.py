@@ -51,7 +51,7 @@ def _track(*, now: datetime) -> int:
         confirmations=settings.CONFIRMATIONS,
     )
     roster.note_accounts(relayers=relayers, accounts=view.accounts, now=now)
-    note_receipts(attempts=attempts, view=view)
+    note_receipts(attempts=attempts, view=view, now=now)
     settled = sum(_settle_if_confirmed(attempt=attempt, view=view, now=now) for attempt in attempts)
     waiting = _waiting(attempts, view)
     settled += _settle_lost(attempts=waiting, view=view, now=now)

@@ -30,6 +30,7 @@ def test_a_mined_attempt_goes_back_and_is_mined_again(user: User, accept: Accept
     chain.mine()
     track()
     assert row.attempts.get().status == "mined"
+    assert row.attempts.get().mined_at is not None
 
     chain.reorganise(1)
     assert track() == 0
@@ -42,6 +43,7 @@ def test_a_mined_attempt_goes_back_and_is_mined_again(user: User, accept: Accept
         "",
     )
     assert (attempt.succeeded, attempt.gas_used, attempt.effective_gas_price_wei) == (None, None, None)
+    assert attempt.mined_at is None
     row.relayer.refresh_from_db()
     assert row.relayer.in_flight == 1
 

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from checkin.admin.odds import odds_page
 from checkin.models import DropItem, DropTable
 from checkin.services import drafts, publishing
+from gateway.common.admin import StaffAdmin, StaffInline
 from gateway.common.errors import DomainError
 from gateway.common.owner import ProfileOwner
 
@@ -26,11 +27,10 @@ def _staff(request: HttpRequest) -> ProfileOwner:
     return cast("ProfileOwner", request.user)
 
 
-class DropItemInline(admin.TabularInline[DropItem, DropTable]):
+class DropItemInline(StaffInline[DropItem, DropTable]):
     """The items of the shown table."""
 
     model = DropItem
-    extra = 0
     fields = ("drop_type", "weight", "value_min", "value_max", "minutes")
     ordering = ("id",)
 
@@ -45,14 +45,13 @@ class DropItemInline(admin.TabularInline[DropItem, DropTable]):
 
 
 @admin.register(DropTable)
-class DropTableAdmin(admin.ModelAdmin[DropTable]):
+class DropTableAdmin(StaffAdmin[DropTable]):
     """Drafts are written here, weighed by their odds, and published by a second person."""
 
     list_display = ("id", "badge", "version", "author", "published_at", "published_by")
     list_filter = ("badge__track", ("published_at", admin.EmptyFieldListFilter))
     list_select_related = ("badge", "author", "published_by")
     ordering = ("-id",)
-    show_full_result_count = False
     inlines = (DropItemInline,)
     actions = ("publish", "copy_as_draft")
     readonly_fields = ("version", "author", "created_at", "published_at", "published_by", "odds", "faults")

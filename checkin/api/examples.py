@@ -27,7 +27,7 @@ FAIRNESS_DESCRIPTION = """
 The draws of a day are computed from a seed. Its SHA-256 is answered here before the day begins (`tomorrow`,
 `today`), the seed itself 48 hours after the day began (`revealed`, the last 14 days), together with the user's
 draws under these seeds and the tables they were drawn from. `docs/check-in.md` of the repository recomputes a
-draw in 20 lines of Python.
+draw in a few lines of Python.
 """.strip()
 
 _HOW = """

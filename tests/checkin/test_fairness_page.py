@@ -1,0 +1,80 @@
+"""The program on the page recomputes what the API answers, and notices what does not fit."""
+
+import json
+import re
+import subprocess
+import sys
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from checkin.services import seeds
+from checkin.services.checkins import execute
+from tests.checkin.api.conftest import wallet_of
+from tests.checkin.api.spec import FAIRNESS
+from tests.checkin.rows import allow_attempts, subscribe
+from tests.docs.pages import DOCS
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+_PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
+
+
+@pytest.fixture
+def answer(proven: User, user: User) -> dict[str, Any]:
+    """Return what the API answers a subscriber with some check-ins."""
+    allow_attempts(3)
+    now = timezone.now()
+    for age in (3, 4, 5):
+        subscribe(proven, now - timedelta(days=age))
+        for _ in range(3):
+            execute(user=proven, now=now - timedelta(days=age))
+    seeds.keep(now=now)
+    return wallet_of(proven).send("get", FAIRNESS).body
+
+
+def recompute(answer: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    """Run the page's program as a reader would."""
+    [program] = _PROGRAM.findall((DOCS / "check-in.md").read_text())
+    return subprocess.run(
+        [sys.executable, "-c", program], input=json.dumps(answer), capture_output=True, text=True, timeout=60
+    )
+
+
+def test_every_draw_is_recomputed(answer: dict[str, Any]) -> None:
+    done = recompute(answer)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == len(answer["draws"]) == 9
+
+
+def test_a_newcomers_draws_are_recomputed_too(user: User) -> None:
+    now = timezone.now()
+    execute(user=user, now=now - timedelta(days=4))
+    seeds.keep(now=now)
+    answer = wallet_of(user).send("get", FAIRNESS).body
+    assert answer["draws"][0]["experienceOnly"]
+    assert recompute(answer).returncode == 0
+
+
+@pytest.mark.parametrize("what", ["seed", "value", "result", "weight", "attempt", "table"])
+def test_what_does_not_fit_is_noticed(answer: dict[str, Any], what: str) -> None:
+    draw = answer["draws"][0]
+    match what:
+        case "seed":
+            answer["revealed"][0]["seed"] = "00" * 32
+        case "value":
+            draw["possibleResults"][0]["value"] += 1
+        case "result":
+            draw["result"] = next(drop for drop in draw["possibleResults"] if drop != draw["result"])
+        case "weight":
+            for item in answer["tables"][0]["items"]:
+                item["weight"] = 1 if item["type"] == draw["result"]["type"] else 10**5
+        case "attempt":
+            draw["attempt"] += 1
+        case "table":
+            answer["tables"][0]["version"] += 1
+    done = recompute(answer)
+    assert done.returncode == 1
+    assert "AssertionError" in done.stderr

@@ -6,4 +6,4 @@ from django.contrib.admin.apps import AdminConfig
 class SecondFactorAdminConfig(AdminConfig):
     """Replaces Django's admin site by one that requires a one-time password."""
 
-    default_site = "gateway.staff_login.StaffSite"
+    default_site = "gateway.staff.site.StaffSite"

@@ -18,6 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from gateway.common import env
 from gateway.common.logs import without_path_tokens
+from gateway.staff.theme import THEME
 
 # Lets annotations such as ModelAdmin[Relayer] be evaluated at run time.
 django_stubs_ext.monkeypatch()
@@ -39,6 +40,9 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
 TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", default=0)
 
 INSTALLED_APPS = [
+    # Before the theme, and the theme before Django's admin: whoever comes first gives the files.
+    "gateway.staff",
+    "unfold.apps.BasicAppConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -151,6 +155,9 @@ SECURE_SSL_REDIRECT = False  # An API call over plain http must fail, not leak i
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+# What the badge of the admin says; by default the name of the chain.
+STAFF_ENVIRONMENT = env.optional("STAFF_ENVIRONMENT")
+UNFOLD = THEME
 
 # --- callers ---------------------------------------------------------------------------------
 CORS_ALLOWED_ORIGINS = env.listing("CORS_ALLOWED_ORIGINS", default=())

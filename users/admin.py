@@ -7,8 +7,9 @@ from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.timezone import now
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from gateway.common.admin import ReadOnlyAdmin
+from gateway.common.admin import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
 from gateway.common.fields import checksum
 from users.models import SignInSession, User
 from users.services import sessions
@@ -22,7 +23,7 @@ def _as_address(term: str) -> str | None:
         return None
 
 
-class SignInSessionInline(admin.TabularInline[SignInSession, User]):
+class SignInSessionInline(ReadOnlyInline[SignInSession, User]):
     """The sessions of the shown user."""
 
     model = SignInSession
@@ -34,21 +35,11 @@ class SignInSessionInline(admin.TabularInline[SignInSession, User]):
         "revoked_at",
     )
     ordering = ("-created_at",)
-    extra = 0
     show_change_link = True
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin[User]):
+class UserAdmin(DjangoUserAdmin[User], StaffAdmin[User]):
     """Staff are edited here; of a wallet user only whether the account is open."""
 
     list_display = ("username", "profile_address", "is_active", "is_staff", "date_joined", "last_login")
@@ -56,8 +47,10 @@ class UserAdmin(DjangoUserAdmin[User]):
     search_fields = ("username__istartswith", "email__istartswith")
     search_help_text = "A profile address in any casing, or the start of a staff name."
     ordering = ("-date_joined",)
-    show_full_result_count = False
     inlines = (SignInSessionInline,)
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[User], search_term: str

@@ -1,22 +1,67 @@
-"""Admin pages that show and never change: money and chain rows are corrected by services alone."""
+"""
+What every page of the admin stands on.
 
-from typing import TYPE_CHECKING, Any
+Apps take their bases from here and never from the theme itself: these are typed, and
+lists built on them count no further than `pages.FAR_ENOUGH` rows.
+"""
+
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.contrib import admin
+from django.db import models
 from django.http import HttpRequest
+from unfold.admin import ModelAdmin, TabularInline
+
+from gateway.common.pages import BoundedPaginator
+
+_Row = TypeVar("_Row", bound=models.Model)
+_Parent = TypeVar("_Parent", bound=models.Model)
 
 if TYPE_CHECKING:
-    _Admin = admin.ModelAdmin[Any]
+
+    class _Admin(admin.ModelAdmin[_Row]):
+        """The theme's class, which carries no types."""
+
+    class _Inline(admin.TabularInline[_Row, _Parent]):
+        """The theme's class, which carries no types."""
 else:
-    _Admin = admin.ModelAdmin
+    _Admin, _Inline = ModelAdmin, TabularInline
 
 
-class ReadOnlyAdmin(_Admin):
-    """Lists and shows rows; adding, changing and deleting are refused, also by URL."""
+class StaffAdmin(_Admin[_Row]):
+    """Rows that staff write; what may be written is up to permissions and services."""
 
     show_full_result_count = False
+    list_per_page = 50
+    list_filter_sheet = False
+    paginator = BoundedPaginator
+
+
+class StaffInline(_Inline[_Row, _Parent]):
+    """Rows below their parent."""
+
+    extra = 0
+
+
+class ReadOnlyAdmin(StaffAdmin[Any]):
+    """Lists and shows rows; adding, changing and deleting are refused, also by URL."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class ReadOnlyInline(StaffInline[_Row, _Parent]):
+    """Rows below their parent that nobody adds, changes or deletes."""
+
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -1,0 +1,1 @@
+"""The admin as staff meet it: its door, its look, and where everything is found."""

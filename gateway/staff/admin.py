@@ -1,0 +1,54 @@
+"""Pages that other packages bring, moved onto our bases: second factors, and who knocked at the door."""
+
+from typing import Any, ClassVar
+
+from axes.admin import AccessAttemptAdmin, AccessFailureLogAdmin, AccessLogAdmin
+from axes.models import AccessAttempt, AccessFailureLog, AccessLog
+from django.contrib import admin
+from django.http import HttpRequest
+from django_otp.plugins.otp_totp.admin import TOTPDeviceAdmin
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+from gateway.common.admin import ReadOnlyAdmin, StaffAdmin
+
+for _model in (TOTPDevice, AccessAttempt, AccessFailureLog, AccessLog):
+    admin.site.unregister(_model)
+
+
+@admin.register(TOTPDevice)
+class SecondFactorAdmin(TOTPDeviceAdmin, StaffAdmin[TOTPDevice]):  # type: ignore[misc]
+    """Second factors of staff."""
+
+    list_filter = ("confirmed",)
+    list_select_related = ("user",)
+    ordering = ("-pk",)
+
+
+class _Knock(ReadOnlyAdmin):
+    """Attempts to log in: the filters read no column whole."""
+
+    date_hierarchy = None
+    list_filter: ClassVar[Any] = (("attempt_time", admin.DateFieldListFilter),)
+    search_fields = ("username__exact", "ip_address__exact")
+    search_help_text = "A whole user name or address."
+    ordering = ("-pk",)
+
+
+@admin.register(AccessAttempt)
+class LockoutAdmin(_Knock, AccessAttemptAdmin):  # type: ignore[misc]
+    """Names and addresses that failed; deleting one opens the door again before the time is over."""
+
+    actions = ()
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("axes.delete_accessattempt")
+
+
+@admin.register(AccessFailureLog)
+class FailedLoginAdmin(_Knock, AccessFailureLogAdmin):  # type: ignore[misc]
+    """Every login that failed."""
+
+
+@admin.register(AccessLog)
+class LoginAdmin(_Knock, AccessLogAdmin):  # type: ignore[misc]
+    """Every login and logout."""

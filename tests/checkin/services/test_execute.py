@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
+from django.db import DataError
 
 from checkin.draw import Drop, draw
 from checkin.errors import CheckInsNotReady, CheckInUnavailable
@@ -195,6 +196,17 @@ def test_the_newest_published_table_is_drawn_from_and_drafts_are_not(proven: Use
         newest = put_in_force(badge, [item("CREDITS"), item("EXPERIENCE")])
         DropTable.objects.create(badge=badge, version=newest.version + 10)
         assert execute(user=proven, now=now).permanent_table == newest
+
+
+def test_a_drop_that_cannot_take_effect_uses_no_attempt_up(proven: User, now: datetime) -> None:
+    only("CREDITS", least=Decimal(100), most=Decimal(200))
+    CreditAccount.objects.update(balance=2**63 - 50)
+    before = everything()
+
+    with pytest.raises(DataError, match="out of range"):
+        execute(user=proven, now=now)
+
+    assert everything() == before
 
 
 def test_a_drop_survives_being_stored() -> None:

@@ -2,12 +2,14 @@
 
 import secrets
 from collections.abc import Callable
+from decimal import Decimal
 
 import pytest
 from django.conf import settings
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from credits.models import Badge
 from gateway.chain.lsp25 import RelayCall
 from relay import queries
 from relay.models import RelayTransaction
@@ -26,8 +28,9 @@ OF_EXECUTE = 15
 OF_REPEAT = 2
 # Two for the advisory lock; relayers without a row, attempts, relayers.
 OF_TICK = 5
-# BEGIN, the row's lock, the capture, experience; account, allowance, badges, modifiers; the row, COMMIT.
-OF_SETTLEMENT = 10
+# BEGIN, the row's lock, the capture, experience; account, allowance, badges, modifiers; what comes
+# back; the row, COMMIT.
+OF_SETTLEMENT = 11
 
 
 @pytest.fixture
@@ -83,6 +86,7 @@ def test_a_tick_costs_a_constant_and_each_settlement_its_own(
     count: int,
 ) -> None:
     settle()
+    Badge.objects.update(credits_back_percent=Decimal("0.5"))
     for _ in range(count):
         accept(channel=secrets.randbits(120))
     broadcast_all()

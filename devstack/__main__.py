@@ -1,4 +1,4 @@
-"""The command line of the dev stack: `python -m devstack run`, `manage`, `journey`, `bench`."""
+"""The command line of the dev stack: `python -m devstack run`, `manage`, `journey`, `bench`, `storm`."""
 
 import argparse
 import os
@@ -34,6 +34,11 @@ def _parser() -> argparse.ArgumentParser:
     journey.set_defaults(action=_journey)
     bench = commands.add_parser("bench", help="measure the hot paths on a service of its own")
     bench.set_defaults(action=_bench)
+    storm = commands.add_parser("storm", help="postbacks of all ad networks at once, judged by a model")
+    storm.add_argument("--postbacks", type=int, default=50_000, help="how many (default: 50,000)")
+    storm.add_argument("--processes", type=int, default=8, help="how many send them (default: 8)")
+    storm.add_argument("--people", type=int, default=200, help="how many earn (default: 200)")
+    storm.set_defaults(action=_storm)
     manage = commands.add_parser("manage", help="a management command against the running stack")
     manage.add_argument("arguments", nargs=argparse.REMAINDER)
     manage.set_defaults(action=_manage)
@@ -57,6 +62,12 @@ def _bench(options: argparse.Namespace) -> int:
     from devstack.bench import bench
 
     return bench(options.data / "bench.json")
+
+
+def _storm(options: argparse.Namespace) -> int:
+    from devstack.ad_networks.storm import storm
+
+    return storm(postbacks=options.postbacks, processes=options.processes, people=options.people)
 
 
 def _manage(options: argparse.Namespace) -> int:

@@ -58,10 +58,10 @@ def record(arrival: Arrival) -> Postback | None:
 
 def lock_account(user: ProfileOwner) -> None:
     """Lock the user's account, opened where it was not, until the transaction ends."""
-    locked = CreditAccount.objects.select_for_update(no_key=True).filter(user_id=user.pk)
-    if not locked.exists():
+    own = CreditAccount.objects.select_for_update(no_key=True).filter(user_id=user.pk)
+    if own.first() is None:
         ledger.open_account(user=user)
-        locked.get()
+        own.get()
 
 
 def _announce(postback: Postback, user: ProfileOwner) -> None:

@@ -42,3 +42,27 @@ class ReasonRequired(DomainError):
 
     def __init__(self) -> None:
         super().__init__("An adjustment needs a reason that finance and support can read later.")
+
+
+class OwnAdjustment(DomainError):
+    """Whoever asked for an adjustment does not decide it; another member of staff does."""
+
+    code, title, status = "own-adjustment", "Somebody else decides", 403
+
+    def __init__(self) -> None:
+        super().__init__("You asked for this adjustment. Whoever did not may approve or reject it.")
+
+
+class AdjustmentDecided(DomainError):
+    """An adjustment is approved or rejected once."""
+
+    code, title, status = "adjustment-decided", "The adjustment is decided", 409
+
+    def __init__(self, *, decision: str) -> None:
+        super().__init__(f"Somebody has decided it already. {decision}.")
+
+
+class LadderBroken(DomainError):
+    """The change would leave a ladder of badges with a gap, an overlap, or without its bottom or top."""
+
+    code, title, status = "ladder-broken", "The ladder would be broken", 422

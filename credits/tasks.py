@@ -1,4 +1,4 @@
-"""Doors for Celery: earnings that are due, the keys of verifiers, the ledger's nightly audit."""
+"""Doors for Celery: earnings that are due, the keys of verifiers, old modifiers, the ledger's nightly audit."""
 
 import logging
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from celery import shared_task
 from django.utils import timezone
 
-from credits.services import earnings_release, verifier_keys
+from credits.services import earnings_release, modifiers, verifier_keys
 from credits.services.reconcile import count_rows, find_differences
 from gateway.common.locks import try_advisory_lock
 
@@ -27,6 +27,12 @@ def release_earnings(**_: Any) -> None:
 def refresh_verifier_keys(**_: Any) -> None:
     """Fetch the keys that sign postbacks."""
     verifier_keys.refresh(now=timezone.now())
+
+
+@shared_task(name="credits.purge")
+def purge(**_: Any) -> None:
+    """Forget modifiers that ended long ago."""
+    modifiers.purge()
 
 
 # A whole ledger takes longer than other tasks may; the statement has a limit of its own.

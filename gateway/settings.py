@@ -265,6 +265,9 @@ CHECKIN_RATE = env.optional("CHECKIN_RATE", "60/minute")
 CHECKIN_MAX_DAILY_CREDITS = env.integer("CHECKIN_MAX_DAILY_CREDITS", default=500, minimum=1)
 CHECKIN_MAX_DAILY_EXPERIENCE = env.integer("CHECKIN_MAX_DAILY_EXPERIENCE", default=5_000, minimum=1)
 
+# --- staff -----------------------------------------------------------------------------------
+ADJUSTMENT_APPROVAL_LIMIT = env.integer("ADJUSTMENT_APPROVAL_LIMIT", default=10_000, minimum=0)
+
 # --- ad networks -----------------------------------------------------------------------------
 ADMOB_KEYS_URL = env.url("ADMOB_KEYS_URL", default="https://www.gstatic.com/admob/reward/verifier-keys.json")
 POSTBACK_RATE = env.optional("POSTBACK_RATE", "6000/minute")
@@ -309,6 +312,7 @@ CELERY_BEAT_SCHEDULE = {
         "task": "payments.refresh_subscriptions",
         "schedule": crontab(hour="2", minute="20"),
     },
+    "credits-purge": {"task": "credits.purge", "schedule": crontab(hour="2", minute="50")},
     "credits-audit": {"task": "credits.audit", "schedule": crontab(hour="3", minute="10")},
     "credits-release": {"task": "credits.release_earnings", "schedule": 60, "options": {"expires": 60}},
     "credits-verifier-keys": {"task": "credits.refresh_verifier_keys", "schedule": 900},

@@ -1,6 +1,7 @@
 """The rows of `credits`, one file per noun."""
 
 from credits.models.accounts import CreditAccount
+from credits.models.adjustments import AdjustmentDecision, AdjustmentRequest
 from credits.models.allowances import Allowance
 from credits.models.badges import Badge, BadgeTrack
 from credits.models.entries import CreditEntry, EntrySource
@@ -12,6 +13,8 @@ from credits.models.postbacks import Postback, PostbackKind, PostbackState
 
 __all__ = [
     "AdNetwork",
+    "AdjustmentDecision",
+    "AdjustmentRequest",
     "Allowance",
     "Badge",
     "BadgeTrack",

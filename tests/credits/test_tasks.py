@@ -1,14 +1,17 @@
-"""The nightly audit of the ledger: quiet where it is sound, loud where it is not."""
+"""The nightly tasks: an audit that is loud where the ledger is not sound, and a purge of old modifiers."""
 
 import logging
 import random
+from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from celery import current_app
+from django.conf import settings
 from django.db.models import F
 
-from credits.models import CreditAccount
-from credits.services import ledger
+from credits.models import CreditAccount, Modifier, ModifierType
+from credits.services import ledger, modifiers
 from credits.tasks import LedgerDiffers, audit
 from gateway.common.locks import try_advisory_lock
 from tests.credits.rows import query
@@ -52,3 +55,22 @@ def test_two_at_once_are_one(user: User, caplog: pytest.LogCaptureFixture) -> No
         assert acquired
         assert at_once([audit]) == [None]
     assert not [line for line in caplog.records if line.name == "credits.tasks"]
+
+
+def test_the_purge_forgets_what_ended_long_ago_and_beat_runs_it(user: User, key: str) -> None:
+    for name in ("old", "new"):
+        modifiers.grant(
+            user=user,
+            modifier_type=ModifierType.BONUS_CREDITS_BACK,
+            value=Decimal("0.1"),
+            minutes=1,
+            key=f"{key}:{name}",
+            reason="",
+        )
+    back = timedelta(days=random.randint(91, 400))
+    Modifier.objects.filter(key=f"{key}:old").update(
+        created_at=F("created_at") - back, expires_at=F("expires_at") - back
+    )
+    (task,) = {named["task"] for named in settings.CELERY_BEAT_SCHEDULE.values()} & {"credits.purge"}
+    assert current_app.tasks[task].apply().state == "SUCCESS"
+    assert list(Modifier.objects.values_list("key", flat=True)) == [f"{key}:new"]

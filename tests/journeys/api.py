@@ -25,13 +25,13 @@ class Answer:
 class Api(GatewayApi):
     """A client whose every request has a connection of its own, since the other end is killed now and then."""
 
-    def ask(self, path: str, body: dict[str, Any] | None = None) -> Answer:
-        """Return the answer to a POST of the body, or to a GET; no status is an error."""
+    def ask(self, path: str, body: dict[str, Any] | None = None, *, method: str | None = None) -> Answer:
+        """Return the answer to a POST of the body, or to a GET, or as `method` says; no status is an error."""
         headers = {"content-type": "application/json", "connection": "close"}
         if self.token:
             headers["authorization"] = f"Bearer {self.token}"
         response = _POOL.request(
-            "GET" if body is None else "POST",
+            method or ("GET" if body is None else "POST"),
             self.base_url + path,
             body=None if body is None else json.dumps(body),
             headers=headers,

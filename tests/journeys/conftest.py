@@ -12,7 +12,7 @@ from tests.journeys.stack import Stack, running_stack
 
 @pytest.fixture(scope="package")
 def started_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """Yield the running service; after all journeys its ledger is recomputed from the rows."""
+    """Yield the running service; after all journeys its books are recomputed and compared."""
     with running_stack(tmp_path_factory.mktemp("journeys")) as stack:
         yield stack
         assert stack.reconciles()

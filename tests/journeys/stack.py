@@ -19,6 +19,7 @@ from devstack.paths import PROJECT
 from devstack.private_file import write_json
 from devstack.services import Services, start_services
 from devstack.services.server import Server, free_port
+from devstack.stripe.server import StripeDouble
 from devstack.world import Profile, ProfilePlan
 from tests.journeys.chain import BLOCK_SECONDS, Chain
 from tests.journeys.people import Person, sign_in
@@ -81,6 +82,11 @@ class Stack:
     def node(self) -> Server:
         """The chain's process."""
         return self.services.anvil
+
+    @property
+    def provider(self) -> StripeDouble:
+        """The payment provider's process."""
+        return self.services.stripe
 
     def newcomer(self) -> Person:
         """Sign somebody in who has a million credits and has never called."""
@@ -148,18 +154,21 @@ class Stack:
         until("everything is sent", lambda: not self.records.unsent(profile_address))
 
     def reconciles(self) -> bool:
-        """Say whether every credit is explained by the rows; the differences are printed."""
-        outcome = self.manage("reconcile_credits")
-        print(outcome.stdout, outcome.stderr[-2000:])  # noqa: T201
-        return outcome.returncode == 0
+        """Say whether the rows explain every credit and the provider every payment; differences are printed."""
+        outcomes = [self.manage("reconcile_credits"), self.manage("reconcile_payments", "--minutes", "0")]
+        for outcome in outcomes:
+            print(outcome.stdout, outcome.stderr[-2000:])  # noqa: T201
+        return not any(outcome.returncode for outcome in outcomes)
 
     def mend(self) -> None:
         """Bring back whatever a test has stopped, and the pace of the chain."""
-        servers = (self.node, self.redis, self.web, self.worker, self.beat)
+        servers = (self.node, self.redis, self.provider, self.web, self.worker, self.beat)
         for server in servers:
             thaw(server)
         _start(*(server for server in servers if server.has_ended))
         self.chain.resume()
+        self.provider.controls.behave()
+        self.provider.controls.release()
 
     def _python(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         command = [sys.executable, *arguments]

@@ -1,0 +1,167 @@
+"""Somebody who pays, and what the payment provider's own books say of it."""
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import stripe
+from urllib3.exceptions import HTTPError
+
+from devstack.environment import CREDITS_PER_MAJOR_UNIT
+from devstack.provider import Provider
+from devstack.stripe.server import StripeDouble
+from tests.journeys.api import Answer
+from tests.journeys.billing_records import BillingRecords
+from tests.journeys.people import Person
+from tests.journeys.stack import Stack
+from tests.journeys.waiting import until
+
+CUSTOMER = "/api/payments/createCustomer"
+UPSERT = "/api/payments/upsertSubscription"
+_VISA = "pm_card_visa"
+
+
+@dataclass
+class Payer:
+    """A person, the same one at the provider, and the service between them."""
+
+    person: Person
+    stack: Stack
+    amount: int
+    opening_balance: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.opening_balance = self.records.account(self.profile).balance
+
+    @property
+    def profile(self) -> str:
+        """The address of the profile."""
+        return self.person.profile.profile_address
+
+    @property
+    def records(self) -> BillingRecords:
+        """The rows."""
+        return BillingRecords(self.stack.services.database_url)
+
+    @property
+    def double(self) -> StripeDouble:
+        """The provider."""
+        return self.stack.services.stripe
+
+    @property
+    def v1(self) -> Any:
+        """The provider's API, for its bookkeeper."""
+        return stripe.StripeClient(self.double.secret_key, base_addresses={"api": self.double.url}).v1
+
+    def with_card(self) -> "Payer":
+        """Become a customer and capture a card."""
+        provider = Provider(self.double.url, self.double.secret_key)
+        provider.capture_card(self.person.wallet.setup_intent(), _VISA)
+        return self
+
+    def create_customer(self) -> Answer:
+        """Ask for a customer."""
+        return self.person.api.ask(CUSTOMER, {})
+
+    def upsert(self) -> Answer:
+        """Ask for the subscription."""
+        return self.person.api.ask(UPSERT, {"subscriptionCost": self.amount})
+
+    def subscribed(self) -> None:
+        """Ask for the subscription, and wait until the service has heard and done all that follows."""
+        assert self.upsert().status == 200
+        self.hear_all()
+        self.assert_paid_out_once()
+
+    def hear_all(self) -> None:
+        """Wait until the service has heard and done all that has happened."""
+        self.double.controls.settle()
+        until("all news is dealt with", lambda: not self.records.unprocessed())
+
+    def cancel(self) -> Answer:
+        """Ask for its end, now."""
+        return self.person.api.ask("/api/payments/cancelSubscription?cancelImmediately=true", method="DELETE")
+
+    def customers(self) -> list[Any]:
+        """Return the customers that the provider has of this profile."""
+        rows = self.v1.customers.list({"limit": 100}).auto_paging_iter()
+        return [row for row in rows if row.metadata and row.metadata.to_dict().get("address") == self.profile]
+
+    def subscriptions(self) -> list[Any]:
+        """Return the subscriptions that the provider has of this profile, ended ones too."""
+        (customer,) = self.customers()
+        return list(self.v1.subscriptions.list({"customer": customer.id, "status": "all"}).data)
+
+    def told(self, type: str) -> list[str]:
+        """Return the ids of the events of this type about the profile's subscription or customer."""
+        (customer,) = self.customers()
+        rows = self.v1.events.list({"types": [type], "limit": 100}).auto_paging_iter()
+        return [row.id for row in rows if row.data.object.to_dict().get("customer") == customer.id]
+
+    def resumed(self) -> None:
+        """Let beat's sweep finish what was begun and abandoned."""
+        assert self.records.pending(self.profile)
+        self.records.age_operations()
+        self.stack.ring("payments.resume_operations")
+        until("nothing is pending", lambda: not self.records.pending(self.profile))
+
+    def assert_one_customer(self) -> None:
+        """There is one customer here and there, and one row names it."""
+        (customer,) = self.customers()
+        assert self.records.customers(self.profile) == [customer.id]
+        answer = self.create_customer()
+        assert (answer.status, answer.body["paymentsCustomerId"]) == (200, customer.id)
+        assert [found.id for found in self.customers()] == [customer.id]
+
+    def assert_one_subscription(self, *, amount: int | None = None) -> None:
+        """There is one customer, one subscription, one item and one charge; the rows say the same."""
+        self.assert_one_customer()
+        (subscription,) = self.subscriptions()
+        (item,) = subscription["items"].data
+        wanted = amount or self.amount
+        assert (subscription.status, item.price.unit_amount) == ("active", wanted)
+        (stored,) = self.records.subscriptions(self.profile)
+        assert (stored.id, stored.status, stored.amount_minor) == (subscription.id, "active", wanted)
+        (order,) = {found.idempotency_key for found in self.orders("/v1/subscriptions")} or {None}
+        assert order is None or len(str(order)) == 36
+        charges = self.v1.charges.list({"customer": subscription.customer}).data
+        assert [(charge.status, charge.amount) for charge in charges] == [("succeeded", self.amount)]
+
+    def assert_paid_out_once(self) -> None:
+        """The month is paid out, once, and every credit is explained."""
+        until("the month is paid out", lambda: self.records.payouts(self.profile))
+        (subscription,) = self.subscriptions()
+        (payout,) = self.records.payouts(self.profile)
+        worth = self.amount * CREDITS_PER_MAJOR_UNIT // 100
+        assert (payout.invoice, payout.amount_minor) == (subscription.latest_invoice, self.amount)
+        assert payout.credits == worth
+        assert self.records.paid_out(self.profile) == [worth]
+        assert self.records.account(self.profile).balance == self.opening_balance + worth
+
+    def assert_settled(self, *, amount: int | None = None) -> None:
+        """Everything is there once, and a wallet that repeats its request is answered with it."""
+        answer = self.upsert()
+        (subscription,) = self.subscriptions()
+        assert (answer.status, answer.body.get("subscriptionId")) == (200, subscription.id)
+        self.assert_one_subscription(amount=amount)
+        self.assert_paid_out_once()
+        assert not self.records.pending(self.profile)
+
+    def orders(self, path: str) -> list[Any]:
+        """Return the logged orders of exactly this path for this profile's customer."""
+        (customer,) = self.customers()
+        found = [found for found in self.double.controls.requests("POST", path) if found.path == path]
+        return [order for order in found if order.params.get("customer") == customer.id]
+
+
+@contextmanager
+def unanswered(ask: Any) -> Iterator["Future[Answer]"]:
+    """Ask within the block, in which the other end is killed: no answer may come."""
+    with ThreadPoolExecutor(1) as caller:
+        answer = caller.submit(ask)
+        yield answer
+        with pytest.raises(HTTPError):
+            answer.result()

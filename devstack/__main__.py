@@ -65,6 +65,7 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _storm(options: argparse.Namespace) -> int:
+    unwind_on_signals()
     from devstack.ad_networks.storm import storm
 
     return storm(postbacks=options.postbacks, processes=options.processes, people=options.people)

@@ -6,6 +6,7 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
 from devstack.console import say, step
 from devstack.django_process import run_django
@@ -51,14 +52,21 @@ def _send(home: Path, environment: dict[str, str], processes: int) -> float:
             for part in range(processes)
         ]
         for sender in senders:
-            assert sender.stdout is not None  # noqa: S101 - it was asked for above
-            sender.stdout.readline()
+            _pipe(sender.stdout).readline()
         started = time.monotonic()
         for sender in senders:
-            sender.communicate(b"go\n")
+            _pipe(sender.stdin).close()
+        for sender in senders:
+            sender.wait()
         if any(sender.returncode for sender in senders):
             raise RuntimeError(f"a process of the storm failed; see {home}/send-*.log")
         return time.monotonic() - started
+
+
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    if stream is None:
+        raise RuntimeError("a process of the storm has no pipe")
+    return stream
 
 
 def _tell(home: Path, postbacks: int, processes: int, seconds: float) -> int:

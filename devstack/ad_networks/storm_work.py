@@ -34,12 +34,12 @@ def prepare(folder: Path, count: str, parts: str, people: str) -> None:
 
 
 def send(folder: Path, part: str) -> None:
-    """Wait for the word, send a part, and write the answers down."""
+    """Wait for the end of standard input, send a part, and write the answers down."""
     from devstack.ad_networks.sending import send as send_all
 
     wire = _read(folder / f"part-{part}.json")
     print("ready", flush=True)
-    sys.stdin.readline()
+    sys.stdin.read()
     _write(folder / f"answers-{part}.json", send_all(wire))
 
 

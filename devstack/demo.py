@@ -1,5 +1,5 @@
 """
-Tables and demo data: trusted implementations, relayers, users with credits, a member of staff.
+Tables and demo data: trusted implementations, relayers, users with credits, a member of staff, ad networks.
 
 Run as a process of its own with the service's settings in the environment; it may be
 repeated on the same database.
@@ -14,13 +14,18 @@ import django
 from django.core.management import call_command
 from django.utils import timezone
 
-from devstack.private_file import read_json
+from devstack.ad_networks.opening import open_networks
+from devstack.private_file import read_json, write_json
 
 _CREDITS = 1_000_000
 
 
 def seed(plan: dict[str, Any]) -> None:
-    """Write what `plan` names: `implementations`, `profiles` and `staff`."""
+    """
+    Write what `plan` names: `implementations`, `profiles` and `staff`.
+
+    Where it names a file `networks`, all ad networks are opened, and the file tells what they sign with.
+    """
     from relay.services import roster
 
     _trust(plan["implementations"])
@@ -28,6 +33,8 @@ def seed(plan: dict[str, Any]) -> None:
     for address in plan["profiles"]:
         _endow(address)
     _employ(**plan["staff"])
+    if "networks" in plan:
+        write_json(Path(plan["networks"]), open_networks(now=timezone.now()))
 
 
 def _trust(implementations: dict[str, str]) -> None:

@@ -36,6 +36,7 @@ def django_environment(
         "STRIPE_SECRET_KEY": services.stripe.secret_key,
         "STRIPE_WEBHOOK_SECRETS": services.stripe.webhook_secret,
         "STRIPE_API_BASE": services.stripe.url,
+        "ADMOB_KEYS_URL": services.google.url,
         "CORS_ALLOW_ALL_ORIGINS": "True",
         **_generous_limits(),
     }

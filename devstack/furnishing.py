@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from devstack.console import say, step
 from devstack.demo_profiles import settle_profiles
@@ -23,6 +24,7 @@ class Furnished:
     environment: dict[str, str]
     profiles: list[Profile]
     secrets: Secrets
+    networks: dict[str, Any]
 
 
 def furnish(services: Services, directory: Path, *, port: int, block_time: float | None) -> Furnished:
@@ -39,10 +41,10 @@ def furnish(services: Services, directory: Path, *, port: int, block_time: float
         f"{settings['PUBLIC_URL']}/webhooks/stripe", services.stripe.webhook_secret
     )
     with step("database migrations and demo data"):
-        plan = directory / "demo.json"
-        write_json(plan, _demo_plan(services, secrets, profiles))
+        plan, networks = directory / "demo.json", directory / "networks.json"
+        write_json(plan, {**_demo_plan(services, secrets, profiles), "networks": str(networks)})
         run_django(directory / "log" / "demo.log", environment, "-m", "devstack.demo", str(plan))
-    return Furnished(environment, profiles, secrets)
+    return Furnished(environment, profiles, secrets, read_json(networks))
 
 
 def _forget_rows_of_another_chain(services: Services, path: Path) -> None:

@@ -1,7 +1,9 @@
 """The service's HTTP API, as a caller outside the project would write it down."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import urllib3
@@ -29,9 +31,9 @@ class GatewayApi:
     token: str | None = None
     _pool: urllib3.PoolManager = field(default_factory=lambda: urllib3.PoolManager(retries=False, timeout=30))
 
-    def get(self, path: str) -> dict[str, Any]:
-        """Ask for what is at the path."""
-        return self._request("GET", path)
+    def get(self, path: str, **headers: str) -> Any:
+        """Ask for what is at the path; headers by their names, with underscores."""
+        return self._request("GET", path, headers=headers)
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Hand in a body."""
@@ -41,8 +43,16 @@ class GatewayApi:
         """Ask for an end; the body says how."""
         return self._request("DELETE", path, body)
 
-    def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        headers = {"authorization": f"Bearer {self.token}"} if self.token else {}
+    def _request(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        *,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> dict[str, Any]:
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        headers |= {"authorization": f"Bearer {self.token}"} if self.token else {}
         content = None
         if body is not None:
             headers["content-type"] = "application/json"

@@ -59,7 +59,14 @@ def _open(web: Web, services: Services, room: Furnished, options: Options, start
         complain(str(error))
         return 1
     path = options.directory / "stack.json"
-    write_stack_file(path, services, base_url=web.url, staff=room.secrets.staff, profiles=room.profiles)
+    write_stack_file(
+        path,
+        services,
+        base_url=web.url,
+        staff=room.secrets.staff,
+        profiles=room.profiles,
+        networks=room.networks,
+    )
     say(
         f"Ready in {time.monotonic() - started:.1f} s: {web.url}, admin {web.url}/admin/, API {web.url}/api/docs"
     )

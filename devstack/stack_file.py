@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from devstack.demo_profiles import described
 from devstack.private_file import write_json
@@ -11,7 +12,13 @@ from devstack.world import Profile
 
 
 def write_stack_file(
-    path: Path, services: Services, *, base_url: str, staff: Staff, profiles: list[Profile]
+    path: Path,
+    services: Services,
+    *,
+    base_url: str,
+    staff: Staff,
+    profiles: list[Profile],
+    networks: dict[str, Any],
 ) -> None:
     """Describe the running stack; the first profiles have one controller that may do everything."""
     write_json(
@@ -28,5 +35,22 @@ def write_stack_file(
             "redis_url": services.redis_url,
             "staff": asdict(staff),
             "profiles": described(profiles),
+            "networks": described_networks(
+                networks, base_url=base_url, admob_key=services.google.private_key
+            ),
         },
     )
+
+
+def described_networks(networks: dict[str, Any], *, base_url: str, admob_key: str) -> dict[str, Any]:
+    """Return, by slug, where each ad network sends its postbacks and what it signs them with."""
+    return {
+        slug: {
+            "address": f"{base_url}/api/postbacks/{slug}" + (f"/{known['token']}" if known["token"] else ""),
+            "secret": admob_key if slug == "admob" else known["secret"],
+            "kind": known["kind"],
+            "rate": known["rate"],
+            "hold_hours": known["hold_hours"],
+        }
+        for slug, known in networks.items()
+    }

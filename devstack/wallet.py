@@ -76,6 +76,31 @@ class Wallet:
         """Return the status record of a transaction."""
         return self.api.post("/api/relay/transactionStatus", {"transactionHash": transaction_hash})
 
+    def dashboard(self) -> dict[str, Any]:
+        """Return what a wallet shows on one page."""
+        found: dict[str, Any] = self.api.get("/api/user/dashboardInfo")
+        return found
+
+    def ad_networks(self) -> list[dict[str, Any]]:
+        """Return the ad networks, with the user's name at each."""
+        found: list[dict[str, Any]] = self.api.get("/api/user/adNetworks")
+        return found
+
+    def check_in_drops(self) -> dict[str, Any]:
+        """Return the ranges of what may drop."""
+        found: dict[str, Any] = self.api.get("/api/user/checkInDrops")
+        return found
+
+    def execute_check_in(self, key: str) -> dict[str, Any]:
+        """Check in; the same key answers the same drop."""
+        found: dict[str, Any] = self.api.get("/api/user/executeCheckIn", idempotency_key=key)
+        return found
+
+    def check_in_fairness(self) -> dict[str, Any]:
+        """Return promised and public seeds."""
+        found: dict[str, Any] = self.api.get("/api/user/checkInFairness")
+        return found
+
     def create_customer(self) -> dict[str, Any]:
         """Have a customer made for the profile; return the link to it."""
         return self.api.post("/api/payments/createCustomer", {})

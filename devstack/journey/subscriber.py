@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
 
 from devstack.console import say
 from devstack.environment import CREDITS_PER_MAJOR_UNIT
 from devstack.gateway_api import Refused
 from devstack.journey.checks import expect, until
 from devstack.journey.figures import Period, text_of
+from devstack.journey.standing import Standing
 from devstack.provider import Provider, Thing
 from devstack.wallet import Wallet
 
@@ -89,8 +92,9 @@ class Subscriber:
         return worth
 
     def spend(self, call: Callable[[Wallet], int]) -> None:
-        """Pay a relay call with credits."""
-        self.credits -= call(self.wallet)
+        """Pay a relay call with credits, of which badges and modifiers give a part back."""
+        cost = call(self.wallet)
+        self.credits += self._returned(cost) - cost
 
     def find_quota(self, *, total: int, reset: int) -> None:
         """Wait until the service answers this quota."""
@@ -109,6 +113,18 @@ class Subscriber:
         """The running period at the provider."""
         item = self.provider.subscription(self.subscription)["items"]["data"][0]
         return Period(item["current_period_start"], item["current_period_end"])
+
+    def _returned(self, cost: int) -> int:
+        """Find on the dashboard what came back; experience for the cost was gained before it was reckoned."""
+        standing = Standing.of(self.wallet)
+        fraction = min(Fraction(1), standing.bonus("CREDITS_BACK"))
+        returned = floor(cost * fraction)
+        newest = standing.newest or {}
+        if returned:
+            found = newest.get("credit_source"), newest.get("credits_earned")
+            expect("what came back of the cost", found, ("CREDITS_BACK", returned))
+            say(f"    {float(fraction):.2%} of {cost} came back: {returned} credits, an earning of its own")
+        return returned
 
     def _capture_card(self) -> None:
         intent = self.provider.capture_card(self.wallet.setup_intent(), _CARD)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from devstack.ad_networks.google import VerifierKeys, serving_verifier_keys
 from devstack.console import step
 from devstack.rpc import Rpc
 from devstack.services.anvil import CHAIN_ID, Anvil
@@ -27,6 +28,7 @@ class Services:
     redis: Redis
     anvil: Anvil
     stripe: "StripeDouble"
+    google: VerifierKeys
     world: World
 
     @property
@@ -65,7 +67,7 @@ def start_services(
     directory: Path, *, block_time: float | None = 1, durable: bool = True, log_directory: Path | None = None
 ) -> Iterator[Services]:
     """
-    Run PostgreSQL, Redis, the chain and the Stripe double with their data under `directory`.
+    Run PostgreSQL, Redis, the chain and the Stripe double with their data under `directory`; list AdMob's keys.
 
     They are ready when the block is entered and gone when it is left; should the
     calling thread die instead, Linux ends them. What was on the chain, in the database
@@ -80,13 +82,13 @@ def start_services(
     redis = Redis(directory / "redis", logs)
     anvil = Anvil(directory / "anvil", logs, block_time=block_time)
     stripe = StripeDouble(directory / "stripe", logs)
-    with _alone_in(directory):
+    with _alone_in(directory), serving_verifier_keys() as google:
         try:
             with step("starting PostgreSQL, Redis, the chain and the Stripe double"):
                 _start(postgres, redis, anvil, stripe)
             postgres.ensure_database()
             world = settle_world(Rpc(anvil.url), directory / "world.json")
-            yield Services(postgres, redis, anvil, stripe, world)
+            yield Services(postgres, redis, anvil, stripe, google, world)
         finally:
             for server in (stripe, anvil, redis, postgres):
                 server.stop()

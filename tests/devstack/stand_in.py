@@ -25,32 +25,44 @@ from devstack.services import Services
 from devstack.world import Call, Profile
 from devstack.world.abi import calldata
 from devstack.world.deployer import TransactionReverted
+from tests.devstack.booth import Booth
 from tests.devstack.till import Till, TurnedAway
 
 _RELAY = "executeRelayCall(bytes,uint256,uint256,bytes)"
-_REFUSAL = {"type": "/problems/x", "title": "No", "code": "x", "detail": "No.", "requestId": "1"}
+_REFUSAL = {
+    "type": "/problems/x",
+    "title": "No",
+    "code": "x",
+    "detail": "No.",
+    "requestId": "1",
+    "nextCheckInAt": "tomorrow",
+}
 
 
 @dataclass
 class StandIn:
-    """One user with one profile and a balance of credits."""
+    """One user with one profile and 50,000 credits to begin with."""
 
     services: Services
     profile: Profile
     extra_credits: int = 0
     same_hash: bool = True
-    balance: int = 50_000
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
     known: dict[str, str] = field(default_factory=dict)
     message: str = field(default_factory=lambda: f"Sign in {secrets.token_hex(8)}")
     till: Till = field(init=False)
+    booth: Booth = field(init=False)
+    paid_out: int = 0
 
     def __post_init__(self) -> None:
         self.till = Till(self.services, self.profile.profile_address)
+        self.booth = Booth(self.profile.profile_address)
+        self.booth.post("STAFF_ADJUSTMENT", 50_000)
 
-    def answer(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the answer to a request, or None to refuse it."""
-        routes: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {
+    def answer(self, path: str, body: dict[str, Any], key: str = "") -> Any:
+        """Return the answer to a request, or None to refuse it; `key` is its Idempotency-Key."""
+        self._notice_payouts()
+        routes: dict[str, Callable[[dict[str, Any]], Any]] = {
             "/api/auth/nonce": self._nonce,
             "/api/auth/verify": self._verify,
             "/api/relay/quota": self._quota,
@@ -60,8 +72,20 @@ class StandIn:
             "/api/payments/getSetupIntent": self.till.setup_intent,
             "/api/payments/upsertSubscription": self.till.upsert,
             "/api/payments/cancelSubscription": self.till.cancel,
+            "/api/user/adNetworks": self.booth.networks,
+            "/api/user/checkInDrops": self.booth.drops,
+            "/api/user/executeCheckIn": lambda _: self.booth.check_in(key),
+            "/api/user/checkInFairness": self.booth.fairness,
+            "/api/user/dashboardInfo": self.booth.dashboard,
         }
         return routes[path](body)
+
+    def _notice_payouts(self) -> None:
+        paid = self.till.paid_out()
+        if paid > self.paid_out:
+            self.booth.post("SUBSCRIBED_PAYOUT", paid - self.paid_out)
+            self.booth.experience += paid - self.paid_out
+            self.paid_out = paid
 
     def _nonce(self, body: dict[str, Any]) -> dict[str, Any]:
         return {"nonce": "n", "message": self.message, "expiresAt": "later"}
@@ -78,8 +102,7 @@ class StandIn:
         if Account.recover_message(message, signature=body["signature"]) != self.profile.controller.address:
             return None
         total, reset = self.till.running()
-        quota = self.balance + self.till.paid_out()
-        return {"quota": quota, "unit": "credits", "totalQuota": total, "resetDate": reset}
+        return {"quota": self.booth.credits, "unit": "credits", "totalQuota": total, "resetDate": reset}
 
     def _execute(self, body: dict[str, Any]) -> dict[str, Any] | None:
         call, text = body["transaction"], json.dumps(body)
@@ -99,14 +122,14 @@ class StandIn:
 
     def _settle(self, transaction_hash: str, key_manager: str) -> None:
         cost = read_record(self.services.rpc, transaction_hash).cost_wei
-        used, before = math.ceil(cost / CREDIT_WEI) + self.extra_credits, self.balance
-        self.balance -= used
+        used = math.ceil(cost / CREDIT_WEI) + self.extra_credits
+        moved = self.booth.charge(transaction_hash, used)
         self.records[transaction_hash] = {
             "status": "Success",
             "transactionSenderAddress": self.profile.profile_address,
             "creditsUsed": used,
-            "creditsBefore": before,
-            "creditsAfter": self.balance,
+            "creditsBefore": moved["credits_before"],
+            "creditsAfter": moved["credits_after"],
         }
         assert ask(self.services.rpc, "address", key_manager, "target()")
 
@@ -116,11 +139,18 @@ def serving(stand_in: StandIn) -> Iterator[str]:
     """Yield the base URL of the stand-in."""
 
     def application(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        path = environ["PATH_INFO"]
+        if path.startswith("/api/postbacks/"):
+            url = f"http://{environ['HTTP_HOST']}{path}"
+            headers = {"x-ayetstudios-security-hash": environ.get("HTTP_X_AYETSTUDIOS_SECURITY_HASH", "")}
+            status, text = stand_in.booth.hear(url, environ["QUERY_STRING"], headers)
+            start_response(f"{status} As it is", [("Content-Type", "text/plain")])
+            return [text.encode()]
         size = int(environ.get("CONTENT_LENGTH") or 0)
         body = json.loads(environ["wsgi.input"].read(size) or "{}")
         refusal = TurnedAway(403, "x")
         try:
-            answer = stand_in.answer(environ["PATH_INFO"], body)
+            answer = stand_in.answer(path, body, environ.get("HTTP_IDEMPOTENCY_KEY", ""))
         except TurnedAway as turned:
             answer, refusal = None, turned
         kind = "application/json" if answer is not None else "application/problem+json"

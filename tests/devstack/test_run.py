@@ -21,6 +21,7 @@ _FIELDS = {
     "redis_url",
     "staff",
     "profiles",
+    "networks",
 }
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 from django.db import transaction
@@ -18,6 +19,7 @@ from payments.stripe.client import get_billing_client
 from payments.stripe.states import InvoiceState
 from tests.payments.mail import body_of, deliver_all, store
 from tests.payments.people import Payer
+from tests.payments.rows import everything
 from tests.payments.worlds import DoubleWorld
 from tests.relay.threads import at_once
 
@@ -167,6 +169,47 @@ def test_an_invoice_of_another_customers_subscription_is_not_paid_out(
     with pytest.raises(UnknownSubscription):
         payouts.apply_paid_invoice(invoice=invoice, now=double.now())
     assert subscriber.balance == 0
+
+
+NO_PERIOD_THAT_WAS_PAID: dict[str, dict[str, Any]] = {
+    "billed by hand": {"billing_reason": "manual"},
+    "billed for usage": {"billing_reason": "subscription_threshold"},
+    "a quote": {"billing_reason": "quote_accept"},
+    "of no reason": {"billing_reason": ""},
+    "a draft": {"status": "draft"},
+    "open": {"status": "open"},
+    "void": {"status": "void"},
+    "given up": {"status": "uncollectible"},
+    "paid with nothing": {"collected_minor": 0},
+    "of no subscription": {"subscription_id": ""},
+    "prorations alone": {"period_start": None},
+    "of no end": {"period_end": None},
+    "of the live mode": {"is_live": True},
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("kind", NO_PERIOD_THAT_WAS_PAID)
+def test_only_a_period_of_a_subscription_that_was_paid_here_is_paid_out(
+    double: DoubleWorld, subscriber: Payer, kind: str
+) -> None:
+    invoice = _invoice(subscriber)
+    spoiled = replace(invoice, **NO_PERIOD_THAT_WAS_PAID[kind])
+    before = everything()
+    with transaction.atomic():
+        assert payouts.apply_paid_invoice(invoice=spoiled, now=double.now()) is None
+    assert everything() == before
+    with transaction.atomic():
+        assert payouts.apply_paid_invoice(invoice=invoice, now=double.now()) is not None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("reason", ["subscription_create", "subscription_cycle", "subscription_update"])
+def test_each_way_to_bill_a_period_is_paid_out(double: DoubleWorld, subscriber: Payer, reason: str) -> None:
+    invoice = replace(_invoice(subscriber), billing_reason=reason)
+    with transaction.atomic():
+        made = payouts.apply_paid_invoice(invoice=invoice, now=double.now())
+    assert made == subscriber.payout
 
 
 @pytest.mark.django_db

@@ -6,15 +6,17 @@ the permanent badge's, plus the subscriber badge's while the allowance runs, plu
 active modifiers'. Fractions and attempts add up; of two debt limits the larger counts.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
+from itertools import pairwise
 from math import floor
 from typing import Protocol
 
 from credits.models import EntrySource, ModifierType
+from credits.models.badges import LARGEST_EXPERIENCE
 
 # Card renewals are collected 1-72 h after the period turns; nobody loses the service meanwhile.
 RENEWAL_GRACE = timedelta(hours=72)
@@ -40,6 +42,14 @@ class PaidPeriod:
     def reset_after(self, now: datetime) -> datetime:
         """Return when the credits of the period are counted anew."""
         return self.ends_at if now < self.ends_at else self.resets_at
+
+
+class LadderStep(Protocol):
+    """A badge's name and range: from the lower bound on, up to the upper one, which is the next badge's."""
+
+    name: str
+    exp_lower_bound: int
+    exp_upper_bound: int | None
 
 
 class BadgeTerms(Protocol):
@@ -142,3 +152,28 @@ def progress_within(*, badge: BadgeTerms, experience: int) -> Decimal:
     span = badge.exp_upper_bound - badge.exp_lower_bound
     part = Decimal(experience - badge.exp_lower_bound) / span
     return max(Decimal(0), min(Decimal(1), part)).quantize(Decimal("0.0001"), rounding=ROUND_FLOOR)
+
+
+def ladder_faults(steps: Iterable[LadderStep]) -> Iterator[str]:
+    """Yield a sentence for each reason why these badges are no ladder: every experience has one badge."""
+    ladder = sorted(steps, key=lambda step: step.exp_lower_bound)
+    if not ladder:
+        yield "A ladder has at least one badge."
+        return
+    bottom, top = ladder[0], ladder[-1]
+    if bottom.exp_lower_bound != 0:
+        yield f"The lowest badge, {bottom.name}, begins at {bottom.exp_lower_bound} and not at 0."
+    for below, above in pairwise(ladder):
+        yield from _faults_between(below, above)
+    if top.exp_upper_bound is not None:
+        yield f"The top is missing: {top.name} ends at {top.exp_upper_bound}."
+    if top.exp_lower_bound >= LARGEST_EXPERIENCE:
+        yield f"{top.name} begins at {LARGEST_EXPERIENCE} or above, which JSON holds no longer."
+
+
+def _faults_between(below: LadderStep, above: LadderStep) -> Iterator[str]:
+    begins, ends = above.exp_lower_bound, below.exp_upper_bound
+    if below.exp_lower_bound == begins or ends is None or ends > begins:
+        yield f"{below.name} and {above.name} overlap at {begins}."
+    elif ends < begins:
+        yield f"There is a gap from {ends} to {begins}, between {below.name} and {above.name}."

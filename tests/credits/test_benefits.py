@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from credits.benefits import PaidPeriod, benefits_of, credits_back, earned_credits, progress_within
+from credits.benefits import (
+    PaidPeriod,
+    benefits_of,
+    credits_back,
+    earned_credits,
+    ladder_faults,
+    progress_within,
+)
 from credits.models import Badge, EntrySource, ModifierType
 
 _END = datetime(2032, 3, 1, tzinfo=UTC)
@@ -113,3 +120,32 @@ def test_progress_is_a_fraction_of_the_badges_range(
 ) -> None:
     badge = Badge(exp_lower_bound=100, exp_upper_bound=upper)
     assert progress_within(badge=badge, experience=experience) == Decimal(expected)
+
+
+@dataclass
+class Step:
+    name: str
+    exp_lower_bound: int
+    exp_upper_bound: int | None
+
+
+@pytest.mark.parametrize(
+    ("ranges", "faults"),
+    [
+        ([(0, None)], []),
+        ([(5, None), (0, 5)], []),
+        ([], ["at least one"]),
+        ([(1, None)], ["A, begins at 1 and not at 0"]),
+        ([(0, 5)], ["top is missing: A ends at 5"]),
+        ([(0, 5), (7, None)], ["gap from 5 to 7, between A and B"]),
+        ([(0, 9), (7, None)], ["A and B overlap at 7"]),
+        ([(0, None), (7, None)], ["A and B overlap at 7"]),
+        ([(0, 0), (0, None)], ["A and B overlap at 0"]),
+        ([(0, 2**53 - 1), (2**53 - 1, None)], ["JSON"]),
+        ([(2, 3), (4, 8), (7, 9)], ["begins at 2", "gap from 3 to 4", "overlap at 7", "top is missing"]),
+    ],
+)
+def test_what_is_no_ladder_is_named(ranges: list[tuple[int, int | None]], faults: list[str]) -> None:
+    found = list(ladder_faults(Step(name, *bounds) for name, bounds in zip("ABC", ranges, strict=False)))
+    assert len(found) == len(faults)
+    assert all(words in fault for words, fault in zip(faults, found, strict=True))

@@ -7,9 +7,10 @@ import pytest
 from django.db import connection
 
 from credits.models import CreditEntry
-from payments.errors import BillingUnavailable
+from payments.errors import BillingUnavailable, CardDeclined
 from payments.models import Clawback, Customer, Payout, PayoutRate, ReconciliationRun, Subscription
 from payments.services import reconcile
+from payments.stripe.client import get_billing_client
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import deliver, deliver_all
@@ -63,10 +64,31 @@ class TestOverTheWire:
         self, double: DoubleWorld, user: User, amount: int
     ) -> None:
         payer = Payer(double, user).with_card(DECLINES)
-        with pytest.raises(Exception, match="declined"):
+        with pytest.raises(CardDeclined):
             payer.upsert(amount)
         deliver_all(double)
         assert _rules(reconcile.reconcile(now=double.now() + HOUR)) == []
+
+    def test_a_subscription_that_expired_unpaid_is_no_difference(
+        self, double: DoubleWorld, user: User, amount: int
+    ) -> None:
+        payer = Payer(double, user).with_card(DECLINES)
+        with pytest.raises(CardDeclined):
+            payer.upsert(amount)
+        double.pass_time(25 * 3600)
+        deliver_all(double)
+        assert payer.subscription.status == "incomplete_expired"
+        assert list(get_billing_client().living_subscriptions()) == []
+        assert _rules(reconcile.reconcile(now=double.now() + HOUR)) == []
+
+    def test_another_deployments_customer_for_the_same_profile_is_no_difference(
+        self, double: DoubleWorld, payer: Payer
+    ) -> None:
+        metadata = {"user": str(payer.user.pk + 1), "address": payer.user.profile_address or ""}
+        made = double.v1.customers.create({"metadata": metadata})
+        assert _rules(reconcile.reconcile(now=double.now() + HOUR)) == []
+        double.v1.customers.update(made.id, {"metadata": {"user": str(payer.user.pk)}})
+        assert _rules(reconcile.reconcile(now=double.now() + HOUR)) == ["customer-missing"]
 
     def test_strangers_are_no_difference(self, double: DoubleWorld, payer: Payer, amount: int) -> None:
         payer.upsert(amount)
@@ -125,14 +147,21 @@ class TestWhatIsNotMissedYet:
             run = reconcile.reconcile(now=fake.now() + timedelta(minutes=14, seconds=1), minutes=minutes)
             assert _rules(run) == rules
 
-    def test_a_webhook_that_comes_in_meanwhile_is_no_difference(
+    def test_a_webhook_that_comes_in_between_two_looks_leaves_no_difference(
         self, fake: FakeBilling, subscriber: Payer
     ) -> None:
         fake.refund(subscriber.payout.stripe_payment_intent_id)
         told = fake.events[-1]
+
+        def second_look() -> None:
+            if client.asked["customers"] == 2:
+                assert not Clawback.objects.exists()
+                deliver([told], now=fake.now())
+
         with meddling() as client:
-            client.after["money_back"] = once(lambda: deliver([told], now=fake.now()) and None)
+            client.before["customers"] = second_look
             run = reconcile.reconcile(now=fake.now() + HOUR)
+        assert client.asked["customers"] == 2
         assert _rules(run) == []
         assert Clawback.objects.exists()
 
@@ -166,12 +195,12 @@ class TestWhatIsNotMissedYet:
         assert _rules(reconcile.reconcile(now=fake.now(), days=9)) == []
         assert fake.asked["retrieve_invoice"] == 1
 
-    def test_money_that_went_back_late_is_found_whatever_the_window(
+    def test_money_that_went_back_long_ago_is_found_whatever_the_window(
         self, fake: FakeBilling, subscriber: Payer
     ) -> None:
         subscriber.cancel(immediately=True)
-        fake.pass_time(150 * DAY)
         fake.refund(subscriber.payout.stripe_payment_intent_id)
+        fake.pass_time(150 * DAY)
         assert _rules(reconcile.reconcile(now=fake.now(), days=1)) == ["clawback-sum"]
 
 

@@ -128,3 +128,9 @@ class RelayPaused(DomainError):
 
     def __init__(self) -> None:
         super().__init__("New calls are not accepted for now. Repeat later.", retry_after=300)
+
+
+class HoldNotDead(DomainError):
+    """Only a hold that nothing can close any more is released by hand; wait for its call to end."""
+
+    code, title, status = "hold-not-dead", "The hold is not proven dead", 409

@@ -1,0 +1,135 @@
+"""Holds that nothing will ever close are released by staff, and no others."""
+
+import random
+import secrets
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.utils import timezone
+
+from credits.errors import ReasonRequired
+from credits.models import CreditHold, HoldStatus
+from credits.queries import balance_of
+from credits.services import ledger
+from credits.services.reconcile import find_differences
+from relay.errors import HoldNotDead
+from relay.models import RelayTransaction
+from relay.services import dead_holds
+from tests.factories import UserFactory
+from tests.relay.rows import everything
+from tests.relay.threads import at_once
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+Accept = Callable[..., RelayTransaction]
+
+
+@pytest.fixture
+def staff(db: None) -> User:
+    return UserFactory.create(profile_address=None, is_staff=True)
+
+
+@pytest.fixture
+def now() -> datetime:
+    return timezone.now()
+
+
+def end(row: RelayTransaction, status: str, cost: int = 0) -> CreditHold:
+    """Let the call end in the rows alone, past the service that would close its hold."""
+    RelayTransaction.objects.filter(pk=row.pk).update(
+        status=status, settled_at=timezone.now(), real_cost=cost
+    )
+    return row.hold
+
+
+def orphan(user: User, *, key: str, age: timedelta) -> CreditHold:
+    placed = ledger.hold(user=user, credits=random.randint(1, 99), key=key).hold
+    CreditHold.objects.filter(pk=placed.pk).update(created_at=timezone.now() - age)
+    return placed
+
+
+def refuse(hold: CreditHold, staff: User, now: datetime) -> None:
+    before = everything()
+    assert hold not in dead_holds.dead_holds(now=now)
+    with pytest.raises(HoldNotDead):
+        dead_holds.release(hold_id=hold.pk, actor=staff, reason="stuck", now=now)
+    assert everything() == before
+    assert not LogEntry.objects.exists()
+
+
+@pytest.mark.parametrize("status", ["Success", "Failed", "Expired", "Cancelled", "ExecutedExternally"])
+def test_the_open_hold_of_an_ended_call_is_released_with_a_reason_on_record(
+    user: User, accept: Accept, staff: User, now: datetime, status: str
+) -> None:
+    cost = random.randint(0, 500)
+    hold = end(accept(), status, cost)
+    assert list(dead_holds.dead_holds(now=now)) == [hold]
+    released = dead_holds.release(hold_id=hold.pk, actor=staff, reason=" rows were meddled with ", now=now)
+    assert (released.status, released.entry) == (HoldStatus.RELEASED, None)
+    assert balance_of(user).held == 0
+    assert find_differences() == []
+    entry = LogEntry.objects.get()
+    assert (entry.user_id, entry.object_id) == (staff.pk, str(hold.pk))
+    assert '"reason": "rows were meddled with"' in entry.change_message
+    assert f'"cost borne by the service": ["0", "{cost}"]' in entry.change_message
+
+
+def test_an_old_hold_of_the_relay_without_a_call_is_released(user: User, staff: User, now: datetime) -> None:
+    hold = orphan(user, key="relay:0x1:0x2:0", age=timedelta(hours=1, minutes=1))
+    assert list(dead_holds.dead_holds(now=now)) == [hold]
+    dead_holds.release(hold_id=hold.pk, actor=staff, reason="orphan", now=now)
+    assert balance_of(user).held == 0
+
+
+@pytest.mark.parametrize("status", ["Pending", "Submitted"])
+def test_a_call_in_progress_keeps_its_hold_however_old(
+    accept: Accept, staff: User, now: datetime, status: str
+) -> None:
+    row = accept()
+    RelayTransaction.objects.filter(pk=row.pk).update(status=status)
+    refuse(row.hold, staff, now + timedelta(days=300))
+
+
+@pytest.mark.parametrize(
+    ("key", "age"),
+    [("relay:0x1:0x2:0", timedelta(minutes=59)), ("shop:1", timedelta(days=9))],
+)
+def test_young_ones_and_those_of_other_parts_are_kept(
+    user: User, staff: User, now: datetime, key: str, age: timedelta
+) -> None:
+    refuse(orphan(user, key=key, age=age), staff, now)
+
+
+def test_a_closed_hold_is_not_released_again(
+    user: User, accept: Accept, settle: Callable[[], int], staff: User, now: datetime
+) -> None:
+    row = accept()
+    assert settle() == 1
+    refuse(row.hold, staff, now)
+    gone = orphan(user, key=f"relay:{secrets.token_hex(4)}", age=timedelta(days=1))
+    ledger.release(hold_id=gone.pk)
+    refuse(gone, staff, now)
+
+
+def test_a_reason_is_needed(accept: Accept, staff: User, now: datetime) -> None:
+    hold = end(accept(), "Cancelled")
+    before = everything()
+    with pytest.raises(ReasonRequired):
+        dead_holds.release(hold_id=hold.pk, actor=staff, reason=" ", now=now)
+    assert everything() == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_who_release_at_once_one_does(user: User, accept: Accept, now: datetime) -> None:
+    hold = end(accept(), "Expired")
+    staff = [UserFactory.create(profile_address=None, is_staff=True) for _ in range(6)]
+    calls = [
+        partial(dead_holds.release, hold_id=hold.pk, actor=actor, reason="stuck", now=now) for actor in staff
+    ]
+    answers = at_once(calls)
+    assert sum(isinstance(answer, HoldNotDead) for answer in answers) == 5
+    assert LogEntry.objects.count() == 1
+    assert balance_of(user).held == 0

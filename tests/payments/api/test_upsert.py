@@ -1,11 +1,14 @@
 """POST upsertSubscription on the wire."""
 
 import random
+from collections.abc import Callable
 
 import pytest
 from django.conf import settings
 
+from devstack.stripe.controls import Controls
 from payments.models import BillingOperation, Customer, Subscription
+from payments.services import operations, resuming
 from tests.payments.api.conftest import NothingHappens, upsert
 from tests.payments.api.spec import SETUP_INTENT, UPSERT, as_specified
 from tests.payments.mail import deliver_all
@@ -191,14 +194,51 @@ def test_another_currency_on_a_running_subscription_is_a_conflict(
     assert not BillingOperation.objects.filter(kind="update-subscription").exists()
 
 
-def test_stripe_away_is_a_503_and_nothing_is_begun(
-    double: DoubleWorld, payer: Payer, wallet: Wallet, amount: int
+FAULTS: dict[str, Callable[[Controls], None]] = {
+    "409": lambda controls: controls.fail(409, count=None),
+    "429": lambda controls: controls.fail(429, count=None),
+    "500": lambda controls: controls.fail(500, count=None),
+    "500 on orders alone": lambda controls: controls.fail(500, count=None, method="POST"),
+    "500 kept for the key": lambda controls: controls.fail(500, count=9, path=SUBSCRIPTIONS, saved=True),
+    "500 after commit": lambda controls: controls.error_after_commit(count=None),
+    "500 after commit, kept": lambda controls: controls.error_after_commit(
+        count=None, method="POST", path=SUBSCRIPTIONS, saved=True
+    ),
+    "broken off after commit": lambda controls: controls.timeout_after_commit(0, count=None),
+    "broken off after the subscription": lambda controls: controls.timeout_after_commit(
+        0, count=None, path=SUBSCRIPTIONS
+    ),
+}
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("fault", FAULTS)
+def test_whatever_stripe_does_it_is_a_503_or_the_answer_and_one_charge(
+    double: DoubleWorld, payer: Payer, wallet: Wallet, amount: int, fault: str
 ) -> None:
-    double.controls.fail(500, count=None)
+    FAULTS[fault](double.controls)
     answer = upsert(wallet, amount)
     double.controls.behave()
-    assert_problem(answer, 503, "billing-unavailable")
-    assert int(answer.headers["Retry-After"]) > 0
+    if answer.status != 200:
+        assert_problem(answer, 503, "billing-unavailable")
+        assert int(answer.headers["Retry-After"]) > 0
+    body = as_specified(upsert(wallet, amount), UPSERT)
+    (told,) = double.v1.subscriptions.list({"status": "all"}).data
+    assert told.id == body["subscriptionId"]
+    assert len(told["items"].data) == 1
+    assert [charge.amount for charge in double.v1.charges.list().data] == [amount]
+    assert not BillingOperation.objects.exclude(status="done").exists()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_stripe_away_is_a_503_and_the_sweep_begins_what_was_ordered(
+    double: DoubleWorld, payer: Payer, wallet: Wallet, amount: int
+) -> None:
+    double.controls.fail(500, count=None, path=SUBSCRIPTIONS)
+    assert_problem(upsert(wallet, amount), 503, "billing-unavailable")
+    double.controls.behave()
     assert not Subscription.objects.exists()
-    as_specified(upsert(wallet, amount), UPSERT)
-    assert len(double.v1.subscriptions.list().data) == 1
+    assert resuming.resume_abandoned(now=double.now() + 2 * operations.PATIENCE) == 1
+    body = as_specified(upsert(wallet, amount), UPSERT)
+    assert body["subscriptionId"] == Subscription.objects.get().stripe_subscription_id
+    assert len(double.v1.subscriptions.list({"status": "all"}).data) == 1

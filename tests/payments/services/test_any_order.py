@@ -131,7 +131,7 @@ STEPS: dict[str, Step] = {
 
 
 @given(steps=st.lists(st.sampled_from(sorted(STEPS)), max_size=8), seed=st.integers(0, 2**32))
-@settings(_property, max_examples=40)
+@settings(_property, max_examples=25)
 def test_events_that_come_late_among_newer_ones_end_alike(
     rates: dict[str, int], steps: list[str], seed: int
 ) -> None:

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import pgtrigger
 from django.conf import settings
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models.functions import Now
 
@@ -81,6 +82,8 @@ class CreditEntry(models.Model):
             ),
         ]
         indexes = [
+            # Rows come in the order of time: a few pages tell what happened in a month.
+            BrinIndex(fields=["created_at"], name="credits_entry_by_time", autosummarize=True),
             # What a user has earned, newest first, however many relay charges lie between.
             models.Index(
                 fields=["account", "-account_version"],

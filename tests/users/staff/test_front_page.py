@@ -1,0 +1,166 @@
+"""The front page: every figure is the rows' own, and leads to them."""
+
+import random
+import secrets
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from credits.models import CreditEntry, EntrySource
+from credits.services import ledger
+from payments.models import StripeEvent
+from relay.models import Relayer, RelayTransaction
+from tests.factories import UserFactory
+from tests.users.api.histories import earned, relayed
+from tests.users.staff.conftest import mined
+from users.staff import front_page
+from users.staff.front_page import Card
+
+pytestmark = pytest.mark.django_db
+Status = RelayTransaction.Status
+
+
+def figures() -> dict[str, Any]:
+    return front_page.figures(now=timezone.now())
+
+
+def card(title: str) -> Card:
+    found = figures()
+    cards: list[Card] = [*found["relay_cards"], *found["money_cards"], *found["trouble_cards"]]
+    return next(card for card in cards if card.title == title)
+
+
+def calls(count: int) -> list[RelayTransaction]:
+    user = UserFactory.create()
+    before = set(RelayTransaction.objects.values_list("pk", flat=True))
+    relayed(user, count)
+    return list(RelayTransaction.objects.exclude(pk__in=before).order_by("pk"))
+
+
+def test_without_any_row_the_page_says_so(staff: Client) -> None:
+    page = staff.get("/admin/")
+    assert page.status_code == 200
+    assert "No relayer has a row yet" in page.content.decode()
+    assert card("Success rate").value == "—"
+    assert card("Time to inclusion").value == "—"
+    assert card("Stripe against payouts").is_alarming
+    assert not card("Waits for broadcast").is_alarming
+
+
+def test_outcomes_are_counted_by_state_and_lead_to_their_rows(staff: Client) -> None:
+    failed = random.randint(1, 4)
+    rows = calls(10)
+    for row in rows[:failed]:
+        RelayTransaction.objects.filter(pk=row.pk).update(status=Status.FAILED)
+    old = calls(2)
+    RelayTransaction.objects.filter(pk__in=[row.pk for row in old]).update(
+        created_at=timezone.now() - timedelta(hours=25)
+    )
+    shown = card("Failed")
+    assert shown.value == str(failed)
+    assert card("Success").value == str(10 - failed)
+    assert card("Success rate").value == f"{Decimal(10 - failed) / 10:.1%}"
+    listed = staff.get(shown.link)
+    assert listed.status_code == 200
+    assert {row.pk for row in listed.context["cl"].result_list} == {row.pk for row in rows[:failed]}
+
+
+def test_time_to_inclusion_is_until_the_block_was_seen() -> None:
+    for place, row in enumerate(calls(20)):
+        mined(row, at=row.created_at + timedelta(seconds=place + 1), gas=1, price_wei=1)
+    shown = card("Time to inclusion")
+    assert shown.value == "10.5 s"
+    assert "19.1 s" in shown.detail
+
+
+def test_the_margin_is_captured_credits_less_gas() -> None:
+    rows = calls(3)
+    price = random.randint(1, 10**9)
+    for row in rows:
+        mined(row, at=timezone.now(), gas=21_000, price_wei=price)
+    gained = 3 * settings.CREDIT_WEI - 3 * 21_000 * price
+    shown = card("Margin")
+    assert shown.value == f"{Decimal(gained) / 10**18:.6f} LYX"
+    assert shown.is_alarming == (gained < 0)
+
+
+def test_a_purse_lasts_as_long_as_last_week_lets_expect() -> None:
+    [row] = calls(1)
+    mined(row, at=timezone.now(), gas=100, price_wei=10**15)
+    Relayer.objects.filter(pk=row.relayer_id).update(balance_wei=10**17)
+    [(purse, is_low)] = figures()["purses"]
+    assert purse.days_left == 7
+    assert not is_low
+    Relayer.objects.filter(pk=row.relayer_id).update(balance_wei=10**17 - 1)
+    assert figures()["purses"][0][1]
+
+
+def test_credits_outstanding_are_what_is_owned_and_owed(staff: Client) -> None:
+    rich, indebted = UserFactory.create(), UserFactory.create()
+    amount, debt = random.randint(1_000, 10**6), random.randint(1, 999)
+    earned(rich, amount % 50 + 1)
+    ledger.adjust(user=indebted, credits=-debt, key=secrets.token_hex(8), actor=None, reason="owes")
+    shown = card("Credits outstanding")
+    assert shown.value == f"{amount % 50 + 1:,}"
+    assert f"{debt:,} owed to us" in shown.detail
+    assert "on 2 accounts" in shown.detail
+
+
+def test_earnings_are_summed_by_source_and_corrections_are_none() -> None:
+    user = UserFactory.create()
+    for source, amount in ((EntrySource.SURVEYS, 5), (EntrySource.OFFERWALL, 8), (EntrySource.SURVEYS, 7)):
+        ledger.grant(user=user, credits=amount, source=source, key=secrets.token_hex(8))
+    ledger.adjust(user=user, credits=100, key=secrets.token_hex(8), actor=None, reason="gift")
+    ledger.reverse(user=user, credits=3, source=EntrySource.EARNING_REVERSAL, key=secrets.token_hex(8))
+    assert [(name, amount) for name, amount, _ in figures()["earned_by_source"]] == [
+        ("SURVEYS", 12),
+        ("OFFERWALL", 8),
+    ]
+
+
+def test_failed_events_alarm_and_lead_to_their_rows(staff: Client) -> None:
+    received = timezone.now() - timedelta(hours=2)
+    event = StripeEvent.objects.create(
+        stripe_event_id=f"evt_{secrets.token_hex(8)}",
+        type="invoice.paid",
+        object_id="in_1",
+        raw_body=b"{}",
+        status=StripeEvent.Status.FAILED,
+        received_at=received,
+        next_attempt_at=received,
+    )
+    shown = card("Failed Stripe events")
+    assert (shown.value, shown.is_alarming) == ("1", True)
+    assert [row.pk for row in staff.get(shown.link).context["cl"].result_list] == [event.pk]
+    waiting = card("Stripe event waits")
+    assert (waiting.value, waiting.is_alarming) == ("2 h", True)
+
+
+def test_every_card_leads_to_a_list_that_opens(staff: Client) -> None:
+    found = figures()
+    links = [shown.link for part in ("relay_cards", "money_cards", "trouble_cards") for shown in found[part]]
+    for link in [*links, *found["links"].values()]:
+        page = staff.get(link)
+        # A list that does not understand its filters goes to ?e=1.
+        assert page.status_code == 200, link
+
+
+def test_the_page_costs_the_same_whatever_happened(staff: Client) -> None:
+    counts = []
+    for length in (1, 30):
+        for row in calls(length):
+            mined(row, at=timezone.now(), gas=1, price_wei=1)
+        with CaptureQueriesContext(
+            connection,
+        ) as asked:
+            staff.get("/admin/")
+        counts.append(len(asked))
+    assert counts[0] == counts[1]
+    assert CreditEntry.objects.count() == 31

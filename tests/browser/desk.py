@@ -1,0 +1,92 @@
+"""A desk of the staff: one window of a browser that writes down whatever goes wrong in it."""
+
+import base64
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pyotp
+from django_otp.plugins.otp_totp.models import TOTPDevice
+from playwright.sync_api import ConsoleMessage, Page, Request, Response, expect
+
+from tests.factories import UserFactory
+from users.models import User
+
+
+@dataclass(frozen=True)
+class Person:
+    """A member of staff with what the login asks for."""
+
+    user: User
+    password: str
+    device: TOTPDevice
+
+    def one_time_password(self) -> str:
+        """Return the number that the second factor shows now."""
+        return pyotp.TOTP(base64.b32encode(bytes.fromhex(self.device.key)).decode()).now()
+
+
+def employ(*, is_superuser: bool = True) -> Person:
+    """Add a member of staff with a password and a second factor."""
+    password = secrets.token_urlsafe(16)
+    user = UserFactory.create(profile_address=None, is_staff=True, is_superuser=is_superuser)
+    user.set_password(password)
+    user.save()
+    return Person(user, password, TOTPDevice.objects.create(user=user, name="phone"))
+
+
+@dataclass
+class Desk:
+    """
+    The window, and what it complained about.
+
+    `complaints` holds errors and warnings of the console (a policy that was broken is one),
+    exceptions in scripts, answers of 500 and above, and requests to any other host.
+    """
+
+    page: Page
+    base_url: str
+    pictures: Path
+    complaints: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("console", self._heard)
+        self.page.on("pageerror", lambda error: self.complaints.append(f"exception: {error}"))
+        self.page.on("request", self._asked)
+        self.page.on("response", self._answered)
+
+    def open(self, path: str) -> Page:
+        """Go to a path of the service and wait until nothing is loading."""
+        self.page.goto(f"{self.base_url}{path}", wait_until="networkidle")
+        return self.page
+
+    def log_in(self, person: Person, *, path: str = "/admin/") -> Page:
+        """Pass the door as a person does, with the password and the number on the phone."""
+        page = self.open(path)
+        page.get_by_label("Username").fill(person.user.username)
+        page.locator("#id_password").fill(person.password)
+        page.get_by_label("One-time password").fill(person.one_time_password())
+        page.get_by_role("button", name="Log in").click()
+        page.wait_for_load_state("networkidle")
+        expect(page.locator("#login-form")).to_have_count(0)
+        return page
+
+    def picture(self, name: str, *, whole: bool = True) -> Path:
+        """Keep what the window shows as `name`.png, and return where."""
+        path = self.pictures / f"{name}.png"
+        self.page.screenshot(path=path, full_page=whole, animations="disabled")
+        return path
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.complaints.append(f"{message.type}: {message.text} ({message.location.get('url', '')})")
+
+    def _asked(self, request: Request) -> None:
+        wanted = urlsplit(request.url)
+        if wanted.scheme not in {"data", "blob"} and wanted.netloc != urlsplit(self.base_url).netloc:
+            self.complaints.append(f"another host: {request.url}")
+
+    def _answered(self, response: Response) -> None:
+        if response.status >= 500:
+            self.complaints.append(f"{response.status}: {response.url}")

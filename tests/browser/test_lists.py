@@ -1,0 +1,49 @@
+"""Lists and pages of rows work under the policy: tabs, filters, menus, the sidebar."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Scheme
+from tests.browser.desk import Desk, employ
+from tests.factories import UserFactory
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_list_a_row_and_a_form_open(desk_in: Callable[[Scheme], Desk], scheme: Scheme) -> None:
+    person = employ()
+    owner = UserFactory.create()
+    desk = desk_in(scheme)
+
+    page = desk.log_in(person, path="/admin/users/user/")
+    desk.picture(f"users-{scheme}")
+    page.get_by_role("link", name=owner.username).first.click()
+    page.wait_for_load_state("networkidle")
+    desk.picture(f"user-{scheme}")
+    desk.open("/admin/relay/trustedimplementation/add/")
+    desk.picture(f"form-{scheme}")
+
+    assert page.evaluate("document.documentElement.classList.contains('dark')") == (scheme == "dark")
+
+
+def test_the_sidebar_closes_and_stays_closed(desk: Desk) -> None:
+    page = desk.log_in(employ(), path="/admin/users/user/")
+    links = page.locator("#nav-sidebar-apps")
+    expect(links).to_be_visible()
+
+    page.get_by_text("dock_to_right").first.click()
+    expect(links).to_be_hidden()
+
+    desk.open("/admin/relay/attempt/")
+    expect(links).to_be_hidden()
+
+
+def test_the_scheme_is_chosen_in_the_menu_and_kept(desk: Desk) -> None:
+    page = desk.log_in(employ(), path="/admin/users/user/")
+
+    page.locator('[x-on\\:click="openUserLinks = !openUserLinks"]').click()
+    page.locator("[x-on\\:click=\"switchTheme('dark')\"]").click()
+    desk.open("/admin/relay/attempt/")
+
+    assert page.evaluate("document.documentElement.classList.contains('dark')")

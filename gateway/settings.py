@@ -47,6 +47,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
+    "django.contrib.humanize",
     "django.contrib.staticfiles",
     "django_otp",
     "django_otp.plugins.otp_totp",
@@ -79,6 +80,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django_otp.middleware.OTPMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "gateway.staff.sessions.staff_sessions",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "gateway.staff.policy.staff_policy",
@@ -147,7 +149,9 @@ AXES_COOLOFF_TIME = timedelta(minutes=15)
 # Where a proxy stands before the service, its address is no reason to lock a name for everybody.
 AXES_CLIENT_IP_CALLABLE = "gateway.common.http.client_ip_if_known"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-SESSION_COOKIE_AGE = 8 * 3600
+# From the login on, however busy; and from the last click.
+SESSION_COOKIE_AGE = env.integer("STAFF_SESSION_HOURS", default=8, minimum=1) * 3600
+STAFF_IDLE_SECONDS = env.integer("STAFF_IDLE_MINUTES", default=30, minimum=1) * 60
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
 SESSION_COOKIE_HTTPONLY = True
 SECURE_HSTS_SECONDS = 31_536_000 if PUBLIC_URL.startswith("https://") else 0
@@ -219,6 +223,11 @@ CHAIN_ID = env.integer("CHAIN_ID", minimum=1)
 CHAIN_RPC_URLS = env.urls("CHAIN_RPC_URLS")
 CHAIN_RPC_TIMEOUT_SECONDS = env.integer("CHAIN_RPC_TIMEOUT_SECONDS", default=5, minimum=1)
 CHAIN_BLOCK_SECONDS = env.integer("CHAIN_BLOCK_SECONDS", default=12, minimum=1)
+# Where staff look at transactions further; empty for no links.
+EXPLORER_URL = env.optional(
+    "EXPLORER_URL",
+    {42: "https://explorer.lukso.network", 4201: "https://explorer.testnet.lukso.network"}.get(CHAIN_ID, ""),
+).rstrip("/")
 # `open` also serves profiles whose code nobody has vetted, with a lower gas cap.
 CHAIN_TRUST = env.choice("CHAIN_TRUST", allowed=("strict", "open"), default="strict")
 

@@ -66,3 +66,9 @@ class LadderBroken(DomainError):
     """The change would leave a ladder of badges with a gap, an overlap, or without its bottom or top."""
 
     code, title, status = "ladder-broken", "The ladder would be broken", 422
+
+
+class NetworkUnguarded(DomainError):
+    """A network whose signature does not cover the amount is enabled only with caps and a hold time."""
+
+    code, title, status = "network-unguarded", "The network cannot be enabled", 409

@@ -134,3 +134,14 @@ class HoldNotDead(DomainError):
     """Only a hold that nothing can close any more is released by hand; wait for its call to end."""
 
     code, title, status = "hold-not-dead", "The hold is not proven dead", 409
+
+
+class AlreadyBroadcast(DomainError):
+    """Only a call that is signed and was never broadcast is cancelled by hand; this one was, or has ended."""
+
+    code, title, status = "already-broadcast", "It cannot be cancelled any more", 409
+
+    def __init__(self) -> None:
+        super().__init__(
+            "It was broadcast, or it is ended or about to end. The chain decides what becomes of it."
+        )

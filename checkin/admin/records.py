@@ -1,16 +1,12 @@
 """Check-ins, seeds, and the switch."""
 
-from typing import Any, cast
-
 from django.contrib import admin
-from django.forms import ModelForm
-from django.http import HttpRequest
 
+from checkin.admin import actions
 from checkin.models import CheckIn, CheckInSwitch, DailySeed
-from checkin.services import switching
 from credits.admin.ledger import OwnedAdmin
 from gateway.common.admin import ReadOnlyAdmin
-from gateway.common.owner import ProfileOwner
+from gateway.common.staff_actions import ReasonedActions
 
 
 @admin.register(CheckIn)
@@ -38,21 +34,10 @@ class DailySeedAdmin(ReadOnlyAdmin):
 
 
 @admin.register(CheckInSwitch)
-class CheckInSwitchAdmin(ReadOnlyAdmin):
-    """Pause check-ins by adding a row that is not open, and end the pause by adding one that is."""
+class CheckInSwitchAdmin(ReasonedActions, ReadOnlyAdmin):
+    """Every pause of check-ins, and every end of one."""
 
     list_display = ("id", "is_open", "reason", "actor", "created_at")
     list_select_related = ("actor",)
     ordering = ("-id",)
-    fields = ("is_open", "reason")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("checkin.add_checkinswitch")
-
-    def save_model(
-        self, request: HttpRequest, obj: CheckInSwitch, form: ModelForm[Any], change: bool
-    ) -> None:
-        """Decide through the service."""
-        actor = cast("ProfileOwner", request.user)
-        made = switching.switch(is_open=obj.is_open, actor=actor, reason=obj.reason)
-        obj.pk, obj._state.adding = made.pk, False
+    staff_actions = (actions.PAUSE, actions.RESUME)

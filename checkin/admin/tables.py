@@ -8,12 +8,13 @@ from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
+from checkin.admin.actions import PUBLISH
 from checkin.admin.odds import odds_page
 from checkin.models import DropItem, DropTable
 from checkin.services import drafts, publishing
 from gateway.common.admin import StaffAdmin, StaffInline
-from gateway.common.errors import DomainError
 from gateway.common.owner import ProfileOwner
+from gateway.common.staff_actions import ReasonedActions
 
 
 def _may_write(request: HttpRequest, table: DropTable | None) -> bool:
@@ -45,7 +46,7 @@ class DropItemInline(StaffInline[DropItem, DropTable]):
 
 
 @admin.register(DropTable)
-class DropTableAdmin(StaffAdmin[DropTable]):
+class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
     """Drafts are written here, weighed by their odds, and published by a second person."""
 
     list_display = ("id", "badge", "version", "author", "published_at", "published_by")
@@ -53,7 +54,8 @@ class DropTableAdmin(StaffAdmin[DropTable]):
     list_select_related = ("badge", "author", "published_by")
     ordering = ("-id",)
     inlines = (DropItemInline,)
-    actions = ("publish", "copy_as_draft")
+    actions = ("copy_as_draft",)
+    staff_actions = (PUBLISH,)
     readonly_fields = ("version", "author", "created_at", "published_at", "published_by", "odds", "faults")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -66,9 +68,6 @@ class DropTableAdmin(StaffAdmin[DropTable]):
         # Not in lists, where one click would try to delete published tables as well.
         return obj is not None and super().has_delete_permission(request, obj) and _may_write(request, obj)
 
-    def has_publish_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("checkin.publish_droptable")
-
     def save_model(self, request: HttpRequest, obj: DropTable, form: ModelForm[Any], change: bool) -> None:
         """Begin a draft through the service; of an old one, only the items change."""
         if change or obj.badge is None:
@@ -76,18 +75,6 @@ class DropTableAdmin(StaffAdmin[DropTable]):
         begun = drafts.begin(badge=obj.badge, author=_staff(request))
         obj.pk, obj.version, obj.author_id = begun.pk, begun.version, begun.author_id
         obj._state.adding = False
-
-    @admin.action(description="Publish the selected drafts", permissions=["publish"])
-    def publish(self, request: HttpRequest, queryset: QuerySet[DropTable]) -> None:
-        """Put each of them in force, or say why not."""
-        for table in queryset.order_by("id"):
-            try:
-                published = publishing.publish(table_id=table.pk, actor=_staff(request))
-            except DomainError as refusal:
-                messages.error(request, f"{table}: {refusal.title}. {refusal.detail}")
-            else:
-                self.log_change(request, published, "published")
-                messages.success(request, f"{published} is in force.")
 
     @admin.action(description="Copy as new drafts of mine", permissions=["add"])
     def copy_as_draft(self, request: HttpRequest, queryset: QuerySet[DropTable]) -> None:

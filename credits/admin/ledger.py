@@ -6,9 +6,11 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from credits.admin import actions
 from credits.models import Allowance, CreditAccount, CreditEntry, CreditHold
 from gateway.common.admin import ReadOnlyAdmin
 from gateway.common.fields import checksum
+from gateway.common.staff_actions import ReasonedActions
 
 
 class OwnedAdmin(ReadOnlyAdmin):
@@ -43,8 +45,12 @@ class OwnedAdmin(ReadOnlyAdmin):
 
 
 @admin.register(CreditAccount)
-class CreditAccountAdmin(OwnedAdmin):
+class CreditAccountAdmin(ReasonedActions, OwnedAdmin):
     owner_path = "user"
+    staff_actions = (
+        actions.adjust_credits(lambda account: account.user),
+        actions.grant_modifier(lambda account: account.user),
+    )
     list_display = ("id", "profile", "balance", "held", "available", "version", "created_at")
 
 

@@ -3,18 +3,20 @@
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.postgres.forms import SimpleArrayField
 from django.db.models import Max, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils import timezone
 
+from credits.admin import actions
 from credits.admin.ledger import OwnedAdmin
 from credits.models import AdNetwork, NetworkUser, Postback
 from credits.networks.contract import is_weak
 from credits.networks.registry import ADAPTERS
 from credits.services import ad_networks
 from gateway.common.admin import StaffAdmin
+from gateway.common.staff_actions import ReasonedActions
 
 _SETTINGS = ("is_enabled", "rate", "allowed_addresses", "per_event_cap", "daily_cap", "hold_hours")
 
@@ -53,23 +55,25 @@ class AdNetworkForm(forms.ModelForm[AdNetwork]):
 
 
 @admin.register(AdNetwork)
-class AdNetworkAdmin(StaffAdmin[AdNetwork]):
+class AdNetworkAdmin(ReasonedActions, StaffAdmin[AdNetwork]):
     """Settings change through the service; addresses and secrets by their own actions."""
 
     form = AdNetworkForm
     list_display = ("slug", "rewards", "is_enabled", "is_weak", "rate", "hold_hours", "secrets", "last_event")
     ordering = ("slug",)
-    actions = ("issue_address", "retire_secret")
+    staff_actions = (
+        actions.PAUSE_NETWORK,
+        actions.RESUME_NETWORK,
+        actions.ISSUE_ADDRESS,
+        actions.RETIRE_SECRET,
+    )
     readonly_fields = ("is_weak", "secrets", "secret_changed_at")
     fields = ("slug", *_SETTINGS, "new_secret", "is_weak", "secrets", "secret_changed_at")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AdNetwork]:
         latest = Postback.objects.filter(network=OuterRef("pk")).order_by().values("network")
-        return (
-            super()
-            .get_queryset(request)
-            .annotate(last_event_at=Subquery(latest.annotate(at=Max("received_at")).values("at")))
-        )
+        rows: QuerySet[AdNetwork] = super().get_queryset(request)
+        return rows.annotate(last_event_at=Subquery(latest.annotate(at=Max("received_at")).values("at")))
 
     def get_readonly_fields(self, request: HttpRequest, obj: AdNetwork | None = None) -> Any:
         return ("slug", *self.readonly_fields) if obj else self.readonly_fields
@@ -97,22 +101,6 @@ class AdNetworkAdmin(StaffAdmin[AdNetwork]):
     @admin.display(description="last event", ordering="last_event_at")
     def last_event(self, network: AdNetwork) -> Any:
         return getattr(network, "last_event_at", None)
-
-    @admin.action(description="Issue a new address; the old one ends", permissions=["change"])
-    def issue_address(self, request: HttpRequest, queryset: QuerySet[AdNetwork]) -> None:
-        """Show the address once, for the network's own pages."""
-        for network in queryset:
-            token = ad_networks.issue_path_token(slug=network.slug)
-            self.log_change(request, network, "new address")
-            address = ad_networks.address_of(slug=network.slug, token=token)
-            messages.warning(request, f"Copy it now, it is not shown again: {address}")
-
-    @admin.action(description="Retire the previous secret", permissions=["change"])
-    def retire_secret(self, request: HttpRequest, queryset: QuerySet[AdNetwork]) -> None:
-        """Believe the newest secret alone."""
-        for network in queryset:
-            ad_networks.retire_secret(slug=network.slug)
-            self.log_change(request, network, "previous secret retired")
 
 
 class OfNetworkAdmin(OwnedAdmin):

@@ -7,9 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import F
 
+from credits.errors import NetworkUnguarded
 from credits.models import AdNetwork
 from credits.networks.contract import is_weak
 from credits.networks.registry import ADAPTERS
@@ -46,6 +48,20 @@ def configure(*, slug: str, **values: Any) -> AdNetwork:
     network.full_clean()
     network.save(update_fields=[*values, "is_weak"])
     return network
+
+
+def switch(*, slug: str, is_enabled: bool) -> bool:
+    """
+    Let a network's postbacks in or keep them out; False where it stood so already.
+
+    Raises:
+        NetworkUnguarded: it is weak, and nothing limits what it could be made to say.
+    """
+    changing = AdNetwork.objects.filter(slug=slug).exclude(is_enabled=is_enabled)
+    try:
+        return changing.exists() and configure(slug=slug, is_enabled=is_enabled).is_enabled == is_enabled
+    except ValidationError as error:
+        raise NetworkUnguarded(" ".join(error.messages)) from error
 
 
 def set_secret(*, slug: str, secret: str, now: datetime) -> None:

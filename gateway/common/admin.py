@@ -12,6 +12,7 @@ from django.db import models
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, TabularInline
 
+from gateway.common.audited import Audited
 from gateway.common.pages import BoundedPaginator
 
 _Row = TypeVar("_Row", bound=models.Model)
@@ -28,8 +29,8 @@ else:
     _Admin, _Inline = ModelAdmin, TabularInline
 
 
-class StaffAdmin(_Admin[_Row]):
-    """Rows that staff write; what may be written is up to permissions and services."""
+class StaffAdmin(Audited, _Admin[_Row]):
+    """Rows that staff write, with a trace; what may be written is up to permissions and services."""
 
     show_full_result_count = False
     list_per_page = 50

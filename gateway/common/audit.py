@@ -6,51 +6,120 @@ object that holds the action, its reason, what changed from what to what, and th
 request id. A trigger keeps the rows (see `users.models.audit`).
 """
 
+import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from django import forms
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.db import models
+from django.contrib.contenttypes.models import ContentType
+from django.db import IntegrityError, models, transaction
 from django.forms import BaseForm
 
 from gateway.common.http import request_id
 from gateway.common.owner import ProfileOwner
 
 Changes = Mapping[str, tuple[str, str]]
-# A field whose name tells of a secret is said to have changed, never from what to what.
-_SECRETIVE = ("secret", "token", "password", "key")
+# A field that takes a secret is said to have changed, never from what to what. The seed of a
+# one-time password is a field named `key`; a key manager's address is none.
+_SECRET = re.compile(r"(^|_)(secret|token|password)s?\d*(_|$)|private_key|^key$")
 _HIDDEN = "•••"
+# The unique index of the log, made by a migration of `users`.
+_ONE_DECISION = "users_staffaction_decision"
 
 
 def record(
-    *, actor: ProfileOwner, row: models.Model, action: str, reason: str = "", changes: Changes | None = None
-) -> LogEntry:
-    """Write down that `actor` did `action` to `row`; runs inside the caller's transaction."""
-    [entry] = LogEntry.objects.log_actions(
-        actor.pk, [row], CHANGE, [details(action=action, reason=reason, changes=changes or {})]
-    )
-    return entry
+    *,
+    actor: ProfileOwner,
+    row: models.Model,
+    action: str,
+    reason: str = "",
+    changes: Changes | None = None,
+    decision: str = "",
+    name: str = "",
+) -> LogEntry | None:
+    """
+    Write down that `actor` did `action` to `row`; runs inside the caller's transaction.
+
+    `name` is what to call the row, which may be one that is not stored: something about
+    all rows of its kind. Of entries with the same `decision` the first stays, and None is
+    returned for the others.
+    """
+    told = details(action=action, reason=reason, changes=changes or {}, decision=decision)
+    try:
+        with transaction.atomic():
+            return LogEntry.objects.create(
+                user_id=actor.pk,
+                content_type=ContentType.objects.get_for_model(row, for_concrete_model=False),
+                object_id="" if row.pk is None else str(row.pk),
+                object_repr=(name or str(row))[:200],
+                action_flag=CHANGE,
+                change_message=json.dumps([told]),
+            )
+    except IntegrityError as error:
+        if _ONE_DECISION in str(error):
+            return None
+        raise
 
 
-def details(*, action: str, reason: str = "", changes: Changes | None = None) -> dict[str, Any]:
+def details(
+    *, action: str, reason: str = "", changes: Changes | None = None, decision: str = ""
+) -> dict[str, Any]:
     """Return the object that an entry's message carries besides Django's own."""
-    return {
+    told = {
         "action": action,
         "reason": reason,
         "changes": {name: list(pair) for name, pair in (changes or {}).items()},
         "requestId": request_id() or "",
     }
+    # A unique index of the log reads the decision out of the text.
+    return {**told, "decision": decision} if decision else told
 
 
-def changes_of(form: BaseForm) -> Changes:
-    """Return what a bound, valid form changes: field, from, to."""
-    return {
-        name: (_HIDDEN, _HIDDEN)
-        if any(word in name for word in _SECRETIVE)
-        else (_text(form.get_initial_for_field(form.fields[name], name)), _text(form.cleaned_data.get(name)))
-        for name in form.changed_data
-    }
+def details_of(entry: LogEntry) -> dict[str, Any]:
+    """Return action, reason, changes and request id; empty for entries that carry none."""
+    if not entry.change_message.startswith("["):
+        return {}
+    found = (part for part in json.loads(entry.change_message) if "requestId" in part)
+    return next(found, {})
 
 
-def _text(value: object) -> str:
-    return "" if value is None else str(value)
+def sentence_of(entry: LogEntry) -> str:
+    """Return what was done, in Django's words where there are any, and in the action's name otherwise."""
+    told = details_of(entry)
+    parts = json.loads(entry.change_message) if told else []
+    if told and len(parts) == 1:
+        return str(told["action"])
+    return str(entry.get_change_message() or entry.get_action_flag_display())
+
+
+def changes_of(form: BaseForm, *, is_new: bool = False) -> Changes:
+    """Return what a bound, valid form changes: field, from, to. What is new comes from nothing."""
+    return {name: _pair(form, name, is_new) for name in form.changed_data}
+
+
+def _pair(form: BaseForm, name: str, is_new: bool) -> tuple[str, str]:
+    field = form.fields[name]
+    if _SECRET.search(name) or isinstance(field.widget, forms.PasswordInput):
+        return _HIDDEN, _HIDDEN
+    before = None if is_new else form.get_initial_for_field(field, name)
+    return _text(field, before), _text(field, form.cleaned_data.get(name))
+
+
+def _text(field: forms.Field, value: Any) -> str:
+    """Say a value as staff know it: a row by its name, several by their names."""
+    if value is None or value == "":
+        return ""
+    if isinstance(value, models.QuerySet | list | tuple | set):
+        return ", ".join(sorted(_text(field, part) for part in value))
+    if isinstance(field, forms.ModelChoiceField) and not isinstance(value, models.Model):
+        return str(_row(field, value) or value)
+    return str(value)
+
+
+def _row(field: forms.ModelChoiceField[Any], value: Any) -> models.Model | None:
+    """Return the row that a form's initial value names, also where it can no longer be chosen."""
+    model = field.queryset.model if field.queryset is not None else None
+    wanted = {field.to_field_name or "pk": value}
+    return model._base_manager.filter(**wanted).first() if model else None

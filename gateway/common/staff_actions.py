@@ -19,6 +19,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
+from unfold.widgets import UnfoldAdminTextareaWidget
 
 from gateway.common import audit
 from gateway.common.errors import DomainError
@@ -37,23 +38,26 @@ class ReasonForm(forms.Form):
     """Why; and a token that makes a page sent twice one decision."""
 
     reason = forms.CharField(
-        max_length=500, widget=forms.Textarea(attrs={"rows": 3}), help_text="Stays on record with your name."
+        max_length=500,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+        help_text="Stays on record with your name.",
     )
     token = forms.UUIDField(widget=forms.HiddenInput)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a member of staff has confirmed: who, why, and what else the form asked for."""
+    """What a member of staff has confirmed: who, what, why, and what else the form asked for."""
 
     actor: ProfileOwner
+    action: str
     reason: str
     answers: dict[str, Any]
     token: uuid.UUID
 
     def key(self, row: Any) -> str:
         """Return a key that names this decision about this row, the same for a page sent twice."""
-        return f"staff:{self.token}:{row.pk}"
+        return f"staff:{self.token}:{row._meta.label_lower}:{self.action}:{row.pk or ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,8 @@ class StaffAction:
 
     `permission` is a whole permission such as `relay.pause_relayer`; `effect` says in words
     what will become of a row; `run` calls the service and may return what to tell.
+    An action with a `subject` is about something as a whole, which the subject names: it is
+    offered on the list, chooses no rows, and its functions get a row that is not stored.
     """
 
     name: str
@@ -72,16 +78,23 @@ class StaffAction:
     run: Callable[[Any, Decision], str | None]
     form: type[ReasonForm] = ReasonForm
     applies_to: Callable[[Any], bool] = lambda row: True
+    subject: str = ""
 
     def is_allowed(self, request: HttpRequest) -> bool:
         """Return whether the signed-in member of staff may do it."""
         return request.user.has_perm(self.permission)
+
+    def name_of(self, row: Any) -> str:
+        """Return what to call the row."""
+        return self.subject or str(row)
 
 
 class ReasonedActions(_Admin):
     """Offers `staff_actions` in the list and on the row's page, and asks for a reason before each."""
 
     staff_actions: ClassVar[Sequence[StaffAction]] = ()
+    change_form_outer_before_template = "admin/staff_actions.html"
+    list_before_template = "admin/staff_actions.html"
 
     def get_urls(self) -> list[Any]:
         name = f"{self.opts.app_label}_{self.opts.model_name}_do"
@@ -91,9 +104,20 @@ class ReasonedActions(_Admin):
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         found: dict[str, Any] = dict(super().get_actions(request))
         for action in self.staff_actions:
-            if action.is_allowed(request):
+            if action.is_allowed(request) and not action.subject:
                 found[action.name] = (self._chosen(action), action.name, action.label)
         return found
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        whole = self.model()
+        offered = [
+            {"label": action.label, "url": self.confirm_url(action, [])}
+            for action in self.staff_actions
+            if action.subject and action.is_allowed(request) and action.applies_to(whole)
+        ]
+        return super().changelist_view(request, {**(extra_context or {}), "staff_actions": offered})
 
     def change_view(
         self,
@@ -102,21 +126,25 @@ class ReasonedActions(_Admin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        row = self.get_object(request, object_id)
-        offered = [
-            {"label": action.label, "url": self.confirm_url(action, [object_id])}
-            for action in self.staff_actions
-            if row is not None and action.is_allowed(request) and action.applies_to(row)
-        ]
+        offered = self.offered_for(request, self.get_object(request, object_id))
         extra = {**(extra_context or {}), "staff_actions": offered}
         return super().change_view(request, object_id, form_url, extra)
 
+    def offered_for(self, request: HttpRequest, row: Any) -> list[dict[str, str]]:
+        """Return label and address of each action that the signed-in person may do to the row."""
+        return [
+            {"label": action.label, "url": self.confirm_url(action, [row.pk])}
+            for action in self.staff_actions
+            if row is not None
+            and not action.subject
+            and action.is_allowed(request)
+            and action.applies_to(row)
+        ]
+
     def confirm_url(self, action: StaffAction, ids: Sequence[Any]) -> str:
         """Return where the action is confirmed for these rows."""
-        page = reverse(
-            f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_do", args=[action.name]
-        )
-        return f"{page}?{urlencode({'ids': ','.join(str(found) for found in ids)})}"
+        page = self._url("do", action.name)
+        return f"{page}?{urlencode({'ids': ','.join(str(found) for found in ids)})}" if ids else page
 
     def confirm(self, request: HttpRequest, name: str) -> HttpResponse:
         """Show what will happen and ask why; on POST, do it."""
@@ -125,26 +153,35 @@ class ReasonedActions(_Admin):
             raise Http404
         if not (action.is_allowed(request) and self.has_view_permission(request)):
             raise PermissionDenied
-        rows = self._rows(request)
-        form = action.form(
-            request.POST if request.method == "POST" else None, initial={"token": uuid.uuid4()}
-        )
-        if request.method == "POST" and form.is_valid():
+        asked = _ids(request)
+        if len(asked) > MOST_ROWS:
+            return self._too_many(request)
+        rows = [self.model()] if action.subject else self._rows(request, asked)
+        is_sent = request.method == "POST"
+        form = action.form(request.POST if is_sent else None, initial={"token": uuid.uuid4()})
+        if is_sent and form.is_valid():
             return self._do(request, action, rows, form.cleaned_data)
+        return TemplateResponse(
+            request, "admin/confirm_staff_action.html", self._page(request, action, rows, form)
+        )
+
+    def _page(
+        self, request: HttpRequest, action: StaffAction, rows: list[Any], form: ReasonForm
+    ) -> dict[str, Any]:
         applicable = [row for row in rows if action.applies_to(row)]
-        context = {
+        return {
             **self.admin_site.each_context(request),
             "title": action.label,
             "opts": self.opts,
             "form": form,
-            "effects": [(row, action.effect(row)) for row in applicable],
-            "others": [row for row in rows if row not in applicable],
-            "back": self._list_url(),
+            "effects": [(action.name_of(row), action.effect(row)) for row in applicable],
+            "others": [action.name_of(row) for row in rows if not action.applies_to(row)],
+            "back": self._url("changelist")
+            if action.subject or len(rows) > 1
+            else self._url("change", rows[0].pk),
         }
-        return TemplateResponse(request, "admin/confirm_staff_action.html", context)
 
-    def _rows(self, request: HttpRequest) -> list[Any]:
-        asked = [part for part in request.GET.get("ids", "").split(",") if part][:MOST_ROWS]
+    def _rows(self, request: HttpRequest, asked: Sequence[str]) -> list[Any]:
         rows = [self.get_object(request, part) for part in asked]
         if not rows or None in rows:
             raise Http404
@@ -155,41 +192,68 @@ class ReasonedActions(_Admin):
     ) -> HttpResponse:
         reason, token = answers.pop("reason"), answers.pop("token")
         actor: Any = request.user
-        decision = Decision(actor=actor, reason=reason, answers=answers, token=token)
+        decision = Decision(actor=actor, action=action.name, reason=reason, answers=answers, token=token)
         for row in rows:
             self._do_one(request, action, row, decision)
         if len(rows) == 1 and type(rows[0]).objects.filter(pk=rows[0].pk).exists():
-            return HttpResponseRedirect(self._row_url(rows[0]))
-        return HttpResponseRedirect(self._list_url())
+            return HttpResponseRedirect(self._url("change", rows[0].pk))
+        return HttpResponseRedirect(self._url("changelist"))
 
     def _do_one(self, request: HttpRequest, action: StaffAction, row: Any, decision: Decision) -> None:
+        name = action.name_of(row)
         if not action.applies_to(row):
-            messages.warning(request, f"{row}: {action.label} does not apply.")
+            messages.warning(request, f"{name}: {action.label} does not apply.")
             return
-        answers = {name: ("", str(answer)) for name, answer in decision.answers.items()}
-        # Written first and for itself: whatever happens next, it is known who wanted it.
-        audit.record(
-            actor=decision.actor, row=row, action=action.name, reason=decision.reason, changes=answers
-        )
+        # Written first and for itself: whatever happens next, it is known who wanted it, and once only.
+        if not self._claim(action, row, decision):
+            messages.warning(
+                request, f"{name}: this page was sent before. Its history says what became of it."
+            )
+            return
         try:
             answer = action.run(row, decision)
         except DomainError as refusal:
-            audit.record(actor=decision.actor, row=row, action=f"{action.name} refused", reason=refusal.code)
-            messages.error(request, f"{row}: {refusal.title}. {refusal.detail}")
+            audit.record(
+                actor=decision.actor,
+                row=row,
+                action=f"{action.name} refused",
+                reason=refusal.code,
+                name=action.subject,
+            )
+            messages.error(request, f"{name}: {refusal.title}. {refusal.detail}")
             return
-        messages.success(request, f"{row}: {answer or action.label}")
+        messages.success(request, f"{name}: {answer or action.label}")
+
+    def _claim(self, action: StaffAction, row: Any, decision: Decision) -> bool:
+        entry = audit.record(
+            actor=decision.actor,
+            row=row,
+            action=action.name,
+            reason=decision.reason,
+            changes={name: ("", str(answer)) for name, answer in decision.answers.items()},
+            decision=decision.key(row),
+            name=action.subject,
+        )
+        return entry is not None
 
     def _chosen(self, action: StaffAction) -> Callable[..., HttpResponse]:
         def go(model_admin: Any, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse:
-            ids = list(queryset.values_list("pk", flat=True)[:MOST_ROWS])
+            ids = list(queryset.values_list("pk", flat=True)[: MOST_ROWS + 1])
+            if len(ids) > MOST_ROWS:
+                return self._too_many(request)
             return HttpResponseRedirect(self.confirm_url(action, ids))
 
         return go
 
-    def _list_url(self) -> str:
-        return reverse(f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_changelist")
+    def _too_many(self, request: HttpRequest) -> HttpResponse:
+        messages.error(request, f"Choose at most {MOST_ROWS} rows at a time. Nothing was done.")
+        return HttpResponseRedirect(self._url("changelist"))
 
-    def _row_url(self, row: Any) -> str:
-        return reverse(
-            f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_change", args=[row.pk]
-        )
+    def _url(self, page: str, *args: Any) -> str:
+        name = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_{page}"
+        return reverse(name, args=args)
+
+
+def _ids(request: HttpRequest) -> list[str]:
+    """Return the ids that the address names, each once."""
+    return list(dict.fromkeys(part for part in request.GET.get("ids", "").split(",") if part))

@@ -65,7 +65,7 @@ GROUPS: list[tuple[str, list[tuple[str, str]]]] = [
     (
         "System",
         [
-            ("admin.LogEntry", "history"),
+            ("users.StaffAction", "history"),
             ("auth.Group", "shield_person"),
             ("otp_totp.TOTPDevice", "phonelink_lock"),
             ("axes.AccessAttempt", "gpp_bad"),

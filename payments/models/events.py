@@ -44,6 +44,7 @@ class StripeEvent(models.Model):
     processed_at = models.DateTimeField(null=True)
 
     class Meta:
+        permissions = [("process_stripeevent", "Can have an event processed again")]
         constraints = [
             models.CheckConstraint(
                 condition=Q(status="processed", processed_at__isnull=False)

@@ -25,6 +25,7 @@ class ReconciliationRun(models.Model):
     findings = models.JSONField(default=list)
 
     class Meta:
+        permissions = [("run_reconciliation", "Can run the reconciliation")]
         constraints = [
             models.CheckConstraint(
                 condition=Q(finished_at__isnull=True) | Q(finished_at__gte=F("started_at")),

@@ -53,6 +53,7 @@ class Subscription(models.Model):
     objects = SubscriptionQuerySet.as_manager()
 
     class Meta:
+        permissions = [("cancel_subscription", "Can cancel a subscription")]
         constraints = [
             models.UniqueConstraint(
                 fields=["user"],

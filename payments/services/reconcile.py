@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import transaction
 
+from gateway.common.enqueue import enqueue_on_commit
 from gateway.common.errors import DomainError
 from gateway.common.locks import try_advisory_lock
 from payments.errors import AnswerOutdated, BillingUnavailable
@@ -63,6 +64,11 @@ def reconcile(
             counts, found = _confirmed(window)
             counts["repaired"] = repaired
         return _finish(run, counts, found)
+
+
+def ask_for_a_run() -> None:
+    """Let a worker compare the usual window; a run that is under way is not doubled."""
+    enqueue_on_commit("payments.reconcile")
 
 
 def _confirmed(window: Window) -> tuple[Counter[str], list[Finding]]:

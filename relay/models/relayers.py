@@ -53,6 +53,9 @@ class Relayer(models.Model):
 
     objects = RelayerQuerySet.as_manager()
 
+    class Meta:
+        permissions = [("pause_relayer", "Can pause and resume a relayer")]
+
     def __str__(self) -> str:
         return self.address
 

@@ -81,6 +81,11 @@ class RelayTransaction(models.Model):
     objects = RelayTransactionQuerySet.as_manager()
 
     class Meta:
+        permissions = [
+            ("rebroadcast_relaytransaction", "Can broadcast a relay transaction again"),
+            ("cancel_relaytransaction", "Can cancel a relay transaction that was never broadcast"),
+            ("release_dead_hold", "Can release a hold that is proven dead"),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["digest", "controller_address", "generation"], name="relaytransaction_identity"

@@ -77,6 +77,25 @@ def resend(*, now: datetime) -> int:
     return taken
 
 
+def broadcast_again(*, relay_transaction_id: int, now: datetime) -> int:
+    """
+    Send the transaction's stored bytes now, for staff; return how many attempts the node took.
+
+    What waits for its first broadcast leaves with all that its relayer has signed, in
+    the order of account nonces; what was sent before is sent alone.
+
+    Raises:
+        NodeUnavailable: no node answered; the bytes stay for the next try.
+    """
+    own = Attempt.objects.filter(relay_transaction_id=relay_transaction_id)
+    unsent = own.unsent().first()
+    if unsent is not None:
+        return broadcast(relayer_id=unsent.relayer_id, now=now)
+    silent = list(own.afloat().select_related("relay_transaction").in_nonce_order())
+    taken, _ = _send(attempts=silent, fees=fees_today(head=get_chain_client().head()), now=now)
+    return taken
+
+
 def _waves(attempts: Sequence[Attempt]) -> Iterator[list[Attempt]]:
     """
     Split into batches, each with at most one call per channel, without changing the order.

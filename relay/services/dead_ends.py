@@ -25,18 +25,21 @@ def begin(
     detail: str,
     fees: Fees,
     now: datetime,
+    only_unsent: bool = False,
 ) -> bool:
     """
     Store a self-transfer on the attempt's account nonce, and what its call will end as.
 
     Returns False where the call is settled, a dead end has begun, a newer attempt has
-    taken over, or outbidding what was sent would exceed the fee cap. `fees` are
-    today's, in wei per gas.
+    taken over, or outbidding what was sent would exceed the fee cap; with `only_unsent`
+    also where the attempt was broadcast. `fees` are today's, in wei per gas.
     """
     row = RelayTransaction.objects.select_for_update(no_key=True).get(pk=attempt.relay_transaction_id)
     newest = row.attempts.select_related("relayer").latest("sequence")
     offer = outbid(attempt=newest, fees=fees)
     if not row.is_in_progress or row.ends_as or newest.pk != attempt.pk or offer is None:
+        return False
+    if only_unsent and newest.first_sent_at is not None:
         return False
     store_cancellation(newest=newest, fees=offer, now=now)
     row.ends_as, row.end_code, row.end_detail = ends_as, code, detail

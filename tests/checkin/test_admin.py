@@ -24,6 +24,7 @@ from tests.checkin.conftest import earner
 from tests.checkin.items import item
 from tests.checkin.rows import draft_table, everything, lowest
 from tests.factories import UserFactory
+from tests.staff import confirm
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -72,6 +73,11 @@ def act(client: Client, action: str, *tables: DropTable) -> str:
     return client.post(reverse("admin:checkin_droptable_changelist"), body, follow=True).content.decode()
 
 
+def publish(client: Client, table: DropTable) -> str:
+    """Confirm the publishing of a table and return the page that follows."""
+    return confirm(client, "checkin_droptable", "publish", table).content.decode()
+
+
 def form_of(rows: list[dict[str, Any]], *, initial: int = 0, **others: Any) -> dict[str, Any]:
     """Return what the browser sends for a table with these items."""
     body: dict[str, Any] = {"items-TOTAL_FORMS": len(rows), "items-INITIAL_FORMS": initial, **others}
@@ -89,7 +95,7 @@ def test_a_draft_is_written_by_one_person_and_published_by_another(author: User,
     assert (table.author, table.published_at) == (author, None)
     assert table.items.get().value_max == 9
 
-    assert "is in force" in act(browser(approver), "publish", table)
+    assert "is in force" in publish(browser(approver), table)
 
     table.refresh_from_db()
     assert table.published_by == approver
@@ -98,7 +104,7 @@ def test_a_draft_is_written_by_one_person_and_published_by_another(author: User,
 
 def test_the_author_cannot_publish(author: User, draft: DropTable) -> None:
     before = everything()
-    assert "A second person is needed" in act(browser(author), "publish", draft)
+    assert "A second person is needed" in publish(browser(author), draft)
     assert everything() == before
 
 
@@ -106,7 +112,7 @@ def test_only_who_may_publish_is_offered_to(draft: DropTable) -> None:
     reader = UserFactory.create(profile_address=None, is_staff=True)
     reader.user_permissions.set(_permissions("view_droptable"))
     before = everything()
-    assert "is in force" not in act(browser(reader), "publish", draft)
+    assert "is in force" not in publish(browser(reader), draft)
     assert everything() == before
 
 
@@ -250,17 +256,17 @@ def test_check_ins_are_found_by_address_and_never_changed(author: User, now: dat
 
 
 def test_staff_pause_and_go_on_with_a_reason(author: User) -> None:
-    client, path = browser(author), reverse("admin:checkin_checkinswitch_add")
-    reason = secrets.token_hex(8)
-    assert client.post(path, {"reason": ""}).status_code == 200
+    client, reason = browser(author), secrets.token_hex(8)
+    confirm(client, "checkin_checkinswitch", "pause", reason=" ")
     assert not CheckInSwitch.objects.exists()
-    assert client.post(path, {"reason": reason}).status_code == 302
+    confirm(client, "checkin_checkinswitch", "pause", reason=reason)
     assert is_paused()
     row = CheckInSwitch.objects.get()
     assert (row.actor, row.reason) == (author, reason)
     change = reverse("admin:checkin_checkinswitch_change", args=[row.pk])
     assert client.post(change, {"reason": "another"}).status_code == 403
-    assert client.post(path, {"reason": "over", "is_open": "on"}).status_code == 302
+    assert client.post(reverse("admin:checkin_checkinswitch_add"), {"is_open": "on"}).status_code == 403
+    confirm(client, "checkin_checkinswitch", "resume")
     assert not is_paused()
 
 

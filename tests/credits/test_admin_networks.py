@@ -17,6 +17,7 @@ from credits.models import AdNetwork, Postback
 from credits.services import ad_networks
 from tests.credits.networks_at_work import SENDER, set_up
 from tests.factories import UserFactory
+from tests.staff import confirm
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -75,17 +76,15 @@ def test_a_changed_secret_keeps_the_one_before_it_until_it_is_retired(staff: Cli
     network.row.refresh_from_db()
     assert network.row.live_secrets == ["newer", network.secret]
 
-    action = {"action": "retire_secret", "_selected_action": [network.row.pk]}
-    staff.post(reverse("admin:credits_adnetwork_changelist"), action)
+    confirm(staff, "credits_adnetwork", "retire_secret", network.row)
     network.row.refresh_from_db()
     assert network.row.live_secrets == ["newer"]
 
 
 def test_an_address_is_shown_once_and_works(staff: Client) -> None:
     network, user = set_up("tapjoy"), UserFactory.create()
-    action = {"action": "issue_address", "_selected_action": [network.row.pk]}
 
-    shown = staff.post(reverse("admin:credits_adnetwork_changelist"), action, follow=True).content.decode()
+    shown = confirm(staff, "credits_adnetwork", "issue_address", network.row).content.decode()
 
     found = re.search(r"http://testserver/api/postbacks/tapjoy/([\w-]+)", shown)
     assert found is not None

@@ -10,6 +10,7 @@ from django.urls import reverse
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from credits.models import CreditEntry
+from gateway.common.audit import sentence_of
 from payments.errors import BillingUnavailable
 from payments.models import Payout, PayoutRate, StripeEvent
 from payments.services import events
@@ -18,6 +19,7 @@ from tests.payments.mail import store
 from tests.payments.people import Payer
 from tests.payments.rows import everything
 from tests.payments.staff import browser_of
+from tests.staff import confirm
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -50,8 +52,7 @@ def failed(fake: FakeBilling, user: User, amount: int) -> StripeEvent:
 
 
 def _press(client: Client, *rows: StripeEvent) -> int:
-    chosen = {"action": "process_again", "_selected_action": [row.pk for row in rows]}
-    return client.post(reverse(LIST), chosen).status_code
+    return confirm(client, "payments_stripeevent", "process_again", *rows).status_code
 
 
 def test_it_is_tried_now_and_the_trace_says_who_asked(
@@ -61,13 +62,13 @@ def test_it_is_tried_now_and_the_trace_says_who_asked(
     rung: Rung,
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
-    browser_of(client, "view_stripeevent", "change_stripeevent")
+    browser_of(client, "view_stripeevent", "process_stripeevent")
     rung.clear()
     with django_capture_on_commit_callbacks(execute=True):
-        assert _press(client, failed) == 302
+        assert _press(client, failed) == 200
     assert rung == [("payments.process_event", failed.pk)]
     trace = LogEntry.objects.get()
-    assert (trace.object_id, trace.change_message) == (str(failed.pk), "asked to process it again")
+    assert (trace.object_id, sentence_of(trace)) == (str(failed.pk), "process_again")
     failed.refresh_from_db()
     assert (failed.status, failed.attempts) == ("failed", 12)
     assert events.process_due(now=failed.next_attempt_at) == 1
@@ -79,7 +80,7 @@ def test_who_may_only_look_may_not_ask(failed: StripeEvent, client: Client, rung
     before = everything()
     rung.clear()
     assert b"process_again" not in client.get(reverse(LIST)).content
-    _press(client, failed)
+    assert _press(client, failed) == 403
     assert everything() == before
     assert rung == []
     assert not LogEntry.objects.exists()
@@ -97,7 +98,7 @@ def test_what_is_processed_is_left_alone(
     before = everything()
     rung.clear()
     with django_capture_on_commit_callbacks(execute=True):
-        assert _press(client, failed) == 302
+        assert _press(client, failed) == 200
     assert everything() == before
     assert rung == []
     assert not LogEntry.objects.exists()

@@ -15,12 +15,14 @@ from django_otp import DEVICE_ID_SESSION_KEY
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from gateway.chain.fees import Fees
+from gateway.common.audit import sentence_of
 from relay.models import Relayer, RelayTransaction, TrustedImplementation
 from relay.services import replacing
 from tests.factories import UserFactory, random_address
 from tests.relay.chain import GWEI
 from tests.relay.rows import everything
 from tests.relay.workers import broadcast_all, later
+from tests.staff import confirm
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -76,16 +78,15 @@ def test_rows_are_shown_and_never_added_changed_or_deleted(staff: Client, accept
 
 
 def test_a_relayer_is_paused_and_resumed(staff: Client, relayers: list[Relayer]) -> None:
-    chosen, url = relayers[1], reverse("admin:relay_relayer_changelist")
+    chosen = relayers[1]
     for action, expected in (("pause", False), ("resume", True)):
-        answer = staff.post(url, {"action": action, "_selected_action": [chosen.pk]})
-        assert answer.status_code == 302
+        confirm(staff, "relay_relayer", action, chosen)
         active = {relayer.pk: relayer.is_active for relayer in Relayer.objects.all()}
         assert active == {relayer.pk: expected if relayer == chosen else True for relayer in relayers}
         # Once more changes nothing, and says nothing.
-        staff.post(url, {"action": action, "_selected_action": [chosen.pk]})
+        confirm(staff, "relay_relayer", action, chosen)
     entries = LogEntry.objects.filter(object_id=str(chosen.pk)).order_by("pk")
-    assert list(entries.values_list("change_message", flat=True)) == ["paused", "resumed"]
+    assert [sentence_of(entry) for entry in entries] == ["pause", "resume"]
 
 
 def test_who_may_only_look_can_pause_no_relayer(staff: Client, relayers: list[Relayer]) -> None:
@@ -95,11 +96,12 @@ def test_who_may_only_look_can_pause_no_relayer(staff: Client, relayers: list[Re
     person.user_permissions.add(Permission.objects.get(codename="view_relayer"))
     url = reverse("admin:relay_relayer_changelist")
     assert b'value="pause"' not in staff.get(url).content
-    staff.post(url, {"action": "pause", "_selected_action": [relayers[0].pk]})
+    assert confirm(staff, "relay_relayer", "pause", relayers[0]).status_code == 403
     assert not Relayer.objects.filter(is_active=False).exists()
 
-    person.user_permissions.add(Permission.objects.get(codename="change_relayer"))
-    staff.post(url, {"action": "pause", "_selected_action": [relayers[0].pk]})
+    person.user_permissions.add(Permission.objects.get(codename="pause_relayer"))
+    assert b'value="pause"' in staff.get(url).content
+    confirm(staff, "relay_relayer", "pause", relayers[0])
     assert Relayer.objects.get(is_active=False) == relayers[0]
 
 

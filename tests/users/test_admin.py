@@ -10,6 +10,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile
+from tests.staff import confirm
 from tests.users.wallet import signed_in
 from users.models import SignInSession, User
 
@@ -107,7 +108,7 @@ def test_sessions_are_shown_and_never_edited(support: Client, profile: Profile) 
 
 
 def _revoke(client: Client, *sessions: SignInSession) -> Any:
-    return client.post(SESSIONS, {"action": "revoke", "_selected_action": [one.pk for one in sessions]})
+    return confirm(client, "users_signinsession", "revoke", *sessions)
 
 
 def test_support_ends_a_session_and_the_log_says_who(support: Client, profile: Profile) -> None:

@@ -1,10 +1,11 @@
 """The audit log: Django's log of the admin, which nobody alters."""
 
-import json
 from typing import Any, ClassVar
 
 import pgtrigger
 from django.contrib.admin.models import LogEntry
+
+from gateway.common import audit
 
 
 class StaffAction(LogEntry):
@@ -14,13 +15,19 @@ class StaffAction(LogEntry):
         proxy = True
         verbose_name = "staff action"
         triggers: ClassVar[list[pgtrigger.Trigger]] = [
-            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
+            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete),
+            # As with the ledger: databases named test_… are emptied between transactional tests.
+            pgtrigger.Trigger(
+                name="never_emptied",
+                level=pgtrigger.Statement,
+                when=pgtrigger.Before,
+                operation=pgtrigger.Truncate,
+                condition=pgtrigger.Condition("left(current_database()::text, 5) <> 'test_'"),
+                func="RAISE EXCEPTION 'the audit log is append-only: % cannot be truncated', TG_TABLE_NAME;",
+            ),
         ]
 
     @property
     def details(self) -> dict[str, Any]:
-        """Return action, reason, changes and request id; empty for entries of Django's own."""
-        if not self.change_message.startswith("["):
-            return {}
-        found = (part for part in json.loads(self.change_message) if "requestId" in part)
-        return next(found, {})
+        """Return action, reason, changes and request id; empty for entries that carry none."""
+        return audit.details_of(self)

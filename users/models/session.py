@@ -49,6 +49,7 @@ class SignInSession(models.Model):
     objects = SignInSessionQuerySet.as_manager()
 
     class Meta:
+        permissions = [("revoke_signinsession", "Can end a session")]
         constraints = [
             models.CheckConstraint(
                 condition=Q(revoked_at=None, revoked_reason="")

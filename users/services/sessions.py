@@ -65,6 +65,12 @@ def end(*, session_id: uuid.UUID, reason: SignInSession.Reason, now: datetime) -
     return bool(living.update(revoked_at=now, revoked_reason=reason))
 
 
+def end_all(*, user_id: int, reason: SignInSession.Reason, now: datetime) -> int:
+    """End every living session of the user, and return how many this call ended."""
+    living = SignInSession.objects.filter(user_id=user_id, revoked_at=None, expires_at__gt=now)
+    return living.update(revoked_at=now, revoked_reason=reason)
+
+
 def sign_out(*, user_id: int, session_id: uuid.UUID | None, token: str | None, now: datetime) -> None:
     """
     End the session of the access token and, where the same user's refresh token is sent, that one's too.

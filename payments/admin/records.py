@@ -1,16 +1,17 @@
-"""What support and finance see of payments: everything, and three things they may do that change no row of money."""
+"""What support and finance see of payments: everything. What they may do is in `actions`."""
 
 import re
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 
 from gateway.common.admin import ReadOnlyAdmin
 from gateway.common.fields import checksum
+from gateway.common.staff_actions import ReasonedActions
+from payments.admin import actions
 from payments.models import (
     BillingOperation,
     Clawback,
@@ -21,7 +22,6 @@ from payments.models import (
     StripeEvent,
     Subscription,
 )
-from payments.services import events
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 
@@ -73,7 +73,8 @@ class CustomerAdmin(PaymentsAdmin):
 
 
 @admin.register(Subscription)
-class SubscriptionAdmin(PaymentsAdmin):
+class SubscriptionAdmin(ReasonedActions, PaymentsAdmin):
+    staff_actions = (actions.CANCEL_SUBSCRIPTION,)
     stripe_ids = {
         "sub": "stripe_subscription_id",
         "si": "stripe_item_id",
@@ -141,7 +142,7 @@ class BillingOperationAdmin(PaymentsAdmin):
 
 
 @admin.register(StripeEvent)
-class StripeEventAdmin(PaymentsAdmin):
+class StripeEventAdmin(ReasonedActions, PaymentsAdmin):
     """The inbox. A failed event is tried again by itself; staff may have it tried now."""
 
     owner_path = ""
@@ -160,23 +161,10 @@ class StripeEventAdmin(PaymentsAdmin):
     )
     list_filter = ("status", "outcome", "type")
     exclude = ("raw_body",)
-    actions = ("process_again",)
+    staff_actions = (actions.PROCESS_AGAIN,)
 
     def place_of(self, term: str) -> dict[str, object]:
         return {"stripe_event_id" if term.startswith("evt_") else "object_id": term}
-
-    @admin.action(description="Process again now", permissions=["process"])
-    def process_again(self, request: HttpRequest, queryset: QuerySet[StripeEvent]) -> None:
-        """Let the chosen events that are not processed be tried at once."""
-        chosen = list(queryset.exclude(status=StripeEvent.Status.PROCESSED))
-        count = events.process_again(events=queryset, now=timezone.now())
-        for event in chosen:
-            self.log_change(request, event, "asked to process it again")
-        self.message_user(request, f"{count} events will be tried now.", messages.SUCCESS)
-
-    def has_process_permission(self, request: HttpRequest) -> bool:
-        """Events are read-only, yet who may change them may have them tried again."""
-        return request.user.has_perm("payments.change_stripeevent")
 
 
 @admin.register(PayoutRate)
@@ -198,11 +186,12 @@ class PayoutRateAdmin(ReadOnlyAdmin):
 
 
 @admin.register(ReconciliationRun)
-class ReconciliationRunAdmin(ReadOnlyAdmin):
+class ReconciliationRunAdmin(ReasonedActions, ReadOnlyAdmin):
     """What `reconcile_payments` has found, by hand or by night."""
 
     list_display = ("started_at", "finished_at", "kind", "result")
     ordering = ("-started_at",)
+    staff_actions = (actions.RUN_RECONCILIATION,)
 
     @admin.display(description="result")
     def result(self, run: ReconciliationRun) -> str:

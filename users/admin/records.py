@@ -2,17 +2,19 @@
 
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils.timezone import now
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from gateway.common.admin import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
 from gateway.common.fields import checksum
+from gateway.common.staff_actions import ReasonedActions
+from users.admin import actions
 from users.models import SignInSession, User
-from users.services import sessions
+from users.staff.person import person_of
 
 
 def _as_address(term: str) -> str | None:
@@ -39,7 +41,7 @@ class SignInSessionInline(ReadOnlyInline[SignInSession, User]):
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin[User], StaffAdmin[User]):
+class UserAdmin(ReasonedActions, DjangoUserAdmin[User], StaffAdmin[User]):
     """Staff are edited here; of a wallet user only whether the account is open."""
 
     list_display = ("username", "profile_address", "is_active", "is_staff", "date_joined", "last_login")
@@ -51,6 +53,7 @@ class UserAdmin(DjangoUserAdmin[User], StaffAdmin[User]):
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
+    staff_actions = (actions.ADJUST_CREDITS, actions.GRANT_MODIFIER, actions.END_SESSIONS)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[User], search_term: str
@@ -68,13 +71,26 @@ class UserAdmin(DjangoUserAdmin[User], StaffAdmin[User]):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ("profile_address", "date_joined", "last_login")
 
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,
+        change: bool = False,
+        form_url: str = "",
+        obj: User | None = None,
+    ) -> HttpResponse:
+        if obj is not None and obj.profile_address:
+            context["person"] = person_of(user=obj, now=now())
+        return super().render_change_form(request, context, add, change, form_url, obj)
+
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # The ledger keeps its people; an account is closed and not deleted.
         return False
 
 
 @admin.register(SignInSession)
-class SignInSessionAdmin(ReadOnlyAdmin):
+class SignInSessionAdmin(ReasonedActions, ReadOnlyAdmin):
     """Who signed in when and by which controller, and the button that ends it."""
 
     list_display = ("user", "controller_address", "created_at", "refreshed_at", "expires_at", "revoked_at")
@@ -83,7 +99,7 @@ class SignInSessionAdmin(ReadOnlyAdmin):
     search_fields = ("controller_address",)
     search_help_text = "The address of a profile or of a controller, in any casing."
     ordering = ("-created_at",)
-    actions = ("revoke",)
+    staff_actions = (actions.END_SESSION,)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[SignInSession], search_term: str
@@ -92,18 +108,3 @@ class SignInSessionAdmin(ReadOnlyAdmin):
         if address is None:
             return super().get_search_results(request, queryset, search_term)
         return queryset.filter(Q(user__profile_address=address) | Q(controller_address=address)), False
-
-    @admin.action(description="End the selected sessions now", permissions=["revoke"])
-    def revoke(self, request: HttpRequest, queryset: QuerySet[SignInSession]) -> None:
-        """End the sessions through the service."""
-        ended = [
-            session.pk
-            for session in queryset
-            if sessions.end(session_id=session.pk, reason=SignInSession.Reason.STAFF, now=now())
-        ]
-        for pk in ended:
-            self.log_change(request, queryset.get(pk=pk), "ended by staff")
-        messages.success(request, f"{len(ended)} sessions ended.")
-
-    def has_revoke_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("users.change_signinsession")

@@ -1,4 +1,4 @@
-"""Staff see relayers, relay transactions and attempts; they change only whose code is trusted."""
+"""Staff see relayers, relay transactions and attempts; they edit only whose code is trusted."""
 
 import re
 
@@ -6,10 +6,13 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from credits.admin.ledger import CreditHoldAdmin
+from credits.models import CreditHold
 from gateway.common.admin import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
 from gateway.common.fields import checksum
-from relay.models import Attempt, Relayer, RelayTransaction, TrustedImplementation
-from relay.services import roster
+from gateway.common.staff_actions import ReasonedActions
+from relay.admin import actions
+from relay.models import Attempt, Relayer, RelaySwitch, RelayTransaction, TrustedImplementation
 
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
@@ -26,7 +29,7 @@ class AttemptInline(ReadOnlyInline[Attempt, RelayTransaction]):
 
 
 @admin.register(RelayTransaction)
-class RelayTransactionAdmin(ReadOnlyAdmin):
+class RelayTransactionAdmin(ReasonedActions, ReadOnlyAdmin):
     """Find a relay transaction by any hash or address."""
 
     list_display = (
@@ -44,6 +47,7 @@ class RelayTransactionAdmin(ReadOnlyAdmin):
     ordering = ("-id",)
     list_select_related = ("user",)
     inlines = (AttemptInline,)
+    staff_actions = (actions.BROADCAST_AGAIN, actions.CANCEL_UNSENT)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[RelayTransaction], search_term: str
@@ -84,7 +88,7 @@ class AttemptAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Relayer)
-class RelayerAdmin(ReadOnlyAdmin):
+class RelayerAdmin(ReasonedActions, ReadOnlyAdmin):
     """The sending accounts; pause and resume take effect on the next call."""
 
     list_display = (
@@ -96,26 +100,7 @@ class RelayerAdmin(ReadOnlyAdmin):
         "synced_at",
     )
     ordering = ("id",)
-    actions = ("pause", "resume")
-
-    @admin.action(description="Pause: take no new calls", permissions=["operate"])
-    def pause(self, request: HttpRequest, queryset: QuerySet[Relayer]) -> None:
-        """Stop giving new calls to the chosen relayers; what is in flight goes on."""
-        self._set_active(request, queryset, is_active=False)
-
-    @admin.action(description="Resume", permissions=["operate"])
-    def resume(self, request: HttpRequest, queryset: QuerySet[Relayer]) -> None:
-        """Let the chosen relayers take calls again."""
-        self._set_active(request, queryset, is_active=True)
-
-    def has_operate_permission(self, request: HttpRequest) -> bool:
-        """Relayers are read-only, yet who may change them may pause them."""
-        return request.user.has_perm("relay.change_relayer")
-
-    def _set_active(self, request: HttpRequest, queryset: QuerySet[Relayer], *, is_active: bool) -> None:
-        for relayer in queryset:
-            if roster.set_active(relayer_id=relayer.pk, is_active=is_active):
-                self.log_change(request, relayer, "resumed" if is_active else "paused")
+    staff_actions = (actions.PAUSE_RELAYER, actions.RESUME_RELAYER)
 
 
 @admin.register(TrustedImplementation)
@@ -125,3 +110,24 @@ class TrustedImplementationAdmin(StaffAdmin[TrustedImplementation]):
     list_display = ("name", "kind", "address", "code_hash", "is_active")
     list_filter = ("kind", "is_active")
     ordering = ("kind", "name")
+
+
+# The ledger knows no relay, and only the relay knows which of its holds are dead.
+admin.site.unregister(CreditHold)
+
+
+@admin.register(CreditHold)
+class DeadHoldAdmin(ReasonedActions, CreditHoldAdmin):
+    """Holds, with the release of those that nothing can close any more."""
+
+    staff_actions = (actions.RELEASE_DEAD_HOLD,)
+
+
+@admin.register(RelaySwitch)
+class RelaySwitchAdmin(ReasonedActions, ReadOnlyAdmin):
+    """Every pause of the whole relay, and every end of one."""
+
+    list_display = ("id", "is_open", "reason", "actor", "created_at")
+    list_select_related = ("actor",)
+    ordering = ("-id",)
+    staff_actions = (actions.PAUSE_RELAY, actions.RESUME_RELAY)

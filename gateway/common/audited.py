@@ -1,0 +1,74 @@
+"""What Django's own pages write to the audit log, in our words: from what to what, and in which request."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin
+from django.contrib.admin.models import DELETION, LogEntry
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from gateway.common import audit
+
+if TYPE_CHECKING:
+    _Admin = admin.ModelAdmin[Any]
+else:
+    _Admin = object
+
+_HEADS = ("When", "Who", "What", "Why", "From → to", "Request")
+
+
+class Audited(_Admin):
+    """Every addition, change and deletion leaves what it changed; the history page shows it."""
+
+    def construct_change_message(
+        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
+    ) -> list[dict[str, Any]]:
+        message: list[dict[str, Any]] = super().construct_change_message(request, form, formsets, add)
+        changes = dict(audit.changes_of(form, is_new=add))
+        for formset in formsets or ():
+            changes |= _changes_of_rows(formset)
+        return [*message, audit.details(action="add" if add else "change", changes=changes)]
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> LogEntry:
+        return super().log_addition(request, obj, _with_request(message))
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> LogEntry:
+        return super().log_change(request, obj, _with_request(message))
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        told = [audit.details(action="delete")]
+        actor: Any = request.user
+        return LogEntry.objects.log_actions(actor.pk, queryset, DELETION, told)
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        page = super().history_view(request, object_id, extra_context)
+        if isinstance(page, TemplateResponse) and page.context_data is not None:
+            entries = page.context_data["action_list"]
+            page.context_data["heads"] = _HEADS
+            page.context_data["history"] = [
+                (entry, audit.sentence_of(entry), audit.details_of(entry)) for entry in entries
+            ]
+        return page
+
+
+def _with_request(message: Any) -> list[dict[str, Any]]:
+    """Give a message in plain words the request it was written in."""
+    return message if isinstance(message, list) else [audit.details(action=str(message))]
+
+
+def _changes_of_rows(formset: Any) -> dict[str, tuple[str, str]]:
+    """Return what the rows below the shown one change, each field under its row's name."""
+    fresh = {id(row) for row in formset.new_objects}
+    touched: Iterable[Any] = [
+        form
+        for form in formset.forms
+        if form.has_changed() and hasattr(form, "cleaned_data") and form not in formset.deleted_forms
+    ]
+    return {
+        f"{form.instance._meta.verbose_name} {form.instance.pk}: {name}": pair
+        for form in touched
+        for name, pair in audit.changes_of(form, is_new=id(form.instance) in fresh).items()
+    }

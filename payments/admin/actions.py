@@ -1,0 +1,74 @@
+"""What support and finance do about payments, each through its service."""
+
+from django import forms
+from django.utils import timezone
+from unfold.widgets import UnfoldBooleanSwitchWidget
+
+from gateway.common.staff_actions import Decision, ReasonForm, StaffAction
+from payments.models import ReconciliationRun, StripeEvent, Subscription
+from payments.services import events, reconcile, subscriptions
+
+
+def _process_again(row: StripeEvent, decision: Decision) -> str:
+    count = events.process_again(events=StripeEvent.objects.filter(pk=row.pk), now=timezone.now())
+    return "It will be tried now." if count else "It was processed meanwhile."
+
+
+PROCESS_AGAIN = StaffAction(
+    name="process_again",
+    label="Process again",
+    permission="payments.process_stripeevent",
+    effect=lambda row: "Its object is read from Stripe afresh and applied now. Nothing is applied twice.",
+    run=_process_again,
+    applies_to=lambda row: row.status != StripeEvent.Status.PROCESSED,
+)
+
+
+class CancelForm(ReasonForm):
+    """When it ends."""
+
+    immediately = forms.BooleanField(
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+        help_text="Ends the allowance at once, without a refund. Otherwise it ends with the running period.",
+    )
+    field_order = ("immediately", "reason")
+
+
+def _cancel(row: Subscription, decision: Decision) -> str:
+    ended = subscriptions.cancel(
+        user=row.user, immediately=decision.answers["immediately"], now=timezone.now()
+    )
+    return (
+        f"It is {ended.get_status_display()} now."
+        if decision.answers["immediately"]
+        else "It ends with its period."
+    )
+
+
+CANCEL_SUBSCRIPTION = StaffAction(
+    name="cancel",
+    label="Cancel",
+    permission="payments.cancel_subscription",
+    effect=lambda row: (
+        f"It ends at Stripe, with its period ({row.current_period_end}) or at once. Credits stay."
+    ),
+    run=_cancel,
+    form=CancelForm,
+    applies_to=lambda row: row.status not in Subscription.ENDED,
+)
+
+
+def _reconcile(row: ReconciliationRun, decision: Decision) -> str:
+    reconcile.ask_for_a_run()
+    return "A worker begins the comparison; it appears in this list."
+
+
+RUN_RECONCILIATION = StaffAction(
+    name="run",
+    label="Run now",
+    permission="payments.run_reconciliation",
+    subject="Stripe against our books",
+    effect=lambda _: "A worker compares everything of the usual window with Stripe. It changes nothing.",
+    run=_reconcile,
+)

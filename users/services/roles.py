@@ -1,0 +1,80 @@
+"""
+What each role of staff may do: one table, and the groups brought in line with it.
+
+A role is a group of Django's. Whoever needs more than one role is put into several
+groups; nobody is given single permissions. Everything else is for superusers, above all
+whatever makes somebody staff.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib.auth.models import Group, Permission
+from django.db import transaction
+
+# Of these apps every model can be looked at by whoever has `*`.
+_OURS = ("users", "credits", "relay", "payments", "checkin")
+
+ROLES: dict[str, tuple[str, ...]] = {
+    "support": (
+        *(f"{app}.view_*" for app in _OURS),
+        "credits.add_adjustmentrequest",
+        "credits.add_modifier",
+        "payments.process_stripeevent",
+        "payments.cancel_subscription",
+        "users.revoke_signinsession",
+    ),
+    "finance": (
+        *(f"{app}.view_*" for app in _OURS),
+        "credits.decide_adjustment",
+        "payments.add_payoutrate",
+        "payments.run_reconciliation",
+        # What is given away: drop tables are published by a second person, ladders change as a whole.
+        "checkin.add_droptable",
+        "checkin.change_droptable",
+        "checkin.delete_droptable",
+        "checkin.add_dropitem",
+        "checkin.change_dropitem",
+        "checkin.delete_dropitem",
+        "checkin.publish_droptable",
+        "credits.add_badge",
+        "credits.change_badge",
+        "credits.delete_badge",
+    ),
+    "operations": (
+        *(f"{app}.view_*" for app in _OURS),
+        "relay.pause_relayer",
+        "relay.add_relayswitch",
+        "relay.rebroadcast_relaytransaction",
+        "relay.cancel_relaytransaction",
+        "relay.release_dead_hold",
+        "relay.add_trustedimplementation",
+        "relay.change_trustedimplementation",
+        "credits.add_adnetwork",
+        "credits.change_adnetwork",
+        "checkin.add_checkinswitch",
+    ),
+}
+
+
+@transaction.atomic
+def synchronise(**_: Any) -> None:
+    """
+    Give each role's group exactly what the table says; a repeat changes nothing.
+
+    Runs after every migration. What is not there yet, because the database stands at an
+    older migration, comes with the migration that brings it.
+    """
+    for role, wanted in ROLES.items():
+        group, _created = Group.objects.get_or_create(name=role)
+        group.permissions.set(found for name in wanted for found in permissions_of(name))
+
+
+def permissions_of(name: str) -> Iterator[Permission]:
+    """Yield the permissions that `app.codename` means; `app.view_*` means every view of the app."""
+    app, codename = name.split(".")
+    known = Permission.objects.filter(content_type__app_label=app)
+    if codename == "view_*":
+        yield from known.filter(codename__startswith="view_")
+    else:
+        yield from known.filter(codename=codename)

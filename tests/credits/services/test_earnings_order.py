@@ -132,3 +132,33 @@ def test_credits_and_reversals_at_the_same_moment_leave_nothing(transactional_db
 
 def _at_once(network: Network, told: list[Told]) -> list[Answer | DomainError]:
     return at_once([partial(network.sends, what) for what in told])
+
+
+@pytest.mark.django_db
+def test_a_second_reversal_under_another_id_takes_nothing_more() -> None:
+    """BitLabs' reconciled offers are `or…` of the offer `o…`, and may come under the offer's own id as well."""
+    user, network = UserFactory.create(), set_up("bitlabs")
+    offer = network.says(user, external_id=f"o{random_id()}", amount="70")
+    network.sends(offer)
+
+    for external_id in (f"or{offer.external_id[1:]}", offer.external_id):
+        network.sends(network.says(user, external_id=external_id, amount="70", is_reversal=True))
+
+    assert [entry.amount for entry in CreditEntry.objects.order_by("id")] == [70, -70]
+    reversals = Postback.objects.filter(kind="REVERSAL").order_by("pk").values_list("state", "credits")
+    assert list(reversals) == [(PostbackState.REVERSED, 70), (PostbackState.INFO, 0)]
+
+
+@pytest.mark.django_db
+def test_a_reversal_of_what_was_refused_changes_nothing() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy", per_event_cap=10)
+    what = network.says(user, amount="11")
+    network.sends(what)
+
+    network.sends(network.says(user, external_id=what.external_id, amount="11", is_reversal=True))
+
+    assert dict(Postback.objects.values_list("kind", "state")) == {
+        "CREDIT": PostbackState.REFUSED,
+        "REVERSAL": PostbackState.INFO,
+    }
+    assert not CreditEntry.objects.exists()

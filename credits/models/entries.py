@@ -61,6 +61,7 @@ class CreditEntry(models.Model):
     class Meta:
         db_table = "credits_entry"
         verbose_name_plural = "credit entries"
+        permissions = [("export_creditentry", "Can take the list of entries away")]
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "account_version"], name="credits_entry_account_version"

@@ -23,6 +23,7 @@ class Payout(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
+        permissions = [("export_payout", "Can take the list of payouts away")]
         constraints = [
             models.CheckConstraint(condition=Q(amount_minor__gt=0, credits__gt=0), name="payout_positive"),
             models.CheckConstraint(

@@ -39,7 +39,7 @@ class Subscription(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="subscriptions")
     customer = models.ForeignKey("payments.Customer", models.PROTECT, related_name="subscriptions")
     stripe_subscription_id = models.CharField(max_length=255, unique=True)
-    stripe_item_id = models.CharField(max_length=255)
+    stripe_item_id = models.CharField(max_length=255, db_index=True)
     status = models.CharField(max_length=20, choices=Status)
     amount_minor = models.BigIntegerField(help_text="Monthly amount in minor units of the currency.")
     currency = models.CharField(max_length=3)

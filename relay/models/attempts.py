@@ -78,6 +78,7 @@ class Attempt(models.Model):
     objects = AttemptQuerySet.as_manager()
 
     class Meta:
+        permissions = [("export_attempt", "Can take the list of attempts away")]
         constraints = [
             models.UniqueConstraint(fields=["relayer", "account_nonce", "sequence"], name="attempt_slot"),
             models.CheckConstraint(

@@ -85,6 +85,7 @@ class RelayTransaction(models.Model):
             ("rebroadcast_relaytransaction", "Can broadcast a relay transaction again"),
             ("cancel_relaytransaction", "Can cancel a relay transaction that was never broadcast"),
             ("release_dead_hold", "Can release a hold that is proven dead"),
+            ("export_relaytransaction", "Can take the list of relay transactions away"),
         ]
         constraints = [
             models.UniqueConstraint(
@@ -105,6 +106,9 @@ class RelayTransaction(models.Model):
             # Rows come in the order of time: a few pages tell what happened in the last day.
             BrinIndex(fields=["created_at"], name="relaytransaction_by_time", autosummarize=True),
             models.Index(fields=["user", "-id"], name="relaytransaction_of_user"),
+            models.Index(
+                fields=["request_id"], condition=~Q(request_id=""), name="relaytransaction_of_request"
+            ),
             models.Index(
                 fields=["key_manager_address", "controller_address", "channel", "relay_nonce"],
                 name="relaytransaction_of_channel",

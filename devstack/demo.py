@@ -24,7 +24,8 @@ def seed(plan: dict[str, Any]) -> None:
     """
     Write what `plan` names: `implementations`, `profiles` and `staff`.
 
-    Where it names a file `networks`, all ad networks are opened, and the file tells what they sign with.
+    Where it names a file `networks`, all ad networks are opened, and the file tells what they sign with;
+    where it has a `population` of a `seed` and so many `people`, they have used the service for weeks.
     """
     from relay.services import roster
 
@@ -35,6 +36,8 @@ def seed(plan: dict[str, Any]) -> None:
     _employ(**plan["staff"])
     if "networks" in plan:
         write_json(Path(plan["networks"]), open_networks(now=timezone.now()))
+    if "population" in plan:
+        _populate(**plan["population"], username=plan["staff"]["username"])
 
 
 def _trust(implementations: dict[str, str]) -> None:
@@ -51,6 +54,16 @@ def _endow(profile_address: str) -> None:
     user = user_of_profile(profile_address=profile_address)
     reason = "Demo credits of the development stack."
     ledger.adjust(user=user, credits=_CREDITS, key=f"demo:{profile_address}", actor=None, reason=reason)
+
+
+def _populate(*, seed: str, people: int, username: str) -> None:
+    from django.conf import settings
+
+    from devstack.population.settling import populate
+    from users.models import User
+
+    staff = User.objects.get(username=username)
+    populate(seed=seed, people=people, staff=staff, rpc_url=settings.CHAIN_RPC_URLS[0], now=timezone.now())
 
 
 def _employ(*, username: str, password: str, totp_secret: str) -> None:

@@ -27,8 +27,14 @@ class Furnished:
     networks: dict[str, Any]
 
 
-def furnish(services: Services, directory: Path, *, port: int, block_time: float | None) -> Furnished:
-    """Prepare chain, database and Stripe double for the service; what is there already is kept."""
+def furnish(
+    services: Services, directory: Path, *, port: int, block_time: float | None, people: int = 0
+) -> Furnished:
+    """
+    Prepare chain, database and Stripe double for the service; what is there already is kept.
+
+    `people` is how many users are generated besides the demo profiles.
+    """
     secrets = keep_secrets(directory / "secrets.json")
     settings = django_environment(services, secrets, port=port, block_time=block_time)
     write_json(directory / "environment.json", settings)
@@ -42,7 +48,9 @@ def furnish(services: Services, directory: Path, *, port: int, block_time: float
     )
     with step("database migrations and demo data"):
         plan, networks = directory / "demo.json", directory / "networks.json"
-        write_json(plan, {**_demo_plan(services, secrets, profiles), "networks": str(networks)})
+        population = {"population": {"seed": secrets.population, "people": people}} if people else {}
+        demo = _demo_plan(services, secrets, profiles)
+        write_json(plan, {**demo, "networks": str(networks), **population})
         run_django(directory / "log" / "demo.log", environment, "-m", "devstack.demo", str(plan))
     return Furnished(environment, profiles, secrets, read_json(networks))
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from devstack.console import complain, say
+from devstack.console import complain, say, step
+from devstack.django_process import DjangoFailed, run_django
 from devstack.furnishing import Furnished, furnish
 from devstack.journey import travel
 from devstack.lifelines import adopt_orphans, end_descendants
@@ -15,6 +16,8 @@ from devstack.services import ServerFailed, Services, start_services
 from devstack.services.server import free_port
 from devstack.stack_file import write_stack_file
 from devstack.supervisor import Supervisor
+
+_PEOPLE = 200
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ def run(options: Options) -> int:
 
 def _serve(services: Services, options: Options, started: float) -> int:
     port = _port(options)
-    room = furnish(services, options.directory, port=port, block_time=options.block_time)
+    room = furnish(services, options.directory, port=port, block_time=options.block_time, people=_PEOPLE)
     logs = options.directory / "log"
     web = Web(logs, room.environment, port=port)
     parts = [web, Worker(logs, room.environment), Beat(logs, room.environment)]
@@ -71,11 +74,23 @@ def _open(web: Web, services: Services, room: Furnished, options: Options, start
         f"Ready in {time.monotonic() - started:.1f} s: {web.url}, admin {web.url}/admin/, API {web.url}/api/docs"
     )
     say(f"  logs in {options.directory / 'log'}; addresses, keys and passwords in {path}")
-    outcome = travel(path)
+    outcome = travel(path) or _let_some_pay(options.directory, room)
     if options.once:
         return outcome
     say("Serving until Ctrl-C.")
     return None
+
+
+def _let_some_pay(directory: Path, room: Furnished) -> int:
+    """Only after the journey: before it, the payment provider's clock can still be moved back."""
+    with step("some generated users pay by card"):
+        log, plan = directory / "log" / "payers.log", directory / "demo.json"
+        try:
+            run_django(log, room.environment, "-m", "devstack.population.payers", str(plan))
+        except DjangoFailed as error:
+            complain(str(error))
+            return 1
+    return 0
 
 
 def _port(options: Options) -> int:

@@ -40,6 +40,11 @@ class Secrets:
         return hashlib.sha256(f"check-in {self.refresh}".encode()).hexdigest()
 
     @property
+    def population(self) -> str:
+        """What generated users follow from."""
+        return hashlib.sha256(f"population {self.refresh}".encode()).hexdigest()
+
+    @property
     def relayer_addresses(self) -> list[str]:
         """The accounts that pay for gas."""
         return [str(Account.from_key(key).address) for key in self.relayer_keys]

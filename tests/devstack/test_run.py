@@ -46,6 +46,9 @@ def test_a_run_ends_well_and_a_second_one_goes_on_where_it_ended(tmp_path: Path)
     assert set(first) == _FIELDS
     assert "1000000 credits" in printed
     assert "the period has ended" in printed
+    assert "adgem (OFFERWALL) is answered 200" in printed
+    assert "7 people pay by card" in (tmp_path / "log" / "payers.log").read_text()
+    assert set(first["networks"]["tapjoy"]) == {"address", "secret", "kind", "rate", "hold_hours"}
     assert first["stripe_secret_key"].startswith("sk_test_")
     assert first["stripe_webhook_secret"].startswith("whsec_")
     assert all("EXECUTE_RELAY_CALL" in entry["permissions"] for entry in first["profiles"][:3])
@@ -53,6 +56,8 @@ def test_a_run_ends_well_and_a_second_one_goes_on_where_it_ended(tmp_path: Path)
     assert described(tmp_path)["profiles"] == first["profiles"]
     assert described(tmp_path)["staff"] == first["staff"]
     assert described(tmp_path)["stripe_secret_key"] == first["stripe_secret_key"]
+    assert described(tmp_path)["networks"]["tapjoy"]["secret"] != first["networks"]["tapjoy"]["secret"]
+    assert "0 people pay by card" in (tmp_path / "log" / "payers.log").read_text()
     assert "deploying" not in again
     assert "1000000 credits" not in again
     assert "subscribed: sub_" in again

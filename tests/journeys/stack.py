@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import psutil
 import redis
@@ -62,6 +62,7 @@ class Stack:
     worker: Worker
     beat: Beat
     strangers: list[Profile]
+    networks: dict[str, Any]
 
     @property
     def chain(self) -> Chain:
@@ -186,7 +187,7 @@ def running_stack(directory: Path) -> Iterator[Stack]:
         room = furnish(services, directory, port=port, block_time=BLOCK_SECONDS)
         web = Web(logs, room.environment, port=port)
         worker, beat = Worker(logs, room.environment), Beat(logs, room.environment)
-        stack = Stack(services, room.environment, logs, web, worker, beat, strangers=crowd)
+        stack = Stack(services, room.environment, logs, web, worker, beat, crowd, room.networks)
         parts: tuple[Server, ...] = (web, worker, beat)
         try:
             _start(*parts)

@@ -1,0 +1,138 @@
+"""
+A few of the generated people pay by card: for real, at the payment provider of the stack.
+
+Run as a process of its own beside the running service, whose worker takes what the
+provider tells. It may be repeated.
+"""
+
+import random
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import django
+
+from devstack.console import say
+from devstack.private_file import read_json
+from devstack.provider import Provider
+
+if TYPE_CHECKING:
+    from users.models import User
+
+_VISA, _BROKE = "pm_card_visa", "pm_card_chargeCustomerFail"
+# How each of them pays: card, currency, and what happens afterwards.
+_STORIES = (
+    (_VISA, "usd", "stays"),
+    ("pm_card_mastercard", "eur", "stays"),
+    ("pm_card_amex", "gbp", "ends with the period"),
+    (_VISA, "usd", "ends at once"),
+    (_VISA, "chf", "is refunded in part"),
+    ("pm_card_visa_debit", "usd", "disputes"),
+    (_BROKE, "eur", "stays"),
+)
+_PATIENCE_SECONDS = 60
+# An event that failed is told of by the reconciliation after a quarter of an hour; these are done by then.
+_NEXT_TRY = timedelta(minutes=12)
+_UNDONE = ("customer.subscription.updated", "invoice.paid", "customer.subscription.updated")
+
+
+def let_some_pay(*, seed: str, people: int) -> int:
+    """Subscribe a few of the generated users of this seed; return how many, 0 where they have been."""
+    from django.conf import settings
+
+    from devstack.population.settling import residents
+    from payments.models import Customer, Payout
+
+    payers = residents(seed=seed, people=people)[: len(_STORIES)]
+    if Customer.objects.filter(user__in=payers).exists():
+        return 0
+    rng = random.Random(seed)  # noqa: S311 - nothing here is secret
+    provider = Provider(settings.STRIPE_API_BASE, settings.STRIPE_SECRET_KEY)
+    for user, (card, currency, _) in zip(payers, _STORIES, strict=True):
+        _subscribe(user, provider, card, currency, rng.randint(5, 60) * 100 + 99)
+    paying = sum(card != _BROKE for card, _, _ in _STORIES)
+    _until("payouts", lambda: Payout.objects.filter(user__in=payers).count() == paying)
+    for user, (_, _, story) in zip(payers, _STORIES, strict=True):
+        _live_on(user, provider, story)
+    _until("all events", lambda: not provider.untaken_events() and not _undone_events())
+    _leave_failures(payers, rng)
+    return len(payers)
+
+
+def _subscribe(user: "User", provider: Provider, card: str, currency: str, amount: int) -> None:
+    from django.utils import timezone
+
+    from payments.errors import CardDeclined
+    from payments.services import customers, subscriptions
+
+    secret = customers.setup_secret(user=user, now=timezone.now())
+    provider.capture_card(secret, card)
+    wish = subscriptions.Wish(amount, currency, cancels_at_period_end=False)
+    with suppress(CardDeclined):
+        subscriptions.upsert(user=user, wish=wish, now=timezone.now())
+
+
+def _live_on(user: "User", provider: Provider, story: str) -> None:
+    from django.utils import timezone
+
+    from payments.models import Payout
+    from payments.services import subscriptions
+
+    payout = Payout.objects.filter(user=user).first()
+    if payout is None or story == "stays":
+        return
+    payment = payout.stripe_payment_intent_id
+    match story:
+        case "is refunded in part":
+            provider.controls.refund(payment, payout.amount_minor // 3)
+        case "disputes":
+            provider.controls.open_dispute(payment)
+        case _:
+            subscriptions.cancel(user=user, immediately=story == "ends at once", now=timezone.now())
+
+
+def _leave_failures(payers: list["User"], rng: random.Random) -> None:
+    """Leave events that could not be applied so far, of things that the provider knows; a later try will do."""
+    from django.utils import timezone
+
+    from payments.models import Payout, StripeEvent, Subscription
+
+    now, payout = timezone.now(), Payout.objects.filter(user__in=payers).order_by("pk").first()
+    subscriptions = iter(Subscription.objects.filter(user__in=payers).order_by("pk"))
+    for kind in _UNDONE:
+        about = payout.stripe_invoice_id if kind == "invoice.paid" and payout else str(next(subscriptions))
+        StripeEvent.objects.create(
+            stripe_event_id=f"evt_{rng.randbytes(12).hex()}",
+            type=kind,
+            object_id=about,
+            raw_body=b"{}",
+            happened_at=now,
+            received_at=now,
+            next_attempt_at=now + _NEXT_TRY,
+            status=StripeEvent.Status.FAILED,
+            attempts=rng.randint(3, 6),
+            last_error="billing-unavailable: The payment provider does not answer.",
+        )
+
+
+def _undone_events() -> bool:
+    from payments.models import StripeEvent
+
+    return StripeEvent.objects.exclude(status=StripeEvent.Status.PROCESSED).exists()
+
+
+def _until(what: str, is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what} of the generated payers have not come in {_PATIENCE_SECONDS} s")
+        time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    django.setup()
+    say(f"{let_some_pay(**read_json(Path(sys.argv[1]))['population'])} people pay by card")

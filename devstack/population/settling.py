@@ -1,0 +1,195 @@
+"""Let people come, live and be written down; once per database."""
+
+import random
+from collections import defaultdict
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.contrib.auth.hashers import make_password
+from django.db import transaction
+from eth_account import Account
+from eth_utils.address import to_checksum_address
+
+from checkin.models import CheckIn
+from checkin.services import seeds
+from credits.models import (
+    CreditAccount,
+    CreditEntry,
+    CreditHold,
+    EntrySource,
+    ExperienceEntry,
+    Modifier,
+    ModifierType,
+    NetworkUser,
+    Postback,
+)
+from devstack.population.calling import call
+from devstack.population.earning import earn
+from devstack.population.life import Life
+from devstack.population.town import DAYS, Town
+from devstack.population.visiting import check_in
+from devstack.population.waiting import leave_waiting
+from relay.models import Attempt, Relayer, RelayTransaction
+from users.models import SignInSession, User
+
+_WAITING = 4
+# Rows name rows of the kinds before them.
+_ORDER: tuple[type[Any], ...] = (
+    NetworkUser,
+    Modifier,
+    CheckIn,
+    CreditEntry,
+    ExperienceEntry,
+    CreditHold,
+    Postback,
+    RelayTransaction,
+    Attempt,
+    SignInSession,
+)
+_BONUSES = list(ModifierType)
+
+
+def populate(*, seed: str, people: int, staff: User, rpc_url: str, now: datetime) -> bool:
+    """Write down the people of this seed with all that they have done; False where they have been before."""
+    if residents(seed=seed, people=people):
+        return False
+    rng = _beginning(seed)
+    key, addresses = "0x" + rng.randbytes(32).hex(), _addresses(rng, people)
+    with transaction.atomic():
+        _settle(addresses, key=key, rng=rng, staff=staff, rpc_url=rpc_url, now=now)
+    seeds.keep(now=now)
+    return True
+
+
+def residents(*, seed: str, people: int) -> list[User]:
+    """Return the users of this seed, the first one first."""
+    rng = _beginning(seed)
+    rng.randbytes(32)
+    return list(User.objects.filter(profile_address__in=_addresses(rng, people)).order_by("pk"))
+
+
+def _beginning(seed: str) -> random.Random:
+    return random.Random(seed)  # noqa: S311 - nothing here is secret
+
+
+def _addresses(rng: random.Random, people: int) -> list[str]:
+    return [_address(rng) for _ in range(people)]
+
+
+def _settle(
+    addresses: list[str], *, key: str, rng: random.Random, staff: User, rpc_url: str, now: datetime
+) -> None:
+    relayer = Relayer.objects.create(
+        address=Account.from_key(key).address,
+        next_account_nonce=0,
+        mined_account_nonce=0,
+        is_active=False,
+        synced_at=now,
+    )
+    town = Town(rng, now, staff, relayer)
+    lives = [_born(town, address) for address in addresses]
+    for life in lives:
+        _plan(life)
+        life.live()
+    rich = sorted(lives, key=lambda life: -life.account.available)
+    leave_waiting(rich[:_WAITING], key=key, rpc_url=rpc_url, now=now)
+    _write(lives)
+
+
+def _address(rng: random.Random) -> str:
+    return str(to_checksum_address(rng.randbytes(20)))
+
+
+def _born(town: Town, address: str) -> Life:
+    joined_at = town.now - timedelta(days=town.rng.uniform(0.2, DAYS - 1))
+    user = User(
+        username=address, profile_address=address, password=make_password(None), date_joined=joined_at
+    )
+    account = CreditAccount(user=user, created_at=joined_at)
+    return Life(town, user, account, controller=_address(town.rng), key_manager=_address(town.rng))
+
+
+def _plan(life: Life) -> None:
+    """Decide what somebody does, and how often, from the day they joined until a few minutes ago."""
+    rng, now = life.town.rng, life.town.now
+    span = now - timedelta(minutes=5) - life.user.date_joined
+    zeal = rng.choice((0.3, 1, 1, 2, 4))
+    for action, most in ((earn, 10), (check_in, 8), (call, 8)):
+        for _ in range(round(rng.uniform(0, most) * zeal)):
+            life.plan(life.user.date_joined + rng.random() * span, action)
+    if rng.random() < 0.2:
+        life.plan(life.user.date_joined + rng.random() * span, _adjust)
+    if rng.random() < 0.15:
+        life.plan(life.user.date_joined + rng.random() * span, _favour)
+    if rng.random() < 0.05:
+        life.plan(life.user.date_joined + rng.random() * span, _give_back)
+    for _ in range(rng.randint(1, 3)):
+        life.plan(life.user.date_joined + rng.random() * span, _sign_in)
+
+
+def _adjust(life: Life, at: datetime) -> None:
+    town = life.town
+    amount, reason = town.rng.choice(
+        (
+            (500, "Compensation for a failed offer."),
+            (2_000, "Winner of the autumn raffle."),
+            (-150, "Paid twice."),
+        )
+    )
+    key = f"adjust:{town.hexadecimal(16)}"
+    life.post(EntrySource.STAFF_ADJUSTMENT, amount, key, at, reason=reason, by=town.staff)
+
+
+def _give_back(life: Life, at: datetime) -> None:
+    key, reason = f"relay-reversal:{life.town.hexadecimal(16)}", "The node had lost the call."
+    life.post(EntrySource.RELAY_REVERSAL, life.town.rng.randint(40, 300), key, at, reason=reason)
+
+
+def _favour(life: Life, at: datetime) -> None:
+    rng = life.town.rng
+    life.modifiers.append(
+        Modifier(
+            user=life.user,
+            modifier_type=rng.choice(_BONUSES),
+            value=Decimal(rng.randint(2, 30)) / 100,
+            key=f"staff:{life.town.hexadecimal(16)}",
+            reason="A favour for a bug report.",
+            actor=life.town.staff,
+            created_at=at,
+            expires_at=at + timedelta(days=rng.randint(1, 30)),
+        )
+    )
+
+
+def _sign_in(life: Life, at: datetime) -> None:
+    reason = life.town.rng.choice(("", "", "", *SignInSession.Reason.values))
+    life.rows.append(
+        SignInSession(
+            user=life.user,
+            controller_address=life.controller,
+            created_at=at,
+            refreshed_at=at,
+            expires_at=at + timedelta(days=30),
+            revoked_at=at + timedelta(minutes=3) if reason else None,
+            revoked_reason=reason,
+        )
+    )
+
+
+def _write(lives: list[Life]) -> None:
+    User.objects.bulk_create(life.user for life in lives)
+    CreditAccount.objects.bulk_create(life.account for life in lives)
+    found: defaultdict[type[Any], list[Any]] = defaultdict(list)
+    for life in lives:
+        for row in (
+            *life.names.values(),
+            *life.modifiers,
+            *life.entries,
+            *life.experience,
+            *life.holds,
+            *life.rows,
+        ):
+            found[type(row)].append(row)
+    for model in _ORDER:
+        model.objects.bulk_create(found[model], batch_size=1_000)

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from credits.admin import actions
 from credits.models import Allowance, CreditAccount, CreditEntry, CreditHold
 from gateway.common.admin import ReadOnlyAdmin
+from gateway.common.exports import Column, Exportable
 from gateway.common.fields import checksum
 from gateway.common.staff_actions import ReasonedActions
 
@@ -55,8 +56,19 @@ class CreditAccountAdmin(ReasonedActions, OwnedAdmin):
 
 
 @admin.register(CreditEntry)
-class CreditEntryAdmin(OwnedAdmin):
+class CreditEntryAdmin(Exportable, OwnedAdmin):
     owner_path = "account__user"
+    export_columns = (
+        Column("entry", "pk"),
+        Column("profile", "account__user__profile_address"),
+        Column("source", "source"),
+        Column("amount", "amount"),
+        Column("balance before", "balance_before"),
+        Column("balance after", "balance_after"),
+        Column("key", "key"),
+        Column("reason", "reason"),
+        Column("at", "created_at"),
+    )
     list_display = (
         "id",
         "profile",

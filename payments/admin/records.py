@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from gateway.common.admin import ReadOnlyAdmin
+from gateway.common.exports import Column, Exportable
 from gateway.common.fields import checksum
 from gateway.common.staff_actions import ReasonedActions
 from payments.admin import actions
@@ -95,7 +96,20 @@ class SubscriptionAdmin(ReasonedActions, PaymentsAdmin):
 
 
 @admin.register(Payout)
-class PayoutAdmin(PaymentsAdmin):
+class PayoutAdmin(Exportable, PaymentsAdmin):
+    export_columns = (
+        Column("payout", "pk"),
+        Column("profile", "user__profile_address"),
+        Column("invoice", "stripe_invoice_id"),
+        Column("payment intent", "stripe_payment_intent_id"),
+        Column("subscription", "subscription__stripe_subscription_id"),
+        Column("amount in minor units", "amount_minor"),
+        Column("currency", "currency"),
+        Column("credits", "credits"),
+        Column("period start", "period_start"),
+        Column("period end", "period_end"),
+        Column("at", "created_at"),
+    )
     stripe_ids = {
         "in": "stripe_invoice_id",
         "pi": "stripe_payment_intent_id",

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from credits.admin.ledger import CreditHoldAdmin
 from credits.models import CreditHold
 from gateway.common.admin import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
+from gateway.common.exports import Column, Exportable
 from gateway.common.fields import checksum
 from gateway.common.staff_actions import ReasonedActions
 from relay.admin import actions
@@ -29,8 +30,24 @@ class AttemptInline(ReadOnlyInline[Attempt, RelayTransaction]):
 
 
 @admin.register(RelayTransaction)
-class RelayTransactionAdmin(ReasonedActions, ReadOnlyAdmin):
+class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
     """Find a relay transaction by any hash or address."""
+
+    export_columns = (
+        Column("relay transaction", "pk"),
+        Column("transaction hash", "transaction_hash"),
+        Column("profile", "profile_address"),
+        Column("controller", "controller_address"),
+        Column("relayer", "relayer__address"),
+        Column("status", "status"),
+        Column("gas limit", "gas_limit"),
+        Column("credits expected", "expected_cost"),
+        Column("credits charged", "real_cost"),
+        Column("refusal", "end_code"),
+        Column("request id", "request_id"),
+        Column("accepted at", "created_at"),
+        Column("settled at", "settled_at"),
+    )
 
     list_display = (
         "transaction_hash",
@@ -63,8 +80,23 @@ class RelayTransactionAdmin(ReasonedActions, ReadOnlyAdmin):
 
 
 @admin.register(Attempt)
-class AttemptAdmin(ReadOnlyAdmin):
-    """Every signed transaction."""
+class AttemptAdmin(Exportable, ReadOnlyAdmin):
+    """Every signed transaction, with what it cost the relayer."""
+
+    export_columns = (
+        Column("attempt", "pk"),
+        Column("relay transaction", "relay_transaction_id"),
+        Column("transaction hash", "transaction_hash"),
+        Column("relayer", "relayer__address"),
+        Column("account nonce", "account_nonce"),
+        Column("kind", "kind"),
+        Column("status", "status"),
+        Column("succeeded", "succeeded"),
+        Column("block", "block_number"),
+        Column("gas used", "gas_used"),
+        Column("gas price in wei", "effective_gas_price_wei"),
+        Column("signed at", "created_at"),
+    )
 
     list_display = (
         "transaction_hash",

@@ -29,6 +29,10 @@ ROLES: dict[str, tuple[str, ...]] = {
         "credits.decide_adjustment",
         "payments.add_payoutrate",
         "payments.run_reconciliation",
+        "payments.export_payout",
+        "credits.export_creditentry",
+        "relay.export_relaytransaction",
+        "relay.export_attempt",
         # What is given away: drop tables are published by a second person, ladders change as a whole.
         "checkin.add_droptable",
         "checkin.change_droptable",

@@ -1,0 +1,25 @@
+"""One value as a cell: numbers stay numbers, and no text is a formula."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+Cell = str | int | Decimal
+
+# A spreadsheet takes a text that begins so for a formula, which may send the sheet's other cells away.
+_BEGINS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def cell_of(value: object) -> Cell:
+    """Return the cell of a value: times in ISO 8601 and UTC, yes and no in words, nothing as an empty text."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | Decimal):
+        return value
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="seconds") if value.tzinfo else value.isoformat()
+    return harmless("" if value is None else str(value))
+
+
+def harmless(text: str) -> str:
+    """Return the text, behind an apostrophe where it begins like a formula, blanks before it left out of account."""
+    return f"'{text}" if text.lstrip(" ").startswith(_BEGINS_A_FORMULA) else text

@@ -1,10 +1,13 @@
 """Staff at a browser, in a role, confirming what they do."""
 
 import re
+import secrets
 import uuid
 from typing import Any
 from urllib.parse import urlencode
 
+from django.apps import apps
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import Group
 from django.http import HttpResponse
 from django.test import Client
@@ -12,8 +15,10 @@ from django.urls import reverse
 from django_otp import DEVICE_ID_SESSION_KEY
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from gateway.common.audit import details_of
 from tests.factories import UserFactory
-from users.models import User
+from users.models import SignInSession, User
+from users.services.roles import ROLES
 
 SUPERUSER = "superuser"
 
@@ -51,3 +56,43 @@ def confirm(client: Client, model: str, action: str, *rows: Any, **answers: Any)
 def messages_of(answer: Any) -> str:
     """Return what the page tells first, in one text."""
     return re.sub(r"\s+", " ", " ".join(str(told) for told in answer.context["messages"]))
+
+
+_OURS = ("credits", "relay", "payments", "checkin")
+
+
+def everything() -> dict[str, list[Any]]:
+    """Return all rows of the service but those of people, so that staff may come and knock meanwhile."""
+    models = [model for app in _OURS for model in apps.get_app_config(app).get_models()]
+    found = {model.__name__: list(model._base_manager.order_by("pk").values()) for model in models}
+    return {**found, "sessions": list(SignInSession.objects.order_by("pk").values())}
+
+
+def prove(model: str, action: str, *rows: Any, roles: set[str], **answers: Any) -> str:
+    """
+    Prove that the action wants a reason and one of `roles`, does something, and does it once; return what it told.
+
+    Every other role is refused before and nothing changes; the page is sent twice in the end.
+    """
+    before = everything()
+    for role in ROLES.keys() - roles:
+        client = browser_of(member(role))
+        assert client.get(address_of(model, action, *rows)).status_code == 403
+        assert confirm(client, model, action, *rows, **answers).status_code == 403
+    browsers = {role: browser_of(member(role)) for role in roles}
+    for client in browsers.values():
+        assert client.get(address_of(model, action, *rows)).status_code == 200
+        unexplained = confirm(client, model, action, *rows, **{**answers, "reason": "  "})
+        assert "reason" in unexplained.context["form"].errors  # type: ignore[attr-defined]
+    assert everything() == before
+    assert not LogEntry.objects.filter(change_message__contains=f'"action": "{action}"').exists()
+    client, once = browsers[min(roles)], {"token": uuid.uuid4(), "reason": secrets.token_hex(8), **answers}
+    told = messages_of(confirm(client, model, action, *rows, **once))
+    after = everything()
+    assert after != before
+    again = messages_of(confirm(client, model, action, *rows, **once))
+    assert "this page was sent before" in again or "does not apply" in again
+    assert everything() == after
+    entries = LogEntry.objects.filter(change_message__contains=once["reason"], action_flag=CHANGE)
+    assert [details_of(entry)["action"] for entry in entries].count(action) == len(rows or [None])
+    return told

@@ -24,7 +24,7 @@ from tests.checkin.conftest import earner
 from tests.checkin.items import item
 from tests.checkin.rows import draft_table, everything, lowest
 from tests.factories import UserFactory
-from tests.staff import confirm
+from tests.staff import confirm, prove
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -288,3 +288,16 @@ def test_a_list_asks_the_database_no_more_for_more_rows(
 
 def _permissions(*codenames: str) -> Any:
     return Permission.objects.filter(codename__in=codenames)
+
+
+def test_check_ins_are_paused_and_resumed_by_operations(db: None) -> None:
+    prove("checkin_checkinswitch", "pause", roles={"operations"})
+    assert is_paused()
+    prove("checkin_checkinswitch", "resume", roles={"operations"})
+    assert not is_paused()
+
+
+def test_a_draft_is_published_by_finance(draft: DropTable) -> None:
+    prove("checkin_droptable", "publish", draft, roles={"finance"})
+    draft.refresh_from_db()
+    assert draft.published_at is not None

@@ -1,0 +1,173 @@
+"""What staff do about credits: with a reason, by role, once; refused where the service refuses."""
+
+import random
+import secrets
+import uuid
+from decimal import Decimal
+
+import pytest
+from django.conf import settings
+from django.urls import reverse
+
+from credits.models import AdjustmentRequest, AdNetwork, CreditEntry, CreditHold, Modifier
+from credits.queries import balance_of
+from credits.services import ledger
+from gateway.common.errors import NotFound
+from tests.credits.networks_at_work import set_up
+from tests.staff import address_of, browser_of, confirm, everything, member, messages_of, prove
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+SUPPORT, FINANCE, OPERATIONS = {"support"}, {"finance"}, {"operations"}
+
+
+@pytest.fixture
+def small() -> int:
+    """Return an amount that one person may move."""
+    return random.randint(1, settings.ADJUSTMENT_APPROVAL_LIMIT)
+
+
+@pytest.fixture
+def large() -> int:
+    """Return an amount that takes a second person."""
+    return settings.ADJUSTMENT_APPROVAL_LIMIT + random.randint(1, 10**6)
+
+
+@pytest.mark.parametrize("model", ["users_user", "credits_creditaccount"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_small_adjustment_is_posted_at_once(
+    user: User, small: int, funds: int, model: str, sign: int
+) -> None:
+    row = user if model == "users_user" else user.credit_account
+    told = prove(model, "adjust_credits", row, roles=SUPPORT, credits=sign * small)
+    assert f"{sign * small:+d} credits are posted" in told
+    entry = CreditEntry.objects.latest("pk")
+    assert (entry.amount, entry.source) == (sign * small, "STAFF_ADJUSTMENT")
+    assert entry.actor is not None
+    assert entry.reason
+    assert balance_of(user).balance == funds + sign * small
+
+
+def test_a_large_one_waits_for_a_second_person_who_approves(user: User, large: int, funds: int) -> None:
+    told = prove("users_user", "adjust_credits", user, roles=SUPPORT, credits=large)
+    assert "waits for a second person" in told
+    assert balance_of(user).balance == funds
+    asked = AdjustmentRequest.objects.get()
+    shown = browser_of(member("finance")).get(address_of("credits_adjustmentrequest", "approve", asked))
+    assert asked.reason in shown.content.decode()
+    told = prove("credits_adjustmentrequest", "approve", asked, roles=FINANCE)
+    assert f"{large:+d} credits are posted" in told
+    assert balance_of(user).balance == funds + large
+    assert CreditEntry.objects.latest("pk").actor == asked.requested_by
+
+
+def test_a_large_one_that_is_rejected_posts_nothing(user: User, large: int, funds: int) -> None:
+    confirm(browser_of(member("support")), "users_user", "adjust_credits", user, credits=-large)
+    asked = AdjustmentRequest.objects.get()
+    prove("credits_adjustmentrequest", "reject", asked, roles=FINANCE)
+    assert balance_of(user).balance == funds
+    again = confirm(browser_of(member("finance")), "credits_adjustmentrequest", "approve", asked)
+    assert "does not apply" in messages_of(again)
+    assert balance_of(user).balance == funds
+
+
+def test_nobody_decides_what_they_asked_for(user: User, large: int) -> None:
+    client = browser_of(member("superuser"))
+    confirm(client, "users_user", "adjust_credits", user, credits=large)
+    before, asked = everything(), AdjustmentRequest.objects.get()
+    for action in ("approve", "reject"):
+        assert "Somebody else decides" in messages_of(
+            confirm(client, "credits_adjustmentrequest", action, asked)
+        )
+    assert everything() == before
+
+
+@pytest.mark.parametrize("nonsense", ["0", "", "1.5", "many", str(2**53), str(-(2**53))])
+def test_an_amount_that_is_none_is_refused_at_the_form(user: User, nonsense: str) -> None:
+    before = everything()
+    client = browser_of(member("support"))
+    answer = confirm(client, "users_user", "adjust_credits", user, credits=nonsense)
+    assert "credits" in answer.context["form"].errors  # type: ignore[attr-defined]
+    assert everything() == before
+
+
+def test_the_same_page_sent_with_another_amount_moves_nothing_more(user: User, small: int) -> None:
+    client, token = browser_of(member("support")), uuid.uuid4()
+    confirm(client, "users_user", "adjust_credits", user, credits=small, token=token)
+    before = everything()
+    confirm(client, "users_user", "adjust_credits", user, credits=-1, token=token)
+    assert everything() == before
+
+
+def test_staff_have_no_credits_to_adjust(db: None) -> None:
+    person = member("finance")
+    before = everything()
+    answer = confirm(browser_of(member("support")), "users_user", "adjust_credits", person, credits=1)
+    assert "does not apply" in messages_of(answer)
+    assert everything() == before
+
+
+def test_a_modifier_is_granted(user: User) -> None:
+    value, minutes = Decimal(random.randint(1, 10_000)) / 10_000, random.randint(1, 10_000)
+    answers = {"modifier_type": "BONUS_CREDITS_BACK", "value": value, "minutes": minutes}
+    prove("users_user", "grant_modifier", user, roles=SUPPORT, **answers)
+    given = Modifier.objects.get()
+    assert (given.user, given.modifier_type, given.value) == (user, "BONUS_CREDITS_BACK", value)
+    assert (given.expires_at - given.created_at).total_seconds() == 60 * minutes
+    assert given.actor is not None
+    assert given.reason
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"value": "0"}, {"value": "11"}, {"minutes": "0"}, {"modifier_type": "EXPERIENCE"}]
+)
+def test_a_modifier_out_of_range_is_refused_at_the_form(user: User, wrong: dict[str, str]) -> None:
+    before = everything()
+    answers = {"modifier_type": "BONUS_CREDITS_BACK", "value": "0.5", "minutes": "5", **wrong}
+    confirm(browser_of(member("support")), "users_user", "grant_modifier", user, **answers)
+    assert everything() == before
+
+
+def test_a_network_is_paused_and_resumed(user: User) -> None:
+    network = set_up("tapjoy")
+    prove("credits_adnetwork", "pause", network.row, roles=OPERATIONS)
+    assert not AdNetwork.objects.get().is_enabled
+    with pytest.raises(NotFound):
+        network.sends(network.says(user))
+    prove("credits_adnetwork", "resume", network.row, roles=OPERATIONS)
+    assert network.sends(network.says(user)).status == 200
+
+
+def test_a_weak_network_without_guards_is_not_resumed(db: None) -> None:
+    network = set_up("cpx-research")
+    AdNetwork.objects.update(is_enabled=False, daily_cap=None)
+    before = everything()
+    answer = confirm(browser_of(member("operations")), "credits_adnetwork", "resume", network.row)
+    assert "The network cannot be enabled" in messages_of(answer)
+    assert everything() == before
+
+
+def test_a_new_address_and_the_end_of_a_secret_are_for_operations(db: None) -> None:
+    network = set_up("tapjoy")
+    prove("credits_adnetwork", "issue_address", network.row, roles=OPERATIONS)
+    AdNetwork.objects.update(previous_secret=secrets.token_hex(8))
+    prove("credits_adnetwork", "retire_secret", network.row, roles=OPERATIONS)
+    network.row.refresh_from_db()
+    assert network.row.live_secrets == [network.secret]
+
+
+def test_a_hold_of_another_part_is_never_released_by_hand(user: User) -> None:
+    ledger.hold(user=user, credits=3, key=secrets.token_hex(16))
+    before, hold = everything(), CreditHold.objects.get()
+    answer = confirm(browser_of(member("operations")), "credits_credithold", "release_dead_hold", hold)
+    assert "does not apply" in messages_of(answer)
+    assert everything() == before
+
+
+def test_a_users_page_offers_what_its_reader_may_do(user: User) -> None:
+    for role, offered in (("support", {"adjust_credits", "grant_modifier"}), ("finance", set())):
+        shown = (
+            browser_of(member(role)).get(reverse("admin:users_user_change", args=[user.pk])).content.decode()
+        )
+        actions = {"adjust_credits", "grant_modifier", "revoke_sessions"}
+        assert {name for name in actions if address_of("users_user", name, user) in shown} == offered

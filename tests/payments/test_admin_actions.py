@@ -1,0 +1,78 @@
+"""What support and finance do about payments: with a reason, by role, once; refused where the service refuses."""
+
+import pytest
+from celery import current_app
+
+from credits.models import Allowance
+from payments.models import StripeEvent, Subscription
+from payments.services import events
+from tests.fakes.billing import FakeBilling
+from tests.payments.mail import store
+from tests.payments.people import Payer
+from tests.staff import browser_of, confirm, everything, member, messages_of, prove
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+SUPPORT = {"support"}
+
+
+@pytest.fixture
+def subscription(fake: FakeBilling, user: User, amount: int) -> Subscription:
+    """Return a running subscription."""
+    return Payer(fake, user).with_card().upsert(amount)
+
+
+def test_a_subscription_is_ended_with_its_period(subscription: Subscription) -> None:
+    told = prove("payments_subscription", "cancel", subscription, roles=SUPPORT)
+    assert "It ends with its period" in told
+    subscription.refresh_from_db()
+    assert (subscription.status, subscription.cancels_at_period_end) == ("active", True)
+
+
+def test_a_subscription_is_ended_at_once(fake: FakeBilling, subscription: Subscription) -> None:
+    for event in fake.events:
+        events.process(event_id=store(event, now=fake.now()).pk, now=fake.now())
+    prove("payments_subscription", "cancel", subscription, roles=SUPPORT, immediately="on")
+    subscription.refresh_from_db()
+    assert subscription.status == "canceled"
+    assert not Allowance.objects.filter(ends_at__gt=fake.now()).exists()
+
+
+def test_a_subscription_that_ended_meanwhile_is_told_and_left(
+    fake: FakeBilling, user: User, subscription: Subscription
+) -> None:
+    Payer(fake, user).cancel(immediately=True)
+    before = everything()
+    answer = confirm(browser_of(member("support")), "payments_subscription", "cancel", subscription)
+    assert "does not apply" in messages_of(answer)
+    assert everything() == before
+
+
+def test_while_stripe_is_away_nothing_is_cancelled(fake: FakeBilling, subscription: Subscription) -> None:
+    before = everything()
+    with fake.away():
+        answer = confirm(browser_of(member("support")), "payments_subscription", "cancel", subscription)
+    assert "repeat" in messages_of(answer).lower() or "unavailable" in messages_of(answer).lower()
+    assert everything() == before
+
+
+def test_an_event_is_processed_again(fake: FakeBilling, user: User, amount: int) -> None:
+    Payer(fake, user).with_card().upsert(amount)
+    row = store(fake.events[0], now=fake.now())
+    StripeEvent.objects.update(status="failed", attempts=7)
+    prove("payments_stripeevent", "process_again", row, roles=SUPPORT)
+
+
+def test_the_comparison_with_stripe_is_asked_for_by_finance(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rung: list[str] = []
+    monkeypatch.setattr(current_app, "send_task", lambda name, **_: rung.append(name))
+    before = everything()
+    for role in ("support", "operations"):
+        assert confirm(browser_of(member(role)), "payments_reconciliationrun", "run").status_code == 403
+    client = browser_of(member("finance"))
+    confirm(client, "payments_reconciliationrun", "run", reason="")
+    assert rung == []
+    assert "A worker begins" in messages_of(confirm(client, "payments_reconciliationrun", "run"))
+    assert everything() == before

@@ -2,10 +2,12 @@
 
 import random
 import secrets
+from base64 import b64encode
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlencode
 
 import jsonschema
 import pytest
@@ -227,9 +229,32 @@ def test_a_history_is_read_page_by_page_while_it_grows(
     assert all(row["created_at"].endswith("Z") for row in rows)
 
 
+def cursor_at(position: str) -> dict[str, str]:
+    return {"cursor": b64encode(urlencode({"p": position}).encode()).decode()}
+
+
 @pytest.mark.parametrize("name", ["earnings", "transactions"])
 @pytest.mark.parametrize(
-    "query", [{"limit": "0"}, {"limit": "501"}, {"limit": "x"}, {"limit": "٣"}, {"cursor": "nonsense"}]
+    "query",
+    [
+        {"limit": "0"},
+        {"limit": "501"},
+        {"limit": "x"},
+        {"limit": "٣"},
+        # Its first nine digits are a small number.
+        {"limit": "0000000019999"},
+        {"limit": "000000001" + "0" * 5_000},
+        {"cursor": "nonsense"},
+        cursor_at("abc"),
+        cursor_at("NaN"),
+        cursor_at("1.5"),
+        cursor_at("-1"),
+        cursor_at("\0"),
+        cursor_at("٣"),
+        cursor_at("9" * 19),
+        cursor_at("9" * 5_000),
+    ],
+    ids=lambda query: "&".join(f"{name}={value[:20]}" for name, value in query.items()),
 )
 def test_a_page_that_is_none_is_refused_and_named(
     client: APIClient, access: str, name: str, query: dict[str, str]

@@ -1,10 +1,14 @@
 """The admin site: the theme's pages behind a second factor."""
 
+from typing import Any
+
 from django.forms import Form
+from django.http import HttpRequest, HttpResponse
 from django_otp.admin import OTPAdminSite
 from unfold.sites import UnfoldAdminSite
 
 from gateway.staff.login import StaffLoginForm
+from users.staff import search
 
 
 class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
@@ -16,3 +20,10 @@ class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
+
+    def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Search the lists' names for the sidebar (`s`), and everything for whoever asks (`q`)."""
+        if "s" in request.GET:
+            found: HttpResponse = super().search(request, extra_context)
+            return found
+        return search.page(request)

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
-from django.db.models import F, Func, QuerySet, TextField, Value
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
@@ -13,9 +13,6 @@ from django.utils.safestring import SafeString
 from gateway.common import audit
 from gateway.common.admin import ReadOnlyAdmin
 from users.models import StaffAction
-
-# Exactly the expression that the index is made of.
-_REQUEST = '"requestId": "([^"]+)"'
 
 
 @admin.register(StaffAction)
@@ -44,7 +41,7 @@ class AuditLogAdmin(ReadOnlyAdmin):
             return queryset, False
         # One index each; an OR over them would read the whole log.
         for found in (
-            queryset.alias(request_id=_part_of(_REQUEST)).filter(request_id=term),
+            queryset.filter(pk__in=StaffAction.of_request(term)),
             queryset.filter(object_id=term),
         ):
             if found.exists():
@@ -79,13 +76,3 @@ class AuditLogAdmin(ReadOnlyAdmin):
     @admin.display(description="request")
     def request_id(self, entry: LogEntry) -> str:
         return str(audit.details_of(entry).get("requestId", ""))
-
-
-def _part_of(pattern: str) -> Func:
-    return Func(
-        F("change_message"),
-        Value(pattern),
-        function="SUBSTRING",
-        arg_joiner=" FROM ",
-        output_field=TextField(),
-    )

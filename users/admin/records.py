@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.timezone import now
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from gateway.common.address_search import address_like
 from gateway.common.admin import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
 from gateway.common.fields import checksum
 from gateway.common.staff_actions import ReasonedActions
@@ -47,7 +48,7 @@ class UserAdmin(ReasonedActions, DjangoUserAdmin[User], StaffAdmin[User]):
     list_display = ("username", "profile_address", "is_active", "is_staff", "date_joined", "last_login")
     list_filter = ("is_active", "is_staff")
     search_fields = ("username__istartswith", "email__istartswith")
-    search_help_text = "A profile address in any casing, or the start of a staff name."
+    search_help_text = "A profile address in any casing, whole or in part, or the start of a staff name."
     ordering = ("-date_joined",)
     inlines = (SignInSessionInline,)
     form = UserChangeForm
@@ -59,9 +60,15 @@ class UserAdmin(ReasonedActions, DjangoUserAdmin[User], StaffAdmin[User]):
         self, request: HttpRequest, queryset: QuerySet[User], search_term: str
     ) -> tuple[QuerySet[User], bool]:
         address = _as_address(search_term)
-        if address is None:
+        if address is not None:
+            return queryset.filter(profile_address=address), False
+        part = address_like(search_term)
+        if part is None:
             return super().get_search_results(request, queryset, search_term)
-        return queryset.filter(profile_address=address), False
+        # A name of staff may look like a part of an address.
+        return queryset.filter(
+            part | Q(profile_address=None, username__istartswith=search_term.strip())
+        ), False
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is not None and obj.profile_address:

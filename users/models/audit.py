@@ -4,8 +4,12 @@ from typing import Any, ClassVar
 
 import pgtrigger
 from django.contrib.admin.models import LogEntry
+from django.db.models import F, Func, QuerySet, TextField, Value
 
 from gateway.common import audit
+
+# Exactly the expression that the index is made of.
+_REQUEST = '"requestId": "([^"]+)"'
 
 
 class StaffAction(LogEntry):
@@ -31,3 +35,16 @@ class StaffAction(LogEntry):
     def details(self) -> dict[str, Any]:
         """Return action, reason, changes and request id; empty for entries that carry none."""
         return audit.details_of(self)
+
+    @classmethod
+    def of_request(cls, request_id: str) -> "QuerySet[StaffAction]":
+        """Return what was done in the request of that id."""
+        part = Func(
+            F("change_message"),
+            Value(_REQUEST),
+            function="SUBSTRING",
+            arg_joiner=" FROM ",
+            output_field=TextField(),
+        )
+        rows: QuerySet[Any] = cls._default_manager.alias(request_id=part).filter(request_id=request_id)
+        return rows

@@ -1,0 +1,44 @@
+"""Find people by their profile's address as staff have it at hand: whole, how it begins, how it ends, or both."""
+
+import re
+
+from django.db.models import F, Q, TextField
+from django.db.models.functions import Lower, Reverse
+from django.db.models.lookups import StartsWith
+
+FEWEST = 4
+_WHOLE = 40
+# 0x12ab, 12ab, …12ab, and the short form of wallets: 0x12ab…9f3c
+_ASKED = re.compile(r"(?P<mark>0x)?(?P<begin>[0-9a-f]*)(?P<gap>…|\.{2,3})?(?P<end>[0-9a-f]*)")
+
+
+def address_like(term: str, *, path: str = "profile_address") -> Q | None:
+    """
+    Return the condition on the address at `path`; None where the term is no part of an address.
+
+    Two indexes of `users` serve it, one from the front and one from the back.
+    """
+    found = _ASKED.fullmatch(term.strip().lower())
+    if found is None:
+        return None
+    begin, end = found["begin"], found["end"]
+    if max(len(begin), len(end)) < FEWEST or len(begin) + len(end) > _WHOLE:
+        return None
+    if found["gap"]:
+        return (_begins(path, begin) if begin else Q()) & (_ends(path, end) if end else Q())
+    if found["mark"]:
+        return _begins(path, begin)
+    return Q(_begins(path, begin)) | _ends(path, begin)
+
+
+def _begins(path: str, digits: str) -> Q:
+    return Q(StartsWith(_lowered(path), f"0x{digits}"))
+
+
+def _ends(path: str, digits: str) -> Q:
+    return Q(StartsWith(Reverse(_lowered(path), output_field=TextField()), digits[::-1]))
+
+
+def _lowered(path: str) -> Lower:
+    # As text: an address field would write what is whole in its own casing.
+    return Lower(F(path), output_field=TextField())

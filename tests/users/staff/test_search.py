@@ -1,0 +1,213 @@
+"""One box finds a person, a call, a payment or a postback by whatever names it."""
+
+import json
+import random
+import secrets
+import uuid
+from datetime import timedelta
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from credits.models import AdNetwork, Postback, PostbackKind, PostbackState
+from gateway.common import audit
+from gateway.common.address_search import address_like
+from payments.models import Customer, StripeEvent, Subscription
+from relay.models import Attempt, RelayTransaction
+from tests.factories import UserFactory
+from tests.payments.staff import browser_of
+from tests.users.api.histories import relayed
+from tests.users.staff.conftest import mined
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+def searched(staff: Client, term: str) -> list[str]:
+    """Return the pages that the search leads to."""
+    answer = staff.get("/admin/search/", {"q": term})
+    if answer.status_code == 302:
+        return [answer["location"]]
+    return [hit.link for hit in answer.context["hits"]]
+
+
+def page_of(row: User | RelayTransaction | Postback | Customer | Subscription | StripeEvent) -> str:
+    return f"/admin/{row._meta.app_label}/{row._meta.model_name}/{row.pk}/change/"
+
+
+def call() -> RelayTransaction:
+    relayed(UserFactory.create(), 1)
+    return RelayTransaction.objects.latest("pk")
+
+
+def postback(**changes: object) -> Postback:
+    network, _ = AdNetwork.objects.get_or_create(slug="any", defaults={"is_weak": False})
+    name = secrets.token_hex(12)
+    values = {
+        "kind": PostbackKind.INFO,
+        "state": PostbackState.INFO,
+        "external_id": name,
+        "original_id": name,
+    }
+    return Postback.objects.create(
+        **{"network": network, "amount": 1, "rate": 1, "raw": b"", "payload_hash": "", **values, **changes},
+        received_at=timezone.now(),
+    )
+
+
+@pytest.mark.parametrize("wanted", ["{0}", "{0:.12}", "{1:.8}", "{2}", "…{2}", "{0:.6}…{2}", "{0:.6}...{2}"])
+@pytest.mark.parametrize("casing", [str, str.lower, str.upper])
+def test_a_person_is_found_by_an_address_or_a_part_of_it(
+    staff: Client, wanted: str, casing: type[str]
+) -> None:
+    user = UserFactory.create()
+    UserFactory.create_batch(20)
+    address = str(user.profile_address)
+    term = casing(wanted.format(address, address[2:], address[-9:])).replace("0X", "0x")
+    assert searched(staff, f"  {term} ") == [page_of(user)]
+    listed = staff.get("/admin/users/user/", {"q": term}).context["cl"].result_list
+    assert [row.pk for row in listed] == [user.pk]
+
+
+def test_fewer_than_four_characters_are_no_address() -> None:
+    for term in ("0x", "0xabc", "abc", "…abc", "ab…cd", "0x" + "a" * 41, "wallet", "cus_abcd"):
+        assert address_like(term) is None, term
+    assert address_like("abcd") is not None
+
+
+def test_several_people_are_listed_to_choose_from(staff: Client) -> None:
+    end = secrets.token_hex(5)
+    found = [UserFactory.create(profile_address=f"0x{secrets.token_hex(15)}{end}") for _ in range(3)]
+    assert searched(staff, end) == [page_of(user) for user in found]
+
+
+def test_a_call_is_found_by_the_hash_of_any_attempt(staff: Client) -> None:
+    row = call()
+    first = mined(row, at=timezone.now(), gas=1, price_wei=1)
+    other = "0x" + secrets.token_hex(32)
+    Attempt.objects.create(
+        relay_transaction=row,
+        relayer=row.relayer,
+        account_nonce=first.account_nonce,
+        sequence=1,
+        transaction_hash=other,
+        raw=b"",
+        gas_limit=1,
+        max_fee_per_gas_wei=1,
+        max_priority_fee_per_gas_wei=1,
+        created_at=timezone.now(),
+    )
+    for known in (row.transaction_hash, other, other.upper().replace("0X", "0x")):
+        assert searched(staff, known) == [page_of(row)]
+    assert searched(staff, "0x" + secrets.token_hex(32)) == []
+
+
+def test_stripes_ids_lead_to_what_they_name(staff: Client) -> None:
+    user, salt = UserFactory.create(), secrets.token_hex(8)
+    customer = Customer.objects.create(user=user, stripe_customer_id=f"cus_{salt}")
+    now = timezone.now()
+    subscription = Subscription.objects.create(
+        user=user,
+        customer=customer,
+        stripe_subscription_id=f"sub_{salt}",
+        stripe_item_id=f"si_{salt}",
+        status=Subscription.Status.ACTIVE,
+        amount_minor=500,
+        currency="usd",
+        current_period_start=now,
+        current_period_end=now + timedelta(days=30),
+        synced_at=now,
+    )
+    event = StripeEvent.objects.create(
+        stripe_event_id=f"evt_{salt}",
+        type="invoice.paid",
+        object_id=f"in_{salt}",
+        raw_body=b"",
+        received_at=now,
+        next_attempt_at=now,
+    )
+    assert searched(staff, f"cus_{salt}") == [page_of(customer), page_of(subscription)]
+    assert searched(staff, f"sub_{salt}") == [page_of(subscription)]
+    assert searched(staff, f"si_{salt}") == [page_of(subscription)]
+    assert searched(staff, f"evt_{salt}") == [page_of(event)]
+    assert searched(staff, f"in_{salt}") == [page_of(event)]
+    assert searched(staff, f"cus_{secrets.token_hex(8)}") == []
+
+
+def test_a_request_leads_to_all_that_it_did(staff: Client) -> None:
+    name, row = str(uuid.uuid4()), call()
+    RelayTransaction.objects.filter(pk=row.pk).update(request_id=name)
+    assert searched(staff, name) == [page_of(row)]
+    told = postback(request_id=name)
+    done = LogEntry.objects.create(
+        user_id=User.objects.get(is_staff=True).pk,
+        object_repr="x",
+        action_flag=2,
+        change_message=json.dumps([{**audit.details(action="tried"), "requestId": name}]),
+    )
+    assert searched(staff, name) == [
+        page_of(row),
+        page_of(told),
+        f"/admin/users/staffaction/{done.pk}/change/",
+    ]
+    assert searched(staff, "") == []
+
+
+def test_an_event_of_a_network_leads_to_its_postbacks(staff: Client) -> None:
+    credit = postback()
+    assert searched(staff, credit.external_id) == [page_of(credit)]
+    reversal = postback(original_id=credit.external_id)
+    assert searched(staff, credit.external_id) == [page_of(credit), page_of(reversal)]
+
+
+def test_what_nothing_is_called_shows_what_may_be_searched(staff: Client) -> None:
+    term = f"<b>{secrets.token_hex(3)}"
+    page = staff.get("/admin/search/", {"q": term}).content.decode()
+    assert "Nothing that you may see is called" in page
+    assert term not in page
+    assert "An id of Stripe&#x27;s" in page
+
+
+def test_only_kinds_that_may_be_viewed_are_found(client: Client) -> None:
+    seeing = browser_of(client, "view_relaytransaction")
+    row = call()
+    mined(row, at=timezone.now(), gas=1, price_wei=1)
+    assert searched(seeing, str(row.profile_address)) == []
+    assert searched(seeing, row.transaction_hash) == [page_of(row)]
+
+
+def test_nobody_searches_from_outside() -> None:
+    UserFactory.create()
+    answer = Client().get("/admin/search/", {"q": "abcd"})
+    assert (answer.status_code, answer["location"].split("?")[0]) == (302, "/admin/login/")
+
+
+def test_the_box_is_on_every_page_and_the_lists_are_still_found(staff: Client) -> None:
+    assert 'action="/admin/search/"' in staff.get("/admin/credits/creditentry/").content.decode()
+    assert "/admin/relay/relayer/" in staff.get("/admin/search/", {"s": "relayer"}).content.decode()
+
+
+def test_a_part_of_an_address_is_found_by_an_index(db: None) -> None:
+    people = [
+        User(username=secrets.token_hex(8), profile_address=f"0x{secrets.token_hex(20)}")
+        for _ in range(6_000)
+    ]
+    User.objects.bulk_create(people)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE users_user")
+    address = str(random.choice(people).profile_address)
+    for term, indexes in (
+        (address[:12], {"users_user_address_begin"}),
+        (f"…{address[-9:]}", {"users_user_address_end"}),
+        (address[-9:], {"users_user_address_begin", "users_user_address_end"}),
+    ):
+        part = address_like(term)
+        assert part is not None
+        plan = User.objects.filter(part).explain()
+        assert "Seq Scan" not in plan
+        assert {
+            name for name in ("users_user_address_begin", "users_user_address_end") if name in plan
+        } == indexes

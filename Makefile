@@ -22,8 +22,10 @@ $(INSTALLED): requirements/dev.txt
 run: $(INSTALLED) ## Start everything, run the wallet journey, keep serving (ONCE=1 to exit after it, PORT= for the web)
 	@$(BIN)/python -m devstack run $(if $(ONCE),--once) $(if $(PORT),--port $(PORT)) $(if $(BLOCK_TIME),--block-time $(BLOCK_TIME))
 
-test: $(INSTALLED) ## Run every test on embedded services (ARGS= for pytest)
-	@$(BIN)/python -m pytest $(ARGS)
+# Each of the workers has its own servers; a file's tests stay together, because some share a costly stack.
+WORKERS ?= 2
+test: $(INSTALLED) ## Run every test on embedded services (ARGS= for pytest, WORKERS= at once)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 lint: $(INSTALLED) ## Style, types, import contract, migrations, API schema, container files
 	$(BIN)/ruff check .

@@ -72,18 +72,25 @@ def capture(*, hold_id: int, credits: int, source: str = EntrySource.RELAY_TRANS
     if credits < 0:
         raise ValueError("a capture charges no negative number of credits")
     if credits:
-        params = {
-            "hold": hold_id,
-            "credits": credits,
-            "source": EntrySource(source),
-            "key": f"hold:{hold_id}",
-        }
-        entry = next(iter(CreditEntry.objects.raw(statements.CAPTURE_HOLD, params)), None)
+        entry = charge(hold_id=hold_id, credits=credits, source=source)
         if entry is not None:
             return entry
     elif release(hold_id=hold_id):
         return None
     return _first_outcome(hold_id=hold_id, credits=credits)
+
+
+def charge(*, hold_id: int, credits: int, source: str = EntrySource.RELAY_TRANSACTION) -> CreditEntry | None:
+    """
+    Capture an open hold; None where it was closed before, and then nothing moves.
+
+    Raises:
+        ValueError: `credits` is not positive.
+    """
+    if credits <= 0:
+        raise ValueError("a charge is a positive number of credits")
+    params = {"hold": hold_id, "credits": credits, "source": EntrySource(source), "key": f"hold:{hold_id}"}
+    return next(iter(CreditEntry.objects.raw(statements.CAPTURE_HOLD, params)), None)
 
 
 def release(*, hold_id: int) -> bool:

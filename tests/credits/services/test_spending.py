@@ -99,6 +99,26 @@ def test_settled_again_everything_stays(user: User) -> None:
     assert (everything(), list(ExperienceEntry.objects.values())) == before
 
 
+@pytest.mark.parametrize(("then", "later"), [("0", "0.5"), ("0.5", "0.7"), ("0.5", "0")])
+def test_settled_again_under_other_benefits_everything_stays(user: User, then: str, later: str) -> None:
+    give_back(then)
+    hold_id = held(user, 100)
+    first = settle(user, hold_id, 80)
+    before = everything(), list(ExperienceEntry.objects.values())
+    give_back(later)
+    assert settle(user, hold_id, 80) == first
+    assert (everything(), list(ExperienceEntry.objects.values())) == before
+
+
+@pytest.mark.parametrize("cost", [0, -1])
+def test_settling_for_nothing_is_a_mistake_and_leaves_the_hold_open(user: User, cost: int) -> None:
+    hold_id = held(user, 100)
+    before = everything()
+    with pytest.raises(ValueError, match="positive"):
+        settle(user, hold_id, cost)
+    assert everything() == before
+
+
 def test_a_released_hold_earns_nothing(user: User) -> None:
     give_back("0.5")
     hold_id = held(user, 100)

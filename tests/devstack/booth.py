@@ -28,7 +28,7 @@ _RANGES = ("PushAds", "VideoAd", "Offerwall", "Survey")
 
 @dataclass
 class Booth:
-    """What one user has earned; `taken_twice`, `bonus`, `believes_all` and `seed` can be lies."""
+    """What one user has earned; several fields can be lies."""
 
     profile_address: str
     drop: str = "EXPERIENCE"
@@ -38,6 +38,8 @@ class Booth:
     bonus: Decimal = Decimal("0.05")
     commitment: str = ""
     shown_too_much: int = 0
+    hides: str = ""
+    keeps_back: bool = False
     credits: int = 0
     experience: int = 0
     entries: list[Thing] = field(default_factory=list)
@@ -67,7 +69,8 @@ class Booth:
             },
         )
         self.experience += used
-        if back := floor(used * self._back):
+        back = floor(used * self._back)
+        if back and not self.keeps_back:
             self.post("CREDITS_BACK", back)
         return moved
 
@@ -215,7 +218,7 @@ class Booth:
             "permanentBadge": badge,
             "subscriberBadge": badge,
             "modifiers": list(self.modifiers),
-            "earningHistory": self.entries[:100],
+            "earningHistory": [it for it in self.entries if it["credit_source"] != self.hides][:100],
             "transactionHistory": self.calls[:100],
             "checkInDropTable": self.drops({}),
         }

@@ -7,11 +7,13 @@ from decimal import Decimal
 
 import pytest
 from django.conf import settings
+from django.contrib.admin.models import LogEntry
 from django.urls import reverse
 
 from credits.models import AdjustmentRequest, AdNetwork, CreditEntry, CreditHold, Modifier
 from credits.queries import balance_of
 from credits.services import ledger
+from gateway.common.audit import details_of, sentence_of
 from gateway.common.errors import NotFound
 from tests.credits.networks_at_work import set_up
 from tests.staff import address_of, browser_of, confirm, everything, member, messages_of, prove
@@ -145,6 +147,9 @@ def test_a_weak_network_without_guards_is_not_resumed(db: None) -> None:
     answer = confirm(browser_of(member("operations")), "credits_adnetwork", "resume", network.row)
     assert "The network cannot be enabled" in messages_of(answer)
     assert everything() == before
+    entries = LogEntry.objects.order_by("pk")
+    assert [sentence_of(entry) for entry in entries] == ["resume", "resume refused"]
+    assert details_of(entries[1])["reason"] == "network-unguarded"
 
 
 def test_a_new_address_and_the_end_of_a_secret_are_for_operations(db: None) -> None:

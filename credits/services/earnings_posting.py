@@ -116,7 +116,8 @@ def _reverse(postback: Postback, user: ProfileOwner) -> None:
 
 
 def _take_back(credit: Postback, reversal: Postback, user: ProfileOwner) -> None:
-    key = f"{_key(credit)}:reversal"
+    # A prefix: ids are the networks' own, and one that ends like a suffix of ours would take its key.
+    key = f"reversed-{_key(credit)}"
     reversal.credits = credit.credits
     reversal.entry = ledger.reverse(
         user=user, credits=credit.credits, source=EntrySource.EARNING_REVERSAL, key=key

@@ -101,7 +101,7 @@ class _Story:
         undone.original_id = self.row.external_id
         undone.external_id = prefix + undone.original_id
         if self.row.entry is not None:
-            key = f"{self.key}:reversal"
+            key = f"reversed-{self.key}"
             undone.credits = self.row.credits
             undone.entry = life.post(EntrySource.EARNING_REVERSAL, -self.row.credits, key, at)
             if self.gained:

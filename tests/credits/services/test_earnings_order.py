@@ -162,3 +162,20 @@ def test_a_reversal_of_what_was_refused_changes_nothing() -> None:
         "REVERSAL": PostbackState.INFO,
     }
     assert not CreditEntry.objects.exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("ending", [":reversal", ":reversed", "-reversed"])
+def test_an_id_that_looks_like_a_reversal_is_an_earning_of_its_own(ending: str) -> None:
+    user, network = UserFactory.create(), set_up("adgem")
+    told = network.says(user, amount="250")
+    for what in (told, network.says(user, external_id=told.external_id + ending, amount="40")):
+        assert network.sends(what).status == 200
+
+    undone = network.says(user, external_id=told.external_id, amount="250", is_reversal=True)
+    assert network.sends(undone).status == 200
+
+    account = account_of(user)
+    assert account is not None
+    assert (account.balance, account.permanent_experience) == (40, 40)
+    assert find_differences() == []

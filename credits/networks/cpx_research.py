@@ -64,6 +64,7 @@ def _kind(fields: SignedFields, by_amount: PostbackKind) -> PostbackKind:
     if fields.get("status") == _COMPLETED:
         return by_amount
     if fields.get("status") == _CANCELLED:
-        # A screen-out ends a survey that never paid.
-        return PostbackKind.INFO if fields.get("type") == _SCREENED_OUT else PostbackKind.REVERSAL
+        # A screen-out ends a survey that never paid, unless it names what it had paid for the attempt.
+        never_paid = fields.get("type") == _SCREENED_OUT and by_amount is PostbackKind.INFO
+        return PostbackKind.INFO if never_paid else PostbackKind.REVERSAL
     raise PostbackRefused("no usable status")

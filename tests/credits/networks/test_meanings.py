@@ -58,6 +58,9 @@ def test_bitlabs(fields: dict[str, str], wanted: tuple[Any, str, str]) -> None:
         ({"status": "1", "type": "out", "amount_local": "0"}, INFO),
         ({"status": "2", "type": "complete", "amount_local": "8"}, REVERSAL),
         ({"status": "2", "type": "out", "amount_local": "0"}, INFO),
+        ({"status": "1", "type": "out", "amount_local": "0.5"}, CREDIT),
+        ({"status": "2", "type": "out", "amount_local": "0.5"}, REVERSAL),
+        ({"status": "2", "type": "complete", "amount_local": "0"}, REVERSAL),
     ],
 )
 def test_cpx_research(fields: dict[str, str], wanted: PostbackKind) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from credits.errors import KeyConflict
 from credits.models import BadgeTrack, ExperienceEntry
 from credits.services import statements
 from credits.services.posting import open_account
@@ -16,6 +17,7 @@ def gain(*, user: ProfileOwner, track: BadgeTrack, base: int, key: str, cause: s
     caller's transaction.
 
     Raises:
+        KeyConflict: the key names another user's experience, another track, or the other direction.
         ValueError: `base` is not positive.
     """
     if base <= 0:
@@ -31,6 +33,7 @@ def take_back(*, user: ProfileOwner, track: BadgeTrack, amount: int, key: str, c
     caller's transaction.
 
     Raises:
+        KeyConflict: the key names another user's experience, another track, or the other direction.
         ValueError: `amount` is not positive.
     """
     if amount <= 0:
@@ -48,6 +51,7 @@ def give_again(
     caller's transaction.
 
     Raises:
+        KeyConflict: the key names another user's experience, another track, or the other direction.
         ValueError: `amount` is not positive.
     """
     if amount <= 0:
@@ -66,7 +70,7 @@ def _post(
         "cause": cause,
         "grows": grows,
     }
-    while (entry := _insert(params) or _first_of(key)) is None:
+    while (entry := _insert(params) or _repeat(params)) is None:
         open_account(user=user)  # Nothing else can be missing.
     return entry
 
@@ -75,5 +79,15 @@ def _insert(params: dict[str, Any]) -> ExperienceEntry | None:
     return next(iter(ExperienceEntry.objects.raw(statements.POST_EXPERIENCE, params)), None)
 
 
-def _first_of(key: str) -> ExperienceEntry | None:
-    return ExperienceEntry.objects.filter(key=key).first()
+def _repeat(params: dict[str, Any]) -> ExperienceEntry | None:
+    """Return the first entry of the key, or None where there is none. How much it was is not compared: it grew."""
+    first = ExperienceEntry.objects.select_related("account").filter(key=params["key"]).first()
+    if first is None:
+        return None
+    if (first.account.user_id, first.track, first.base > 0) != (
+        params["user"],
+        params["track"],
+        params["base"] > 0,
+    ):
+        raise KeyConflict(key=first.key)
+    return first

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from django.db.models.functions import Now
 
+from credits.errors import KeyConflict
 from credits.models import Modifier, ModifierType
 from gateway.common.owner import ProfileOwner
 
@@ -29,6 +30,7 @@ def grant(
     caller's transaction.
 
     Raises:
+        KeyConflict: the key names another user's modifier, or one of another type.
         ValueError: `value` or `minutes` is not positive.
     """
     if value <= 0 or minutes <= 0:
@@ -44,7 +46,10 @@ def grant(
         expires_at=Now() + timedelta(minutes=minutes),
     )
     Modifier.objects.bulk_create([modifier], ignore_conflicts=True)
-    return Modifier.objects.get(key=key)
+    found = Modifier.objects.get(key=key)
+    if (found.user_id, found.modifier_type) != (user.pk, modifier_type):
+        raise KeyConflict(key=key)
+    return found
 
 
 def purge() -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, transaction
 
+from credits.errors import KeyConflict
 from credits.models import Badge, BadgeTrack, CreditAccount, ExperienceEntry
 from credits.services import experience, ledger
 from tests.credits.rows import query
@@ -66,6 +67,19 @@ def test_a_repeated_key_posts_once(user: User, key: str) -> None:
     first = experience.gain(user=user, track=BadgeTrack.PERMANENT, base=5, key=key, cause="TEST")
     again = experience.gain(user=user, track=BadgeTrack.PERMANENT, base=6, key=key, cause="TEST")
     assert again == first
+    assert totals(user)[BadgeTrack.PERMANENT] == 5
+
+
+def test_a_key_that_names_something_else_is_refused(user: User, key: str) -> None:
+    experience.gain(user=user, track=BadgeTrack.PERMANENT, base=5, key=key, cause="TEST")
+    before = list(ExperienceEntry.objects.values())
+    other = UserFactory.create()
+    for owner, track in ((other, BadgeTrack.PERMANENT), (user, BadgeTrack.SUBSCRIBER)):
+        with pytest.raises(KeyConflict):
+            experience.gain(user=owner, track=track, base=5, key=key, cause="TEST")
+    with pytest.raises(KeyConflict):
+        experience.take_back(user=user, track=BadgeTrack.PERMANENT, amount=5, key=key, cause="TEST")
+    assert list(ExperienceEntry.objects.values()) == before
     assert totals(user)[BadgeTrack.PERMANENT] == 5
 
 

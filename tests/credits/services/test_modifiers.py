@@ -11,9 +11,11 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from credits.benefits import MOST_OF_MODIFIERS
+from credits.errors import KeyConflict
 from credits.models import Modifier, ModifierType
 from credits.queries import standing_of
 from credits.services import modifiers
+from tests.factories import UserFactory
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -43,6 +45,17 @@ def test_a_modifier_adds_to_the_badge_while_it_is_active(user: User, kind: Modif
         other: Decimal("0.0525") if other == kind else 0 for other in ModifierType
     }
     assert active(user) == [given]
+
+
+def test_a_key_of_another_user_or_type_is_refused(user: User, key: str) -> None:
+    first = give(user, kind=ModifierType.BONUS_CREDITS_BACK, key=key)
+    for owner, kind in (
+        (UserFactory.create(), ModifierType.BONUS_CREDITS_BACK),
+        (user, ModifierType.BONUS_SURVEYS_CREDITS),
+    ):
+        with pytest.raises(KeyConflict):
+            give(owner, kind=kind, key=key)
+    assert list(Modifier.objects.all()) == [first]
 
 
 def test_a_modifier_lasts_its_minutes(user: User) -> None:

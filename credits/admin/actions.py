@@ -166,7 +166,9 @@ PAUSE_NETWORK = StaffAction(
     name="pause",
     label="Pause",
     permission="credits.change_adnetwork",
-    effect=lambda row: "Its postbacks are refused until it is resumed; most networks send them again.",
+    effect=lambda row: (
+        "Its postbacks are refused until it is resumed; most networks send them again. Held credits wait."
+    ),
     run=lambda row, decision: _switch(row, is_enabled=False),
     applies_to=lambda row: row.is_enabled,
 )

@@ -1,10 +1,15 @@
-"""Held credits are given when their time has come, unless they were reversed meanwhile."""
+"""
+Held credits are given when their time has come, unless they were reversed meanwhile.
+
+Those of a network that staff have paused wait until it is resumed: its reversals are not heard either.
+"""
 
 import logging
 from datetime import datetime
 from typing import cast
 
 from django.db import transaction
+from django.db.models import Q
 
 from credits.models import Postback, PostbackState
 from credits.services import earnings_posting
@@ -18,16 +23,12 @@ _BATCH = 1_000
 
 @transaction.atomic(durable=True)
 def release(*, postback_id: int, now: datetime) -> bool:
-    """Give the credits of a held postback; False where they are not due, or no longer held."""
+    """Give the credits of a held postback; False where they are not due, no longer held, or the network is paused."""
     seen = Postback.objects.select_related("user").get(pk=postback_id)
     user = cast("ProfileOwner", seen.user)
     earnings_posting.lock_account(user)
     # Read anew: the row may have been reversed or released before the account was ours.
-    held = (
-        Postback.objects.select_related("network")
-        .filter(pk=postback_id, state=PostbackState.HELD, available_at__lte=now)
-        .first()
-    )
+    held = Postback.objects.select_related("network").filter(_due(now), pk=postback_id).first()
     if held is None:
         return False
     earnings_posting.give(held, user)
@@ -37,9 +38,11 @@ def release(*, postback_id: int, now: datetime) -> bool:
 
 def release_due(*, now: datetime) -> int:
     """Release what is due, oldest first; return how many. One sweep runs at a time and leaves the rest to the next."""
-    due = Postback.objects.filter(state=PostbackState.HELD, available_at__lte=now).order_by(
-        "available_at", "pk"
-    )
+    due = Postback.objects.filter(_due(now)).order_by("available_at", "pk")
     with try_advisory_lock("credits.release_due") as acquired:
         chosen = list(due.values_list("pk", flat=True)[:_BATCH]) if acquired else []
         return sum(release(postback_id=postback_id, now=now) for postback_id in chosen)
+
+
+def _due(now: datetime) -> Q:
+    return Q(state=PostbackState.HELD, available_at__lte=now, network__is_enabled=True)

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from credits.models import CreditEntry, ExperienceEntry, Postback, PostbackState
 from credits.queries import balance_of
+from credits.services import ad_networks
 from credits.services.earnings_release import release, release_due
 from credits.tasks import release_earnings
 from tests.credits.networks_at_work import Network, set_up
@@ -65,6 +66,22 @@ def test_reversed_after_its_release_takes_back_what_was_given(network: Network) 
 
     assert balance_of(user).available == 0
     assert [entry.amount for entry in CreditEntry.objects.order_by("id")] == [120, -120]
+
+
+def test_held_credits_wait_while_the_reversals_of_their_network_are_not_heard(network: Network) -> None:
+    user, held = _earn(network)
+    lost, taken_back = _earn(network)
+    ad_networks.switch(slug="tapjoy", is_enabled=False)
+
+    assert release_due(now=timezone.now() + 2 * HOLD) == 0
+    assert not release(postback_id=held.pk, now=timezone.now() + 2 * HOLD)
+    assert not CreditEntry.objects.exists()
+    assert set(Postback.objects.values_list("state", flat=True)) == {PostbackState.HELD}
+
+    ad_networks.switch(slug="tapjoy", is_enabled=True)
+    network.sends(network.says(lost, external_id=taken_back.external_id, amount="120", is_reversal=True))
+    assert release_due(now=timezone.now() + 2 * HOLD) == 1
+    assert (balance_of(user).available, balance_of(lost).available) == (120, 0)
 
 
 def test_the_periodic_task_gives_what_is_due_by_the_clock(network: Network) -> None:

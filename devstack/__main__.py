@@ -1,7 +1,8 @@
-"""The command line of the dev stack: `python -m devstack run`, `manage`, `journey`, `bench`, `storm`."""
+"""The command line of the dev stack: `python -m devstack run`, `manage`, `journey`, `bench`, `storm`, `ledger-machine`."""
 
 import argparse
 import os
+import secrets
 import sys
 from pathlib import Path
 
@@ -39,6 +40,11 @@ def _parser() -> argparse.ArgumentParser:
     storm.add_argument("--processes", type=int, default=8, help="how many send them (default: 8)")
     storm.add_argument("--people", type=int, default=200, help="how many earn (default: 200)")
     storm.set_defaults(action=_storm)
+    machine = commands.add_parser("ledger-machine", help="random moves against a ledger on paper, at length")
+    machine.add_argument("--runs", type=int, default=2_000)
+    machine.add_argument("--steps", type=int, default=50, help="moves of each run")
+    machine.add_argument("--seed", type=int, help="of the run to repeat (default: another each time)")
+    machine.set_defaults(action=_ledger_machine)
     manage = commands.add_parser("manage", help="a management command against the running stack")
     manage.add_argument("arguments", nargs=argparse.REMAINDER)
     manage.set_defaults(action=_manage)
@@ -69,6 +75,14 @@ def _storm(options: argparse.Namespace) -> int:
     from devstack.ad_networks.storm import storm
 
     return storm(postbacks=options.postbacks, processes=options.processes, people=options.people)
+
+
+def _ledger_machine(options: argparse.Namespace) -> int:
+    unwind_on_signals()
+    from devstack.ledger_machine import run_machine
+
+    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
+    return run_machine(runs=options.runs, steps=options.steps, seed=seed)
 
 
 def _manage(options: argparse.Namespace) -> int:

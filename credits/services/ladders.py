@@ -9,7 +9,7 @@ when the transaction commits.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 
@@ -191,7 +191,7 @@ def _counted(badge: Badge, worn: Sequence[_Worn]) -> Count:
 def _count(track: str, before: Sequence[Badge], after: Sequence[Badge]) -> list[_Worn]:
     """Count the accounts by the badge that they have the experience for now and then, in one statement."""
     old: list[Badge | None] = [*before] or [None]
-    params = {
+    params: dict[str, Any] = {
         "track": track,
         "before": [step.exp_lower_bound if step else 0 for step in old],
         "after": [step.exp_lower_bound for step in after],

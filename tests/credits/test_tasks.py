@@ -71,6 +71,6 @@ def test_the_purge_forgets_what_ended_long_ago_and_beat_runs_it(user: User, key:
     Modifier.objects.filter(key=f"{key}:old").update(
         created_at=F("created_at") - back, expires_at=F("expires_at") - back
     )
-    (task,) = {named["task"] for named in settings.CELERY_BEAT_SCHEDULE.values()} & {"credits.purge"}
-    assert current_app.tasks[task].apply().state == "SUCCESS"
+    assert "credits.purge" in {named["task"] for named in settings.CELERY_BEAT_SCHEDULE.values()}
+    assert current_app.tasks["credits.purge"].apply().state == "SUCCESS"
     assert list(Modifier.objects.values_list("key", flat=True)) == [f"{key}:new"]

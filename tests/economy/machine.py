@@ -1,0 +1,366 @@
+"""The machine: two users, a handful of names that repeat, and every move that touches credits or experience."""
+
+import secrets
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from checkin.errors import CheckInUnavailable
+from checkin.services import checkins
+from credits import queries
+from credits.errors import AdjustmentDecided, HoldReleased, InsufficientCredits, KeyConflict, OwnAdjustment
+from credits.models import AdjustmentRequest, ModifierType
+from credits.services import adjustments, earnings, earnings_release, ledger, modifiers, spending
+from payments.services import clawbacks, payouts
+from payments.stripe.states import MoneyBack
+from tests.economy import earnings as paper_earnings
+from tests.economy import rows
+from tests.economy.earnings import PaperNetwork
+from tests.economy.moves import MOVES, Move
+from tests.economy.paper import (
+    PERMANENT,
+    SUBSCRIBER,
+    PaperAccount,
+    PaperHold,
+    PaperModifier,
+    PaperPayout,
+)
+from tests.economy.stage import CREDITS_PER_UNIT, EXPERIENCE_PER_CENT, Stage, Subject
+
+
+class EconomyMachine(RuleBasedStateMachine):
+    """Moves of two users and of staff; after each the rows are compared with paper."""
+
+    stage: ClassVar[Stage]
+
+    @initialize()
+    def begin(self) -> None:
+        self.run = secrets.token_hex(6)
+        self.now: datetime = timezone.now().astimezone(UTC).replace(microsecond=0)
+        self.subjects = [Subject(self.stage, self.now) for _ in range(2)]
+        self.moved = 0
+        self.refused_on: date | None = None
+        self.named_holds: dict[tuple[int, int], PaperHold] = {}
+        self.requests: dict[tuple[int, int], AdjustmentRequest] = {}
+        self.check_in_keys: dict[tuple[int, int], int] = {}
+
+    def _of(self, owner: int) -> Subject:
+        self.moved = owner
+        return self.subjects[owner]
+
+    @rule(move=MOVES)
+    def make(self, move: Move) -> None:
+        """Make a move: the method of its name, with its arguments."""
+        name, arguments = move
+        getattr(self, name)(**arguments)
+
+    # --- money -------------------------------------------------------------------------------
+
+    def subscribe(self, owner: int, collected: int, again: bool) -> None:
+        """Pay for a month; and hear of it, or of the one before, once more."""
+        subject = self._of(owner)
+        heard = subject.invoices[-1:] if again else []
+        for invoice in [subject.new_invoice(collected, self.now), *heard]:
+            with transaction.atomic():
+                assert payouts.apply_paid_invoice(invoice=invoice, now=self.now)
+        worth = collected * CREDITS_PER_UNIT // 100
+        ends_at = self.now + timedelta(days=30)
+        payout = PaperPayout(worth, collected, self.now, ends_at, gained={})
+        subject.paper.pay_out(payout, base=collected * EXPERIENCE_PER_CENT)
+
+    def change_what_was_paid(self, which: int, percent: int, renews: bool | None) -> None:
+        """Refund a part, or win a dispute (less than before may be gone); or end the subscription, or resume it."""
+        if not any(subject.invoices for subject in self.subjects):
+            return
+        found = [
+            (owner, place)
+            for owner, subject in enumerate(self.subjects)
+            for place in range(len(subject.invoices))
+        ]
+        owner, place = found[which % len(found)]
+        subject = self._of(owner)
+        if renews is not None:
+            subject.let_renew(renews)
+            return
+        invoice, payout = subject.invoices[place], subject.paper.payouts[place]
+        gone = payout.collected * percent // 100
+        money = MoneyBack(payment_intent_id=invoice.payment_intent_id, refunded_minor=gone, disputed_minor=0)
+        with transaction.atomic():
+            clawbacks.apply_money_back(money=money, contested=False, cause="machine", now=self.now)
+        subject.paper.claw_back(payout, gone)
+
+    # --- earnings ----------------------------------------------------------------------------
+
+    def earn(self, owner: int, network: PaperNetwork, name: int, amount: int, back: bool) -> None:
+        """Hear that something was earned, or that it is taken back; in any order, and more than once."""
+        back = back and network.reverses
+        self._hear(owner, network, name, amount, back=back)
+        if back:
+            paper_earnings.reverse(self.subjects[owner].paper, network, name)
+        else:
+            paper_earnings.credit(self.subjects[owner].paper, network, name, amount, self.now)
+
+    def _hear(self, owner: int, network: PaperNetwork, name: int, amount: int, *, back: bool) -> None:
+        request = self.stage.postback(
+            network,
+            self.subjects[owner].user,
+            self._earning_id(owner, name),
+            amount=amount,
+            now=self.now,
+            back=back,
+        )
+        answer = earnings.receive(slug=network.slug, request=request, now=self.now)
+        assert answer.status == 200, answer
+
+    def _earning_id(self, owner: int, name: int) -> str:
+        return f"{self.run}-{owner}-{name}"
+
+    # --- spending ----------------------------------------------------------------------------
+
+    def spend(self, owner: int, name: int, amount: int, content: str, which: int, fate: str) -> None:
+        """Hold something, or decide what becomes of something that was held, once more too."""
+        if fate == "hold" or not any(subject.paper.holds for subject in self.subjects):
+            self._hold(owner, name, amount, content)
+            return
+        subject, hold_id, hold = self._some_hold(which)
+        if fate == "capture":
+            self._capture(subject, hold_id, hold, amount)
+        elif fate == "raise":
+            self._raise(subject, hold_id, hold, amount)
+        else:
+            self._release(hold_id, hold)
+
+    def _hold(self, owner: int, name: int, amount: int, content: str) -> None:
+        subject, paper = self._of(owner), self.subjects[owner].paper
+        key, known = f"{self.run}:{owner}:{name}", self.named_holds.get((owner, name))
+        limit = queries.debt_limit_of(user=subject.user, now=self.now)
+        assert limit == paper.debt_limit(self.now)
+        try:
+            result = ledger.hold(
+                user=subject.user, credits=amount, key=key, debt_limit=limit, content=content
+            )
+        except KeyConflict:
+            assert known is not None
+            assert known.content != content
+        except InsufficientCredits:
+            assert known is None
+            assert not paper.affords(amount, limit)
+        else:
+            assert result.created is (known is None)
+            if known is None:
+                assert paper.affords(amount, limit)
+                self.named_holds[owner, name] = placed = PaperHold(amount, content)
+                paper.holds.append((result.hold.pk, placed))
+                found = rows.snapshots([subject.account_id])[subject.account_id]
+                assert found.balance - found.held >= -limit
+
+    def _some_hold(self, which: int) -> tuple[Subject, int, PaperHold]:
+        """Return one of all holds, open or closed, with its owner and its id."""
+        found = [
+            (owner, *hold) for owner, subject in enumerate(self.subjects) for hold in subject.paper.holds
+        ]
+        owner, hold_id, hold = found[which % len(found)]
+        return self._of(owner), hold_id, hold
+
+    def _raise(self, subject: Subject, hold_id: int, hold: PaperHold, amount: int) -> None:
+        paper = subject.paper
+        limit, more = paper.debt_limit(self.now), max(amount - hold.amount, 0)
+        expected = hold.paid is None and (more == 0 or paper.affords(more, limit))
+        done = ledger.raise_hold(hold_id=hold_id, credits=amount, debt_limit=limit)
+        assert done is expected
+        if expected:
+            hold.amount += more
+
+    def _capture(self, subject: Subject, hold_id: int, hold: PaperHold, cost: int) -> None:
+        """Settle what was held; a repeat finds the first charge, and rewards nothing again."""
+        try:
+            with transaction.atomic():
+                entry = spending.settle(user=subject.user, hold_id=hold_id, credits=cost, now=self.now)
+        except HoldReleased:
+            assert hold.paid == 0
+            return
+        if hold.paid is None:
+            subject.paper.charge(hold, cost, self.now)
+        assert -entry.amount == hold.paid
+
+    def _release(self, hold_id: int, hold: PaperHold) -> None:
+        assert ledger.release(hold_id=hold_id) is (hold.paid is None)
+        if hold.paid is None:
+            hold.paid = 0
+
+    # --- check-in, modifiers, time -----------------------------------------------------------
+
+    def check_in(self, owner: int, key: int, waits: bool) -> None:
+        """Check in, with a key that may repeat; what dropped is read, what it does is worked out."""
+        if waits and self.refused_on == self.now.date():
+            self._let_time_pass(144)
+        subject, paper, day = self._of(owner), self.subjects[owner].paper, self.now.date().isoformat()
+        used, known = paper.check_ins.get(day, 0), self.check_in_keys.get((owner, key))
+        try:
+            done = checkins.execute(user=subject.user, now=self.now, idempotency_key=f"{self.run}-{key}")
+        except CheckInUnavailable:
+            assert known is None
+            assert used >= paper.attempts(self.now)
+            self.refused_on = self.now.date()
+            return
+        if known is not None:
+            assert done.pk == known
+            return
+        assert used < paper.attempts(self.now)
+        assert done.attempt == used + 1
+        self.check_in_keys[owner, key] = done.pk
+        paper.check_ins[day] = used + 1
+        self._drop(subject, done.effect_key, done.result)
+
+    def _drop(self, subject: Subject, key: str, drop: dict[str, object]) -> None:
+        paper, kind, value = subject.paper, str(drop["type"]), Fraction(str(drop["value"]))
+        if kind == "EXPERIENCE":
+            paper.gain(PERMANENT, int(value))
+            return
+        assert paper.is_proven
+        if kind == "CREDITS":
+            paper.post(int(value), "CHECK_IN")
+        else:
+            ends_at = self.now + timedelta(minutes=int(str(drop["minutes"])))
+            paper.modifiers[key] = PaperModifier(kind, value, ends_at)
+
+    def give_a_modifier(self, owner: int, name: int, kind: str, percent: int, hours: int) -> None:
+        subject, key = self._of(owner), f"{self.run}:{owner}:{name}"
+        known = subject.paper.modifiers.get(key)
+        try:
+            modifiers.grant(
+                user=subject.user,
+                modifier_type=ModifierType(kind),
+                value=Decimal(percent) / 100,
+                minutes=hours * 60,
+                key=key,
+                reason="machine",
+                actor=self.stage.staff[0],
+            )
+        except KeyConflict:
+            assert known is not None
+            assert known.kind != kind
+            return
+        assert known is None or known.kind == kind
+        ends_at = self.now + timedelta(hours=hours)
+        subject.paper.modifiers.setdefault(key, PaperModifier(kind, Fraction(percent, 100), ends_at))
+
+    def let_time_pass(self, tens: int, sweeps: bool) -> None:
+        """Let tens of minutes go by; modifiers and months end, and the sweeps give what was held and is due."""
+        self._let_time_pass(tens)
+        if sweeps:
+            earnings_release.release_due(now=self.now)
+            modifiers.purge()
+            for subject in self.subjects:
+                paper_earnings.release_due(subject.paper, self.now)
+                subject.paper.forget_modifiers(self.now)
+
+    def _let_time_pass(self, tens: int) -> None:
+        self.now += timedelta(minutes=10 * tens)
+        rows.let_modifiers_age([subject.user.pk for subject in self.subjects], 10 * tens)
+
+    # --- staff -------------------------------------------------------------------------------
+
+    def ask_to_adjust(self, owner: int, name: int, amount: int, large: bool, takes: bool) -> None:
+        """Ask for a correction: small ones are posted at once, until they are a large one together."""
+        subject, asker = self._of(owner), self.stage.staff[name % 2]
+        limit = settings.ADJUSTMENT_APPROVAL_LIMIT
+        wanted = (amount + large * limit) * (-1 if takes else 1)
+        known = self.requests.get((owner, name))
+        try:
+            asked = adjustments.request(
+                user=subject.user,
+                credits=wanted,
+                key=f"{self.run}:{owner}:{name}",
+                actor=asker,
+                reason="machine",
+            )
+        except KeyConflict:
+            assert known is not None
+            assert known.credits != wanted
+            return
+        assert known is None or asked.pk == known.pk
+        if known is not None:
+            return
+        alone = [
+            abs(other.credits)
+            for (of, _), other in self.requests.items()
+            if of == owner and other.requested_by == asker and not other.needs_second_person
+        ]
+        assert asked.needs_second_person is (sum(alone) + abs(wanted) > limit)
+        self.requests[owner, name] = asked
+        if not asked.needs_second_person:
+            subject.paper.post(wanted, "STAFF_ADJUSTMENT")
+
+    def decide(self, which: int, who: int, agrees: bool) -> None:
+        if not self.requests:
+            return
+        (owner, name), asked = list(self.requests.items())[which % len(self.requests)]
+        decide = adjustments.approve if agrees else adjustments.reject
+        try:
+            decided = decide(request_id=asked.pk, actor=self.stage.staff[who])
+        except AdjustmentDecided:
+            assert asked.decision != "PENDING"
+        except OwnAdjustment:
+            assert (asked.decision, who) == ("PENDING", name % 2)
+        else:
+            assert (asked.decision, who) == ("PENDING", 1 - name % 2)
+            self.requests[owner, name] = decided
+            if agrees:
+                self.subjects[owner].paper.post(asked.credits, "STAFF_ADJUSTMENT")
+
+    # --- what must hold after every move -----------------------------------------------------
+
+    @invariant()
+    def the_rows_say_what_paper_says(self) -> None:
+        """Read everything of both users, whoever moved."""
+        found = rows.snapshots([subject.account_id for subject in self.subjects])
+        for owner, subject in enumerate(self.subjects):
+            compare(found[subject.account_id], subject.paper, now=self.now)
+            assert found[subject.account_id].earnings == {
+                (slug, self._earning_id(owner, name)): (earning.state, earning.credits)
+                for (slug, name), earning in subject.paper.earnings.items()
+                if earning.state is not None
+            }
+
+    @invariant()
+    def the_service_tells_the_standing_that_paper_has(self) -> None:
+        """Ask the service about whoever moved last."""
+        subject = self.subjects[self.moved]
+        standing, paper = queries.standing_of(user=subject.user, now=self.now), subject.paper
+        assert standing.is_subscriber is paper.is_subscribed(self.now)
+        for kind in ModifierType:
+            assert Fraction(standing.benefits.bonus(kind)) == paper.bonus(kind, self.now)
+        assert standing.benefits.debt_limit == paper.debt_limit(self.now)
+        assert standing.benefits.check_in_attempts == paper.attempts(self.now)
+
+
+def compare(found: rows.Snapshot, paper: PaperAccount, *, now: datetime) -> None:
+    """
+    Assert that the rows agree with each other and with paper.
+
+    Totals are the sums of their rows; entries are a chain without gaps, each with a key
+    of its own; experience is a log; the same modifiers are active.
+    """
+    assert found.balance == sum(entry.amount for entry in found.entries) == paper.balance
+    assert found.held == found.open_holds == paper.held
+    assert found.version == len(found.entries)
+    balance = 0
+    for version, entry in enumerate(found.entries, 1):
+        assert (entry.version, entry.before, entry.after) == (version, balance, balance + entry.amount)
+        balance = entry.after
+    assert len({entry.key for entry in found.entries}) == len(found.entries)
+    assert [(entry.amount, entry.source) for entry in found.entries] == paper.entries
+    totals = dict.fromkeys((PERMANENT, SUBSCRIBER), 0)
+    for track, amount, total in found.experience:
+        totals[track] += amount
+        assert total == totals[track] >= 0
+    assert [(track, amount) for track, amount, _ in found.experience] == paper.experience_log
+    assert totals == {PERMANENT: found.permanent, SUBSCRIBER: found.subscriber}
+    assert found.active == paper.active(now)

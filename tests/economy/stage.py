@@ -1,0 +1,159 @@
+"""What the machine acts on in the database: steep ladders, networks, a rate, staff, and users who can be billed."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+
+from django.utils import timezone
+
+from credits.models import AdNetwork, Badge, CreditAccount
+from credits.networks.contract import RawRequest
+from credits.services import ad_networks, ledger, network_users
+from devstack.ad_networks.dialects import Told, speak
+from payments.models import Customer, PayoutRate, Subscription
+from payments.services import allowances
+from payments.stripe.states import InvoiceState
+from tests.economy.earnings import NETWORKS, PaperNetwork
+from tests.economy.paper import BACK, PaperAccount, PaperBadge, bonus_on
+from tests.economy.rows import query
+from users.models import User
+from users.services.accounts import user_of_profile
+
+CURRENCY, CREDITS_PER_UNIT, EXPERIENCE_PER_CENT = "usd", 130, 3
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What all runs share."""
+
+    ladder: list[PaperBadge]
+    staff: list[User]
+    doors: dict[str, tuple[str, str]]
+    rows: dict[str, AdNetwork]
+
+    def postback(
+        self, network: PaperNetwork, user: User, external_id: str, *, amount: int, now: datetime, back: bool
+    ) -> RawRequest:
+        """Return the network's request about an earning of the user, or about taking it back."""
+        told = Told(
+            external_id=external_id,
+            user=network_users.reference_of(user=user, network=self.rows[network.slug]),
+            amount=str(amount),
+            at=now,
+            is_reversal=back,
+        )
+        secret, token = self.doors[network.slug]
+        url = ad_networks.address_of(slug=network.slug, token=token).partition("?")[0]
+        sent = speak(network.slug, told, url=url, secret=secret)
+        return RawRequest(
+            method="GET",
+            url=url,
+            query=sent.query.encode(),
+            headers={name.lower(): value for name, value in sent.headers.items()},
+            path_token=token if sent.path_token is None else sent.path_token,
+        )
+
+
+def set_stage() -> Stage:
+    """
+    Make the ladders a hundred times steeper, open the networks, and employ two people.
+
+    Once per database.
+    """
+    query(
+        "UPDATE credits_badge SET exp_lower_bound = exp_lower_bound / 100, exp_upper_bound = exp_upper_bound / 100"
+    )
+    PayoutRate.objects.create(
+        currency=CURRENCY,
+        credits_per_major_unit=CREDITS_PER_UNIT,
+        experience_per_minor_unit=EXPERIENCE_PER_CENT,
+        valid_from=timezone.now() - timedelta(hours=1),
+    )
+    staff = [User.objects.create(username=f"machine-{secrets.token_hex(6)}", is_staff=True) for _ in range(2)]
+    opened = {network.slug: _open(network) for network in NETWORKS}
+    rows = {network.slug: AdNetwork.objects.get(slug=network.slug) for network in NETWORKS}
+    return Stage([_on_paper(badge) for badge in Badge.objects.all()], staff, opened, rows)
+
+
+def _open(network: PaperNetwork) -> tuple[str, str]:
+    """Return the secret that it signs with, and the end of its address."""
+    secret = secrets.token_urlsafe(24)
+    ad_networks.set_secret(slug=network.slug, secret=secret, now=timezone.now())
+    ad_networks.configure(
+        slug=network.slug,
+        is_enabled=True,
+        rate=Decimal(network.rate.numerator) / network.rate.denominator,
+        hold_hours=network.hold_hours,
+        daily_cap=network.daily_cap,
+    )
+    return secret, ad_networks.issue_path_token(slug=network.slug)
+
+
+def _on_paper(badge: Badge) -> PaperBadge:
+    sources = {bonus_on(source): source for source in ("PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS")}
+    bonuses = {
+        kind: Fraction(getattr(badge, f"bonus_creds_{name.lower()}")) for kind, name in sources.items()
+    }
+    return PaperBadge(
+        track=badge.track,
+        begins=badge.exp_lower_bound,
+        growth=Fraction(badge.exp_growth_rate),
+        bonuses=bonuses | {BACK: Fraction(badge.credits_back_percent)},
+        attempts=badge.bonus_daily_check_in_attempts,
+        debt=badge.acceptable_credit_debt,
+    )
+
+
+class Subject:
+    """A user with an empty account and a subscription that Stripe would call active; and the same on paper."""
+
+    def __init__(self, stage: Stage, now: datetime) -> None:
+        self.user: User = user_of_profile(profile_address="0x" + secrets.token_hex(20))
+        self.account_id = ledger.open_account(user=self.user).pk
+        self.paper = PaperAccount(stage.ladder)
+        self.invoices: list[InvoiceState] = []
+        customer = Customer.objects.create(user=self.user, stripe_customer_id=f"cus_{secrets.token_hex(8)}")
+        self.subscription = Subscription.objects.create(
+            user=self.user,
+            customer=customer,
+            stripe_subscription_id=f"sub_{secrets.token_hex(8)}",
+            stripe_item_id=f"si_{secrets.token_hex(8)}",
+            status=Subscription.Status.ACTIVE,
+            amount_minor=500,
+            currency=CURRENCY,
+            current_period_start=now,
+            current_period_end=now,
+            synced_at=now,
+        )
+
+    def new_invoice(self, collected: int, now: datetime) -> InvoiceState:
+        """Return the paid invoice of a month that begins now."""
+        invoice = InvoiceState(
+            invoice_id=f"in_{secrets.token_hex(8)}",
+            customer_id=self.subscription.customer.stripe_customer_id,
+            subscription_id=self.subscription.stripe_subscription_id,
+            status="paid",
+            billing_reason="subscription_cycle",
+            currency=CURRENCY,
+            collected_minor=collected,
+            period_start=now,
+            period_end=now + timedelta(days=30),
+            payment_intent_id=f"pi_{secrets.token_hex(8)}",
+            paid_at=None,
+            is_live=False,
+        )
+        self.invoices.append(invoice)
+        return invoice
+
+    def let_renew(self, renews: bool) -> None:
+        """Let the subscription be cancelling, or not any more."""
+        self.paper.renews = renews
+        Subscription.objects.filter(pk=self.subscription.pk).update(cancels_at_period_end=not renews)
+        allowances.follow_payouts(user=self.user)
+
+    @property
+    def account(self) -> CreditAccount:
+        """The row, as it is now."""
+        return CreditAccount.objects.get(pk=self.account_id)

@@ -1,0 +1,29 @@
+"""Any sequence of moves leaves the rows that the economy on paper would have."""
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+from pytest_django import Settings
+
+from credits.services.reconcile import find_differences
+from tests.economy.machine import EconomyMachine
+from tests.economy.stage import set_stage
+
+pytestmark = pytest.mark.django_db
+
+
+def test_any_sequence_of_moves_leaves_the_rows_that_paper_has(settings_of_django: Settings) -> None:
+    settings_of_django.ADJUSTMENT_APPROVAL_LIMIT = 100
+    EconomyMachine.stage = set_stage()
+    run_state_machine_as_test(
+        EconomyMachine,
+        settings=settings(
+            max_examples=6, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )
+    assert find_differences() == []
+
+
+@pytest.fixture
+def settings_of_django(settings: Settings) -> Settings:
+    return settings

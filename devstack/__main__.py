@@ -1,4 +1,4 @@
-"""The command line of the dev stack: `python -m devstack run`, `manage`, `journey`, `bench`, `storm`, `ledger-machine`."""
+"""The dev stack's commands: `python -m devstack run`, `manage`, `journey`, `bench`, `storm`, `ledger-machine`."""
 
 import argparse
 import os

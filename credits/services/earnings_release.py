@@ -8,7 +8,8 @@ import logging
 from datetime import datetime
 from typing import cast
 
-from django.db import transaction
+from billiard.exceptions import SoftTimeLimitExceeded
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Q
 
 from credits.models import Postback, PostbackState
@@ -37,11 +38,26 @@ def release(*, postback_id: int, now: datetime) -> bool:
 
 
 def release_due(*, now: datetime) -> int:
-    """Release what is due, oldest first; return how many. One sweep runs at a time and leaves the rest to the next."""
+    """
+    Release what is due, oldest first; return how many. One sweep runs at a time and leaves the rest to the next.
+
+    What cannot be released is logged and tried again by the next sweep; it does not keep the others back.
+    """
     due = Postback.objects.filter(_due(now)).order_by("available_at", "pk")
     with try_advisory_lock("credits.release_due") as acquired:
         chosen = list(due.values_list("pk", flat=True)[:_BATCH]) if acquired else []
-        return sum(release(postback_id=postback_id, now=now) for postback_id in chosen)
+        return sum(_try_release(postback_id, now) for postback_id in chosen)
+
+
+def _try_release(postback_id: int, now: datetime) -> bool:
+    try:
+        return release(postback_id=postback_id, now=now)
+    except (OperationalError, InterfaceError, SoftTimeLimitExceeded):
+        # No database, or no time: the others would fare no better.
+        raise
+    except Exception:
+        logger.exception("held postback %s cannot be released; the others go on", postback_id)
+        return False
 
 
 def _due(now: datetime) -> Q:

@@ -6,9 +6,9 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
-from credits.models import CreditEntry, ExperienceEntry, Postback, PostbackState
+from credits.models import CreditEntry, EntrySource, ExperienceEntry, Postback, PostbackState
 from credits.queries import balance_of
-from credits.services import ad_networks
+from credits.services import ad_networks, ledger
 from credits.services.earnings_release import release, release_due
 from credits.tasks import release_earnings
 from tests.credits.networks_at_work import Network, set_up
@@ -82,6 +82,25 @@ def test_held_credits_wait_while_the_reversals_of_their_network_are_not_heard(ne
     network.sends(network.says(lost, external_id=taken_back.external_id, amount="120", is_reversal=True))
     assert release_due(now=timezone.now() + 2 * HOLD) == 1
     assert (balance_of(user).available, balance_of(lost).available) == (120, 0)
+
+
+def test_what_cannot_be_released_does_not_keep_the_others_back(
+    transactional_db: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    network = set_up("tapjoy", hold_hours=1)
+    stuck, broken = _earn(network)
+    user, _ = _earn(network)
+    # Its key names something else.
+    ledger.grant(
+        user=stuck, credits=1, source=EntrySource.OFFERWALL, key=f"earning:tapjoy:{broken.external_id}"
+    )
+
+    assert release_due(now=timezone.now() + HOLD) == 1
+
+    assert (balance_of(stuck).available, balance_of(user).available) == (1, 120)
+    broken.refresh_from_db()
+    assert broken.state == PostbackState.HELD
+    assert f"held postback {broken.pk} cannot be released" in caplog.text
 
 
 def test_the_periodic_task_gives_what_is_due_by_the_clock(network: Network) -> None:

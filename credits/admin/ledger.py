@@ -35,7 +35,9 @@ class OwnedAdmin(ReadOnlyAdmin):
         return queryset.filter(**{f"{self.owner_path}__profile_address": whole}), False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related(self.owner_path)
+        # Django leaves `list_select_related` alone once anything is joined.
+        others = () if isinstance(self.list_select_related, bool) else self.list_select_related
+        return super().get_queryset(request).select_related(self.owner_path, *others)
 
     @admin.display(description="profile")
     def profile(self, row: Any) -> str:

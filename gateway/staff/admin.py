@@ -5,14 +5,23 @@ from typing import Any, ClassVar
 from axes.admin import AccessAttemptAdmin, AccessFailureLogAdmin, AccessLogAdmin
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin
+from django.contrib.auth.models import Group
 from django.http import HttpRequest
 from django_otp.plugins.otp_totp.admin import TOTPDeviceAdmin
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from gateway.common.admin import ReadOnlyAdmin, StaffAdmin
 
-for _model in (TOTPDevice, AccessAttempt, AccessFailureLog, AccessLog):
+for _model in (Group, TOTPDevice, AccessAttempt, AccessFailureLog, AccessLog):
     admin.site.unregister(_model)
+
+
+@admin.register(Group)
+class RoleAdmin(GroupAdmin, StaffAdmin[Group]):
+    """Roles; a role is a group."""
+
+    ordering = ("name",)
 
 
 @admin.register(TOTPDevice)

@@ -4,6 +4,7 @@ import re
 from typing import Any, ClassVar
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -11,6 +12,7 @@ from django.http import HttpRequest
 from gateway.common.admin import ReadOnlyAdmin
 from gateway.common.exports import Column, Exportable
 from gateway.common.fields import checksum
+from gateway.common.filters import one_of
 from gateway.common.staff_actions import ReasonedActions
 from payments.admin import actions
 from payments.models import (
@@ -23,8 +25,11 @@ from payments.models import (
     StripeEvent,
     Subscription,
 )
+from payments.services import facts
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+_CURRENCY = one_of("currency", lambda: settings.BILLING_CURRENCIES)
+_TYPE = one_of("type", lambda: facts.EVENT_TYPES)
 
 
 class PaymentsAdmin(ReadOnlyAdmin):
@@ -91,7 +96,7 @@ class SubscriptionAdmin(ReasonedActions, PaymentsAdmin):
         "cancels_at_period_end",
         "synced_at",
     )
-    list_filter = ("status", "currency", "cancels_at_period_end")
+    list_filter = ("status", _CURRENCY, "cancels_at_period_end")
     list_select_related = ("user",)
 
 
@@ -126,7 +131,7 @@ class PayoutAdmin(Exportable, PaymentsAdmin):
         "period_end",
         "created_at",
     )
-    list_filter = ("currency",)
+    list_filter = (_CURRENCY,)
     list_select_related = ("user",)
 
 
@@ -173,7 +178,7 @@ class StripeEventAdmin(ReasonedActions, PaymentsAdmin):
         "next_attempt_at",
         "last_error",
     )
-    list_filter = ("status", "outcome", "type")
+    list_filter = ("status", "outcome", _TYPE)
     exclude = ("raw_body",)
     staff_actions = (actions.PROCESS_AGAIN,)
 
@@ -192,7 +197,7 @@ class PayoutRateAdmin(ReadOnlyAdmin):
         "valid_from",
         "created_at",
     )
-    list_filter = ("currency",)
+    list_filter = (_CURRENCY,)
     ordering = ("currency", "-valid_from")
 
     def has_add_permission(self, request: HttpRequest) -> bool:

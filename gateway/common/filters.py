@@ -1,0 +1,24 @@
+"""Filters of lists whose choices are known beforehand, so that no list is read whole to find them."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+
+def one_of(field: str, values: Callable[[], Iterable[str]]) -> type[admin.SimpleListFilter]:
+    """Return a filter of the text column `field` that offers `values`, asked for at each request."""
+
+    class OneOf(admin.SimpleListFilter):
+        title = field.replace("_", " ")
+        parameter_name = field
+
+        def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, str]]:
+            return [(value, value) for value in values()]
+
+        def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+            return queryset.filter(**{field: self.value()}) if self.value() else queryset
+
+    return OneOf

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from eth_account import Account
@@ -24,6 +25,7 @@ from credits.models import (
     NetworkUser,
     Postback,
 )
+from credits.services import adjustments
 from devstack.population.calling import call
 from devstack.population.earning import earn
 from devstack.population.life import Life
@@ -95,6 +97,20 @@ def _settle(
     rich = sorted(lives, key=lambda life: -life.account.available)
     leave_waiting(rich[:_WAITING], key=key, rpc_url=rpc_url, now=now)
     _write(lives)
+    _ask_for_large_adjustments(rich[-_WAITING:])
+
+
+def _ask_for_large_adjustments(lives: list[Life]) -> None:
+    """Leave requests of a colleague that only somebody else may agree to."""
+    colleague = User.objects.create_user("colleague", is_staff=True)
+    for place, life in enumerate(lives, 1):
+        adjustments.request(
+            user=life.user,
+            credits=place * 10 * settings.ADJUSTMENT_APPROVAL_LIMIT,
+            key=f"demo:large:{life.user.profile_address}",
+            actor=colleague,
+            reason="An offer worth this much was never credited; the network confirms it.",
+        )
 
 
 def _address(rng: random.Random) -> str:

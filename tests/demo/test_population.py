@@ -14,6 +14,8 @@ from checkin.models import CheckIn, DailySeed
 from checkin.services.verifying import verify_day
 from credits.benefits import earned_credits
 from credits.models import (
+    AdjustmentDecision,
+    AdjustmentRequest,
     BadgeTrack,
     CreditAccount,
     CreditEntry,
@@ -135,6 +137,14 @@ def test_they_come_once_and_follow_from_their_seed(services: Services, seed: str
     assert len(here) == _PEOPLE
     assert residents(seed=seed, people=_PEOPLE) == here
     assert residents(seed=secrets.token_hex(16), people=_PEOPLE) == []
+
+
+def test_large_adjustments_wait_for_somebody_else(seed: str) -> None:
+    waiting = AdjustmentRequest.objects.filter(decision=AdjustmentDecision.PENDING)
+    assert waiting.count() > 1
+    staff = User.objects.get(username="staff")
+    assert all(asked.needs_second_person and asked.requested_by != staff for asked in waiting)
+    assert not CreditEntry.objects.filter(key__in=waiting.values("key")).exists()
 
 
 def test_a_generated_user_is_one_that_can_sign_in(seed: str) -> None:

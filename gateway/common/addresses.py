@@ -16,9 +16,14 @@ def normal_network(text: str) -> str:
 
 
 def is_within(address: str, networks: Iterable[str]) -> bool:
-    """Tell whether the address lies in one of the networks; what is no address lies in none."""
+    """
+    Tell whether the address lies in one of the networks; what is no address lies in none.
+
+    A socket that serves both protocols tells of 203.0.113.7 as ::ffff:203.0.113.7, which is the same sender.
+    """
     try:
-        found = ipaddress.ip_address(address)
+        told = ipaddress.ip_address(address)
     except ValueError:
         return False
+    found = (isinstance(told, ipaddress.IPv6Address) and told.ipv4_mapped) or told
     return any(found in ipaddress.ip_network(text) for text in networks)

@@ -1,0 +1,58 @@
+"""Addresses and networks, as staff write them and as servers tell of them."""
+
+import pytest
+
+from gateway.common.addresses import is_within, normal_network
+
+LISTED = ["203.0.113.0/24", "2a01:4f8:d0a:30ff::2", "198.51.100.7"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["203.0.113.0", "203.0.113.255", "198.51.100.7", "2A01:4F8:D0A:30FF:0:0:0:2", "::ffff:203.0.113.9"],
+)
+def test_an_address_lies_within_however_it_is_written(address: str) -> None:
+    assert is_within(address, LISTED)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "203.0.114.0",
+        "198.51.100.8",
+        "2a01:4f8:d0a:30ff::3",
+        "::ffff:198.51.100.8",
+        # The same digits, but an address of another kind.
+        "::203.0.113.9",
+        "203.0.113.09",
+        "203.0.113.9:443",
+        "203.0.113",
+        "unknown",
+        "",
+    ],
+)
+def test_another_address_and_what_is_none_lie_outside(address: str) -> None:
+    assert not is_within(address, LISTED)
+
+
+def test_an_empty_list_holds_nobody() -> None:
+    assert not is_within("203.0.113.7", [])
+
+
+@pytest.mark.parametrize(
+    ("written", "usual"),
+    [
+        ("203.0.113.7", "203.0.113.7"),
+        ("203.0.113.7/32", "203.0.113.7"),
+        ("203.0.113.0/24", "203.0.113.0/24"),
+        ("2A01:4F8:0D0A:30FF::2", "2a01:4f8:d0a:30ff::2"),
+    ],
+)
+def test_networks_have_one_form(written: str, usual: str) -> None:
+    assert normal_network(written) == usual
+
+
+@pytest.mark.parametrize("written", ["203.0.113.7/24", "203.0.113.0/33", "example.org", ""])
+def test_what_is_no_network_is_refused(written: str) -> None:
+    with pytest.raises(ValueError, match="does not appear|has host bits"):
+        normal_network(written)

@@ -6,9 +6,7 @@ from typing import Any
 from celery import shared_task
 from django.utils import timezone
 
-from credits.services import earnings_release, modifiers, verifier_keys
-from credits.services.reconcile import count_rows, find_differences
-from gateway.common.locks import try_advisory_lock
+from credits.services import audits, earnings_release, modifiers, verifier_keys
 
 logger = logging.getLogger(__name__)
 
@@ -39,19 +37,16 @@ def purge(**_: Any) -> None:
 @shared_task(name="credits.audit", soft_time_limit=2 * 3600, time_limit=2 * 3600 + 60)
 def audit(**_: Any) -> None:
     """
-    Recompute the ledger, and log each difference as an error.
+    Recompute the ledger; the service logs and stores what differs.
 
     Raises:
         LedgerDiffers: there is one.
     """
-    with try_advisory_lock("credits.audit") as acquired:
-        if not acquired:
-            return
-        findings = find_differences()
-        for finding in findings:
-            logger.error("ledger audit: %s", finding)
-        accounts, entries, holds = count_rows()
-        checked = f"{accounts} accounts, {entries} entries, {holds} holds checked"
-        if findings:
-            raise LedgerDiffers(f"{len(findings)} differences; {checked}")
-        logger.info("ledger audit: no difference; %s", checked)
+    run = audits.audit_ledger(now=timezone.now())
+    if run is None:
+        return
+    counts = run.counts
+    checked = f"{counts['accounts']} accounts, {counts['entries']} entries, {counts['holds']} holds checked"
+    if counts["findings"]:
+        raise LedgerDiffers(f"{counts['findings']} differences; {checked}")
+    logger.info("ledger audit: no difference; %s", checked)

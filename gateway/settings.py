@@ -298,7 +298,12 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     # A message rings a bell for a row that a periodic task finds anyway: lose it at once rather than wait.
     "max_retries": 0,
 }
-CELERY_TASK_ROUTES = {"relay.*": {"queue": "relay"}, "*": {"queue": "default"}}
+# A whole comparison would keep calls waiting.
+CELERY_TASK_ROUTES = {
+    "relay.reconcile": {"queue": "default"},
+    "relay.*": {"queue": "relay"},
+    "*": {"queue": "default"},
+}
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE = {
@@ -324,6 +329,7 @@ CELERY_BEAT_SCHEDULE = {
     },
     "credits-purge": {"task": "credits.purge", "schedule": crontab(hour="2", minute="50")},
     "credits-audit": {"task": "credits.audit", "schedule": crontab(hour="3", minute="10")},
+    "relay-reconcile": {"task": "relay.reconcile", "schedule": crontab(hour="3", minute="25")},
     "credits-release": {"task": "credits.release_earnings", "schedule": 60, "options": {"expires": 60}},
     "credits-verifier-keys": {"task": "credits.refresh_verifier_keys", "schedule": 900},
     "users-purge": {"task": "users.purge", "schedule": 3600},

@@ -3,6 +3,7 @@
 from credits.models.accounts import CreditAccount
 from credits.models.adjustments import AdjustmentDecision, AdjustmentRequest
 from credits.models.allowances import Allowance
+from credits.models.audits import LedgerAudit
 from credits.models.badges import Badge, BadgeTrack
 from credits.models.entries import CreditEntry, EntrySource
 from credits.models.experience import ExperienceEntry
@@ -24,6 +25,7 @@ __all__ = [
     "EntrySource",
     "ExperienceEntry",
     "HoldStatus",
+    "LedgerAudit",
     "Modifier",
     "ModifierType",
     "NetworkUser",

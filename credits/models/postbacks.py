@@ -99,9 +99,7 @@ class Postback(models.Model):
         indexes = [
             models.Index(fields=["network", "original_id"], name="credits_postback_original"),
             models.Index(fields=["user", "received_at"], name="credits_postback_user"),
-            models.Index(
-                fields=["request_id"], condition=~Q(request_id=""), name="credits_postback_request"
-            ),
+            models.Index(fields=["request_id"], condition=~Q(request_id=""), name="credits_postback_request"),
             models.Index(fields=["available_at"], condition=Q(state="HELD"), name="credits_postback_due"),
         ]
 

@@ -7,6 +7,8 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import reverse
 
+from users.staff import books
+
 # Group, then model and icon. What is registered and not named here ends up under "System".
 GROUPS: list[tuple[str, list[tuple[str, str]]]] = [
     ("People", [("users.User", "group"), ("users.SignInSession", "login")]),
@@ -16,10 +18,12 @@ GROUPS: list[tuple[str, list[tuple[str, str]]]] = [
             ("credits.CreditAccount", "account_balance_wallet"),
             ("credits.CreditEntry", "receipt_long"),
             ("credits.CreditHold", "lock_clock"),
+            ("credits.AdjustmentRequest", "rule"),
             ("credits.Allowance", "event_repeat"),
             ("credits.Badge", "military_tech"),
             ("credits.ExperienceEntry", "trending_up"),
             ("credits.Modifier", "bolt"),
+            ("credits.LedgerAudit", "fact_check"),
         ],
     ),
     (
@@ -42,7 +46,7 @@ GROUPS: list[tuple[str, list[tuple[str, str]]]] = [
             ("payments.StripeEvent", "inbox"),
             ("payments.BillingOperation", "pending_actions"),
             ("payments.PayoutRate", "currency_exchange"),
-            ("payments.ReconciliationRun", "balance"),
+            ("payments.ReconciliationRun", "fact_check"),
         ],
     ),
     (
@@ -93,11 +97,14 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
         for title, places in GROUPS
     ]
     groups[-1]["items"].extend({**link, "icon": _UNNAMED_ICON} for link in links.values())
-    return [{"items": [_front_page()]}, *(group for group in groups if group["items"])]
+    return [{"items": _pages(request)}, *(group for group in groups if group["items"])]
 
 
-def _front_page() -> dict[str, Any]:
-    return {"title": "Overview", "icon": "monitoring", "link": reverse("admin:index")}
+def _pages(request: HttpRequest) -> list[dict[str, Any]]:
+    pages = [{"title": "Overview", "icon": "monitoring", "link": reverse("admin:index")}]
+    if books.may_be_opened(request):
+        pages.append({"title": "Reconciliation", "icon": "balance", "link": reverse("admin:books")})
+    return pages
 
 
 def _link(model: type[Model]) -> dict[str, Any]:

@@ -4,11 +4,12 @@ from typing import Any
 
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse
+from django.urls import path
 from django_otp.admin import OTPAdminSite
 from unfold.sites import UnfoldAdminSite
 
 from gateway.staff.login import StaffLoginForm
-from users.staff import search
+from users.staff import books, search
 
 
 class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
@@ -20,6 +21,9 @@ class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
+
+    def get_urls(self) -> list[Any]:
+        return [path("books/", self.admin_view(books.page), name="books"), *super().get_urls()]
 
     def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Search the lists' names for the sidebar (`s`), and everything for whoever asks (`q`)."""

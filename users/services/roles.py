@@ -29,6 +29,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "credits.decide_adjustment",
         "payments.add_payoutrate",
         "payments.run_reconciliation",
+        "credits.run_ledgeraudit",
         "payments.export_payout",
         "credits.export_creditentry",
         "relay.export_relaytransaction",
@@ -47,6 +48,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     ),
     "operations": (
         *(f"{app}.view_*" for app in _OURS),
+        "credits.run_ledgeraudit",
         "relay.pause_relayer",
         "relay.add_relayswitch",
         "relay.rebroadcast_relaytransaction",

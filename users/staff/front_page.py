@@ -1,34 +1,21 @@
 """The front page of the admin: how the service does, each figure with a link to the rows behind it."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
-from urllib.parse import urlencode
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils import timezone
 
 from relay.models import RelayTransaction
-from users.staff import charts, money_figures, relay_figures
+from users.staff import books, charts, money_figures, relay_figures
+from users.staff.cards import Card, age_of, rows_of
 
 _DAY, _WEEK, _MONTH = timedelta(days=1), timedelta(days=7), timedelta(days=30)
 _WEI_PER_NATIVE_COIN = Decimal(10**18)
 _FEW_DAYS = 7
 _LATE = timedelta(minutes=5)
 _PENDING = {"status__exact": "pending"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Card:
-    """A figure: what it is, what it says, more of it, where its rows are, and whether somebody should act."""
-
-    title: str
-    value: str
-    detail: str = ""
-    link: str = ""
-    is_alarming: bool = False
 
 
 def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
@@ -43,6 +30,7 @@ def figures(*, now: datetime) -> dict[str, Any]:
         "relay_cards": _relay_cards(outcomes, now),
         "purses": [(purse, _is_low(purse)) for purse in relay_figures.purses(now=now)],
         "money_cards": _money_cards(now),
+        "books_cards": books.cards(),
         "trouble_cards": _trouble_cards(now),
         "calls_by_hour": charts.stacked_bars(_columns(relay_figures.hours(since=now - _DAY), now)),
         "earned_by_source": charts.shares(money_figures.earned_by_source(since=now - _MONTH)),
@@ -52,12 +40,6 @@ def figures(*, now: datetime) -> dict[str, Any]:
             "entries": rows_of("credits_creditentry", created_at__gte=_iso(now - _MONTH)),
         },
     }
-
-
-def rows_of(model: str, **filters: str) -> str:
-    """Return the address of a model's list, narrowed to some rows."""
-    page = reverse(f"admin:{model}_changelist")
-    return f"{page}?{urlencode(filters)}" if filters else page
 
 
 def _relay_cards(outcomes: relay_figures.Outcomes, now: datetime) -> list[Card]:
@@ -100,7 +82,6 @@ def _relay_cards(outcomes: relay_figures.Outcomes, now: datetime) -> list[Card]:
 
 def _money_cards(now: datetime) -> list[Card]:
     owed = money_figures.outstanding()
-    run = money_figures.last_stripe_comparison()
     cards = [
         Card(
             title="Credits outstanding",
@@ -118,16 +99,7 @@ def _money_cards(now: datetime) -> list[Card]:
         )
         for paid in money_figures.paid_out(since=now - _MONTH)
     ]
-    return [
-        *cards,
-        Card(
-            title="Stripe against payouts",
-            value=f"{len(run.findings):,} differences" if run else "never compared",
-            detail=f"compared {_age(run.started_at, now)} ago" if run else "",
-            link=rows_of("payments_reconciliationrun"),
-            is_alarming=run is None or bool(run.findings),
-        ),
-    ]
+    return cards
 
 
 def _trouble_cards(now: datetime) -> list[Card]:
@@ -173,7 +145,7 @@ def _trouble_cards(now: datetime) -> list[Card]:
 def _queue(title: str, oldest: datetime | None, now: datetime, link: str) -> Card:
     return Card(
         title=title,
-        value=_age(oldest, now) if oldest else "nothing",
+        value=age_of(oldest, now) if oldest else "nothing",
         detail="age of the oldest",
         link=link,
         is_alarming=oldest is not None and now - oldest > _LATE,
@@ -210,11 +182,3 @@ def _seconds(value: float | None) -> str:
 
 def _coins(wei: int) -> str:
     return f"{Decimal(wei) / _WEI_PER_NATIVE_COIN:.6f} LYX"
-
-
-def _age(moment: datetime, now: datetime) -> str:
-    seconds = max(0, int((now - moment).total_seconds()))
-    for size, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {name}"
-    return f"{seconds} s"

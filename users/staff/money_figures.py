@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db.models import Count, Min, Q, Sum
 
 from credits.models import CreditAccount, CreditEntry, EntrySource, Postback
-from payments.models import BillingOperation, Payout, ReconciliationRun, StripeEvent
+from payments.models import BillingOperation, Payout, StripeEvent
 
 # Everything that puts credits on accounts by itself; corrections and reversals are no earnings.
 EARNINGS = (
@@ -74,11 +74,6 @@ def paid_out(*, since: datetime) -> list[PaidOut]:
         )
         for row in summed
     ]
-
-
-def last_stripe_comparison() -> ReconciliationRun | None:
-    """Return the newest finished comparison with Stripe."""
-    return ReconciliationRun.objects.filter(finished_at__isnull=False).order_by("-started_at").first()
 
 
 @dataclass(frozen=True, kw_only=True)

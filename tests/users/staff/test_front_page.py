@@ -21,7 +21,7 @@ from tests.factories import UserFactory
 from tests.users.api.histories import earned, relayed
 from tests.users.staff.conftest import mined
 from users.staff import front_page
-from users.staff.front_page import Card
+from users.staff.cards import Card
 
 pytestmark = pytest.mark.django_db
 Status = RelayTransaction.Status
@@ -33,7 +33,12 @@ def figures() -> dict[str, Any]:
 
 def card(title: str) -> Card:
     found = figures()
-    cards: list[Card] = [*found["relay_cards"], *found["money_cards"], *found["trouble_cards"]]
+    cards: list[Card] = [
+        *found["relay_cards"],
+        *found["money_cards"],
+        *found["books_cards"],
+        *found["trouble_cards"],
+    ]
     return next(card for card in cards if card.title == title)
 
 
@@ -145,7 +150,11 @@ def test_failed_events_alarm_and_lead_to_their_rows(staff: Client) -> None:
 
 def test_every_card_leads_to_a_list_that_opens(staff: Client) -> None:
     found = figures()
-    links = [shown.link for part in ("relay_cards", "money_cards", "trouble_cards") for shown in found[part]]
+    links = [
+        shown.link
+        for part in ("relay_cards", "money_cards", "books_cards", "trouble_cards")
+        for shown in found[part]
+    ]
     for link in [*links, *found["links"].values()]:
         page = staff.get(link)
         # A list that does not understand its filters goes to ?e=1.

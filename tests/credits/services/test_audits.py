@@ -1,0 +1,83 @@
+"""Recomputing the ledger leaves on record what was compared and what was found."""
+
+import random
+
+import pytest
+from django.utils import timezone
+
+from credits.models import EntrySource, LedgerAudit
+from credits.services import audits, ledger
+from credits.services.audits import Compared
+from gateway.common.locks import try_advisory_lock
+from tests.credits.rows import query
+from tests.factories import UserFactory
+from tests.relay.threads import at_once
+
+pytestmark = pytest.mark.django_db
+
+
+def account(credits: int) -> int:
+    user = UserFactory.create()
+    ledger.grant(user=user, credits=credits, source=EntrySource.SURVEYS, key=user.username)
+    return ledger.open_account(user=user).pk
+
+
+def test_a_sound_ledger_is_recorded_as_such() -> None:
+    account(random.randint(1, 99))
+    begin = timezone.now()
+    audit = audits.audit_ledger(now=begin)
+    assert audit == LedgerAudit.objects.get()
+    assert audit is not None
+    assert (audit.kind, audit.started_at) == ("ledger", begin)
+    assert audit.counts == {"accounts": 1, "entries": 1, "holds": 0, "findings": 0}
+    assert audit.findings == []
+    assert audit.finished_at is not None
+    assert audit.finished_at >= begin
+
+
+def test_findings_say_what_is_and_what_should_be() -> None:
+    amount, off = random.randint(1, 99), random.randint(1, 99)
+    meddled = account(amount)
+    account(amount)
+    query("UPDATE credits_account SET balance = balance + %s WHERE id = %s", off, meddled)
+    audit = audits.audit_ledger(now=timezone.now())
+    assert audit is not None
+    assert audit.counts["findings"] == 1
+    assert audit.findings == [
+        {
+            "rule": "balance is the sum of the entries",
+            "have": str(amount + off),
+            "wanted": str(amount),
+            "ids": {"account": str(meddled), "row": str(meddled)},
+        }
+    ]
+
+
+def test_of_very_many_findings_the_first_are_kept_and_all_are_counted() -> None:
+    many = [{"rule": str(number)} for number in range(1_001)]
+    audit = audits.keep(
+        kind=LedgerAudit.Kind.CHAIN,
+        lock="test",
+        compare=lambda: Compared({"rows": 7}, many),
+        now=timezone.now(),
+    )
+    assert audit is not None
+    assert audit.counts == {"rows": 7, "findings": 1_001}
+    assert audit.findings == many[:1_000]
+
+
+def test_a_comparison_that_breaks_off_stays_unfinished() -> None:
+    def break_off() -> Compared:
+        raise RuntimeError("the database went away")
+
+    with pytest.raises(RuntimeError):
+        audits.keep(kind=LedgerAudit.Kind.LEDGER, lock="test", compare=break_off, now=timezone.now())
+    assert LedgerAudit.objects.get().finished_at is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_at_once_one_is_made() -> None:
+    with try_advisory_lock("credits.audit") as acquired:
+        assert acquired
+        assert at_once([lambda: audits.audit_ledger(now=timezone.now())]) == [None]
+    assert not LedgerAudit.objects.exists()

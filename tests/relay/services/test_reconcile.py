@@ -1,0 +1,177 @@
+"""What was captured is what the chain took: found wrong wherever somebody meddled, and nowhere else."""
+
+import random
+from collections.abc import Callable
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from celery import current_app
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from credits.models import CreditHold, LedgerAudit
+from credits.services import ledger
+from gateway.common.locks import try_advisory_lock
+from relay.models import Attempt, RelayTransaction
+from relay.services import dead_holds, reconcile
+from relay.tasks import reconcile_with_chain
+from tests.credits.rows import query
+from tests.factories import UserFactory
+from tests.relay.threads import at_once
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+Accept = Callable[..., RelayTransaction]
+Settle = Callable[[], int]
+
+COST = "the cost is the gas of the attempt that landed, at its price"
+CAPTURED = "captured is the cost, and never more than was held"
+LANDED = "a success landed, and succeeded"
+CALL_HOLD = "a call in progress has an open hold"
+HOLD_CALL = "an open hold has a call in progress"
+RECEIPT = "a mined attempt has a whole receipt"
+
+
+def found() -> dict[str, tuple[int | None, int, int]]:
+    return {
+        finding.rule: (finding.relay_transaction_id, finding.expected, finding.found)
+        for finding in reconcile.find_differences(since=timezone.now() - timedelta(days=1))
+    }
+
+
+@pytest.fixture
+def settled(accept: Accept, settle: Settle) -> RelayTransaction:
+    """A call that succeeded, beside one in progress; the second must never be blamed."""
+    row = accept()
+    assert settle() == 1
+    accept()
+    row.refresh_from_db()
+    assert row.status == "Success"
+    return row
+
+
+def test_a_sound_relay_has_no_findings(settled: RelayTransaction) -> None:
+    assert found() == {}
+    run = reconcile.reconcile(now=timezone.now())
+    assert run == LedgerAudit.objects.get(kind="chain")
+    assert run is not None
+    assert run.counts == {
+        "settled calls": 1,
+        "calls in progress": 1,
+        "mined attempts": 1,
+        "open holds": 1,
+        "findings": 0,
+    }
+
+
+def test_a_cost_that_is_not_that_of_the_gas_is_found(settled: RelayTransaction) -> None:
+    landed = settled.attempts.get()
+    assert landed.gas_used is not None
+    assert landed.effective_gas_price_wei is not None
+    before = settled.real_cost
+    price = landed.effective_gas_price_wei * random.randint(2, 9)
+    Attempt.objects.filter(pk=landed.pk).update(effective_gas_price_wei=price)
+    wanted = -(-landed.gas_used * price // settings.CREDIT_WEI)
+    assert found() == {COST: (settled.pk, wanted, before)}
+    assert reconcile.find_differences(since=timezone.now() + timedelta(minutes=1)) == []
+
+
+def test_more_or_less_captured_than_the_cost_is_found(settled: RelayTransaction) -> None:
+    captured = CreditHold.objects.get(pk=settled.hold_id).captured_amount
+    assert captured is not None
+    assert captured > 1
+    CreditHold.objects.filter(pk=settled.hold_id).update(captured_amount=captured - 1)
+    assert found() == {CAPTURED: (settled.pk, captured, captured - 1)}
+
+
+def test_a_cost_above_the_hold_takes_the_hold(settled: RelayTransaction) -> None:
+    captured = CreditHold.objects.get(pk=settled.hold_id).captured_amount
+    assert captured is not None
+    query("UPDATE credits_hold SET amount = %s WHERE id = %s", captured, settled.hold_id)
+    landed = settled.attempts.get()
+    assert landed.effective_gas_price_wei is not None
+    price = landed.effective_gas_price_wei * 5
+    Attempt.objects.filter(pk=landed.pk).update(effective_gas_price_wei=price)
+    cost = -(-(landed.gas_used or 0) * price // settings.CREDIT_WEI)
+    RelayTransaction.objects.filter(pk=settled.pk).update(real_cost=cost)
+    assert cost > captured
+    assert found() == {}
+
+
+def test_a_success_that_nobody_mined_is_found(settled: RelayTransaction) -> None:
+    Attempt.objects.filter(relay_transaction=settled).update(status=Attempt.Status.SENT)
+    assert set(found()) == {COST, LANDED}
+
+
+def test_a_closed_hold_of_a_call_in_progress_is_found(accept: Accept) -> None:
+    row = accept()
+    ledger.release(hold_id=row.hold_id)
+    assert found() == {CALL_HOLD: (row.pk, 1, 0)}
+
+
+def test_an_open_hold_whose_call_has_ended_is_found_until_staff_release_it(accept: Accept) -> None:
+    row = accept()
+    cost = random.randint(1, row.expected_cost)
+    RelayTransaction.objects.filter(pk=row.pk).update(
+        status="Failed", settled_at=timezone.now() - timedelta(days=9), real_cost=cost
+    )
+    held = row.hold.amount
+    assert found() == {CAPTURED: (row.pk, cost, 0), HOLD_CALL: (row.pk, 0, held)}
+    staff = UserFactory.create(profile_address=None, is_staff=True)
+    dead_holds.release(hold_id=row.hold_id, actor=staff, reason="stuck", now=timezone.now())
+    assert found() == {}
+
+
+def test_an_open_hold_without_any_call_is_found_where_it_is_the_relays(user: User) -> None:
+    ledger.hold(user=user, credits=3, key="shop:1")
+    assert found() == {}
+    amount = random.randint(1, 99)
+    ledger.hold(user=user, credits=amount, key="relay:0x1:0x2:0")
+    assert found() == {HOLD_CALL: (None, 0, amount)}
+
+
+@pytest.mark.parametrize("missing", ["block_hash = ''", "effective_gas_price_wei = NULL"])
+def test_a_receipt_that_lacks_something_is_found(settled: RelayTransaction, missing: str) -> None:
+    query(f"UPDATE relay_attempt SET {missing} WHERE relay_transaction_id = {settled.pk}")  # noqa: S608
+    assert set(found()) == {RECEIPT}
+
+
+def test_a_call_that_was_cancelled_costs_nothing(accept: Accept) -> None:
+    row = accept()
+    ledger.release(hold_id=row.hold_id)
+    RelayTransaction.objects.filter(pk=row.pk).update(status="Cancelled", settled_at=timezone.now())
+    assert found() == {}
+
+
+def test_the_command_exits_by_what_it_finds(settled: RelayTransaction) -> None:
+    told = StringIO()
+    call_command("reconcile_relay", stdout=told)
+    assert told.getvalue().splitlines()[-1] == "No difference."
+    RelayTransaction.objects.filter(pk=settled.pk).update(real_cost=settled.real_cost + 1)
+    told = StringIO()
+    with pytest.raises(CommandError, match=r"^2 differences$") as refusal:
+        call_command("reconcile_relay", stdout=told)
+    assert refusal.value.returncode == 1
+    assert f"{COST}: call={settled.pk} row={settled.attempts.get().pk}: have" in told.getvalue()
+
+
+def test_the_nightly_task_fails_where_something_differs(settled: RelayTransaction) -> None:
+    task = settings.CELERY_BEAT_SCHEDULE["relay-reconcile"]["task"]
+    assert current_app.amqp.router.route({}, task)["queue"].name == "default"
+    assert task == reconcile_with_chain.name
+    assert reconcile_with_chain.apply().state == "SUCCESS"
+    RelayTransaction.objects.filter(pk=settled.pk).update(real_cost=settled.real_cost + 1)
+    assert reconcile_with_chain.apply().state == "FAILURE"
+    assert [run.counts["findings"] for run in LedgerAudit.objects.order_by("pk")] == [0, 2]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_at_once_one_is_made(services: object) -> None:
+    with try_advisory_lock("relay.reconcile") as acquired:
+        assert acquired
+        assert at_once([lambda: reconcile.reconcile(now=timezone.now())]) == [None]
+        with pytest.raises(CommandError, match="under way"):
+            at_once([lambda: call_command("reconcile_relay", stdout=StringIO())])
+    assert not LedgerAudit.objects.exists()

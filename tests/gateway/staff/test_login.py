@@ -2,10 +2,14 @@
 
 import base64
 import secrets
+from datetime import timedelta
 
 import pyotp
 import pytest
+import time_machine
+from django.conf import settings
 from django.test import Client
+from django.utils import timezone
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from users.models import User
@@ -54,3 +58,33 @@ def test_the_password_alone_lets_nobody_in() -> None:
     user, password, _ = employ(0)
 
     assert log_in(user, password, "123456") == 200
+
+
+def test_after_five_wrong_passwords_the_right_one_opens_nothing_for_a_while() -> None:
+    user, password, (device,) = employ(1)
+    other, its_password, (its_device,) = employ(1)
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        wrong = [log_in(user, secrets.token_hex(8), _current(device)) for _ in range(5)]
+        right = log_in(user, password, _current(device))
+
+        assert (wrong, right) == ([200, 200, 200, 200, 429], 429)
+        assert log_in(other, its_password, _current(its_device)) == 302
+
+        clock.shift(settings.AXES_COOLOFF_TIME + timedelta(seconds=1))
+        assert log_in(user, password, _current(device)) == 302
+
+
+def test_wrong_one_time_passwords_are_slowed_down() -> None:
+    user, password, (device,) = employ(1)
+    wrong = f"{(int(_current(device)) + 500_000) % 1_000_000:06d}"
+
+    log_in(user, password, wrong)
+
+    assert log_in(user, password, _current(device)) == 200
+
+
+def test_a_one_time_password_opens_once() -> None:
+    user, password, (device,) = employ(1)
+    number = _current(device)
+
+    assert [log_in(user, password, number), log_in(user, password, number)] == [302, 200]

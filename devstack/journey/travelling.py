@@ -72,6 +72,8 @@ def _earn(wallet: Wallet, stack: dict[str, Any], manage: Manage) -> None:
     expect("the signed-in address", answer["address"], wallet.profile_address)
     say(f"  ✓ signed in by controller {wallet.controller_address}, token for {answer['expiresIn']} s")
     earner = Earner(wallet, networks_of(stack))
+    begins_with = earner.standing
+    say(f"  ✓ begins with {begins_with.credits} credits and {begins_with.experience} experience")
     earn_everywhere(earner, manage)
     check_in(earner)
     level_up(earner)

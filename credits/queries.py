@@ -10,6 +10,7 @@ from django.db.models.functions import Coalesce
 
 from credits.benefits import Benefits, PaidPeriod, benefits_of
 from credits.models import Allowance, Badge, BadgeTrack, CreditAccount, CreditEntry, EntrySource, Modifier
+from credits.models.entries import PROOFS
 from gateway.common.fields import checksum
 from gateway.common.owner import ProfileOwner
 
@@ -160,16 +161,6 @@ def staff_named(username: str) -> ProfileOwner | None:
     return next(iter(get_user_model().objects.filter(username=username, is_staff=True, is_active=True)), None)
 
 
-# What proves that somebody is worth more than a free identity: money collected, or an earning released.
-_PROOFS = (
-    EntrySource.SUBSCRIBED_PAYOUT,
-    EntrySource.PUSH_ADS,
-    EntrySource.VIDEO_ADS,
-    EntrySource.OFFERWALL,
-    EntrySource.SURVEYS,
-)
-
-
 def has_earned(user: ProfileOwner) -> bool:
     """Return whether a payment of the user was ever collected, or an earning posted."""
-    return CreditEntry.objects.filter(account__user_id=user.pk, source__in=_PROOFS).exists()
+    return CreditEntry.objects.filter(account__user_id=user.pk, source__in=PROOFS).exists()

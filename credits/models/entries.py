@@ -33,6 +33,10 @@ class EntrySource(models.TextChoices):
     STAFF_ADJUSTMENT = "STAFF_ADJUSTMENT"
 
 
+# What proves that somebody is worth more than a free identity: money collected, or an earning released.
+PROOFS = ["SUBSCRIBED_PAYOUT", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
+
+
 class CreditEntry(models.Model):
     """A change of a balance in whole credits, posted once and never altered."""
 
@@ -90,6 +94,10 @@ class CreditEntry(models.Model):
                 fields=["account", "-account_version"],
                 condition=~models.Q(source=EntrySource.RELAY_TRANSACTION),
                 name="credits_entry_earnings",
+            ),
+            # Whether a user has ever paid or earned, however much came back or dropped since.
+            models.Index(
+                fields=["account"], condition=models.Q(source__in=PROOFS), name="credits_entry_proofs"
             ),
             models.Index(
                 fields=["actor"], condition=models.Q(actor__isnull=False), name="credits_entry_actor"

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries as NumQueries
 
@@ -14,6 +15,7 @@ from credits.queries import (
     account_of,
     badges_at,
     balance_of,
+    has_earned,
     owner_of,
     recent_entries,
     staff_named,
@@ -135,3 +137,25 @@ def test_without_ladders_a_badge_grants_nothing(user: User) -> None:
     standing = standing_of(user=user, now=timezone.now())
     assert standing.permanent_badge.exp_upper_bound is None
     assert standing.benefits.check_in_attempts == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("source", EntrySource)
+def test_only_what_was_paid_or_earned_proves_a_user(source: str, key: str) -> None:
+    owner = UserFactory.create()
+    assert not has_earned(owner)
+    if source in {EntrySource.STAFF_ADJUSTMENT, EntrySource.RELAY_TRANSACTION}:
+        ledger.adjust(user=owner, credits=5, key=key, actor=None, reason="test")
+    else:
+        ledger.grant(user=owner, credits=5, source=source, key=key)
+    paid_or_earned = {"SUBSCRIBED_PAYOUT", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"}
+    assert has_earned(owner) is (source in paid_or_earned)
+
+
+def test_the_proof_is_found_without_reading_what_lies_between(user: User) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        assert has_earned(user)
+    query("SET LOCAL enable_seqscan = off")
+    plan = "".join(line for (line,) in query(f"EXPLAIN {captured.captured_queries[0]['sql']}"))
+    assert "Index Only Scan using credits_entry_proofs" in plan
+    assert "Filter" not in plan

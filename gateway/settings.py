@@ -163,6 +163,8 @@ CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 # What the badge of the admin says; by default the name of the chain.
 STAFF_ENVIRONMENT = env.optional("STAFF_ENVIRONMENT")
 UNFOLD = THEME
+# Nobody reads the key of somebody else's second factor.
+OTP_ADMIN_HIDE_SENSITIVE_DATA = True
 
 # --- callers ---------------------------------------------------------------------------------
 CORS_ALLOWED_ORIGINS = env.listing("CORS_ALLOWED_ORIGINS", default=())

@@ -1,13 +1,14 @@
 """Pages that other packages bring, moved onto our bases: second factors, and who knocked at the door."""
 
+from base64 import b32encode
 from typing import Any, ClassVar
 
 from axes.admin import AccessAttemptAdmin, AccessFailureLogAdmin, AccessLogAdmin
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin
 from django.contrib.auth.models import Group
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django_otp.plugins.otp_totp.admin import TOTPDeviceAdmin
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
@@ -26,11 +27,25 @@ class RoleAdmin(GroupAdmin, StaffAdmin[Group]):
 
 @admin.register(TOTPDevice)
 class SecondFactorAdmin(TOTPDeviceAdmin, StaffAdmin[TOTPDevice]):  # type: ignore[misc]
-    """Second factors of staff."""
+    """Second factors of staff. The key of one is told once, when it is made: who could read it later could be them."""
 
     list_filter = ("confirmed",)
     list_select_related = ("user",)
     ordering = ("-pk",)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Leave the key to chance, and out of sight."""
+        seen = ("created_at", "last_used_at") if obj else ()
+        return ((None, {"fields": ("user", "name", "confirmed", *seen)}),)
+
+    def response_add(
+        self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """Show the key in the form that authenticator apps ask for."""
+        key = b32encode(obj.bin_key).decode()
+        messages.warning(request, f"For the authenticator app of {obj.user}, now and never again: {key}")
+        response: HttpResponse = super().response_add(request, obj, post_url_continue)
+        return response
 
 
 class _Knock(ReadOnlyAdmin):

@@ -1,5 +1,6 @@
 """Fixtures of every test: real PostgreSQL, Redis and chain, started once per run and stopped after it."""
 
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
@@ -13,6 +14,19 @@ from psycopg.conninfo import conninfo_to_dict
 
 from devstack.services import Services, start_services
 from gateway.chain import client as chain_client
+
+
+_LONG_HEX = re.compile("[0-9a-fA-F]{20}")
+
+
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """Name random values by their argument: every worker rolls its own, and tests must be called the same in all."""
+    is_random = (
+        isinstance(val, bytes)
+        or (isinstance(val, str) and _LONG_HEX.search(val) is not None)
+        or (isinstance(val, int) and val > 10**6)
+    )
+    return argname if is_random else None
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,6 @@ from psycopg.conninfo import conninfo_to_dict
 from devstack.services import Services, start_services
 from gateway.chain import client as chain_client
 
-
 _LONG_HEX = re.compile("[0-9a-fA-F]{20}")
 
 

@@ -1,0 +1,244 @@
+"""
+Who of the staff may open which page of the admin, and do what: the whole table, written out.
+
+A letter is a role: s support, f finance, o operations, S superuser. Whoever has no role
+has nothing, and whoever is not signed in is asked to.
+"""
+
+import uuid
+from typing import Any, NamedTuple
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
+
+from gateway.common.staff_actions import ReasonedActions
+from tests.factories import UserFactory
+from tests.gateway.staff.shelf import make
+from tests.staff import address_of, browser_of, everything, member
+
+pytestmark = pytest.mark.django_db
+ALL = "sfoS"
+ROLES = {"s": "support", "f": "finance", "o": "operations", "S": "superuser"}
+
+
+class Row(NamedTuple):
+    """Whose letters open the list, a row and its history; add, change or delete; and do each action."""
+
+    view: str
+    add: str = ""
+    change: str = ""
+    delete: str = ""
+    actions: dict[str, str] = {}
+    export: str = ""
+
+
+MATRIX = {
+    "users.User": Row(
+        ALL, add="S", change="S",
+        actions={"adjust_credits": "sS", "grant_modifier": "sS", "revoke_sessions": "sS"},
+    ),
+    "users.SignInSession": Row(ALL, actions={"revoke": "sS"}),
+    "users.StaffAction": Row(ALL),
+    "credits.CreditAccount": Row(ALL, actions={"adjust_credits": "sS", "grant_modifier": "sS"}),
+    "credits.CreditEntry": Row(ALL, export="fS"),
+    "credits.CreditHold": Row(ALL, actions={"release_dead_hold": "oS"}),
+    "credits.AdjustmentRequest": Row(ALL, actions={"approve": "fS", "reject": "fS"}),
+    "credits.Allowance": Row(ALL),
+    "credits.AdNetwork": Row(
+        ALL, add="oS", change="oS",
+        actions={"pause": "oS", "resume": "oS", "issue_address": "oS", "retire_secret": "oS"},
+    ),
+    "credits.Postback": Row(ALL),
+    "credits.NetworkUser": Row(ALL),
+    "relay.RelayTransaction": Row(
+        ALL, actions={"broadcast_again": "oS", "cancel_unsent": "oS"}, export="fS"
+    ),
+    "relay.Attempt": Row(ALL, export="fS"),
+    "relay.Relayer": Row(ALL, actions={"pause": "oS", "resume": "oS"}),
+    "relay.RelaySwitch": Row(ALL, actions={"pause": "oS", "resume": "oS"}),
+    "relay.TrustedImplementation": Row(ALL, add="oS", change="oS", delete="S"),
+    "payments.Customer": Row(ALL),
+    "payments.Subscription": Row(ALL, actions={"cancel": "sS"}),
+    "payments.Payout": Row(ALL, export="fS"),
+    "payments.Clawback": Row(ALL),
+    "payments.BillingOperation": Row(ALL),
+    "payments.StripeEvent": Row(ALL, actions={"process_again": "sS"}),
+    "payments.PayoutRate": Row(ALL, add="fS"),
+    "credits.LedgerAudit": Row(ALL),
+    "payments.ReconciliationRun": Row(ALL, actions={"run": "fS"}),
+    "checkin.CheckIn": Row(ALL),
+    "checkin.DailySeed": Row(ALL),
+    "checkin.CheckInSwitch": Row(ALL, actions={"pause": "oS", "resume": "oS"}),
+    # A draft is changed and deleted by its author alone, which none of these is.
+    "checkin.DropTable": Row(ALL, add="fS", actions={"publish": "fS"}),
+    "auth.Group": Row("S", add="S", change="S", delete="S"),
+    "otp_totp.TOTPDevice": Row("S", add="S", change="S", delete="S"),
+    "axes.AccessAttempt": Row("S", delete="S"),
+    "axes.AccessFailureLog": Row("S"),
+    "axes.AccessLog": Row("S"),
+}  # fmt: skip
+
+MONEY = [
+    "credits.CreditAccount", "credits.CreditEntry", "credits.CreditHold", "credits.AdjustmentRequest",
+    "credits.Allowance", "credits.Postback", "relay.RelayTransaction", "relay.Attempt",
+    "payments.Customer", "payments.Subscription", "payments.Payout", "payments.Clawback",
+    "payments.BillingOperation", "payments.StripeEvent", "checkin.CheckIn", "checkin.DailySeed",
+    "users.StaffAction",
+]  # fmt: skip
+_KNOWN_PAGES = {"changelist", "add", "change", "delete", "history", "do", "export"}
+# Django's own: the password of staff, and the picture of a second factor's seed.
+_OTHERS = {
+    "auth_user_password_change": ("users.User", 200),
+    "otp_totp_totpdevice_config": ("otp_totp.TOTPDevice", 200),
+    # Without a library that draws it there is no picture; the seed is shown as text.
+    "otp_totp_totpdevice_qrcode": ("otp_totp.TOTPDevice", 503),
+}
+
+
+def page(label: str, name: str, *args: Any) -> str:
+    return reverse(f"admin:{label.replace('.', '_').lower()}_{name}", args=args)
+
+
+def admin_of(label: str) -> Any:
+    return admin.site._registry[apps.get_model(label)]
+
+
+@pytest.fixture
+def browsers(db: None) -> dict[str, Client]:
+    """A browser of each role, of staff without a role, and of nobody."""
+    known = {letter: browser_of(member(role)) for letter, role in ROLES.items()}
+    idle = browser_of(UserFactory.create(profile_address=None, is_staff=True))
+    return {**known, "without a role": idle, "anonymous": Client()}
+
+
+def assert_open_to(letters: str, url: str, browsers: dict[str, Client], *, post: bool = False) -> None:
+    """The page answers those; everybody else is refused, and who is nobody is asked to sign in."""
+    for who, browser in browsers.items():
+        if post:
+            if who in letters:
+                continue  # what they do is proved elsewhere
+            answer: HttpResponse = browser.post(url, {"post": "yes", "reason": "x", "token": uuid.uuid4()})
+        else:
+            answer = browser.get(url)
+        if who == "anonymous":
+            assert (answer.status_code, "/admin/login/" in answer["Location"]) == (302, True), url
+        else:
+            assert answer.status_code == (200 if who in letters else 403), f"{who} at {url}"
+        if answer.streaming:
+            assert b"".join(answer)
+
+
+def test_the_table_is_whole() -> None:
+    registered = {model._meta.label: model_admin for model, model_admin in admin.site._registry.items()}
+    assert MATRIX.keys() == registered.keys()
+    for label, model_admin in registered.items():
+        names = {path.name for path in model_admin.get_urls() if path.name} - _OTHERS.keys()
+        prefix = label.replace(".", "_").lower()
+        assert {name.removeprefix(f"{prefix}_") for name in names} <= _KNOWN_PAGES, label
+        assert any(name.endswith("_export") for name in names) == bool(MATRIX[label].export), label
+        offered = {action.name for action in getattr(model_admin, "staff_actions", ())}
+        assert offered == MATRIX[label].actions.keys(), label
+
+
+@pytest.mark.parametrize("label", MATRIX)
+def test_a_page_is_open_to_its_roles_and_to_nobody_else(label: str, browsers: dict[str, Client]) -> None:
+    wanted, row = MATRIX[label], make(apps.get_model(label))
+    before = everything()
+    assert_open_to(wanted.view, page(label, "changelist"), browsers)
+    assert_open_to(wanted.view, page(label, "change", row.pk), browsers)
+    assert_open_to(wanted.view, page(label, "history", row.pk), browsers)
+    assert_open_to(wanted.add, page(label, "add"), browsers)
+    assert_open_to(wanted.delete, page(label, "delete", row.pk), browsers)
+    assert_open_to(wanted.add, page(label, "add"), browsers, post=True)
+    assert_open_to(wanted.change, page(label, "change", row.pk), browsers, post=True)
+    assert_open_to(wanted.delete, page(label, "delete", row.pk), browsers, post=True)
+    if wanted.export:
+        for kind in ("csv", "xlsx"):
+            assert_open_to(wanted.export, page(label, "export", kind), browsers)
+    assert everything() == before
+
+
+@pytest.mark.parametrize("label", [label for label, row in MATRIX.items() if row.actions])
+def test_an_action_is_open_to_its_roles_and_to_nobody_else(label: str, browsers: dict[str, Client]) -> None:
+    row, model = make(apps.get_model(label)), label.replace(".", "_").lower()
+    model_admin = admin_of(label)
+    assert isinstance(model_admin, ReasonedActions)
+    before = everything()
+    for action in model_admin.staff_actions:
+        url = address_of(model, action.name, *([] if action.subject else [row]))
+        assert_open_to(MATRIX[label].actions[action.name], url, browsers)
+        assert_open_to(MATRIX[label].actions[action.name], url, browsers, post=True)
+        for who, browser in browsers.items():
+            if who in MATRIX[label].view and not action.subject:
+                offered = (
+                    f'<option value="{action.name}"'
+                    in browser.get(page(label, "changelist")).content.decode()
+                )
+                assert offered == (who in MATRIX[label].actions[action.name]), f"{who}: {action.name}"
+    assert everything() == before
+
+
+@pytest.mark.parametrize("name", _OTHERS)
+def test_pages_of_djangos_own_are_for_superusers(name: str, browsers: dict[str, Client]) -> None:
+    label, status = _OTHERS[name]
+    row = UserFactory.create(profile_address=None) if label == "users.User" else make(apps.get_model(label))
+    url = reverse(f"admin:{name}", args=[row.pk])
+    assert browsers.pop("S").get(url).status_code == status
+    assert_open_to("", url, browsers)
+
+
+@pytest.mark.parametrize("label", MONEY)
+def test_money_is_neither_added_changed_nor_deleted_by_anybody(
+    label: str, browsers: dict[str, Client]
+) -> None:
+    wanted, row, model_admin = MATRIX[label], make(apps.get_model(label)), admin_of(label)
+    assert (wanted.add, wanted.change, wanted.delete, model_admin.list_editable) == ("", "", "", ())
+    before, kept = everything(), type(row)._default_manager.values().get(pk=row.pk)
+    fields = {field.name: "1" for field in row._meta.concrete_fields}
+    as_a_list = {"form-TOTAL_FORMS": 1, "form-INITIAL_FORMS": 1, "form-0-id": row.pk}
+    listed, shown = page(label, "changelist"), page(label, "change", row.pk)
+    for browser in browsers.values():
+        browser.post(listed, {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"})
+        browser.post(listed, {"_save": "Save", **as_a_list, **fields})
+        for url in (page(label, "add"), shown, page(label, "delete", row.pk)):
+            assert browser.post(url, {**fields, "post": "yes"}).status_code in {302, 403}
+    pages = [browsers["S"].get(url).content.decode() for url in (listed, shown)]
+    assert all("delete_selected" not in text and 'name="_save"' not in text for text in pages)
+    assert (everything(), type(row)._default_manager.values().get(pk=row.pk)) == (before, kept)
+
+
+@pytest.mark.parametrize("label", MATRIX)
+def test_no_page_lets_money_in_by_rows_below_another(label: str) -> None:
+    money = {apps.get_model(name) for name in MONEY}
+    request: Any = type("Request", (), {"user": member("superuser")})()
+    for inline in (kind(kind.model, admin.site) for kind in admin_of(label).inlines):
+        if inline.model in money:
+            assert not inline.has_add_permission(request, None)
+            assert not inline.has_change_permission(request, None)
+            assert not inline.has_delete_permission(request, None)
+
+
+def test_pages_of_the_site_itself_ask_nobody_in(browsers: dict[str, Client]) -> None:
+    for url in (
+        reverse("admin:index"),
+        reverse("admin:search"),
+        reverse("admin:app_list", args=["credits"]),
+        reverse("admin:autocomplete"),
+        reverse("admin:password_change"),
+        "/admin/nothing/here/",
+    ):
+        answer = browsers["anonymous"].get(url)
+        assert (answer.status_code, "/admin/login/" in answer["Location"]) == (302, True), url
+
+
+@pytest.mark.parametrize("staff", [True, False])
+def test_a_password_without_the_second_factor_or_a_wallet_opens_nothing(staff: bool) -> None:
+    person = member("superuser") if staff else UserFactory.create()
+    client = Client()
+    client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
+    for label in MATRIX:
+        assert client.get(page(label, "changelist")).status_code == 302

@@ -3,7 +3,6 @@
 import random
 from collections import defaultdict
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
@@ -18,16 +17,15 @@ from credits.models import (
     CreditAccount,
     CreditEntry,
     CreditHold,
-    EntrySource,
     ExperienceEntry,
     Modifier,
-    ModifierType,
     NetworkUser,
     Postback,
 )
 from credits.services import adjustments
 from devstack.population.calling import call
 from devstack.population.earning import earn
+from devstack.population.favours import adjust, favour, give_back, sign_in
 from devstack.population.life import Life
 from devstack.population.town import DAYS, Town
 from devstack.population.visiting import check_in
@@ -49,7 +47,6 @@ _ORDER: tuple[type[Any], ...] = (
     Attempt,
     SignInSession,
 )
-_BONUSES = list(ModifierType)
 
 
 def populate(*, seed: str, people: int, staff: User, rpc_url: str, now: datetime) -> bool:
@@ -135,62 +132,13 @@ def _plan(life: Life) -> None:
         for _ in range(round(rng.uniform(0, most) * zeal)):
             life.plan(life.user.date_joined + rng.random() * span, action)
     if rng.random() < 0.2:
-        life.plan(life.user.date_joined + rng.random() * span, _adjust)
+        life.plan(life.user.date_joined + rng.random() * span, adjust)
     if rng.random() < 0.15:
-        life.plan(life.user.date_joined + rng.random() * span, _favour)
+        life.plan(life.user.date_joined + rng.random() * span, favour)
     if rng.random() < 0.05:
-        life.plan(life.user.date_joined + rng.random() * span, _give_back)
+        life.plan(life.user.date_joined + rng.random() * span, give_back)
     for _ in range(rng.randint(1, 3)):
-        life.plan(life.user.date_joined + rng.random() * span, _sign_in)
-
-
-def _adjust(life: Life, at: datetime) -> None:
-    town = life.town
-    amount, reason = town.rng.choice(
-        (
-            (500, "Compensation for a failed offer."),
-            (2_000, "Winner of the autumn raffle."),
-            (-150, "Paid twice."),
-        )
-    )
-    key = f"adjust:{town.hexadecimal(16)}"
-    life.post(EntrySource.STAFF_ADJUSTMENT, amount, key, at, reason=reason, by=town.staff)
-
-
-def _give_back(life: Life, at: datetime) -> None:
-    key, reason = f"relay-reversal:{life.town.hexadecimal(16)}", "The node had lost the call."
-    life.post(EntrySource.RELAY_REVERSAL, life.town.rng.randint(40, 300), key, at, reason=reason)
-
-
-def _favour(life: Life, at: datetime) -> None:
-    rng = life.town.rng
-    life.modifiers.append(
-        Modifier(
-            user=life.user,
-            modifier_type=rng.choice(_BONUSES),
-            value=Decimal(rng.randint(2, 30)) / 100,
-            key=f"staff:{life.town.hexadecimal(16)}",
-            reason="A favour for a bug report.",
-            actor=life.town.staff,
-            created_at=at,
-            expires_at=at + timedelta(days=rng.randint(1, 30)),
-        )
-    )
-
-
-def _sign_in(life: Life, at: datetime) -> None:
-    reason = life.town.rng.choice(("", "", "", *SignInSession.Reason.values))
-    life.rows.append(
-        SignInSession(
-            user=life.user,
-            controller_address=life.controller,
-            created_at=at,
-            refreshed_at=at,
-            expires_at=at + timedelta(days=30),
-            revoked_at=at + timedelta(minutes=3) if reason else None,
-            revoked_reason=reason,
-        )
-    )
+        life.plan(life.user.date_joined + rng.random() * span, sign_in)
 
 
 def _write(lives: list[Life]) -> None:

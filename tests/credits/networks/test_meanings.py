@@ -123,6 +123,21 @@ def test_a_digit_cannot_move_between_levelplays_fields() -> None:
         heard("levelplay", type(request)(method="GET", url=request.url, query=moved), secret)
 
 
+def test_a_digit_of_levelplays_minute_cannot_make_another_event() -> None:
+    secret, what = new_secret("levelplay"), told()
+    request = request_of("levelplay", what, secret)
+    minute = NOW.strftime("%Y%m%d%H%M")
+    event = what.external_id
+    # 12:34 of one event, signed, is 12:3 of another.
+    moved = request.query.replace(f"timestamp={minute}".encode(), f"timestamp={minute[:-1]}".encode())
+    moved = moved.replace(f"eventId={event}".encode(), f"eventId={minute[-1]}{event}".encode())
+
+    assert len(moved) == len(request.query)
+    assert moved != request.query
+    with pytest.raises(PostbackRefused, match="timestamp"):
+        heard("levelplay", type(request)(method="GET", url=request.url, query=moved), secret)
+
+
 def test_levelplays_minute_is_utc() -> None:
     secret = new_secret("levelplay")
 

@@ -1,5 +1,6 @@
 """Trusted implementations: the contract code this service pays gas for."""
 
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
@@ -42,3 +43,10 @@ class TrustedImplementation(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Say at the form what the database would refuse."""
+        if bool(self.address) == bool(self.code_hash):
+            raise ValidationError(
+                "Enter the address that proxies delegate to, or the hash of code that is deployed whole: one of them."
+            )

@@ -1,0 +1,177 @@
+"""The ladders of badges: what a change does to people is shown before it is made."""
+
+from typing import Any, ClassVar, cast
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from credits.admin.ledger import OwnedAdmin
+from credits.errors import LadderBroken
+from credits.models import Badge, ExperienceEntry, Modifier
+from credits.services import ladders
+from credits.services.ladders import Preview
+from gateway.common.admin import StaffAdmin
+
+_CONFIRMED = "_confirmed"
+_BUTTONS = {"_save", "_continue", "_addanother", "csrfmiddlewaretoken"}
+
+
+class BadgeForm(forms.ModelForm[Badge]):
+    """A badge as it would be; it is judged with its whole ladder, and `preview` tells what it would do."""
+
+    preview: Preview | None = None
+
+    class Meta:
+        model = Badge
+        fields: ClassVar = ("track", "name", "exp_lower_bound", *ladders.TERMS)
+
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]
+        if self.errors:
+            return
+        try:
+            self.preview = ladders.preview_saving(badge=self.instance)
+        except LadderBroken as refusal:
+            self.add_error("exp_lower_bound", refusal.detail)
+        except ValidationError as refusal:
+            self.add_error(None, refusal)
+
+
+@admin.register(Badge)
+class BadgeAdmin(StaffAdmin[Badge]):
+    """Where a badge begins and what it grants; where it ends is where the next one begins."""
+
+    form = BadgeForm
+    list_display = (
+        "name",
+        "track",
+        "exp_lower_bound",
+        "exp_upper_bound",
+        "exp_growth_rate",
+        "bonus_daily_check_in_attempts",
+        "credits_back_percent",
+        "acceptable_credit_debt",
+    )
+    list_filter = ("track",)
+    ordering = ("track", "exp_lower_bound")
+    fields = (*BadgeForm.Meta.fields[:3], "exp_upper_bound", *ladders.TERMS)
+    readonly_fields = ("exp_upper_bound",)
+    delete_confirmation_template = "admin/credits/badge/remove.html"
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Badge | None = None) -> Any:
+        # Nobody has experience on the other track for it.
+        return ("track", *self.readonly_fields) if obj else self.readonly_fields
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        # Removed one by one, each with what it does to people.
+        return {
+            name: found for name, found in super().get_actions(request).items() if name != "delete_selected"
+        }
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        """Show what a valid change would do before it is made."""
+        if request.method == "POST" and _CONFIRMED not in request.POST:
+            form = self._sent(request, object_id)
+            if form is not None and form.is_valid() and form.preview is not None:
+                return self._ask(request, object_id, form, form.preview)
+        try:
+            return super().changeform_view(request, object_id, form_url, extra_context)
+        except LadderBroken as refusal:
+            # The ladder has changed since it was shown.
+            messages.error(request, f"{refusal.title}. {refusal.detail}")
+            return HttpResponseRedirect(request.path)
+
+    def save_model(self, request: HttpRequest, obj: Badge, form: Any, change: bool) -> None:
+        """Let the service write, and move the neighbours."""
+        ladders.save_badge(badge=obj)
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show what a removal would do; the lowest badge of a ladder stays."""
+        badge = self.get_object(request, unquote(object_id))
+        if badge is None or not self.has_delete_permission(request, badge):
+            return super().delete_view(request, object_id, extra_context)
+        shown = dict(extra_context or {})
+        try:
+            shown["preview"] = ladders.preview_removing(badge=badge)
+            return super().delete_view(request, object_id, shown)
+        except LadderBroken as refusal:
+            shown["refusal"] = f"{refusal.title}. {refusal.detail}"
+        if request.method == "POST":
+            messages.error(request, shown["refusal"])
+            return HttpResponseRedirect(reverse("admin:credits_badge_change", args=[badge.pk]))
+        return super().delete_view(request, object_id, shown)
+
+    def delete_model(self, request: HttpRequest, obj: Badge) -> None:
+        """Let the service remove it."""
+        ladders.remove_badge(badge=obj)
+
+    def _sent(self, request: HttpRequest, object_id: str | None) -> BadgeForm | None:
+        """Return the form as it was sent by somebody who may save it; None for everybody else."""
+        badge = self.get_object(request, unquote(object_id)) if object_id else None
+        is_allowed = self.has_change_permission(request, badge) if badge else self.has_add_permission(request)
+        if not is_allowed or (object_id and badge is None):
+            return None
+        kind = self.get_form(request, badge, change=badge is not None)
+        return cast("BadgeForm", kind(request.POST, instance=badge))
+
+    def _ask(
+        self, request: HttpRequest, object_id: str | None, form: BadgeForm, preview: Preview
+    ) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"Save {form.instance}?",
+            "opts": self.opts,
+            "preview": preview,
+            "sent": [(name, value) for name, value in request.POST.items() if name not in _BUTTONS],
+            "confirmed": _CONFIRMED,
+            "back": request.path if object_id else reverse("admin:credits_badge_changelist"),
+        }
+        return TemplateResponse(request, "admin/credits/badge/preview.html", context)
+
+
+@admin.register(Modifier)
+class ModifierAdmin(OwnedAdmin):
+    """Bonuses for a time; one is given by an action on a person's page, and ends by itself."""
+
+    owner_path = "user"
+    list_display = (
+        "id",
+        "profile",
+        "modifier_type",
+        "value",
+        "created_at",
+        "expires_at",
+        "reason",
+        "given_by",
+    )
+    list_filter = ("modifier_type", ("expires_at", admin.DateFieldListFilter))
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("user", "actor")
+
+    @admin.display(description="given by")
+    def given_by(self, modifier: Modifier) -> str:
+        return str(modifier.actor or "")
+
+
+@admin.register(ExperienceEntry)
+class ExperienceEntryAdmin(OwnedAdmin):
+    """Why somebody's experience is what it is."""
+
+    owner_path = "account__user"
+    list_display = ("id", "profile", "track", "cause", "base", "amount", "total_after", "created_at")
+    list_filter = ("track",)

@@ -9,13 +9,16 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
-from gateway.common.addresses import normal_network
+from gateway.common.addresses import is_bounded, normal_network
 
 _WEAK_NEEDS = (
     "The network's signature does not cover user, amount and id. Enabling it needs a path token, "
     "an address list, a cap per event, a daily cap and hours of hold."
 )
 _NO_ADDRESS = "Enter IP addresses or networks like 203.0.113.0/24."
+_NO_LIST = "A list that lets half of the internet in keeps nobody out. Leave it empty to let any address in."
+_LONGEST_HOLD = 366 * 24
+_TOO_LONG = f"Credits wait {_LONGEST_HOLD} hours at most, which is a year."
 _GUARDED = (
     Q(is_enabled=False)
     | Q(is_weak=False)
@@ -103,6 +106,10 @@ class AdNetwork(models.Model):
             self.allowed_addresses = [normal_network(text.strip()) for text in self.allowed_addresses]
         except ValueError as error:
             raise ValidationError({"allowed_addresses": _NO_ADDRESS}) from error
+        if not all(is_bounded(text) for text in self.allowed_addresses):
+            raise ValidationError({"allowed_addresses": _NO_LIST})
+        if self.hold_hours > _LONGEST_HOLD:
+            raise ValidationError({"hold_hours": _TOO_LONG})
         if self.is_enabled and self.is_weak and not self._is_guarded():
             raise ValidationError(_WEAK_NEEDS, code="weak")
 

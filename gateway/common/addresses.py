@@ -15,6 +15,16 @@ def normal_network(text: str) -> str:
     return str(network.network_address) if network.num_addresses == 1 else str(network)
 
 
+# Wider than any registry hands out at once, by IP version.
+_WIDEST = {4: 8, 6: 16}
+
+
+def is_bounded(network: str) -> bool:
+    """Tell whether an address or network is narrow enough to say who is meant: no wider than /8, of IPv6 /16."""
+    found = ipaddress.ip_network(network)
+    return found.prefixlen >= _WIDEST[found.version]
+
+
 def is_within(address: str, networks: Iterable[str]) -> bool:
     """
     Tell whether the address lies in one of the networks; what is no address lies in none.

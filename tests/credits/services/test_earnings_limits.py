@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
+from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -147,6 +148,24 @@ def test_a_weak_network_is_not_enabled_unguarded_by_anyone(missing: str) -> None
     if missing == "token":
         ad_networks.issue_path_token(slug="cpx-research")
     assert ad_networks.configure(slug="cpx-research", **{**_GUARDS, "is_enabled": True}).is_enabled
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"allowed_addresses": ["0.0.0.0/0"]}, "keeps nobody out"),
+        ({"allowed_addresses": ["203.0.113.7", "::/1"]}, "keeps nobody out"),
+        # So many hours are a date that no calendar has.
+        ({"hold_hours": 2**31 - 1}, "a year"),
+        ({"hold_hours": 366 * 24 + 1}, "a year"),
+    ],
+)
+def test_a_guard_that_guards_nothing_is_refused(change: dict[str, Any], match: str) -> None:
+    ad_networks.issue_path_token(slug="cpx-research")
+    with pytest.raises(ValidationError, match=match):
+        ad_networks.configure(slug="cpx-research", **{**_GUARDS, "is_enabled": True, **change})
+    assert not AdNetwork.objects.filter(is_enabled=True).exists()
 
 
 @pytest.mark.django_db

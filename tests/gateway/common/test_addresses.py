@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.common.addresses import is_within, normal_network
+from gateway.common.addresses import is_bounded, is_within, normal_network
 
 LISTED = ["203.0.113.0/24", "2a01:4f8:d0a:30ff::2", "198.51.100.7"]
 
@@ -56,3 +56,20 @@ def test_networks_have_one_form(written: str, usual: str) -> None:
 def test_what_is_no_network_is_refused(written: str) -> None:
     with pytest.raises(ValueError, match=r"does not appear|has host bits"):
         normal_network(written)
+
+
+@pytest.mark.parametrize(
+    ("network", "bounded"),
+    [
+        ("203.0.113.7", True),
+        ("10.0.0.0/8", True),
+        ("2a01::/16", True),
+        ("10.0.0.0/7", False),
+        ("128.0.0.0/1", False),
+        ("0.0.0.0/0", False),
+        ("2a00::/15", False),
+        ("::/0", False),
+    ],
+)
+def test_a_network_that_means_half_of_the_internet_means_nobody(network: str, bounded: bool) -> None:
+    assert is_bounded(network) is bounded

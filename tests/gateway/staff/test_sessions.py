@@ -73,3 +73,13 @@ def test_a_wallet_without_a_cookie_costs_no_session(
 ) -> None:
     with django_assert_num_queries(0):
         client.get("/problems/")
+
+
+@pytest.mark.parametrize("mark", ["staff_began_at", "staff_seen_at"])
+def test_a_login_of_unknown_age_is_over(client: Client, mark: str) -> None:
+    let_in(client)
+    session = client.session
+    del session[mark]
+    session.save()
+
+    assert client.get(USERS).status_code == 302

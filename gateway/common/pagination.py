@@ -39,6 +39,10 @@ class NewestFirst(CursorPagination):
             cursor = super().decode_cursor(request)
         except exceptions.NotFound as error:
             raise refusal from error
-        if cursor is not None and cursor.position is not None and not _POSITION.fullmatch(cursor.position):
+        if (
+            cursor is not None
+            and cursor.position is not None
+            and not _POSITION.fullmatch(str(cursor.position))
+        ):
             raise refusal
         return cursor

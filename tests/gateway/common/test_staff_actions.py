@@ -7,6 +7,7 @@ import uuid
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.test import Client
@@ -28,6 +29,11 @@ def relayers(count: int) -> list[Relayer]:
         Relayer.objects.create(address=random_address(), next_account_nonce=0, mined_account_nonce=0)
         for _ in range(count)
     ]
+
+
+def staff_actions_of(model: type[Relayer]) -> dict[str, Any]:
+    model_admin: Any = admin.site._registry[model]
+    return {action.name: action for action in model_admin.staff_actions}
 
 
 @pytest.fixture
@@ -72,7 +78,9 @@ def test_several_rows_are_done_with_one_reason_and_an_entry_each(client: Client)
 
 def test_a_row_named_twice_is_done_once(client: Client) -> None:
     [row] = relayers(1)
-    confirm(client, "relay_relayer", "pause", row, row)
+    shown = client.get(address_of("relay_relayer", "pause", row, row))
+    assert shown.context["effects"] == [(row.address, staff_actions_of(Relayer)["pause"].effect(row))]
+    assert "sent before" not in messages_of(confirm(client, "relay_relayer", "pause", row, row))
     assert LogEntry.objects.count() == 1
 
 

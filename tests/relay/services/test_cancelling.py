@@ -19,8 +19,9 @@ Accept = Callable[..., RelayTransaction]
 
 
 def refuse(row: RelayTransaction) -> None:
+    """It is refused by what the rows say, before any node is asked."""
     before = everything()
-    with pytest.raises(AlreadyBroadcast):
+    with node_away(), pytest.raises(AlreadyBroadcast):
         cancelling.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
     assert everything() == before
 

@@ -47,8 +47,9 @@ format: $(INSTALLED) ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(INSTALLED) ## Measure the hot paths on the embedded services
+bench: $(INSTALLED) ## Measure the hot paths and the admin's pages on the embedded services
 	@$(BIN)/python -m devstack bench
+	@$(BIN)/python -m devstack bench --admin
 
 manage: $(INSTALLED) ## Run a management command against the running stack (CMD="…")
 	@$(BIN)/python -m devstack manage $(CMD)

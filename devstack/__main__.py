@@ -34,6 +34,9 @@ def _parser() -> argparse.ArgumentParser:
     journey = commands.add_parser("journey", help="make the wallet journey on the running stack")
     journey.set_defaults(action=_journey)
     bench = commands.add_parser("bench", help="measure the hot paths on a service of its own")
+    bench.add_argument(
+        "--admin", action="store_true", help="the admin's pages with a million entries instead"
+    )
     bench.set_defaults(action=_bench)
     storm = commands.add_parser("storm", help="postbacks of all ad networks at once, judged by a model")
     storm.add_argument("--postbacks", type=int, default=50_000, help="how many (default: 50,000)")
@@ -65,6 +68,10 @@ def _journey(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
+    if options.admin:
+        from devstack.bench.admin import bench_admin
+
+        return bench_admin(options.data / "bench-admin.json")
     from devstack.bench import bench
 
     return bench(options.data / "bench.json")

@@ -6,7 +6,6 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -159,9 +158,7 @@ class ModifierAdmin(OwnedAdmin):
         "given_by",
     )
     list_filter = ("modifier_type", ("expires_at", admin.DateFieldListFilter))
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("user", "actor")
+    list_select_related = ("actor",)
 
     @admin.display(description="given by")
     def given_by(self, modifier: Modifier) -> str:

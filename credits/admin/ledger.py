@@ -1,38 +1,44 @@
 """What support and finance see of the ledger: everything, and no button that changes a row."""
 
+from functools import reduce
+from operator import or_
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from credits.admin import actions
 from credits.models import Allowance, CreditAccount, CreditEntry, CreditHold
+from gateway.common.address_search import people_like
 from gateway.common.admin import ReadOnlyAdmin
 from gateway.common.exports import Column, Exportable
-from gateway.common.fields import checksum
 from gateway.common.staff_actions import ReasonedActions
 
 
 class OwnedAdmin(ReadOnlyAdmin):
-    """Rows of one user each, found by the whole profile address in any casing or by how it begins."""
+    """Rows of one user each, found by the profile address in any casing: whole, how it begins or how it ends."""
 
     owner_path: ClassVar[str]
     ordering = ("-id",)
     list_per_page = 50
 
     def get_search_fields(self, request: HttpRequest) -> list[str]:
-        return [f"{self.owner_path}__profile_address__istartswith", *super().get_search_fields(request)]
+        # Makes the search box appear; what it finds is decided below.
+        return [f"{self.owner_path}__profile_address", *super().get_search_fields(request)]
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        try:
-            # An exact match walks the unique index; a prefix in any casing reads every user.
-            whole = checksum(search_term.strip())
-        except ValueError:
-            return super().get_search_results(request, queryset, search_term)
-        return queryset.filter(**{f"{self.owner_path}__profile_address": whole}), False
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        people = people_like(term)
+        if people:
+            return queryset.filter(**{f"{self.owner_path}__in": people}), False
+        # Each of its own columns has an index; together with the address they would use none.
+        own = [Q(**{lookup: term}) for lookup in self.search_fields]
+        return (queryset.filter(reduce(or_, own)) if own else queryset.none()), False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         # Django leaves `list_select_related` alone once anything is joined.

@@ -8,15 +8,14 @@ from django.http import HttpRequest
 
 from credits.admin.ledger import CreditHoldAdmin
 from credits.models import CreditHold
+from gateway.common.address_search import people_like
 from gateway.common.admin import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
 from gateway.common.exports import Column, Exportable
-from gateway.common.fields import checksum
 from gateway.common.staff_actions import ReasonedActions
 from relay.admin import actions
 from relay.models import Attempt, Relayer, RelaySwitch, RelayTransaction, TrustedImplementation
 
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 
 
 class AttemptInline(ReadOnlyInline[Attempt, RelayTransaction]):
@@ -59,7 +58,7 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
     )
     list_filter = ("status",)
     search_fields = ("request_id__exact",)
-    search_help_text = "A transaction hash, a profile address or a request id."
+    search_help_text = "A transaction hash, a profile address whole or in part, or a request id."
     date_hierarchy = None
     ordering = ("-id",)
     list_select_related = ("user",)
@@ -74,8 +73,9 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
             # Two steps, because an OR over a join can use no index.
             owners = Attempt.objects.filter(transaction_hash=term.lower()).values("relay_transaction_id")
             return queryset.filter(pk__in=owners), False
-        if _ADDRESS.fullmatch(term):
-            return queryset.filter(profile_address=checksum(term)), False
+        people = people_like(term)
+        if people:
+            return queryset.filter(user__in=people), False
         return super().get_search_results(request, queryset, term)
 
 

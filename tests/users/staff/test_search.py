@@ -211,3 +211,19 @@ def test_a_part_of_an_address_is_found_by_an_index(db: None) -> None:
         assert {
             name for name in ("users_user_address_begin", "users_user_address_end") if name in plan
         } == indexes
+
+
+def test_lists_of_peoples_rows_are_narrowed_by_a_part_of_an_address(staff: Client) -> None:
+    relayed(UserFactory.create(), 2)
+    row = call()
+    address = str(row.profile_address)
+    for term in (address.lower(), address[:14], f"…{address[-10:]}"):
+        listed = staff.get("/admin/relay/relaytransaction/", {"q": term})
+        assert [found.pk for found in listed.context["cl"].result_list] == [row.pk]
+        entries = staff.get("/admin/credits/creditentry/", {"q": term}).context["cl"].result_list
+        assert [entry.account.user_id for entry in entries] == [row.user_id]
+    key = entries[0].key
+    assert [
+        found.key for found in staff.get("/admin/credits/creditentry/", {"q": key}).context["cl"].result_list
+    ] == [key]
+    assert not staff.get("/admin/credits/creditentry/", {"q": "nobody"}).context["cl"].result_list

@@ -37,7 +37,7 @@ def terms_of(badge: Badge, **changes: object) -> dict[str, Any]:
     return {name: getattr(badge, name) for name in names} | changes
 
 
-def rows() -> list[dict[str, Any]]:
+def rows() -> list[Any]:
     return list(Badge.objects.order_by("pk").values())
 
 
@@ -154,7 +154,7 @@ def test_modifiers_and_experience_are_read(finance: Client) -> None:
         reason="a gift",
         expires_at="2999-01-01T00:00Z",
     )
-    listed = finance.get("/admin/credits/modifier/", {"q": user.profile_address})
+    listed = finance.get("/admin/credits/modifier/", {"q": str(user.profile_address)})
     assert [row.pk for row in listed.context["cl"].result_list] == [given.pk]
     for page in ("modifier", "experienceentry"):
         assert finance.get(f"/admin/credits/{page}/add/").status_code == 403

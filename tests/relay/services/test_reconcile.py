@@ -158,7 +158,7 @@ def test_the_command_exits_by_what_it_finds(settled: RelayTransaction) -> None:
 
 
 def test_the_nightly_task_fails_where_something_differs(settled: RelayTransaction) -> None:
-    task = settings.CELERY_BEAT_SCHEDULE["relay-reconcile"]["task"]
+    task = str(settings.CELERY_BEAT_SCHEDULE["relay-reconcile"]["task"])
     assert current_app.amqp.router.route({}, task)["queue"].name == "default"
     assert task == reconcile_with_chain.name
     assert reconcile_with_chain.apply().state == "SUCCESS"

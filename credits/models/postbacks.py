@@ -1,6 +1,7 @@
 """The inbox of what ad networks told us, with everything that a credit was computed from."""
 
 from django.conf import settings
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Q
 
@@ -97,6 +98,8 @@ class Postback(models.Model):
             ),
         ]
         indexes = [
+            # Rows come in the order of time: a few pages tell what came in a day.
+            BrinIndex(fields=["received_at"], name="credits_postback_by_time", autosummarize=True),
             models.Index(fields=["network", "original_id"], name="credits_postback_original"),
             models.Index(fields=["user", "received_at"], name="credits_postback_user"),
             models.Index(fields=["request_id"], condition=~Q(request_id=""), name="credits_postback_request"),

@@ -90,7 +90,9 @@ class Troubles:
 
 def troubles(*, since: datetime, now: datetime) -> Troubles:
     """Return failures and queue ages, in four statements; postbacks are counted since then."""
-    events = StripeEvent.objects.exclude(status=StripeEvent.Status.PROCESSED).aggregate(
+    # Named as the partial index names them: there are far more processed ones.
+    waiting_states = [StripeEvent.Status.RECEIVED, StripeEvent.Status.FAILED]
+    events = StripeEvent.objects.filter(status__in=waiting_states).aggregate(
         failed=Count("pk", filter=Q(status=StripeEvent.Status.FAILED)), oldest=Min("received_at")
     )
     postbacks = Postback.objects.filter(received_at__gte=since).aggregate(

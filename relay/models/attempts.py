@@ -2,6 +2,7 @@
 
 from typing import Self
 
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Q
 
@@ -88,11 +89,13 @@ class Attempt(models.Model):
             ),
         ]
         indexes = [
+            # Rows come in the order of time: a few pages tell what was signed in a week.
+            BrinIndex(fields=["created_at"], name="attempt_by_time", autosummarize=True),
             models.Index(
                 fields=["relayer", "account_nonce"],
                 condition=Q(status__in=["signed", "sent"]),
                 name="attempt_not_mined",
-            )
+            ),
         ]
 
     def __str__(self) -> str:

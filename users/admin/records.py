@@ -15,6 +15,7 @@ from gateway.common.fields import checksum
 from gateway.common.staff_actions import ReasonedActions
 from users.admin import actions
 from users.models import SignInSession, User
+from users.staff.front_page import FIGURES_NEED
 from users.staff.person import person_of
 
 
@@ -87,7 +88,7 @@ class UserAdmin(ReasonedActions, DjangoUserAdmin[User], StaffAdmin[User]):
         form_url: str = "",
         obj: User | None = None,
     ) -> HttpResponse:
-        if obj is not None and obj.profile_address:
+        if obj is not None and obj.profile_address and request.user.has_perms(FIGURES_NEED):
             context["person"] = person_of(user=obj, now=now())
         return super().render_change_form(request, context, add, change, form_url, obj)
 

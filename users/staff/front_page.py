@@ -11,6 +11,8 @@ from relay.models import RelayTransaction
 from users.staff import books, charts, money_figures, relay_figures
 from users.staff.cards import Card, age_of, rows_of
 
+# Sums tell of rows: who may look at none of these is shown none of the figures.
+FIGURES_NEED = ("credits.view_creditaccount", "relay.view_relaytransaction", "payments.view_payout")
 _DAY, _WEEK, _MONTH = timedelta(days=1), timedelta(days=7), timedelta(days=30)
 _WEI_PER_NATIVE_COIN = Decimal(10**18)
 _FEW_DAYS = 7
@@ -19,8 +21,9 @@ _PENDING = {"status__exact": "pending"}
 
 
 def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Add the figures to the context of the admin's front page; the theme calls this."""
-    return {**context, **figures(now=timezone.now())}
+    """Add the figures to the front page of those who may see such rows; the theme calls this."""
+    may_look = all(request.user.has_perm(permission) for permission in FIGURES_NEED)
+    return {**context, **(figures(now=timezone.now()) if may_look else {})}
 
 
 def figures(*, now: datetime) -> dict[str, Any]:

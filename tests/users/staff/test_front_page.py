@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -18,6 +19,7 @@ from credits.services import ledger
 from payments.models import StripeEvent
 from relay.models import Relayer, RelayTransaction
 from tests.factories import UserFactory
+from tests.staff import browser_of, member
 from tests.users.api.histories import earned, relayed
 from tests.users.staff.conftest import mined
 from users.staff import front_page
@@ -173,3 +175,23 @@ def test_the_page_costs_the_same_whatever_happened(staff: Client) -> None:
         counts.append(len(asked))
     assert counts[0] == counts[1]
     assert CreditEntry.objects.count() == 31
+
+
+def test_who_may_look_at_no_rows_is_shown_no_figures() -> None:
+    user = UserFactory.create()
+    earned(user, 3)
+    person = UserFactory.create(profile_address=None, is_staff=True)
+    person.user_permissions.set(Permission.objects.filter(codename="view_user"))
+    browser = browser_of(person)
+    page = browser.get("/admin/").content.decode()
+    assert "Credits outstanding" not in page
+    assert "Your roles let you see no figures" in page
+    assert 'id="balance"' not in browser.get(f"/admin/users/user/{user.pk}/change/").content.decode()
+
+
+@pytest.mark.parametrize("role", ["support", "finance", "operations"])
+def test_every_role_sees_the_figures(role: str) -> None:
+    browser = browser_of(member(role))
+    assert "Credits outstanding" in browser.get("/admin/").content.decode()
+    user = UserFactory.create()
+    assert 'id="balance"' in browser.get(f"/admin/users/user/{user.pk}/change/").content.decode()

@@ -117,7 +117,7 @@ def test_a_worker_takes_the_request_id_over_and_logs_as_the_settings_say() -> No
 
 
 def test_a_message_without_a_broker_is_lost_at_once() -> None:
-    with Celery(broker=f"redis://127.0.0.1:{free_port()}/0") as publisher:
+    with Celery(broker=f"redis://127.0.0.1:{free_port()}/0", set_as_current=False) as publisher:
         publisher.conf.broker_transport_options = settings.CELERY_BROKER_TRANSPORT_OPTIONS
         started = time.monotonic()
         with pytest.raises(OperationalError):

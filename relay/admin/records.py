@@ -63,6 +63,32 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
     ordering = ("-id",)
     list_select_related = ("user",)
     inlines = (AttemptInline,)
+    # How it ended and why comes first: that is what support is asked.
+    fieldsets = (
+        (None, {"fields": ("status", "end_code", "end_detail", "transaction_hash", "user", "request_id")}),
+        (
+            "Cost",
+            {"fields": ("expected_cost", "real_cost", "credits_before", "hold", "gas_limit")},
+        ),
+        ("Time", {"fields": ("created_at", "settled_at", "ends_as")}),
+        (
+            "What was asked",
+            {
+                "fields": (
+                    "profile_address",
+                    "key_manager_address",
+                    "controller_address",
+                    "digest",
+                    "generation",
+                    "channel",
+                    "relay_nonce",
+                    "validity",
+                    "is_follower",
+                    "relayer",
+                )
+            },
+        ),
+    )
     staff_actions = (actions.BROADCAST_AGAIN, actions.CANCEL_UNSENT)
 
     def get_search_results(

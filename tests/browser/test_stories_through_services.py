@@ -1,0 +1,199 @@
+"""Stories that are lived from the start: a wallet calls, a chain reverts, Stripe is away, two press at once."""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from credits.models import AdjustmentRequest, CreditEntry, EntrySource
+from credits.queries import balance_of
+from credits.services import adjustments, ledger
+from gateway.chain.client import set_chain_client
+from gateway.chain.lsp25 import RelayCall
+from gateway.chain.signing import get_signer
+from payments.errors import BillingUnavailable
+from payments.models import Payout, PayoutRate, StripeEvent
+from payments.services import events
+from payments.stripe.client import set_billing_client
+from relay.models import RelayTransaction, TrustedImplementation
+from relay.services import implementations, roster
+from tests.browser.desk import Desk
+from tests.browser.test_stories import DeskIn, colleague, confirm, person_path
+from tests.factories import UserFactory
+from tests.fakes.billing import FakeBilling
+from tests.fakes.chain import FakeChain
+from tests.fakes.profiles import Profile, set_data, sign_relay_call, transfer
+from tests.payments.mail import store
+from tests.payments.people import Payer
+from tests.relay.api.conftest import Answer, Wallet, execute_body, network_address
+from tests.relay.workers import broadcast_all, track
+from tests.users.wallet import signed_in
+from users.models import User
+
+_CREDITS = 10_000
+
+
+@dataclass
+class Relaying:
+    """A wallet with credits, before a relay whose relayers have LYX, over a chain in memory."""
+
+    chain: FakeChain
+    profile: Profile
+    wallet: Wallet
+    user: User
+
+    def call(self, payload: bytes) -> RelayCall:
+        """Return the wallet's next call, signed."""
+        return sign_relay_call(self.profile, payload, chain_id=settings.CHAIN_ID)
+
+    def execute(self, call: RelayCall) -> Answer:
+        """Hand a call in."""
+        return self.wallet.post("/api/relay/execute", execute_body(call))
+
+
+def look_up(page: Page, term: str) -> None:
+    """Search for what somebody wrote in a complaint, with the box that every page has."""
+    page.locator("#nav-sidebar-inner").get_by_role("searchbox", name="Search everywhere").fill(term)
+    page.keyboard.press("Enter")
+
+
+@pytest.fixture
+def relaying(live_server: LiveServer) -> Iterator[Relaying]:
+    """The relay at work, and somebody signed in."""
+    chain = FakeChain(chain_id=settings.CHAIN_ID)
+    set_chain_client(chain)
+    kinds = TrustedImplementation.Kind
+    implementations.trust(kind=kinds.PROFILE, address=chain.universal_profile, name="profile")
+    implementations.trust(kind=kinds.KEY_MANAGER, address=chain.key_manager, name="key manager")
+    chain.fund(100 * 10**18, *get_signer().addresses())
+    roster.synchronise(now=timezone.now())
+    profile = chain.create_profile()
+    wallet = Wallet(signed_in(profile).access, network_address())
+    user = User.objects.get(profile_address=profile.profile_address)
+    ledger.grant(user=user, credits=_CREDITS, source=EntrySource.VIDEO_ADS, key=secrets.token_hex(8))
+    yield Relaying(chain, profile, wallet, user)
+    set_chain_client(None)
+
+
+def test_why_a_call_reverted_is_found_by_its_hash(desk: Desk, relaying: Relaying) -> None:
+    flaky = relaying.chain.deploy_flaky()
+    answer = relaying.execute(relaying.call(transfer(flaky.address, 1, secrets.token_bytes(4))))
+    known = answer.body["transactionHash"]
+    flaky.flip()
+    assert broadcast_all() == 1
+    relaying.chain.mine(settings.CONFIRMATIONS)
+    assert track() == 1
+    row = RelayTransaction.objects.get()
+    assert row.status == RelayTransaction.Status.FAILED
+
+    page = desk.log_in(colleague("support"))
+    look_up(page, known)
+    page.wait_for_url(f"**/relay/relaytransaction/{row.pk}/change/**")
+
+    shown = page.locator("#content")
+    for words in (row.end_code, row.end_detail, answer.headers["X-Request-ID"], known):
+        assert words
+        expect(shown.get_by_text(words).locator("visible=true").first).to_be_visible()
+    desk.open(person_path(relaying.user))
+    calls = page.get_by_label("Relay transactions", exact=True)
+    expect(calls.get_by_text(row.end_detail)).to_be_visible()
+    expect(calls.get_by_text("call, mined")).to_be_visible()
+    expect(page.locator("#available")).to_have_text(f"{_CREDITS - row.real_cost:,}")
+
+
+def test_a_paused_relay_refuses_and_a_resumed_one_accepts_the_same_call(
+    desk: Desk, relaying: Relaying
+) -> None:
+    call = relaying.call(set_data())
+    page = desk.log_in(colleague("operations"), path="/admin/relay/relayswitch/")
+    confirm(page, "Pause the whole relay", reason=f"the node is replaced {secrets.token_hex(4)}")
+    refused = relaying.execute(call)
+    assert (refused.status, refused.body["code"]) == (503, "relay-paused")
+    assert not RelayTransaction.objects.exists()
+    assert balance_of(relaying.user).held == 0
+
+    confirm(desk.open("/admin/relay/relayswitch/"), "Resume the relay", reason="the new node is in step")
+    accepted = relaying.execute(call)
+    assert (accepted.status, set(accepted.body)) == (200, {"transactionHash"})
+    assert RelayTransaction.objects.get().status == RelayTransaction.Status.PENDING
+
+
+@pytest.fixture
+def payer(live_server: LiveServer, settings: Any) -> Iterator[Payer]:
+    """Somebody who has just paid for a month; Stripe has told nothing of it yet."""
+    settings.STRIPE_SECRET_KEY = f"sk_test_{secrets.token_hex(12)}"
+    settings.STRIPE_WEBHOOK_SECRETS = [f"whsec_{secrets.token_hex(12)}"]
+    PayoutRate.objects.get_or_create(
+        currency="usd",
+        valid_from=datetime(2020, 1, 1, tzinfo=UTC),
+        defaults={"credits_per_major_unit": 1_000},
+    )
+    fake = FakeBilling(webhook_secrets=settings.STRIPE_WEBHOOK_SECRETS)
+    set_billing_client(fake)
+    payer = Payer(fake, UserFactory.create()).with_card()
+    payer.upsert(secrets.randbelow(5_000) + 500)
+    yield payer
+    set_billing_client(None)
+
+
+def test_a_month_that_was_lost_while_stripe_was_away_is_paid_out_once(desk: Desk, payer: Payer) -> None:
+    fake = payer.world
+    assert isinstance(fake, FakeBilling)
+    rows = [store(body, now=fake.now()) for body in fake.events]
+    (event,) = [row for row in rows if row.type == "invoice.paid"]
+    with fake.away(), pytest.raises(BillingUnavailable, match="does not answer"):
+        events.process(event_id=event.pk, now=fake.now())
+    StripeEvent.objects.filter(pk=event.pk).update(next_attempt_at=timezone.now() + timedelta(hours=6))
+    assert not Payout.objects.exists()
+
+    page = desk.log_in(colleague("support"))
+    look_up(page, event.stripe_event_id)
+    page.wait_for_url(f"**/payments/stripeevent/{event.pk}/change/**")
+    expect(page.locator("#content").get_by_text("billing-unavailable").first).to_be_visible()
+    confirm(page, "Process again", reason="Stripe answers again")
+    # What a worker does now, and once more.
+    assert [events.process(event_id=event.pk, now=timezone.now()) for _ in range(2)] == [True, False]
+
+    desk.open(f"/admin/payments/stripeevent/{event.pk}/change/")
+    expect(page.get_by_role("link", name="Process again")).to_have_count(0)
+    payout = Payout.objects.get()
+    desk.open(person_path(payer.user))
+    expect(page.locator("#balance")).to_have_text(f"{payout.credits:,}")
+    expect(
+        page.get_by_label("Subscription", exact=True).get_by_text(payout.stripe_invoice_id)
+    ).to_be_visible()
+
+
+def test_who_asked_cannot_approve_and_two_who_approve_at_once_post_once(
+    desk_in: DeskIn, live_server: LiveServer
+) -> None:
+    large = settings.ADJUSTMENT_APPROVAL_LIMIT + secrets.randbelow(1_000) + 1
+    user, support = UserFactory.create(), colleague("support")
+    asked = adjustments.request(
+        user=user, credits=large, key=secrets.token_hex(8), actor=support.user, reason="an offer was lost"
+    )
+    path = f"/admin/credits/adjustmentrequest/{asked.pk}/change/"
+    asking = desk_in("light").log_in(support, path=path)
+    expect(asking.get_by_role("link", name="Approve")).to_have_count(0)
+
+    desks = [desk_in("light"), desk_in("dark")]
+    pages = [desk.log_in(colleague("finance"), path=path) for desk in desks]
+    for page in pages:
+        page.locator("[data-staff-actions]").get_by_role("link", name="Approve", exact=True).click()
+        page.locator("[name=reason]").fill("the network confirms it")
+    for page in pages:
+        page.locator("form[method=post]").get_by_role("button", name="Approve", exact=True).click()
+        page.wait_for_load_state("networkidle")
+
+    assert [entry.amount for entry in CreditEntry.objects.all()] == [large]
+    expect(pages[0].get_by_text(f"{large:+d} credits are posted").first).to_be_visible()
+    expect(pages[1].get_by_text("does not apply").first).to_be_visible()
+    asked = AdjustmentRequest.objects.get()
+    assert asked.decided_by_id not in {None, support.user.pk}

@@ -79,13 +79,12 @@ class CreditEntryAdmin(Exportable, OwnedAdmin):
     )
     list_display = (
         "id",
+        "created_at",
         "profile",
         "source",
         "amount",
-        "balance_before",
         "balance_after",
         "reason",
-        "created_at",
     )
     list_filter = ("source",)
     search_fields = ("key__startswith",)

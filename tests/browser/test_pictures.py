@@ -1,108 +1,144 @@
 """The pages that staff live in, by day and by night; SCREENSHOTS names a folder that keeps the pictures."""
 
-import random
 import secrets
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group
+from django.db.models import Count
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from checkin.models import DropTable
 from checkin.services import checkins
-from credits.models import BadgeTrack, EntrySource, ModifierType
-from credits.services import audits, experience, ledger, modifiers
-from credits.services.allowance import set_allowance
+from credits.models import ModifierType
+from credits.services import audits, modifiers
+from devstack.ad_networks.google import serving_verifier_keys
+from devstack.ad_networks.opening import open_networks
+from devstack.population.settling import populate, residents
+from devstack.services import Services
+from gateway.chain.signing import get_signer
+from payments.models import PayoutRate
+from payments.services import reconcile as stripe_reconcile
+from payments.stripe.client import set_billing_client
 from relay.models import Relayer, RelayTransaction
-from relay.services import reconcile
+from relay.services import reconcile as relay_reconcile
+from relay.services import roster
 from tests.browser.conftest import Scheme
-from tests.browser.desk import Desk, employ
-from tests.factories import UserFactory
-from tests.users.api.histories import relayed
-from tests.users.staff.conftest import mined
+from tests.browser.desk import Desk, Person, employ
+from tests.fakes.billing import FakeBilling
+from tests.payments.mail import deliver
+from tests.payments.people import Payer
 from users.models import User
+from users.services.roles import ROLES
 
-_EARNINGS = [EntrySource.SURVEYS, EntrySource.OFFERWALL, EntrySource.PUSH_ADS, EntrySource.VIDEO_ADS]
+_PEOPLE = 150
+_ETHER = 10**18
 
 
 @pytest.fixture
-def person(live_server: LiveServer) -> User:
-    """A subscriber among others, with a history of a month."""
-    people = [UserFactory.create() for _ in range(4)]
-    for user in people:
-        _earn(user)
-        relayed(user, random.randint(8, 30))
-    _spread_over_the_day()
-    chosen = people[0]
-    _reward(chosen)
-    return chosen
+def person(live_server: LiveServer, services: Services, settings: Any) -> Iterator[User]:
+    """A subscriber among some hundred others who have used the service for weeks."""
+    seed, now = secrets.token_hex(16), timezone.now()
+    with serving_verifier_keys() as google:
+        settings.ADMOB_KEYS_URL = google.url
+        open_networks(now=now)
+    staff = User.objects.create(username="grace", is_staff=True)
+    assert populate(seed=seed, people=_PEOPLE, staff=staff, rpc_url=services.rpc_url, now=now)
+    _fill_purses(services)
+    people = residents(seed=seed, people=_PEOPLE)
+    busy = RelayTransaction.objects.values("user").annotate(calls=Count("pk")).order_by("-calls", "user")
+    chosen = next(found for found in people if found.pk == busy[0]["user"])
+    _pay(settings, chosen, *people[:3])
+    _reward(chosen, staff)
+    yield chosen
+    set_billing_client(None)
 
 
-def _earn(user: User) -> None:
-    for _ in range(random.randint(5, 12)):
-        ledger.grant(
-            user=user,
-            credits=random.randint(20, 900),
-            source=random.choice(_EARNINGS),
-            key=secrets.token_hex(8),
-        )
+def _fill_purses(services: Services) -> None:
+    """Give the relayers LYX for some weeks; the one that the people's calls were sent by works on."""
+    services.world.fund(4 * _ETHER, *get_signer().addresses())
+    roster.synchronise(now=timezone.now())
+    Relayer.objects.filter(is_active=False).update(is_active=True, balance_wei=_ETHER // 2)
 
 
-def _reward(user: User) -> None:
-    begin = timezone.now() - timedelta(days=12)
-    set_allowance(user=user, credits=25_500, starts_at=begin, ends_at=begin + timedelta(days=30), renews=True)
-    for track, base in ((BadgeTrack.PERMANENT, 7_400), (BadgeTrack.SUBSCRIBER, 5_100)):
-        experience.gain(user=user, track=track, base=base, key=secrets.token_hex(8), cause="TEST")
+def _pay(settings: Any, *payers: User) -> None:
+    """Let them subscribe at a Stripe in memory, which tells of it, and compare with it."""
+    settings.STRIPE_SECRET_KEY = f"sk_test_{secrets.token_hex(12)}"
+    settings.STRIPE_WEBHOOK_SECRETS = [f"whsec_{secrets.token_hex(12)}"]
+    PayoutRate.objects.get_or_create(
+        currency="usd",
+        valid_from=datetime(2020, 1, 1, tzinfo=UTC),
+        defaults={"credits_per_major_unit": 1_000, "experience_per_minor_unit": 10},
+    )
+    fake = FakeBilling(webhook_secrets=settings.STRIPE_WEBHOOK_SECRETS)
+    set_billing_client(fake)
+    for place, user in enumerate(payers, 1):
+        Payer(fake, user).with_card().upsert(place * 500 + 49)
+    assert deliver(fake.events, now=fake.now())
+
+
+def _reward(user: User, staff: User) -> None:
     modifiers.grant(
         user=user,
         modifier_type=ModifierType.BONUS_SURVEYS_CREDITS,
         value=Decimal("0.15"),
         minutes=720,
         key=secrets.token_hex(8),
-        reason="an apology",
+        reason="An apology for a survey that was lost.",
+        actor=staff,
     )
     checkins.execute(user=user, now=timezone.now(), idempotency_key="")
 
 
-def _spread_over_the_day() -> None:
-    now = timezone.now()
-    for row in RelayTransaction.objects.all():
-        asked_at = now - timedelta(minutes=random.randint(1, 1_400))
-        RelayTransaction.objects.filter(pk=row.pk).update(created_at=asked_at, settled_at=asked_at)
-        row.created_at = asked_at
-        mined(row, at=asked_at + timedelta(seconds=random.randint(8, 40)), gas=150_000, price_wei=6_000_000)
-    unlucky = RelayTransaction.objects.order_by("?").values_list("pk", flat=True)[:3]
-    RelayTransaction.objects.filter(pk__in=list(unlucky)).update(
-        status="Failed", end_code="call-reverted", end_detail="The target said: not enough apples."
-    )
-    Relayer.objects.update(balance_wei=3 * 10**18)
+def _colleague(name: str) -> Person:
+    """Employ somebody who has every role, and is no superuser."""
+    found = employ(is_superuser=False)
+    found.user.username = name
+    found.user.save()
+    found.user.groups.set(Group.objects.filter(name__in=ROLES))
+    return found
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_pages_that_staff_live_in(
-    desk_in: Callable[[Scheme], Desk], person: User, scheme: Scheme
-) -> None:
+def test_the_pages_that_staff_live_in(desk_in: Callable[[Scheme], Desk], person: User) -> None:
     audits.audit_ledger(now=timezone.now())
-    reconcile.reconcile(now=timezone.now())
-    failed = RelayTransaction.objects.filter(status="Failed").order_by("pk")[0]
+    relay_reconcile.reconcile(now=timezone.now())
+    stripe_reconcile.reconcile(now=timezone.now(), minutes=0)
+    failed = RelayTransaction.objects.filter(status="Failed").latest("created_at")
     table = DropTable.objects.filter(published_at__isnull=False).latest("pk")
-    desk = desk_in(scheme)
-    page = desk.log_in(employ())
-    for name, path, words in (
-        ("front-page", "/admin/", "Success rate"),
-        ("person", f"/admin/users/user/{person.pk}/change/", "Badges and modifiers"),
-        ("ledger", "/admin/credits/creditentry/", "Relay Transaction"),
-        ("relay-transaction", f"/admin/relay/relaytransaction/{failed.pk}/change/", "not enough apples"),
-        ("drop-table", f"/admin/checkin/droptable/{table.pk}/change/", "EXPERIENCE"),
-        ("reconciliation", "/admin/books/", "Chain against captures"),
-    ):
-        _shows(desk.open(path), words)
-        desk.picture(f"{name}-{scheme}", whole=False)
-    assert page.evaluate("document.documentElement.classList.contains('dark')") == (scheme == "dark")
+    schemes: tuple[tuple[Scheme, str], ...] = (("light", "ada"), ("dark", "barbara"))
+    for scheme, name in schemes:
+        desk = desk_in(scheme)
+        page = desk.log_in(_colleague(name))
+        for kind, path, words in (
+            ("front-page", "/admin/", ("Success rate", "Relayers")),
+            (
+                "person",
+                f"/admin/users/user/{person.pk}/change/",
+                ("Badges and modifiers", "An apology for a survey"),
+            ),
+            ("ledger", "/admin/credits/creditentry/", ("Relay Transaction",)),
+            (
+                "relay-transaction",
+                f"/admin/relay/relaytransaction/{failed.pk}/change/",
+                (failed.end_code, failed.end_detail),
+            ),
+            (
+                "drop-table",
+                f"/admin/checkin/droptable/{table.pk}/change/",
+                ("EXPERIENCE", "expected per day"),
+            ),
+            ("reconciliation", "/admin/books/", ("Chain against captures", "Settled calls")),
+        ):
+            _shows(desk.open(path), *words)
+            desk.picture(f"{kind}-{scheme}", whole=False)
+        assert page.evaluate("document.documentElement.classList.contains('dark')") == (scheme == "dark")
 
 
-def _shows(page: Page, words: str) -> None:
-    expect(page.locator("#content").get_by_text(words).locator("visible=true").first).to_be_visible()
+def _shows(page: Page, *words: str) -> None:
+    for told in words:
+        expect(page.locator("#content").get_by_text(told).locator("visible=true").first).to_be_visible()

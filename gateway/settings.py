@@ -147,7 +147,7 @@ AXES_VERBOSE = False
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 # Where a proxy stands before the service, its address is no reason to lock a name for everybody.
-AXES_CLIENT_IP_CALLABLE = "gateway.common.http.client_ip_if_known"
+AXES_CLIENT_IP_CALLABLE = "gateway.common.callers.client_ip_if_known"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 # From the login on, however busy; and from the last click.
 SESSION_COOKIE_AGE = env.integer("STAFF_SESSION_HOURS", default=8, minimum=1) * 3600

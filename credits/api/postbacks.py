@@ -12,7 +12,8 @@ from rest_framework.views import APIView
 from credits.networks.contract import RawRequest
 from credits.services import earnings
 from gateway.common import errors
-from gateway.common.http import RateLimit, client_ip, request_id
+from gateway.common.callers import client_ip
+from gateway.common.http import RateLimit, request_id
 from gateway.common.schema import problem_responses
 
 _MOST_BYTES = 16 * 1024

@@ -1,7 +1,6 @@
 """What every HTTP answer shares: the request id, the size cap of bodies, and rate limits."""
 
 import functools
-import ipaddress
 import json
 import logging
 import time
@@ -21,6 +20,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
+from gateway.common.callers import client_network
 from gateway.common.errors import RequestTooLarge, ServiceUnavailable
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class RateLimit(BaseThrottle):
         return (
             f"user:{request.user.pk}"
             if request.user and request.user.is_authenticated
-            else client_ip(request)
+            else client_network(request)
         )
 
     def allow_request(self, request: Request, view: "APIView") -> bool:
@@ -139,32 +139,6 @@ class RateLimit(BaseThrottle):
         if self.fails_closed:
             raise ServiceUnavailable("Requests cannot be counted right now.", retry_after=5) from error
         return True
-
-
-def client_ip(request: Request | HttpRequest) -> str:
-    """
-    Return the caller's address as the outermost trusted proxy saw it.
-
-    Only the `TRUSTED_PROXY_COUNT` rightmost entries of X-Forwarded-For were
-    written by our own proxies; everything left of them is the caller's claim.
-    """
-    proxies: int = settings.TRUSTED_PROXY_COUNT
-    forwarded = [
-        part.strip() for part in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if part.strip()
-    ]
-    if proxies and len(forwarded) >= proxies:
-        return str(forwarded[-proxies])
-    return str(request.META.get("REMOTE_ADDR", "unknown"))
-
-
-def client_ip_if_known(request: HttpRequest) -> str | None:
-    """Return the caller's address for a column of addresses; None where what was told is none."""
-    found = client_ip(request)
-    try:
-        ipaddress.ip_address(found)
-    except ValueError:
-        return None
-    return found
 
 
 class AlwaysJSON(DefaultContentNegotiation):

@@ -17,7 +17,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from gateway.common.http import RateLimit, client_ip
+from gateway.common.callers import client_network
+from gateway.common.http import RateLimit
 from gateway.common.owner import ProfileOwner
 from relay.api import examples, refusals
 from relay.api.serializers import (
@@ -39,7 +40,7 @@ class WalletRate(RateLimit):
     setting = "RELAY_EXECUTE_RATE"
 
     def identify(self, request: Request, view: APIView) -> str | None:
-        return f"lsp15:{client_ip(request)}"
+        return f"lsp15:{client_network(request)}"
 
 
 def registered_owner(address: str) -> ProfileOwner:

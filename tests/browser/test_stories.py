@@ -151,7 +151,7 @@ class Wallet:
     """A wallet app with an access token."""
 
     def __init__(self, profile: Profile) -> None:
-        self.client = APIClient(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}:{secrets.token_hex(2)}")
+        self.client = APIClient(REMOTE_ADDR=f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}::1")
         self.client.credentials(HTTP_AUTHORIZATION=f"Bearer {signed_in(profile).access}")
 
     def modifiers(self) -> Any:

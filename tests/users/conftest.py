@@ -40,7 +40,7 @@ def profile(chain: FakeChain, trusted: None) -> Profile:
 @pytest.fixture
 def client() -> APIClient:
     """A client that shares its rate limits with no other test."""
-    return APIClient(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}:{secrets.token_hex(2)}")
+    return APIClient(REMOTE_ADDR=f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}::1")
 
 
 @pytest.fixture

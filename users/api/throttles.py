@@ -3,7 +3,8 @@
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from gateway.common.http import RateLimit, client_ip
+from gateway.common.callers import client_network
+from gateway.common.http import RateLimit
 
 
 class DashboardRate(RateLimit):
@@ -24,7 +25,7 @@ class NonceRate(RateLimit):
     fails_closed = True
 
     def identify(self, request: Request, view: APIView) -> str | None:
-        return client_ip(request)
+        return client_network(request)
 
 
 class VerifyRate(RateLimit):
@@ -34,7 +35,7 @@ class VerifyRate(RateLimit):
     fails_closed = True
 
     def identify(self, request: Request, view: APIView) -> str | None:
-        return client_ip(request)
+        return client_network(request)
 
 
 class RefreshRate(RateLimit):
@@ -44,4 +45,4 @@ class RefreshRate(RateLimit):
     fails_closed = True
 
     def identify(self, request: Request, view: APIView) -> str | None:
-        return client_ip(request)
+        return client_network(request)

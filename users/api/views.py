@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
-from gateway.common.http import client_ip
+from gateway.common.callers import client_ip
 from users.api import examples, refusals, serializers, throttles
 from users.models import User
 from users.services import challenges, refreshing, sessions

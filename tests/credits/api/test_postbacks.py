@@ -157,7 +157,7 @@ def test_who_sends_too_much_is_told_to_wait(settings: Any) -> None:
     settings.POSTBACK_RATE = "2/minute"
     user, network = UserFactory.create(), set_up("tapjoy", allowed_addresses=[])
     request = network.request(network.says(user))
-    client = Client(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}:{secrets.token_hex(2)}")
+    client = Client(REMOTE_ADDR=f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}::1")
 
     answers = [client.get(_path(network, request)).status_code for _ in range(3)]
 

@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from devstack.services import Services
 from gateway.common.errors import ServiceUnavailable
-from gateway.common.http import RateLimit, client_ip
+from gateway.common.http import RateLimit
 
 
 class Open(RateLimit):
@@ -61,20 +61,3 @@ def test_without_redis_an_open_limit_lets_pass_and_a_closed_one_refuses(settings
     assert Open().allow_request(request_of("1"), APIView())
     with pytest.raises(ServiceUnavailable):
         Closed().allow_request(request_of("1"), APIView())
-
-
-@pytest.mark.parametrize(
-    ("proxies", "forwarded", "expected"),
-    [
-        (0, "6.6.6.6", "127.0.0.1"),
-        (1, "6.6.6.6, 7.7.7.7", "7.7.7.7"),
-        (2, "6.6.6.6, 7.7.7.7, 8.8.8.8", "7.7.7.7"),
-        (2, "8.8.8.8", "127.0.0.1"),
-    ],
-)
-def test_only_what_our_own_proxies_wrote_counts_as_the_callers_address(
-    settings: Settings, proxies: int, forwarded: str, expected: str
-) -> None:
-    settings.TRUSTED_PROXY_COUNT = proxies
-
-    assert client_ip(RequestFactory().get("/", headers={"X-Forwarded-For": forwarded})) == expected

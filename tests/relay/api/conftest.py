@@ -63,7 +63,7 @@ def execute_body(call: RelayCall, **changes: Any) -> dict[str, Any]:
 
 def network_address() -> str:
     """Return an address that shares its rate limits with no other test."""
-    return f"2001:db8::{secrets.token_hex(2)}:{secrets.token_hex(2)}"
+    return f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}::1"
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 def _client() -> APIClient:
-    return APIClient(REMOTE_ADDR=f"2001:db8::{secrets.token_hex(2)}:{secrets.token_hex(2)}")
+    return APIClient(REMOTE_ADDR=f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}::1")
 
 
 def _nonce(client: APIClient, address: str) -> Any:

@@ -1,0 +1,56 @@
+"""Who calls, as far as the network can tell. Proxies and servers write addresses in several spellings; here is one."""
+
+import ipaddress
+import re
+
+from django.conf import settings
+from django.http import HttpRequest
+from rest_framework.request import Request
+
+UNKNOWN = "unknown"
+# What one subscriber of a network gets at the least, and changes addresses within as they like.
+_SUBSCRIBER_BITS = 64
+_WITH_PORT = re.compile(r"\[(?P<six>[^\]]+)\](:\d+)?|(?P<four>[\d.]+):\d+")
+
+
+def client_ip(request: Request | HttpRequest) -> str:
+    """
+    Return the caller's address as the outermost trusted proxy saw it; `unknown` where that is no address.
+
+    Only the `TRUSTED_PROXY_COUNT` rightmost entries of X-Forwarded-For were
+    written by our own proxies; everything left of them is the caller's claim.
+    Ports and brackets are left off, and IPv4 inside IPv6 is IPv4.
+    """
+    proxies: int = settings.TRUSTED_PROXY_COUNT
+    forwarded = [
+        part.strip() for part in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if part.strip()
+    ]
+    if proxies and len(forwarded) >= proxies:
+        return _plain(str(forwarded[-proxies]))
+    return _plain(str(request.META.get("REMOTE_ADDR", "")))
+
+
+def client_ip_if_known(request: HttpRequest) -> str | None:
+    """Return the caller's address for a column of addresses; None where what was told is none."""
+    found = client_ip(request)
+    return None if found == UNKNOWN else found
+
+
+def client_network(request: Request | HttpRequest) -> str:
+    """Return whom a rate limit counts: an IPv4 address, or the /64 network of an IPv6 one."""
+    found = client_ip(request)
+    if ":" not in found:
+        return found
+    return str(ipaddress.IPv6Network((int(ipaddress.IPv6Address(found)), _SUBSCRIBER_BITS), strict=False))
+
+
+def _plain(text: str) -> str:
+    match = _WITH_PORT.fullmatch(text)
+    bare = (match["six"] or match["four"]) if match else text
+    try:
+        # A zone (fe80::1%eth0) names a wire of the proxy's, not the caller.
+        address = ipaddress.ip_address(bare.partition("%")[0])
+    except ValueError:
+        return UNKNOWN
+    inner = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return str(inner or address)

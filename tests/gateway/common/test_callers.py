@@ -1,0 +1,85 @@
+"""The caller's address has one spelling, whoever wrote it down."""
+
+import secrets
+
+import pytest
+from django.test import RequestFactory
+from pytest_django import Settings
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from devstack.services import Services
+from gateway.common.callers import client_ip, client_ip_if_known, client_network
+from gateway.common.http import RateLimit
+
+
+class PerMachine(RateLimit):
+    """Counts callers without a token."""
+
+    setting = "RELAY_READ_RATE"
+
+
+@pytest.mark.parametrize(
+    ("proxies", "forwarded", "expected"),
+    [
+        (0, "6.6.6.6", "127.0.0.1"),
+        (1, "6.6.6.6, 7.7.7.7", "7.7.7.7"),
+        (2, "6.6.6.6, 7.7.7.7, 8.8.8.8", "7.7.7.7"),
+        (2, "8.8.8.8", "127.0.0.1"),
+        (1, "6.6.6.6, 7.7.7.7:51234", "7.7.7.7"),
+        (1, "6.6.6.6, 2001:DB8::1", "2001:db8::1"),
+        (1, "6.6.6.6, [2001:db8::1]", "2001:db8::1"),
+        (1, "6.6.6.6, [2001:db8::1]:443", "2001:db8::1"),
+        (1, "6.6.6.6, fe80::1%eth0", "fe80::1"),
+        (1, "6.6.6.6, ::ffff:7.7.7.7", "7.7.7.7"),
+        (1, "6.6.6.6, [::ffff:7.7.7.7]:51234", "7.7.7.7"),
+    ],
+)
+def test_only_what_our_own_proxies_wrote_counts_as_the_callers_address(
+    settings: Settings, proxies: int, forwarded: str, expected: str
+) -> None:
+    settings.TRUSTED_PROXY_COUNT = proxies
+
+    request = RequestFactory().get("/", headers={"X-Forwarded-For": forwarded})
+
+    assert (client_ip(request), client_ip_if_known(request)) == (expected, expected)
+
+
+@pytest.mark.parametrize(
+    "told", ["unknown", "_hidden", "7.7.7.7:", "7.7.7", "[2001:db8::1", "7.7.7.7:1:2", "☃"]
+)
+def test_what_is_no_address_is_the_same_unknown_caller(settings: Settings, told: str) -> None:
+    settings.TRUSTED_PROXY_COUNT = 1
+
+    request = RequestFactory().get("/", HTTP_X_FORWARDED_FOR=told)
+
+    assert (client_ip(request), client_ip_if_known(request)) == ("unknown", None)
+    assert client_network(request) == "unknown"
+
+
+def test_a_server_without_an_address_of_the_caller_counts_all_as_one() -> None:
+    assert client_ip(RequestFactory().get("/", REMOTE_ADDR="")) == "unknown"
+
+
+def test_one_subscriber_is_one_caller_whichever_address_they_pick(
+    settings: Settings, services: Services
+) -> None:
+    settings.RELAY_READ_RATE = "2/minute"
+    half = f"2001:db8:{secrets.token_hex(2)}"
+    addresses = [
+        f"{half}:1::1",
+        f"{half}:1:ffff::{secrets.token_hex(2)}",
+        f"[{half}:1::2]:443",
+        f"{half}:2::1",
+    ]
+
+    requests = [Request(RequestFactory().get("/", REMOTE_ADDR=address)) for address in addresses]
+    for request in requests:
+        request.user = None  # type: ignore[assignment]
+
+    assert [PerMachine().allow_request(request, APIView()) for request in requests] == [
+        True,
+        True,
+        False,
+        True,
+    ]

@@ -3,7 +3,7 @@
 from checkin import queries
 from checkin.models import CheckInSwitch, DropTable
 from checkin.services import publishing, switching
-from gateway.common.staff_actions import Decision, StaffAction
+from gateway.common.decisions import Decision, StaffAction
 
 
 def _switch(decision: Decision, *, is_open: bool) -> str:

@@ -15,14 +15,14 @@ from gateway.common.owner import ProfileOwner
 
 def publish(*, table_id: int, actor: ProfileOwner) -> DropTable:
     """
-    Put the draft in force for its badge, from now on and never to be changed.
+    Put the draft in force for its badge, from now on and never to be changed. Joins the caller's transaction.
 
     Raises:
         DropTableNotADraft: it is published already.
         SecondPersonNeeded: `actor` wrote it.
         DropTableInvalid: it breaks a rule; the detail names every one.
     """
-    with transaction.atomic(durable=True):
+    with transaction.atomic():
         # An item that is being written holds this lock in share mode, so what is read below is all there is.
         table = DropTable.objects.select_for_update(of=("self",)).select_related("badge").get(pk=table_id)
         if table.published_at is not None:

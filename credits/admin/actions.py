@@ -16,8 +16,8 @@ from unfold.widgets import (
 from credits.models import AdjustmentDecision, AdjustmentRequest, AdNetwork, ModifierType
 from credits.models.adjustments import LARGEST_ADJUSTMENT
 from credits.services import ad_networks, adjustments, modifiers
+from gateway.common.decisions import Decision, ReasonForm, StaffAction
 from gateway.common.owner import ProfileOwner
-from gateway.common.staff_actions import Decision, ReasonForm, StaffAction
 
 Owner = Callable[[Any], ProfileOwner]
 _YEAR_MINUTES = 366 * 24 * 60

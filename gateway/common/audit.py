@@ -15,6 +15,7 @@ from django import forms
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db import IntegrityError, models, transaction
+from django.db.models import F, Func, Value
 from django.forms import BaseForm
 
 from gateway.common.http import request_id
@@ -27,6 +28,7 @@ _SECRET = re.compile(r"(^|_)(secret|token|password)s?\d*(_|$)|private_key|^key$"
 _HIDDEN = "•••"
 # The unique index of the log, made by a migration of `users`.
 _ONE_DECISION = "users_staffaction_decision"
+_DECISION = '"decision": "([^"]+)"'
 
 
 def record(
@@ -61,6 +63,20 @@ def record(
         if _ONE_DECISION in str(error):
             return None
         raise
+
+
+def is_recorded(decision: str) -> bool:
+    """Tell whether an entry with that `decision` is written."""
+    # Exactly the index's expression and condition.
+    found = Func(
+        F("change_message"),
+        Value(_DECISION),
+        function="SUBSTRING",
+        arg_joiner=" FROM ",
+        output_field=models.TextField(),
+    )
+    marked = LogEntry.objects.filter(change_message__contains='"decision": "')
+    return marked.alias(found=found).filter(found=decision).exists()
 
 
 def details(

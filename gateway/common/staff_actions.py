@@ -2,28 +2,24 @@
 Actions of staff that ask first: what will happen to which rows, and why it is done.
 
 An admin class lists its actions in `staff_actions`. Each is offered in the list and on
-the row's page; both lead to one confirmation page, which calls one service per row and
-writes the audit log. The page works without JavaScript.
+the row's page; both lead to one confirmation page, which carries the decision out for
+one row after the other. The page works without JavaScript.
 """
 
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode
 
-from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
-from unfold.widgets import UnfoldAdminTextareaWidget
 
-from gateway.common import audit
+from gateway.common.decisions import Decision, ReasonForm, SentBefore, StaffAction, carry_out
 from gateway.common.errors import DomainError
-from gateway.common.owner import ProfileOwner
 
 if TYPE_CHECKING:
     _Admin = admin.ModelAdmin[Any]
@@ -32,61 +28,6 @@ else:
 
 # More rows than anybody would read before confirming.
 MOST_ROWS = 100
-
-
-class ReasonForm(forms.Form):
-    """Why; and a token that makes a page sent twice one decision."""
-
-    reason = forms.CharField(
-        max_length=500,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
-        help_text="Stays on record with your name.",
-    )
-    token = forms.UUIDField(widget=forms.HiddenInput)
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What a member of staff has confirmed: who, what, why, and what else the form asked for."""
-
-    actor: ProfileOwner
-    action: str
-    reason: str
-    answers: dict[str, Any]
-    token: uuid.UUID
-
-    def key(self, row: Any) -> str:
-        """Return a key that names this decision about this row, the same for a page sent twice."""
-        return f"staff:{self.token}:{row._meta.label_lower}:{self.action}:{row.pk or ''}"
-
-
-@dataclass(frozen=True, slots=True)
-class StaffAction:
-    """
-    An action that is confirmed with a reason.
-
-    `permission` is a whole permission such as `relay.pause_relayer`; `effect` says in words
-    what will become of a row; `run` calls the service and may return what to tell.
-    An action with a `subject` is about something as a whole, which the subject names: it is
-    offered on the list, chooses no rows, and its functions get a row that is not stored.
-    """
-
-    name: str
-    label: str
-    permission: str
-    effect: Callable[[Any], str]
-    run: Callable[[Any, Decision], str | None]
-    form: type[ReasonForm] = ReasonForm
-    applies_to: Callable[[Any], bool] = lambda row: True
-    subject: str = ""
-
-    def is_allowed(self, request: HttpRequest) -> bool:
-        """Return whether the signed-in member of staff may do it."""
-        return request.user.has_perm(self.permission)
-
-    def name_of(self, row: Any) -> str:
-        """Return what to call the row."""
-        return self.subject or str(row)
 
 
 class ReasonedActions(_Admin):
@@ -204,37 +145,14 @@ class ReasonedActions(_Admin):
         if not action.applies_to(row):
             messages.warning(request, f"{name}: {action.label} does not apply.")
             return
-        # Written first and for itself: whatever happens next, it is known who wanted it, and once only.
-        if not self._claim(action, row, decision):
-            messages.warning(
-                request, f"{name}: this page was sent before. Its history says what became of it."
-            )
-            return
         try:
-            answer = action.run(row, decision)
+            answer = carry_out(action, row, decision)
+        except SentBefore as before:
+            messages.warning(request, f"{name}: this page was sent before. {before}")
         except DomainError as refusal:
-            audit.record(
-                actor=decision.actor,
-                row=row,
-                action=f"{action.name} refused",
-                reason=refusal.code,
-                name=action.subject,
-            )
             messages.error(request, f"{name}: {refusal.title}. {refusal.detail}")
-            return
-        messages.success(request, f"{name}: {answer or action.label}")
-
-    def _claim(self, action: StaffAction, row: Any, decision: Decision) -> bool:
-        entry = audit.record(
-            actor=decision.actor,
-            row=row,
-            action=action.name,
-            reason=decision.reason,
-            changes={name: ("", str(answer)) for name, answer in decision.answers.items()},
-            decision=decision.key(row),
-            name=action.subject,
-        )
-        return entry is not None
+        else:
+            messages.success(request, f"{name}: {answer}")
 
     def _chosen(self, action: StaffAction) -> Callable[..., HttpResponse]:
         def go(model_admin: Any, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse:

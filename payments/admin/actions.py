@@ -4,7 +4,7 @@ from django import forms
 from django.utils import timezone
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
-from gateway.common.staff_actions import Decision, ReasonForm, StaffAction
+from gateway.common.decisions import Decision, ReasonForm, StaffAction
 from payments.models import ReconciliationRun, StripeEvent, Subscription
 from payments.services import events, reconcile, subscriptions
 
@@ -55,6 +55,7 @@ CANCEL_SUBSCRIPTION = StaffAction(
     ),
     run=_cancel,
     form=CancelForm,
+    reaches_out=True,
     applies_to=lambda row: row.status not in Subscription.ENDED,
 )
 

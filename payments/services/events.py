@@ -109,10 +109,10 @@ def process_due(*, now: datetime) -> int:
 
 
 def process_again(*, events: QuerySet[StripeEvent], now: datetime) -> int:
-    """Let events that failed be tried now, for support; return how many."""
+    """Let events that failed be tried now, for support; return how many. Joins the caller's transaction."""
     waiting = events.exclude(status=_Status.PROCESSED)
     chosen = list(waiting.values_list("pk", flat=True))
-    with transaction.atomic(durable=True):
+    with transaction.atomic():
         for event_id in chosen:
             enqueue_on_commit("payments.process_event", event_id=event_id)
         return (

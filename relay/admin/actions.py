@@ -3,7 +3,7 @@
 from django.utils import timezone
 
 from credits.models import CreditHold
-from gateway.common.staff_actions import Decision, StaffAction
+from gateway.common.decisions import Decision, StaffAction
 from relay import queries
 from relay.models import Relayer, RelaySwitch, RelayTransaction
 from relay.services import cancelling, dead_holds, roster, switching
@@ -47,6 +47,7 @@ BROADCAST_AGAIN = StaffAction(
         "The stored bytes go to the node once more. However often they are sent, they are mined once."
     ),
     run=_broadcast_again,
+    reaches_out=True,
     applies_to=lambda row: row.is_in_progress,
 )
 
@@ -66,6 +67,7 @@ CANCEL_UNSENT = StaffAction(
         "Calls behind it in its channel fail with it."
     ),
     run=_cancel_unsent,
+    reaches_out=True,
     applies_to=cancelling.may_be_cancelled,
 )
 

@@ -5,8 +5,8 @@ from typing import cast
 from django.utils.timezone import now
 
 from credits.admin.actions import adjust_credits, grant_modifier
+from gateway.common.decisions import Decision, StaffAction
 from gateway.common.owner import ProfileOwner
-from gateway.common.staff_actions import Decision, StaffAction
 from users.models import SignInSession, User
 from users.services import sessions
 

@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from gateway.common import staff_actions
 from gateway.common.audit import details_of
-from gateway.common.staff_actions import Decision
+from gateway.common.decisions import Decision
 from relay.models import Relayer, RelaySwitch
 from tests.factories import random_address
 from tests.staff import address_of, browser_of, confirm, everything, member, messages_of

@@ -34,9 +34,11 @@ def _parser() -> argparse.ArgumentParser:
     journey = commands.add_parser("journey", help="make the wallet journey on the running stack")
     journey.set_defaults(action=_journey)
     bench = commands.add_parser("bench", help="measure the hot paths on a service of its own")
-    bench.add_argument(
-        "--admin", action="store_true", help="the admin's pages with a million entries instead"
-    )
+    part = bench.add_mutually_exclusive_group()
+    part.add_argument("--admin", action="store_true", help="the admin's pages with a million entries instead")
+    part.add_argument("--relay", action="store_true", help="relay calls alone, by kind of process")
+    bench.add_argument("--calls", type=int, default=400, help="of --relay (default: 400)")
+    bench.add_argument("--clients", type=int, default=8, help="of --relay, at once (default: 8)")
     bench.set_defaults(action=_bench)
     storm = commands.add_parser("storm", help="postbacks of all ad networks at once, judged by a model")
     storm.add_argument("--postbacks", type=int, default=50_000, help="how many (default: 50,000)")
@@ -72,6 +74,10 @@ def _bench(options: argparse.Namespace) -> int:
         from devstack.bench.admin import bench_admin
 
         return bench_admin(options.data / "bench-admin.json")
+    if options.relay:
+        from devstack.bench.relay import bench_relay
+
+        return bench_relay(options.data / "bench-relay.json", calls=options.calls, clients=options.clients)
     from devstack.bench import bench
 
     return bench(options.data / "bench.json")

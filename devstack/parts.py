@@ -59,11 +59,12 @@ class Worker(Part):
     """The Celery worker of every queue."""
 
     name: ClassVar[str] = "worker"
+    queues: ClassVar[str] = "relay,default"
 
     def command(self) -> list[str]:
         """Return the foreground worker with two processes."""
         quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-        size = ["--queues", "relay,default", "--concurrency", "2", "--loglevel", "INFO"]
+        size = ["--queues", self.queues, "--concurrency", "2", "--loglevel", "INFO"]
         return [sys.executable, "-m", "celery", "-A", "gateway", "worker", *size, *quiet]
 
     def answers(self) -> bool:

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
-import psutil
 import urllib3
 
 from devstack.bench.stage import Stage
@@ -108,14 +107,3 @@ def wait_until_settled(stage: Stage, *, count: int) -> float:
             raise RuntimeError(f"{count - stage.settled()} calls were not settled in time")
         time.sleep(0.1)
     return time.perf_counter() - started
-
-
-def cpu_seconds(stage: Stage) -> float:
-    """Return the processor time that web, worker and beat have used so far."""
-    total = 0.0
-    for part in stage.parts:
-        process = psutil.Process(part.pid)
-        for member in [process, *process.children(recursive=True)]:
-            spent = member.cpu_times()
-            total += spent.user + spent.system
-    return total

@@ -6,32 +6,48 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import psycopg
 from eth_account import Account
 
+from devstack.bench.processor import Meter
 from devstack.django_process import run_django
 from devstack.environment import django_environment, process_environment
 from devstack.gateway_api import GatewayApi
-from devstack.parts import Beat, Part, Web, Worker
+from devstack.parts import Beat, Web, Worker
 from devstack.private_file import write_json
 from devstack.secrets_file import keep_secrets
 from devstack.services import Services, start_services
 from devstack.services.server import free_port
 from devstack.wallet import Wallet
-from devstack.world import ProfilePlan
+from devstack.world import Profile, ProfilePlan
 from devstack.world.deployer import ETHER
 
 _RELAYERS, _IN_FLIGHT = 16, 64
 
 
+class RelayWorker(Worker):
+    """The worker of relay calls alone, as `compose.yaml` runs it."""
+
+    name: ClassVar[str] = "worker-relay"
+    queues: ClassVar[str] = "relay"
+
+
+class DefaultWorker(Worker):
+    """The worker of everything else."""
+
+    name: ClassVar[str] = "worker-default"
+    queues: ClassVar[str] = "default"
+
+
 @dataclass(frozen=True)
 class Stage:
-    """What the load needs: signed-in wallets, the running parts, a look into the records."""
+    """What the load needs: signed-in wallets, the processes and what they use, a look into the records."""
 
     base_url: str
     wallets: list[Wallet]
-    parts: list[Part]
+    meter: Meter
     database_url: str
 
     def settled(self) -> int:
@@ -80,16 +96,28 @@ def _set(services: Services, folder: Path, profiles: int, running: ExitStack) ->
     write_json(folder / "demo.json", plan)
     run_django(folder / "demo.log", environment, "-m", "devstack.demo", str(folder / "demo.json"))
     web = Web(folder, environment, port=port)
-    parts: list[Part] = [web, Worker(folder, environment), Beat(folder, environment)]
+    parts = (
+        web,
+        RelayWorker(folder, environment),
+        DefaultWorker(folder, environment),
+        Beat(folder, environment),
+    )
     for part in parts:
         part.start()
         running.callback(part.stop)
+    # At this level of logging the others do not tell when they are ready.
     web.wait()
-    wallets = []
-    for profile in made:
-        controller = profile.controller.private_key
-        api = GatewayApi(web.url)
-        wallet = Wallet(profile.profile_address, profile.key_manager_address, controller, api, services.rpc)
-        wallet.sign_in()
-        wallets.append(wallet)
-    return Stage(web.url, wallets, parts, services.database_url)
+    meter = Meter(
+        service={part.name: part for part in parts},
+        beside={"PostgreSQL": services.postgres, "Redis": services.redis, "node": services.anvil},
+    )
+    return Stage(
+        web.url, [_signed_in(profile, web.url, services) for profile in made], meter, services.database_url
+    )
+
+
+def _signed_in(profile: Profile, url: str, services: Services) -> Wallet:
+    key = profile.controller.private_key
+    wallet = Wallet(profile.profile_address, profile.key_manager_address, key, GatewayApi(url), services.rpc)
+    wallet.sign_in()
+    return wallet

@@ -9,7 +9,6 @@ from devstack.demo_profiles import settle_profiles
 from devstack.django_process import run_django
 from devstack.environment import django_environment, process_environment
 from devstack.private_file import read_json, write_json
-from devstack.rpc import Rpc
 from devstack.secrets_file import Secrets, keep_secrets
 from devstack.services import Services
 from devstack.world import Profile
@@ -28,9 +27,6 @@ class Furnished:
     networks: dict[str, Any]
 
 
-_BLOCKS_TO_LOOK_BACK = 32
-
-
 def furnish(
     services: Services, directory: Path, *, port: int, block_time: float | None, people: int = 0
 ) -> Furnished:
@@ -44,8 +40,6 @@ def furnish(
     write_json(directory / "environment.json", settings)
     environment = process_environment(settings)
     with step("profiles with controllers, relayers with LYX"):
-        # A node that has just loaded its chain knows the newest block alone; the service looks back a few.
-        Rpc(services.rpc_url).call("anvil_mine", hex(_BLOCKS_TO_LOOK_BACK))
         profiles = settle_profiles(services.world, directory / "profiles.json")
         services.world.fund(_RELAYER_WEI, *secrets.relayer_addresses)
     _forget_rows_of_another_chain(services, directory / "database.json")

@@ -11,6 +11,7 @@ from devstack.toolchain import anvil_binary, install_toolchain
 CHAIN_ID = 4201
 GAS_LIMIT = 1_000_000_000
 _SAVE_SECONDS = 10
+_BLOCKS_TO_LOOK_BACK = 32
 
 
 class Anvil(Server):
@@ -45,6 +46,10 @@ class Anvil(Server):
             return int(Rpc(self.url, timeout=2).call("eth_chainId"), 16) == CHAIN_ID
         except RpcUnreachable:
             return False
+
+    def mine_a_past(self) -> None:
+        """Mine some empty blocks: of a chain that it loaded, the node knows the state at the newest block alone."""
+        Rpc(self.url).call("anvil_mine", hex(_BLOCKS_TO_LOOK_BACK))
 
     @property
     def url(self) -> str:

@@ -87,6 +87,7 @@ def start_services(
             with step("starting PostgreSQL, Redis, the chain and the Stripe double"):
                 _start(postgres, redis, anvil, stripe)
             postgres.ensure_database()
+            anvil.mine_a_past()
             world = settle_world(Rpc(anvil.url), directory / "world.json")
             yield Services(postgres, redis, anvil, stripe, google, world)
         finally:

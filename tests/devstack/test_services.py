@@ -84,6 +84,8 @@ def test_rows_contracts_and_customers_are_there_again_after_a_restart_in_a_deep_
         assert second.rpc.call("eth_getCode", profile, "latest") == code != "0x"
         assert second.rpc.call("eth_getTransactionReceipt", receipt["transactionHash"]) == receipt
         assert second.rpc.call("eth_feeHistory", "0x4", "latest", [50])
+        head = int(second.rpc.call("eth_blockNumber"), 16)
+        assert second.rpc.call("eth_getTransactionCount", profile, hex(head - 25)) == "0x1"
         assert second.stripe.secret_key == first.stripe.secret_key
         assert second.stripe.webhook_secret == first.stripe.webhook_secret
         assert Provider(second.stripe.url, second.stripe.secret_key).customer(customer)["id"] == customer

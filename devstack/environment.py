@@ -49,5 +49,6 @@ def process_environment(settings: dict[str, str]) -> dict[str, str]:
 
 def _generous_limits() -> dict[str, str]:
     sign_in = ("AUTH_NONCE", "AUTH_VERIFY", "AUTH_REFRESH")
-    scopes = (*sign_in, "RELAY_EXECUTE", "RELAY_READ", "BILLING", "CHECKIN", "DASHBOARD")
+    relay = ("RELAY_EXECUTE", "RELAY_READ", "LSP15", "LSP15_SIGNER", "LSP15_NEW_SIGNER")
+    scopes = (*sign_in, *relay, "BILLING", "CHECKIN", "DASHBOARD")
     return {f"{scope}_RATE": _ANY_NUMBER for scope in scopes}

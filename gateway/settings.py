@@ -200,6 +200,10 @@ AUTH_NONCE_RATE = env.optional("AUTH_NONCE_RATE", "30/minute")
 AUTH_VERIFY_RATE = env.optional("AUTH_VERIFY_RATE", "30/minute")
 AUTH_REFRESH_RATE = env.optional("AUTH_REFRESH_RATE", "60/minute")
 RELAY_EXECUTE_RATE = env.optional("RELAY_EXECUTE_RATE", "600/minute")
+# Callers of the LSP-15 paths show no token: by network address, then by signer, who may be new to the profile.
+LSP15_RATE = env.optional("LSP15_RATE", "120/minute")
+LSP15_SIGNER_RATE = env.optional("LSP15_SIGNER_RATE", "120/minute")
+LSP15_NEW_SIGNER_RATE = env.optional("LSP15_NEW_SIGNER_RATE", "30/minute")
 DASHBOARD_RATE = env.optional("DASHBOARD_RATE", "600/minute")
 RELAY_READ_RATE = env.optional("RELAY_READ_RATE", "1200/minute")
 

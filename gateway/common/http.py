@@ -21,7 +21,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from gateway.common.callers import client_network
-from gateway.common.errors import RequestTooLarge, ServiceUnavailable
+from gateway.common.errors import RequestTooLarge, ServiceUnavailable, TooManyRequests
 
 if TYPE_CHECKING:
     # REST framework imports this module while it builds APIView, whose defaults name classes of ours.
@@ -120,25 +120,41 @@ class RateLimit(BaseThrottle):
         who = self.identify(request, view)
         if who is None:
             return True
-        rate = _rate(getattr(settings, self.setting))
-        try:
-            allowed = _limiter(settings.REDIS_URL).hit(rate, self.setting, who)
-            if not allowed:
-                self._reset_at = (
-                    _limiter(settings.REDIS_URL).get_window_stats(rate, self.setting, who).reset_time
-                )
-        except RedisError as error:
-            return self._without_counter(error)
-        return bool(allowed)
+        reset_at = _count(self.setting, who, fails_closed=self.fails_closed)
+        self._reset_at = reset_at or 0.0
+        return reset_at is None
 
     def wait(self) -> float:
         return max(1.0, self._reset_at - time.time())
 
-    def _without_counter(self, error: RedisError) -> bool:
-        logger.warning("rate limit %s cannot be counted: %s", self.setting, type(error).__name__)
-        if self.fails_closed:
+
+def admit(setting: str, who: str) -> None:
+    """
+    Count a caller who is known only after the body was read; `setting` holds the rate.
+
+    Raises:
+        TooManyRequests: the rate is used up.
+        ServiceUnavailable: nothing can be counted, and without a token nothing else holds a caller back.
+    """
+    reset_at = _count(setting, who, fails_closed=True)
+    if reset_at is not None:
+        wait = max(1, int(reset_at - time.time())) + 1
+        raise TooManyRequests(f"Repeat after {wait} seconds.", retry_after=wait)
+
+
+def _count(setting: str, who: str, *, fails_closed: bool) -> float | None:
+    """Return None where the request is within the rate, else the unix second at which the next one may be."""
+    rate = _rate(getattr(settings, setting))
+    limiter = _limiter(settings.REDIS_URL)
+    try:
+        if limiter.hit(rate, setting, who):
+            return None
+        return float(limiter.get_window_stats(rate, setting, who).reset_time)
+    except RedisError as error:
+        logger.warning("rate limit %s cannot be counted: %s", setting, type(error).__name__)
+        if fails_closed:
             raise ServiceUnavailable("Requests cannot be counted right now.", retry_after=5) from error
-        return True
+        return None
 
 
 class AlwaysJSON(DefaultContentNegotiation):

@@ -6,6 +6,7 @@ and it is checked as strictly as for the token's owner; credits are those of the
 profile, which must have signed in once.
 """
 
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -18,7 +19,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from gateway.common.callers import client_network
-from gateway.common.http import RateLimit
+from gateway.common.http import RateLimit, admit
 from gateway.common.owner import ProfileOwner
 from relay.api import examples, refusals
 from relay.api.serializers import (
@@ -29,18 +30,27 @@ from relay.api.serializers import (
     relay_call,
 )
 from relay.errors import ProfileNotRegistered
-from relay.services import execution, key_managers, quota
+from relay.services import quota, wallet_calls
 
 _GWEI = 10**9
 
 
 class WalletRate(RateLimit):
-    """Counted by address of the caller's machine: the body's profile is only a claim."""
+    """Counted by the caller's network before the body is read: the profile in it is only a claim."""
 
-    setting = "RELAY_EXECUTE_RATE"
+    setting = "LSP15_RATE"
+    fails_closed = True
 
     def identify(self, request: Request, view: APIView) -> str | None:
-        return f"lsp15:{client_network(request)}"
+        return client_network(request)
+
+
+def _admit(profile: str, signer: str | None) -> None:
+    """Count a known signer of the profile apart, so that strangers cannot use up what its holder needs."""
+    if signer is None:
+        admit("LSP15_NEW_SIGNER_RATE", profile)
+    else:
+        admit("LSP15_SIGNER_RATE", f"{profile}:{signer}")
 
 
 def registered_owner(address: str) -> ProfileOwner:
@@ -74,9 +84,12 @@ class Lsp15ExecuteView(APIView):
         body.is_valid(raise_exception=True)
         asked = body.validated_data
         user = registered_owner(asked["address"])
-        key_manager = key_managers.of_profile(profile=asked["address"])
-        call = relay_call(key_manager=key_manager, transaction=asked["transaction"])
-        return Response({"transactionHash": execution.execute(user=user, call=call, now=timezone.now())})
+        # Which key manager it is for, the service finds out.
+        call = relay_call(key_manager=asked["address"], transaction=asked["transaction"])
+        known = wallet_calls.execute(
+            user=user, call=call, now=timezone.now(), admit=partial(_admit, asked["address"])
+        )
+        return Response({"transactionHash": known})
 
 
 class Lsp15QuotaView(APIView):
@@ -99,8 +112,16 @@ class Lsp15QuotaView(APIView):
         """Answer what is left, as gas at 1 gwei."""
         body = QuotaRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        user = registered_owner(body.validated_data["address"])
-        found = quota.read_quota(user=user, now=timezone.now(), **body.validated_data)
+        asked, now = body.validated_data, timezone.now()
+        user = registered_owner(asked["address"])
+        quota.check_timestamp(timestamp=asked["timestamp"], now=now)
+        wallet_calls.admit_quota_reader(
+            user=user,
+            timestamp=asked["timestamp"],
+            signature=asked["signature"],
+            admit=partial(_admit, asked["address"]),
+        )
+        found = quota.read_quota(user=user, now=now, **asked)
         return Response(
             {
                 "quota": _as_gas(found.available),

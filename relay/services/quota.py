@@ -31,16 +31,26 @@ def read_quota(*, user: ProfileOwner, address: str, timestamp: int, signature: b
         TimestampOutOfWindow, NotYourProfile, UnusableSignature, QuotaSignatureInvalid, SignPermissionMissing.
         NodeUnavailable: no node answered.
     """
+    check_timestamp(timestamp=timestamp, now=now)
+    if address != user.profile_address:
+        raise NotYourProfile(f"You are signed in as {user.profile_address}.", profile=user.profile_address)
+    _check_signature(address=address, timestamp=timestamp, signature=signature)
+    return quota_of(user=user, now=now)
+
+
+def check_timestamp(*, timestamp: int, now: datetime) -> None:
+    """
+    Refuse a request that was made too long ago, or in the future; `timestamp` is in unix seconds.
+
+    Raises:
+        TimestampOutOfWindow: it is outside the window.
+    """
     server_time = int(now.timestamp())
     if abs(server_time - timestamp) > settings.QUOTA_WINDOW_SECONDS:
         raise TimestampOutOfWindow(
             f"The timestamp is {timestamp - server_time:+d} s from the service's clock.",
             serverTime=server_time,
         )
-    if address != user.profile_address:
-        raise NotYourProfile(f"You are signed in as {user.profile_address}.", profile=user.profile_address)
-    _check_signature(address=address, timestamp=timestamp, signature=signature)
-    return quota_of(user=user, now=now)
 
 
 def quota_of(*, user: ProfileOwner, now: datetime) -> Quota:

@@ -16,7 +16,7 @@ from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from relay.models import Attempt, RelayTransaction
 from tests.factories import UserFactory
-from tests.relay.api.conftest import Wallet, execute_body, network_address
+from tests.relay.api.conftest import Wallet, execute_body
 from tests.relay.api.test_bodies import LSP15_EXECUTE, LSP15_QUOTA
 from tests.relay.api.test_execute import EXECUTE, assert_problem
 from tests.relay.api.test_quota import quota_body
@@ -127,13 +127,3 @@ def test_quota_signatures_are_checked_as_strictly_as_with_a_token(
     assert "serverTime" in assert_problem(late, 401, "timestamp-out-of-window")
     body = {**quota_body(profile), "signature": quota_body(profile, seconds=1)["signature"]}
     assert_problem(stranger.post(LSP15_QUOTA, body), 401, "quota-signature-invalid")
-
-
-def test_callers_are_counted_by_their_machine(
-    profile: Profile, user: User, new_call: Callable[..., RelayCall], settings: Settings
-) -> None:
-    settings.RELAY_EXECUTE_RATE = "1/hour"
-    body = lsp15_body(profile, new_call())
-    machine, another = Wallet(None, network_address()), Wallet(None, network_address())
-    statuses = [caller.post(LSP15_EXECUTE, body).status for caller in (machine, machine, another)]
-    assert statuses == [200, 429, 200]

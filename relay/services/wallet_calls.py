@@ -1,0 +1,71 @@
+"""
+Callers without a token: everything that needs no node comes before a node is asked.
+
+Such a request costs its sender nothing, so it is judged by form, then counted by who
+signed it, and only then looked into. The relay nonces of a profile are public, and
+so are the signed calls that were mined: a known call answers its hash uncounted, so
+that nobody uses up a signer's rate by repeating them.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from gateway.chain.lsp15 import quota_digests
+from gateway.chain.lsp25 import RelayCall, normalise_signature, recover_address
+from gateway.common.owner import ProfileOwner
+from relay import queries
+from relay.errors import KeyManagerNotFound, KeyManagerNotOwner
+from relay.services import execution, key_managers, preflight
+
+# Counts a request of this signer, or of one who is new to the profile; raises where there are too many.
+Admit = Callable[[str | None], None]
+
+
+def execute(*, user: ProfileOwner, call: RelayCall, now: datetime, admit: Admit) -> str:
+    """
+    Relay a call for the user's profile whatever key manager it names, and return the transaction's hash.
+
+    Raises:
+        DomainError: the call was refused, or `admit` refused the signer; nothing is stored, held or sent.
+    """
+    execution.identify(call=call)
+    preflight.check_validity(call=call, now=int(now.timestamp()))
+    known = key_managers.remembered(user=user)
+    if known is None:
+        admit(None)
+        return execution.execute(user=user, call=_addressed(user, call), now=now)
+    call, identity = execution.identify(call=replace(call, key_manager=known))
+    standing = queries.standing_transaction(user=user, identity=identity)
+    if standing is not None:
+        return standing.transaction_hash
+    admit(key_managers.has_signed_here(key_manager=known, signers=[identity.controller]))
+    try:
+        return execution.execute(user=user, call=call, now=now)
+    except (KeyManagerNotFound, KeyManagerNotOwner):
+        # The profile has moved to another key manager since its last call here.
+        moved = _addressed(user, call)
+        if moved.key_manager == known:
+            raise
+        return execution.execute(user=user, call=moved, now=now)
+
+
+def admit_quota_reader(*, user: ProfileOwner, timestamp: int, signature: bytes, admit: Admit) -> None:
+    """
+    Count who asks for the profile's quota.
+
+    Raises:
+        UnusableSignature: no address can be recovered from the signature.
+        DomainError: `admit` refused the signer.
+    """
+    normalised = normalise_signature(signature)
+    signers = [
+        recover_address(digest, normalised)
+        for digest in quota_digests(address=str(user.profile_address), timestamp=timestamp)
+    ]
+    known = key_managers.remembered(user=user)
+    admit(known and key_managers.has_signed_here(key_manager=known, signers=signers))
+
+
+def _addressed(user: ProfileOwner, call: RelayCall) -> RelayCall:
+    return replace(call, key_manager=key_managers.of_profile(profile=str(user.profile_address)))

@@ -1,0 +1,161 @@
+"""What callers without a token can cost: form and count come before the node, and nobody can use up another's rate."""
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from devstack.services import Services
+from devstack.services.server import free_port
+from devstack.world.profiles import Profile
+from gateway.chain.lsp25 import RelayCall
+from relay.models import RelayTransaction
+from tests.relay.api.conftest import Answer, Wallet, network_address
+from tests.relay.api.test_bodies import LSP15_EXECUTE, LSP15_QUOTA
+from tests.relay.api.test_execute import assert_problem
+from tests.relay.api.test_lsp15 import lsp15_body
+from tests.relay.api.test_quota import quota_body
+from tests.relay.chain import MeddlingClient
+from tests.relay.rows import everything
+from tests.relay.signing import window
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+NewCall = Callable[..., RelayCall]
+
+
+def ask(path: str, body: Any) -> Answer:
+    """Ask from a network of its own."""
+    return Wallet(None, network_address()).post(path, body)
+
+
+@pytest.fixture
+def forged(profile: Profile, new_call: NewCall) -> Callable[[], dict[str, Any]]:
+    """Return a function that makes well-formed calls whose signer nobody knows."""
+    return lambda: lsp15_body(profile, new_call(private_key="0x" + secrets.token_hex(32)))
+
+
+@pytest.mark.parametrize(
+    ("signature", "code"),
+    [
+        ("0x" + "00" * 65, "signature-malformed"),
+        ("0x" + "11" * 64 + "05", "signature-malformed"),
+        ("0x" + "ff" * 64 + "1b", "signature-malformed"),
+        # No point of the curve has this r.
+        ("0x" + "00" * 31 + "05" + "11" * 32 + "1b", "signature-unrecoverable"),
+    ],
+)
+def test_a_signature_of_nobody_costs_no_question_to_the_node(
+    user: User, profile: Profile, new_call: NewCall, node: MeddlingClient, signature: str, code: str
+) -> None:
+    call = lsp15_body(profile, new_call())
+    call["transaction"]["signature"] = signature
+    before = everything()
+    for path, body in ((LSP15_EXECUTE, call), (LSP15_QUOTA, {**quota_body(profile), "signature": signature})):
+        assert_problem(ask(path, body), 400, code)
+    assert (node.requests, everything()) == (0, before)
+
+
+def test_a_call_that_is_over_costs_no_question_to_the_node(
+    user: User, profile: Profile, new_call: NewCall, node: MeddlingClient
+) -> None:
+    past = int(timezone.now().timestamp()) - 60
+    assert_problem(
+        ask(LSP15_EXECUTE, lsp15_body(profile, new_call(validity=window(0, past)))), 422, "relay-call-expired"
+    )
+    assert node.requests == 0
+
+
+@pytest.mark.parametrize("path", [LSP15_EXECUTE, LSP15_QUOTA])
+def test_without_a_counter_nobody_gets_in_without_a_token(
+    user: User, profile: Profile, new_call: NewCall, settings: Settings, node: MeddlingClient, path: str
+) -> None:
+    settings.REDIS_URL = f"redis://127.0.0.1:{free_port()}/0"
+    body = lsp15_body(profile, new_call()) if path == LSP15_EXECUTE else quota_body(profile)
+    before = everything()
+    answer = ask(path, body)
+    assert_problem(answer, 503, "service-unavailable")
+    assert answer.headers["Retry-After"] == "5"
+    assert (node.requests, everything()) == (0, before)
+
+
+def test_callers_are_counted_by_their_network(
+    profile: Profile, user: User, new_call: NewCall, settings: Settings
+) -> None:
+    settings.LSP15_RATE = "1/hour"
+    body = lsp15_body(profile, new_call())
+    machine, another = Wallet(None, network_address()), Wallet(None, network_address())
+    neighbour = Wallet(None, machine.address.removesuffix("::1") + "::2")
+    statuses = [caller.post(LSP15_EXECUTE, body).status for caller in (machine, machine, neighbour, another)]
+    assert statuses == [200, 429, 429, 200]
+
+
+def test_signers_nobody_knows_are_counted_by_the_profile_they_claim(
+    profile: Profile,
+    user: User,
+    new_call: NewCall,
+    forged: Callable[[], dict[str, Any]],
+    settings: Settings,
+    node: MeddlingClient,
+) -> None:
+    settings.LSP15_NEW_SIGNER_RATE = "2/hour"
+    codes = [ask(LSP15_EXECUTE, forged()).body["code"] for _ in range(3)]
+    assert codes == ["signer-not-a-controller"] * 2 + ["too-many-requests"]
+    asked = node.requests
+    answer = ask(LSP15_QUOTA, quota_body(profile))
+    assert_problem(answer, 429, "too-many-requests")
+    assert 1 < int(answer.headers["Retry-After"]) <= 3601
+    assert node.requests == asked
+    assert not RelayTransaction.objects.exists()
+
+
+def test_strangers_use_up_no_known_signers_rate(
+    profile: Profile,
+    user: User,
+    new_call: NewCall,
+    forged: Callable[[], dict[str, Any]],
+    settings: Settings,
+) -> None:
+    settings.LSP15_NEW_SIGNER_RATE = "3/hour"
+    assert ask(LSP15_EXECUTE, lsp15_body(profile, new_call())).status == 200
+    assert {ask(LSP15_EXECUTE, forged()).status for _ in range(3)} == {403, 429}
+    assert ask(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=7))).status == 200
+    assert ask(LSP15_QUOTA, quota_body(profile)).status == 200
+
+
+def test_a_known_signer_has_a_rate_that_repeats_of_a_known_call_do_not_touch(
+    profile: Profile, user: User, new_call: NewCall, settings: Settings
+) -> None:
+    settings.LSP15_SIGNER_RATE = "1/hour"
+    first = lsp15_body(profile, new_call())
+    hashes = {ask(LSP15_EXECUTE, first).body["transactionHash"] for _ in range(4)}
+    assert len(hashes) == 1
+    statuses = [ask(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=at))).status for at in (8, 9)]
+    assert statuses == [200, 429]
+    assert RelayTransaction.objects.count() == 2
+
+
+def test_a_profile_that_is_known_costs_one_question_less(
+    profile: Profile, user: User, new_call: NewCall, node: MeddlingClient
+) -> None:
+    spent = []
+    for channel in (3, 4):
+        before = node.requests
+        assert ask(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=channel))).status == 200
+        spent.append(node.requests - before)
+    assert spent[1] == spent[0] - 1
+
+
+def test_a_profile_that_has_moved_to_another_key_manager_is_served_there(
+    profile: Profile, user: User, new_call: NewCall, services: Services
+) -> None:
+    assert ask(LSP15_EXECUTE, lsp15_body(profile, new_call())).status == 200
+    # What is remembered is a key manager of the profile that does not own it any more.
+    former = services.world.deploy_stray_key_manager(profile.profile_address)
+    RelayTransaction.objects.update(key_manager_address=former)
+    answer = ask(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=5)))
+    assert answer.status == 200, answer.body
+    assert RelayTransaction.objects.latest("id").key_manager_address == profile.key_manager_address

@@ -128,7 +128,7 @@ class PostbackAdmin(OfNetworkAdmin):
         "is_conflicting",
         "received_at",
     )
-    list_filter = ("network", "kind", "state", "is_conflicting")
+    list_filter = ("network", "kind", "state", "refused_because", "is_conflicting")
     search_fields = ("external_id__exact", "request_id__exact")
     exclude = ("raw",)
     readonly_fields = ("as_it_came",)

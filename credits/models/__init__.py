@@ -10,7 +10,7 @@ from credits.models.experience import ExperienceEntry
 from credits.models.holds import CreditHold, HoldStatus
 from credits.models.modifiers import Modifier, ModifierType
 from credits.models.networks import AdNetwork, NetworkUser, VerifierKeySet
-from credits.models.postbacks import Postback, PostbackKind, PostbackState
+from credits.models.postbacks import Postback, PostbackKind, PostbackState, Refusal
 
 __all__ = [
     "AdNetwork",
@@ -32,5 +32,6 @@ __all__ = [
     "Postback",
     "PostbackKind",
     "PostbackState",
+    "Refusal",
     "VerifierKeySet",
 ]

@@ -28,15 +28,23 @@ class PostbackState(models.TextChoices):
     AVAILABLE = "AVAILABLE", "Available: credited"
     REVERSED = "REVERSED", "Reversed"
     INFO = "INFO", "Nothing to do"
-    REFUSED = "REFUSED", "Refused: above a cap"
+    REFUSED = "REFUSED", "Refused: see why"
+
+
+class Refusal(models.TextChoices):
+    """Why an event that its network did tell changes nothing."""
+
+    ABOVE_A_CAP = "ABOVE_A_CAP", "Above a cap"
+    ANOTHERS_CREDIT = "ANOTHERS_CREDIT", "It names another user than the credit that it takes back"
 
 
 class Postback(models.Model):
     """
     One event of a network, stored with the entry that it led to, in one transaction.
 
-    Unique by network, external id and kind, so a repeat finds the first one. A credit
-    and its reversal are two rows that name the same `original_id`.
+    Unique by network, external id and kind, so a repeat finds the first one; a reversal
+    also by user, so that one which names a stranger leaves room for the right one. A
+    credit and its reversal are two rows that name the same `original_id`.
     """
 
     network = models.ForeignKey(AdNetwork, on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -47,7 +55,14 @@ class Postback(models.Model):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
     state = models.CharField(max_length=10, choices=PostbackState)
+    refused_because = models.CharField(max_length=20, choices=Refusal, blank=True, default="", db_default="")
     amount = models.DecimalField(max_digits=24, decimal_places=12, help_text="In the network's unit.")
+    takes_back = models.DecimalField(
+        max_digits=24,
+        decimal_places=12,
+        null=True,
+        help_text="Of a reversal, in the network's unit; empty takes the whole credit back.",
+    )
     payout_usd = models.DecimalField(max_digits=24, decimal_places=12, null=True)
     rate = models.DecimalField(max_digits=16, decimal_places=8, help_text="Credits per unit, then.")
     badge_bonus = models.DecimalField(max_digits=9, decimal_places=4, default=0)
@@ -74,7 +89,22 @@ class Postback(models.Model):
         db_table = "credits_postback"
         constraints = [
             models.UniqueConstraint(
-                fields=["network", "external_id", "kind"], name="credits_postback_network_event"
+                fields=["network", "external_id", "kind"],
+                condition=~Q(kind="REVERSAL"),
+                name="credits_postback_network_event",
+            ),
+            models.UniqueConstraint(
+                fields=["network", "external_id", "user"],
+                condition=Q(kind="REVERSAL"),
+                name="credits_postback_reversal_of_user",
+            ),
+            models.CheckConstraint(
+                condition=Q(refused_because="") | Q(state="REFUSED"),
+                name="credits_postback_refusal_has_state",
+            ),
+            models.CheckConstraint(
+                condition=Q(takes_back=None) | Q(kind="REVERSAL", takes_back__gt=0),
+                name="credits_postback_only_reversals_take_back",
             ),
             models.CheckConstraint(
                 condition=Q(state__in=PostbackState.values), name="credits_postback_state_known"

@@ -17,7 +17,9 @@ from credits.networks.signatures import hex_hmac, signed_url
 
 _REWARDED = {"COMPLETE", "COMPLETED", "SCREENOUT", "START_BONUS"}
 _UNDECIDED = {"CREATED", "PENDING", "REVIEWING"}
-_UNDONE = {"RECONCILIATION", "RECONCILED", "REJECTED"}
+# What was announced is rejected whole; what was paid is corrected by the amount that is told.
+_REJECTED = "REJECTED"
+_UNDONE = {"RECONCILIATION", "RECONCILED", _REJECTED}
 # Reconciled offers without stateful callbacks are `or…` of the offer `o…`.
 _RECONCILED_OFFER, _OFFER = "or", "o"
 
@@ -40,7 +42,8 @@ class BitLabs(Adapter):
     def parse(self, fields: SignedFields) -> PostbackEvent:
         """Read what became of a survey or an offer; where an offer tells its state, the type says nothing more."""
         transaction, amount = identifier(fields, "tx"), number(fields, "val")
-        kind = _kind(fields.get("state") or fields.get("type") or "", is_negative=amount < 0)
+        told = fields.get("state") or fields.get("type") or ""
+        kind = _kind(told, is_negative=amount < 0)
         if kind is PostbackKind.CREDIT:
             kind = kind_of(amount)
         return PostbackEvent(
@@ -49,6 +52,7 @@ class BitLabs(Adapter):
             original_id=_original(transaction, fields) if kind is PostbackKind.REVERSAL else transaction,
             user_ref=fields.get("uid", ""),
             amount=amount,
+            takes_back=abs(amount) or None if kind is PostbackKind.REVERSAL and told != _REJECTED else None,
             payout_usd=optional_number(fields, "raw"),
         )
 

@@ -41,7 +41,8 @@ class PostbackEvent:
     What happened, in the network's own unit: `amount` times the network's rate makes credits.
 
     `original_id` is the credit that a reversal undoes and `external_id` itself
-    everywhere else. `user_ref` may be empty where nobody is credited.
+    everywhere else. `user_ref` may be empty where nobody is credited. A reversal
+    takes everything back unless `takes_back` says how much.
     """
 
     kind: PostbackKind
@@ -49,6 +50,7 @@ class PostbackEvent:
     original_id: str
     user_ref: str
     amount: Decimal
+    takes_back: Decimal | None = None
     payout_usd: Decimal | None = None
     occurred_at: datetime | None = None
     expires_at: datetime | None = None

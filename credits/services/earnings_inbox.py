@@ -6,7 +6,9 @@ import logging
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from credits.models import AdNetwork, Postback, PostbackState
+from django.db.models import QuerySet
+
+from credits.models import AdNetwork, Postback, PostbackKind, PostbackState
 from credits.networks.contract import PostbackEvent
 from credits.services import statements
 from gateway.common.owner import ProfileOwner
@@ -15,14 +17,14 @@ logger = logging.getLogger(__name__)
 
 _INSERT = """
 INSERT INTO credits_postback (
-    network_id, external_id, kind, original_id, user_id, state, amount, payout_usd, rate, badge_bonus,
+    network_id, external_id, kind, original_id, user_id, state, amount, takes_back, payout_usd, rate, badge_bonus,
     modifier_bonus, credits, occurred_at, received_at, is_conflicting, raw, headers, payload_hash, request_id
 ) VALUES (
     %(network)s, %(external_id)s, %(kind)s, %(original_id)s, %(user)s::bigint, %(state)s, %(amount)s,
-    %(payout_usd)s::numeric, %(rate)s, 0, 0, 0, %(occurred_at)s::timestamptz, %(received_at)s, false, %(raw)s,
-    %(headers)s::jsonb, %(payload_hash)s, %(request_id)s
+    %(takes_back)s::numeric, %(payout_usd)s::numeric, %(rate)s, 0, 0, 0, %(occurred_at)s::timestamptz,
+    %(received_at)s, false, %(raw)s, %(headers)s::jsonb, %(payload_hash)s, %(request_id)s
 )
-ON CONFLICT (network_id, external_id, kind) DO NOTHING
+ON CONFLICT DO NOTHING
 RETURNING id
 """
 
@@ -65,6 +67,7 @@ def insert(arrival: Arrival) -> Postback | None:
         user_id=arrival.user.pk if arrival.user else None,
         state=PostbackState.RECEIVED,
         amount=event.amount,
+        takes_back=event.takes_back,
         payout_usd=event.payout_usd,
         rate=arrival.network.rate,
         occurred_at=event.occurred_at,
@@ -90,6 +93,7 @@ def _params(postback: Postback) -> dict[str, object]:
         "user": postback.user_id,
         "state": str(postback.state),
         "amount": postback.amount,
+        "takes_back": postback.takes_back,
         "payout_usd": postback.payout_usd,
         "rate": postback.rate,
         "occurred_at": postback.occurred_at,
@@ -104,8 +108,19 @@ def _params(postback: Postback) -> dict[str, object]:
 def compare_with_first(arrival: Arrival) -> None:
     """Mark the first one as contradicted where the repeat says something else. The first word counts."""
     event = arrival.event
-    contradicted = Postback.objects.filter(
-        network=arrival.network, external_id=event.external_id, kind=event.kind
-    ).exclude(payload_hash=arrival.payload_hash)
+    first = Postback.objects.filter(network=arrival.network, external_id=event.external_id, kind=event.kind)
+    if event.kind == PostbackKind.REVERSAL:
+        first = first.filter(user=arrival.user.pk if arrival.user else None)
+    contradicted = first.exclude(payload_hash=arrival.payload_hash)
     if contradicted.update(is_conflicting=True):
         logger.error("CONFLICTING_DUPLICATE: %s says two things of %s", arrival.network, event.external_id)
+
+
+def related(postback: Postback, *kinds: PostbackKind) -> QuerySet[Postback]:
+    """Return the network's other rows about the same credit, whomever they name."""
+    return Postback.objects.filter(network=postback.network, original_id=postback.original_id, kind__in=kinds)
+
+
+def key_of(credit: Postback) -> str:
+    """Return the key of what a credit posts."""
+    return f"earning:{credit.network.slug}:{credit.external_id}"

@@ -10,28 +10,27 @@ import logging
 from datetime import datetime, time, timedelta
 
 from django.db import transaction
-from django.db.models import QuerySet, Sum
+from django.db.models import Sum
 
 from credits import queries
 from credits.benefits import RAISED_BY, earned_credits
 from credits.models import (
     BadgeTrack,
     CreditAccount,
-    EntrySource,
-    ExperienceEntry,
     Postback,
     PostbackKind,
     PostbackState,
+    Refusal,
 )
 from credits.networks.registry import ADAPTERS
-from credits.services import earnings_inbox, experience, ledger
+from credits.services import earnings_inbox, earnings_reversal, experience, ledger
 from credits.services.earnings_inbox import Arrival
 from gateway.common.owner import ProfileOwner
 
 logger = logging.getLogger(__name__)
 _State, _Kind = PostbackState, PostbackKind
 # What is written once an event has been decided; the rest of its row never changes.
-DECIDED = ("state", "badge_bonus", "modifier_bonus", "credits", "entry", "available_at")
+DECIDED = ("state", "refused_because", "badge_bonus", "modifier_bonus", "credits", "entry", "available_at")
 # No network pays so much for one event, and JSON holds no larger number exactly.
 _MOST_CREDITS = 2**53 - 1
 
@@ -65,7 +64,7 @@ def lock_account(user: ProfileOwner) -> None:
 
 
 def _announce(postback: Postback, user: ProfileOwner) -> None:
-    decided = _related(postback, _Kind.CREDIT, _Kind.REVERSAL).exists()
+    decided = earnings_inbox.related(postback, _Kind.CREDIT, _Kind.REVERSAL).exists()
     postback.state = _State.INFO if decided else _State.PENDING
 
 
@@ -79,76 +78,39 @@ def _credit(postback: Postback, user: ProfileOwner) -> None:
     worth = earned_credits(amount=postback.amount, rate=postback.rate, bonus=bonus)
     postback.credits = min(worth, _MOST_CREDITS)
     _decide_announcements(postback, _State.INFO)
-    if _related(postback, _Kind.REVERSAL).update(state=_State.REVERSED):
-        postback.state = _State.REVERSED
-    elif _exceeds_a_cap(postback):
-        postback.state = _State.REFUSED
+    left = earnings_reversal.meet_earlier(postback)
+    if postback.state == _State.REVERSED:
+        return
+    if _exceeds_a_cap(postback):
+        postback.state, postback.refused_because = _State.REFUSED, Refusal.ABOVE_A_CAP
         logger.warning("postback %s of %s is above a cap", postback.pk, postback.network)
     elif postback.network.hold_hours:
         postback.state = _State.HELD
         postback.available_at = postback.received_at + timedelta(hours=postback.network.hold_hours)
     else:
-        give(postback, user)
+        give(postback, user, credits=left)
 
 
-def give(postback: Postback, user: ProfileOwner) -> None:
-    """Post the credits of the row and the experience that they are worth. The caller holds the lock and saves."""
-    postback.state, key = _State.AVAILABLE, _key(postback)
-    if postback.credits:
+def give(postback: Postback, user: ProfileOwner, *, credits: int) -> None:
+    """Post credits of the row and the experience that they are worth. The caller holds the lock and saves."""
+    postback.state, key = _State.AVAILABLE, earnings_inbox.key_of(postback)
+    if credits:
         source = ADAPTERS[postback.network.slug].kind
-        postback.entry = ledger.grant(user=user, credits=postback.credits, source=source, key=key)
-        experience.gain(user=user, track=BadgeTrack.PERMANENT, base=postback.credits, key=key, cause=source)
+        postback.entry = ledger.grant(user=user, credits=credits, source=source, key=key)
+        experience.gain(user=user, track=BadgeTrack.PERMANENT, base=credits, key=key, cause=source)
 
 
 def _reverse(postback: Postback, user: ProfileOwner) -> None:
-    """Take back exactly what the credit gave; remember the reversal where the credit is still to come."""
     _decide_announcements(postback, _State.REVERSED)
-    credit = _related(postback, _Kind.CREDIT).first()
-    if credit is None:
-        return  # RECEIVED, as it was inserted
-    if credit.state not in {_State.AVAILABLE, _State.HELD}:
-        postback.state = _State.INFO
-        return
-    postback.state = _State.REVERSED
-    if credit.entry_id is not None:
-        _take_back(credit, postback, user)
-    Postback.objects.filter(pk=credit.pk).update(state=_State.REVERSED)
-
-
-def _take_back(credit: Postback, reversal: Postback, user: ProfileOwner) -> None:
-    # A prefix: ids are the networks' own, and one that ends like a suffix of ours would take its key.
-    key = f"reversed-{_key(credit)}"
-    reversal.credits = credit.credits
-    reversal.entry = ledger.reverse(
-        user=user, credits=credit.credits, source=EntrySource.EARNING_REVERSAL, key=key
-    )
-    gained = ExperienceEntry.objects.get(key=_key(credit)).amount
-    if gained:
-        experience.take_back(
-            user=user,
-            track=BadgeTrack.PERMANENT,
-            amount=gained,
-            key=key,
-            cause=EntrySource.EARNING_REVERSAL,
-        )
+    earnings_reversal.reverse(postback, user)
 
 
 _FOLLOWS = {_Kind.PENDING: _announce, _Kind.CREDIT: _credit, _Kind.REVERSAL: _reverse}
 
 
-def _key(credit: Postback) -> str:
-    return f"earning:{credit.network.slug}:{credit.external_id}"
-
-
-def _related(postback: Postback, *kinds: PostbackKind) -> QuerySet[Postback]:
-    """Return the user's other rows about the same credit."""
-    return Postback.objects.filter(
-        network=postback.network, original_id=postback.original_id, user=postback.user_id, kind__in=kinds
-    )
-
-
 def _decide_announcements(postback: Postback, outcome: PostbackState) -> None:
-    _related(postback, _Kind.PENDING).filter(state=_State.PENDING).update(state=outcome)
+    announced = earnings_inbox.related(postback, _Kind.PENDING).filter(state=_State.PENDING)
+    announced.filter(user=postback.user_id).update(state=outcome)
 
 
 def _exceeds_a_cap(postback: Postback) -> bool:

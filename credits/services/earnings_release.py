@@ -13,7 +13,7 @@ from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Q
 
 from credits.models import Postback, PostbackState
-from credits.services import earnings_posting
+from credits.services import earnings_posting, earnings_reversal
 from gateway.common.locks import try_advisory_lock
 from gateway.common.owner import ProfileOwner
 
@@ -32,7 +32,7 @@ def release(*, postback_id: int, now: datetime) -> bool:
     held = Postback.objects.select_related("network").filter(_due(now), pk=postback_id).first()
     if held is None:
         return False
-    earnings_posting.give(held, user)
+    earnings_posting.give(held, user, credits=earnings_reversal.left_of(held))
     held.save(update_fields=earnings_posting.DECIDED)
     return True
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 from fractions import Fraction
-from math import floor
+from math import floor, inf
 from typing import NamedTuple
 
 from tests.economy.paper import PERMANENT, PaperAccount, PaperEarning, bonus_on
@@ -17,12 +17,14 @@ class PaperNetwork(NamedTuple):
     hold_hours: int = 0
     daily_cap: int | None = None
     reverses: bool = True
+    # Its reversals take back the amount that they tell.
+    corrects: bool = False
 
 
 # One of each kind; the second gives a day later, the third no more than so much a day.
 NETWORKS = (
     PaperNetwork("levelplay", "VIDEO_ADS", Fraction(5, 2)),
-    PaperNetwork("bitlabs", "SURVEYS", Fraction(3, 4), hold_hours=24),
+    PaperNetwork("bitlabs", "SURVEYS", Fraction(3, 4), hold_hours=24, corrects=True),
     PaperNetwork("adgem", "OFFERWALL", Fraction(11, 10), daily_cap=150),
     PaperNetwork("visit-link", "PUSH_ADS", Fraction(5), reverses=False),
 )
@@ -34,9 +36,10 @@ def credit(account: PaperAccount, network: PaperNetwork, number: int, amount: in
     if earning.state is not None:
         return
     bonus = account.bonus(bonus_on(network.source), now)
-    earning.credits = floor(amount * network.rate * (1 + bonus))
+    earning.amount, earning.factor = amount, network.rate * (1 + bonus)
+    earning.credits = floor(amount * earning.factor)
     earning.received_at = now
-    if earning.is_reversed:
+    if earning.taken >= amount:
         earning.state = "REVERSED"
     elif network.daily_cap is not None and _of_the_day(account, network, now) > network.daily_cap:
         earning.state = "REFUSED"
@@ -46,17 +49,20 @@ def credit(account: PaperAccount, network: PaperNetwork, number: int, amount: in
         _give(account, network, earning)
 
 
-def reverse(account: PaperAccount, network: PaperNetwork, number: int) -> None:
+def reverse(account: PaperAccount, network: PaperNetwork, number: int, amount: int) -> None:
     """Hear that the earning is taken back, once; it may not have come yet."""
     earning = account.earnings.setdefault((network.slug, number), PaperEarning())
     if earning.is_reversed:
         return
     earning.is_reversed = True
-    if earning.state == "AVAILABLE" and earning.credits:
-        account.post(-earning.credits, "EARNING_REVERSAL")
-        if earning.gained:
-            account.move_experience(PERMANENT, -earning.gained)
-    if earning.state in {"AVAILABLE", "HELD"}:
+    before = earning.kept
+    earning.taken = amount if network.corrects else inf
+    lost = before - earning.kept
+    if earning.state == "AVAILABLE" and lost:
+        account.post(-lost, "EARNING_REVERSAL")
+        if unlearned := earning.gained * lost // before:
+            account.move_experience(PERMANENT, -unlearned)
+    if earning.state in {"AVAILABLE", "HELD"} and earning.taken >= earning.amount:
         earning.state = "REVERSED"
 
 
@@ -73,9 +79,9 @@ def release_due(account: PaperAccount, now: datetime) -> None:
 
 def _give(account: PaperAccount, network: PaperNetwork, earning: PaperEarning) -> None:
     earning.state = "AVAILABLE"
-    if earning.credits:
-        account.post(earning.credits, network.source)
-        earning.gained = account.gain(PERMANENT, earning.credits)
+    if earning.kept:
+        account.post(earning.kept, network.source)
+        earning.gained = account.gain(PERMANENT, earning.kept)
 
 
 def _of_the_day(account: PaperAccount, network: PaperNetwork, now: datetime) -> int:

@@ -102,7 +102,7 @@ class EconomyMachine(RuleBasedStateMachine):
         back = back and network.reverses
         self._hear(owner, network, name, amount, back=back)
         if back:
-            paper_earnings.reverse(self.subjects[owner].paper, network, name)
+            paper_earnings.reverse(self.subjects[owner].paper, network, name, amount)
         else:
             paper_earnings.credit(self.subjects[owner].paper, network, name, amount, self.now)
 

@@ -69,11 +69,20 @@ class PaperEarning:
     """What a network told of one event: `state` of the credit, or None while only its reversal came."""
 
     state: str | None = None
+    amount: int = 0
+    factor: Fraction = Fraction(0)
     credits: int = 0
     gained: int = 0
     received_at: datetime | None = None
     due_at: datetime | None = None
     is_reversed: bool = False
+    # Of the amount; more than any of them where everything is taken back.
+    taken: float = 0
+
+    @property
+    def kept(self) -> int:
+        """The credits that no reversal has taken."""
+        return floor((self.amount - int(self.taken)) * self.factor) if self.taken < self.amount else 0
 
 
 @dataclass

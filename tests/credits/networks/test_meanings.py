@@ -1,6 +1,7 @@
 """What the words of each network mean."""
 
 import secrets
+from decimal import Decimal
 from typing import Any
 from urllib.parse import unquote
 
@@ -48,6 +49,22 @@ def _parsed(slug: str, **fields: str) -> tuple[str, str, str]:
 )
 def test_bitlabs(fields: dict[str, str], wanted: tuple[Any, str, str]) -> None:
     assert _parsed("bitlabs", **fields) == wanted
+
+
+@pytest.mark.parametrize(
+    ("fields", "takes"),
+    [
+        ({"val": "-5", "type": "RECONCILIATION"}, Decimal(5)),
+        ({"val": "-0.5", "type": "RECONCILIATION"}, Decimal("0.5")),
+        # Stateful callbacks are not negative.
+        ({"val": "5", "type": "state_change", "state": "RECONCILED"}, Decimal(5)),
+        ({"val": "0", "type": "RECONCILIATION"}, None),
+        ({"val": "5", "state": "REJECTED"}, None),
+        ({"val": "5", "type": "COMPLETE"}, None),
+    ],
+)
+def test_bitlabs_tells_how_much_is_taken_back(fields: dict[str, str], takes: Decimal | None) -> None:
+    assert ADAPTERS["bitlabs"].parse({"tx": "s1", **fields}).takes_back == takes
 
 
 @pytest.mark.parametrize(

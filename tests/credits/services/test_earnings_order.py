@@ -47,7 +47,8 @@ def test_any_story_ends_with_what_was_credited_and_never_reversed(
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("slug", REVERSING)
+# BitLabs' reversals say how much they take back.
+@pytest.mark.parametrize("slug", [slug for slug in REVERSING if slug != "bitlabs"])
 def test_a_reversal_takes_back_exactly_what_was_credited(slug: str) -> None:
     user, network = UserFactory.create(), set_up(slug)
     what = network.says(user, amount="250")

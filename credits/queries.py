@@ -5,12 +5,12 @@ from datetime import datetime
 from typing import NamedTuple
 
 from django.contrib.auth import get_user_model
-from django.db.models import Q, QuerySet, Subquery
+from django.db.models import Exists, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from credits.benefits import Benefits, PaidPeriod, benefits_of
 from credits.models import Allowance, Badge, BadgeTrack, CreditAccount, CreditEntry, EntrySource, Modifier
-from credits.models.entries import PROOFS
+from credits.models.entries import DISPROOFS, PROOFS
 from gateway.common.fields import checksum
 from gateway.common.owner import ProfileOwner
 
@@ -162,5 +162,9 @@ def staff_named(username: str) -> ProfileOwner | None:
 
 
 def has_earned(user: ProfileOwner) -> bool:
-    """Return whether a payment of the user was ever collected, or an earning posted."""
-    return CreditEntry.objects.filter(account__user_id=user.pk, source__in=PROOFS).exists()
+    """Return whether the user was given credits for payments or earnings that were not all taken back since."""
+    entries = CreditEntry.objects.filter(account__user_id=user.pk)
+    # Few people have anything taken back; of the others one entry is read, and nothing is added up.
+    disproofs = entries.filter(source__in=DISPROOFS)
+    sums = entries.filter(source__in=[*PROOFS, *DISPROOFS]).values("account").annotate(kept=Sum("amount"))
+    return entries.filter(~Exists(disproofs) | Exists(sums.filter(kept__gt=0)), source__in=PROOFS).exists()

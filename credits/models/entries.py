@@ -35,6 +35,8 @@ class EntrySource(models.TextChoices):
 
 # What proves that somebody is worth more than a free identity: money collected, or an earning released.
 PROOFS = ["SUBSCRIBED_PAYOUT", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
+# What takes such a proof back.
+DISPROOFS = ["EARNING_REVERSAL", "PAYOUT_CLAWBACK"]
 
 
 class CreditEntry(models.Model):
@@ -95,9 +97,12 @@ class CreditEntry(models.Model):
                 condition=~models.Q(source=EntrySource.RELAY_TRANSACTION),
                 name="credits_entry_earnings",
             ),
-            # Whether a user has ever paid or earned, however much came back or dropped since.
+            # Whether a user has paid or earned and kept it, however much came back or dropped since.
             models.Index(
-                fields=["account"], condition=models.Q(source__in=PROOFS), name="credits_entry_proofs"
+                fields=["account", "source"],
+                include=["amount"],
+                condition=models.Q(source__in=[*PROOFS, *DISPROOFS]),
+                name="credits_entry_proofs",
             ),
             models.Index(
                 fields=["actor"], condition=models.Q(actor__isnull=False), name="credits_entry_actor"

@@ -152,10 +152,39 @@ def test_only_what_was_paid_or_earned_proves_a_user(source: str, key: str) -> No
     assert has_earned(owner) is (source in paid_or_earned)
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("given", "taken", "is_proven"),
+    [
+        ([("SURVEYS", 50)], [("EARNING_REVERSAL", 50)], False),
+        ([("SURVEYS", 50)], [("EARNING_REVERSAL", 20)], True),
+        ([("SURVEYS", 50), ("VIDEO_ADS", 1)], [("EARNING_REVERSAL", 50)], True),
+        ([("SURVEYS", 50), ("VIDEO_ADS", 1)], [("EARNING_REVERSAL", 50), ("EARNING_REVERSAL", 1)], False),
+        ([("SUBSCRIBED_PAYOUT", 90)], [("PAYOUT_CLAWBACK", 90)], False),
+        ([("SUBSCRIBED_PAYOUT", 90)], [("PAYOUT_CLAWBACK", 45)], True),
+        # Nothing else makes up for what was taken back.
+        ([("SURVEYS", 50), ("CHECK_IN", 99), ("CREDITS_BACK", 99)], [("EARNING_REVERSAL", 50)], False),
+    ],
+)
+def test_what_was_taken_back_proves_nothing(
+    given: list[tuple[str, int]], taken: list[tuple[str, int]], is_proven: bool
+) -> None:
+    owner = UserFactory.create()
+    for source, credits in given:
+        ledger.grant(user=owner, credits=credits, source=source, key=secrets.token_hex(8))
+    assert has_earned(owner)
+    for source, credits in taken:
+        ledger.reverse(user=owner, credits=credits, source=source, key=secrets.token_hex(8))
+    assert has_earned(owner) is is_proven
+
+
 def test_the_proof_is_found_without_reading_what_lies_between(user: User) -> None:
     with CaptureQueriesContext(connection) as captured:
         assert has_earned(user)
     query("SET LOCAL enable_seqscan = off")
-    plan = "".join(line for (line,) in query(f"EXPLAIN {captured.captured_queries[0]['sql']}"))
-    assert "Index Only Scan using credits_entry_proofs" in plan
-    assert "Filter" not in plan
+    plan = [line for (line,) in query(f"EXPLAIN {captured.captured_queries[0]['sql']}")]
+    reads = [line.split("(")[0].strip(" ->") for line in plan if "Scan" in line and "credits_entry" in line]
+    assert [read.split(" on ")[0] for read in reads] == ["Index Only Scan using credits_entry_proofs"] * 3
+    # What is no index's is asked once: of the sum, and of no row.
+    filters = [line.strip().split(":")[0] for line in plan if "Filter" in line and "sum(" not in line]
+    assert filters == ["One-Time Filter"]

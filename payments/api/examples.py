@@ -4,6 +4,17 @@ from typing import Any
 
 from drf_spectacular.utils import OpenApiExample
 
+CUSTOMER_DESCRIPTION = """
+Answers the customer; the same one however often it is asked for. No other path needs it first: each makes the
+customer where there is none.
+""".strip()
+
+SETUP_INTENT_DESCRIPTION = """
+Answers a fresh client secret of a setup intent of Stripe. The wallet confirms it with the user's card by Stripe's own
+libraries, for instance `stripe.confirmSetup`, under the operator's publishable key. The newest card so captured pays
+the subscription. The secret must not be stored or logged.
+""".strip()
+
 UPSERT_DESCRIPTION = """
 Begins the subscription, or changes the one that runs; a repeat with the same values changes nothing.
 

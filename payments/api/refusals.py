@@ -2,15 +2,11 @@
 
 from gateway.common import errors as common
 from gateway.common.errors import DomainError
-from gateway.common.schema import problem_responses
+from gateway.common.schema import BODY, problem_responses
 from payments import errors
 
 _ALWAYS: tuple[type[DomainError], ...] = (
-    common.InvalidRequest,
     common.NotAuthenticated,
-    common.UnsupportedMediaType,
-    common.TooManyRequests,
-    common.ServiceUnavailable,
     errors.BillingUnavailable,
     errors.BillingInProgress,
     errors.BillingRefused,
@@ -18,6 +14,7 @@ _ALWAYS: tuple[type[DomainError], ...] = (
 CUSTOMER = problem_responses(*_ALWAYS)
 UPSERT = problem_responses(
     *_ALWAYS,
+    *BODY,
     errors.CurrencyNotSupported,
     errors.AmountTooSmall,
     errors.AmountTooLarge,
@@ -26,4 +23,4 @@ UPSERT = problem_responses(
     errors.CardDeclined,
     errors.AuthenticationRequired,
 )
-CANCEL = problem_responses(*_ALWAYS, errors.NoSubscription)
+CANCEL = problem_responses(*_ALWAYS, *BODY, errors.NoSubscription)

@@ -47,6 +47,7 @@ class CreateCustomerView(BillingView):
         operation_id="createCustomer",
         tags=["payments"],
         summary="Create the customer of the user's profile",
+        description=examples.CUSTOMER_DESCRIPTION,
         request=None,
         responses={200: CustomerSerializer, **refusals.CUSTOMER},
         examples=examples.CUSTOMER,
@@ -61,12 +62,15 @@ class CreateCustomerView(BillingView):
 
 
 class SetupIntentView(BillingView):
-    """A secret to capture a card with."""
+    """A secret to capture a card with. Without HEAD, which Django would answer by making one that nobody sees."""
+
+    http_method_names = ["get", "options"]
 
     @extend_schema(
         operation_id="getSetupIntent",
         tags=["payments"],
         summary="Get a setup intent's client secret",
+        description=examples.SETUP_INTENT_DESCRIPTION,
         responses={200: SetupIntentSerializer, **refusals.CUSTOMER},
         examples=examples.SETUP_INTENT,
     )

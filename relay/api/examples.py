@@ -10,7 +10,7 @@ A repeat of the same call returns the same hash and is charged once, so a lost a
 After `Failed`, `Cancelled` or `Expired` the same call is tried anew. A nonce ahead of the key manager's is accepted
 behind calls of the same channel that are in progress here, at most 8 of them.
 
-The signing guide at `/docs/signing` of the repository shows how to compute the hash.
+`docs/signing.md` of the repository shows how to compute the hash.
 """.strip()
 
 QUOTA_DESCRIPTION = """

@@ -5,17 +5,10 @@ from gateway.chain import errors as chain
 from gateway.chain.fees import FeesTooHigh
 from gateway.common import errors as common
 from gateway.common.errors import DomainError
-from gateway.common.schema import problem_responses
+from gateway.common.schema import BODY, problem_responses
 from relay import errors as relay
 
-_ALWAYS: tuple[type[DomainError], ...] = (
-    common.InvalidRequest,
-    common.NotAuthenticated,
-    common.UnsupportedMediaType,
-    common.RequestTooLarge,
-    common.TooManyRequests,
-    common.ServiceUnavailable,
-)
+_WITH_TOKEN: tuple[type[DomainError], ...] = (*BODY, common.NotAuthenticated)
 CALL: tuple[type[DomainError], ...] = (
     InsufficientCredits,
     FeesTooHigh,
@@ -36,19 +29,19 @@ CALL: tuple[type[DomainError], ...] = (
     relay.RelayPaused,
 )
 
-EXECUTE = problem_responses(*_ALWAYS, *CALL, relay.NotYourProfile)
+EXECUTE = problem_responses(*_WITH_TOKEN, *CALL, relay.NotYourProfile)
 QUOTA = problem_responses(
-    *_ALWAYS,
+    *_WITH_TOKEN,
     chain.NodeUnavailable,
     relay.TimestampOutOfWindow,
     relay.QuotaSignatureInvalid,
     relay.SignPermissionMissing,
     relay.NotYourProfile,
 )
-STATUS = problem_responses(*_ALWAYS, relay.TransactionNotFound)
-LSP15_EXECUTE = problem_responses(*_ALWAYS, *CALL, relay.ProfileNotRegistered)
+STATUS = problem_responses(*_WITH_TOKEN, relay.TransactionNotFound)
+LSP15_EXECUTE = problem_responses(*BODY, *CALL, relay.ProfileNotRegistered)
 LSP15_QUOTA = problem_responses(
-    *_ALWAYS,
+    *BODY,
     chain.NodeUnavailable,
     relay.TimestampOutOfWindow,
     relay.QuotaSignatureInvalid,

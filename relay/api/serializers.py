@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from gateway.chain.lsp25 import RelayCall
 from gateway.common.wire import AddressField, HashField, HexField, StrictIntegerField, Uint256Field
+from relay.models import RelayTransaction
 
 SIGNATURE_BYTES = {"min_bytes": 64, "max_bytes": 65}
 
@@ -73,7 +74,7 @@ class QuotaSerializer(serializers.Serializer[Any]):
     """What is left, and until when."""
 
     quota = serializers.IntegerField(help_text="Available credits; negative when in debt.")
-    unit = serializers.CharField()
+    unit = serializers.CharField(help_text="`credits`; on the LSP-15 path `gas`.")
     totalQuota = serializers.IntegerField(help_text="Credits paid out for the running period; 0 without one.")
     resetDate = serializers.IntegerField(help_text="End of the period in unix seconds; -1 without one.")
 
@@ -81,11 +82,15 @@ class QuotaSerializer(serializers.Serializer[Any]):
 class TransactionStatusSerializer(serializers.Serializer[Any]):
     """The status record of a relay transaction."""
 
-    status = serializers.CharField()
+    status = serializers.ChoiceField(choices=RelayTransaction.Status.choices)
     transactionSenderAddress = AddressField(help_text="The profile that acted.")
-    creditsUsed = serializers.IntegerField()
-    creditsBefore = serializers.IntegerField()
-    creditsAfter = serializers.IntegerField()
+    creditsUsed = serializers.IntegerField(
+        help_text="The expected cost while in progress, then the real one."
+    )
+    creditsBefore = serializers.IntegerField(
+        help_text="The balance; while in progress, of when it was accepted."
+    )
+    creditsAfter = serializers.IntegerField(help_text="creditsBefore less creditsUsed.")
 
 
 def relay_call(*, key_manager: str, transaction: dict[str, Any]) -> RelayCall:

@@ -10,10 +10,14 @@ from rest_framework import serializers
 from checkin.api.serializers import DropRangesSerializer, drop_ranges
 from checkin.models import DropTable
 from credits.benefits import progress_within
-from credits.models import Badge
+from credits.models import Badge, EntrySource, ModifierType
 from gateway.common.wire import SAFE_INTEGER_MAX, AddressField, HashField
+from relay.models import RelayTransaction
 from relay.queries import credits_of
 from users.dashboard import Dashboard
+
+# What a list of earnings holds: everything but the charges of relay calls.
+EARNED = [choice for choice in EntrySource.choices if choice[0] != EntrySource.RELAY_TRANSACTION]
 
 
 @extend_schema_field(OpenApiTypes.DOUBLE)
@@ -54,8 +58,8 @@ class BadgeSerializer(serializers.Serializer[Any]):
 class ModifierSerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     related_user = AddressField()
-    modifier_type = serializers.CharField()
-    value = FractionField()
+    modifier_type = serializers.ChoiceField(choices=ModifierType.choices)
+    value = FractionField(help_text="A fraction that is added to the badges'.")
     expires_at = serializers.DateTimeField()
     created_at = serializers.DateTimeField()
 
@@ -64,7 +68,7 @@ class EarningSerializer(serializers.Serializer[Any]):
     """An entry of the ledger other than a relay charge; what was taken back is negative."""
 
     related_user = serializers.SerializerMethodField()
-    credit_source = serializers.CharField(source="source")
+    credit_source = serializers.ChoiceField(source="source", choices=EARNED)
     credits_earned = serializers.IntegerField(source="amount")
     credits_before = serializers.IntegerField(source="balance_before")
     credits_after = serializers.IntegerField(source="balance_after")
@@ -87,7 +91,7 @@ class TransactionSerializer(serializers.Serializer[Any]):
     real_cost = serializers.IntegerField(help_text="0 until settled.")
     credits_before = serializers.SerializerMethodField()
     credits_after = serializers.SerializerMethodField()
-    status = serializers.CharField()
+    status = serializers.ChoiceField(choices=RelayTransaction.Status.choices)
 
     def get_credits_before(self, row: Any) -> int:
         return credits_of(row)[1]

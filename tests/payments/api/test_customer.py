@@ -1,6 +1,7 @@
 """POST createCustomer and GET getSetupIntent on the wire."""
 
 import pytest
+from django.test import Client
 
 from payments.models import BillingOperation, Customer
 from tests.factories import UserFactory
@@ -66,3 +67,12 @@ def test_stripe_away_is_a_503_and_a_repeat_finishes_what_was_begun(
     assert not Customer.objects.exists()
     as_specified(wallet.send(method, path), path)
     assert BillingOperation.objects.get().status == "done"
+
+
+def test_a_head_makes_no_setup_intent(
+    double: DoubleWorld, wallet: Wallet, nothing_happens: NothingHappens
+) -> None:
+    headers = {"Authorization": f"Bearer {wallet.token}"}
+    with nothing_happens():
+        answer = Client(REMOTE_ADDR=wallet.address).head(SETUP_INTENT, headers=headers)
+    assert answer.status_code == 405

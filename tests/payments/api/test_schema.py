@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 from drf_spectacular.generators import SchemaGenerator
 
-from tests.payments.api.spec import CANCEL, PATHS, SHAPES, UPSERT
+from tests.payments.api.spec import CANCEL, CUSTOMER, PATHS, SETUP_INTENT, SHAPES, UPSERT
 
 
 @pytest.fixture(scope="module")
@@ -74,4 +74,11 @@ def test_every_refusal_is_described(description: Any) -> None:
     assert codes(CANCEL, 404) == {"no-subscription"}
     for path in PATHS:
         assert "billing-unavailable" in codes(path, 503)
-        assert "unsupported-media-type" in codes(path, 415)
+    for path in (UPSERT, CANCEL):
+        assert codes(path, 415) == {"unsupported-media-type"}
+        assert codes(path, 413) == {"request-too-large"}
+
+
+def test_what_reads_no_body_refuses_none(description: Any) -> None:
+    for path in (CUSTOMER, SETUP_INTENT):
+        assert not {"400", "413", "415"} & set(description["paths"][path][PATHS[path]]["responses"])

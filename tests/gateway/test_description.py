@@ -1,0 +1,87 @@
+"""What the API's description as a whole promises to those who make a client from it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+from drf_spectacular.generators import SchemaGenerator
+
+from credits.models import EntrySource, ModifierType
+from gateway.common.errors import NotAuthenticated, all_refusals
+from relay.models import RelayTransaction
+
+HISTORIES = ("/api/user/earnings", "/api/user/transactions")
+EARNED = set(EntrySource) - {EntrySource.RELAY_TRANSACTION}
+
+
+@pytest.fixture(scope="module")
+def description() -> Any:
+    """The OpenAPI document."""
+    return SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+
+
+def _objects(node: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(node, dict):
+        yield node
+    children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    for child in children:
+        yield from _objects(child)
+
+
+def _fields(description: Any, schema: str) -> Any:
+    return description["components"]["schemas"][schema]["properties"]
+
+
+def _values(description: Any, schema: str, field: str) -> set[str]:
+    found = _fields(description, schema)[field]
+    reference = found.get("$ref") or found["allOf"][0]["$ref"]
+    return set(description["components"]["schemas"][reference.rsplit("/", 1)[1]]["enum"])
+
+
+def test_null_is_a_type_as_openapi_3_1_has_it(description: Any) -> None:
+    assert [found for found in _objects(description["components"]) if "nullable" in found] == []
+
+
+@pytest.mark.parametrize("path", HISTORIES)
+@pytest.mark.parametrize("following", [None, "https://gateway.example/api/user/earnings?cursor=cD0yNQ"])
+def test_a_page_may_be_the_last_or_not(description: Any, path: str, following: str | None) -> None:
+    content = description["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]
+    page: dict[str, Any] = {"next": following, "previous": None, "results": []}
+    shape = {**content["schema"], "components": description["components"]}
+
+    jsonschema.Draft202012Validator(shape).validate(page)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(shape).validate({"results": []})
+
+
+@pytest.mark.parametrize("path", HISTORIES)
+def test_the_size_of_a_page_is_described_as_it_is_checked(description: Any, path: str) -> None:
+    parameters = {found["name"]: found for found in description["paths"][path]["get"]["parameters"]}
+
+    assert set(parameters) == {"cursor", "limit"}
+    assert parameters["limit"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 500, "default": 100}
+
+
+@pytest.mark.parametrize("schema", ["TransactionStatus", "Transaction", "DatedTransaction"])
+def test_every_status_is_named(description: Any, schema: str) -> None:
+    assert _values(description, schema, "status") == set(RelayTransaction.Status)
+
+
+def test_every_kind_of_earning_and_modifier_is_named(description: Any) -> None:
+    for schema in ("Earning", "DatedEarning"):
+        assert _values(description, schema, "credit_source") == EARNED
+    assert _values(description, "Modifier", "modifier_type") == set(ModifierType)
+
+
+@pytest.mark.parametrize("path", ["/api/lsp15/execute", "/api/lsp15/quota"])
+def test_paths_without_a_token_speak_of_none(description: Any, path: str) -> None:
+    ours = {kind.code for kind in all_refusals() if issubclass(kind, NotAuthenticated)}
+    told = {
+        found["code"]
+        for found in _objects(description["paths"][path])
+        if "requestId" in found and "code" in found
+    }
+
+    assert "profile-not-registered" in told
+    assert told.isdisjoint(ours)

@@ -32,7 +32,7 @@ class DropRange:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckInBoard:
-    """All that a dashboard shows of the check-in."""
+    """All that a dashboard shows of the check-in. `can_check_in` promises an attempt and something to draw from."""
 
     tables: Tables
     drop_ranges: dict[DropType, DropRange]
@@ -42,10 +42,11 @@ class CheckInBoard:
 def board_of(*, user: ProfileOwner, standing: Standing, now: datetime) -> CheckInBoard:
     """Return the user's board, in five statements."""
     tables = tables_of(standing)
+    items = items_for(standing=standing, tables=tables, is_proven=has_earned(user))
     return CheckInBoard(
         tables=tables,
-        drop_ranges=ranges_of(items_for(standing=standing, tables=tables, is_proven=has_earned(user))),
-        can_check_in=can_check_in(user=user, standing=standing, now=now),
+        drop_ranges=ranges_of(items),
+        can_check_in=bool(items) and _may_draw(user=user, standing=standing, now=now),
     )
 
 
@@ -55,7 +56,7 @@ def drop_ranges(*, user: ProfileOwner, standing: Standing) -> dict[DropType, Dro
     return ranges_of(found)
 
 
-def can_check_in(*, user: ProfileOwner, standing: Standing, now: datetime) -> bool:
+def _may_draw(*, user: ProfileOwner, standing: Standing, now: datetime) -> bool:
     """Return whether an attempt of the day is left and check-ins are not paused, in two statements."""
     is_left = attempts_used(user=user, day=day_of(now)) < standing.benefits.check_in_attempts
     return is_left and not is_paused()
@@ -96,10 +97,13 @@ def items_for(*, standing: Standing, tables: Tables, is_proven: bool) -> list[It
     Return what may drop: the permanent table's items, then the subscriber table's while the allowance runs.
 
     Users who have neither paid nor earned (`is_proven` is false) can win experience alone,
-    because identities are free to make.
+    because identities are free to make. Without a permanent table nothing may drop: a
+    subscription adds to a check-in, and makes none.
     """
-    chosen = [tables.permanent, tables.subscriber if standing.is_subscriber else None]
-    found = items_of([table for table in chosen if table is not None])
+    if tables.permanent is None:
+        return []
+    added = [tables.subscriber] if tables.subscriber and standing.is_subscriber else []
+    found = items_of([tables.permanent, *added])
     return [item for item in found if is_proven or item.drop_type == DropType.EXPERIENCE]
 
 

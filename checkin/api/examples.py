@@ -16,9 +16,9 @@ badges add. One drop is rolled for every item of the user's drop tables (`possib
 chosen by weight (`result`). It takes effect at once: experience on the permanent track (times the badge's
 growth rate), credits, or a bonus for `effectiveTimeInMinutes`.
 
-GET and POST do the same, and neither reads a body. A lost answer costs the attempt, unless the request carried
-an `Idempotency-Key`: a repeat with the same key answers the same draw, at any time and also when no attempt is
-left.
+GET and POST do the same and need no body; one that is posted must be JSON, and what it says does not matter. A
+lost answer costs the attempt, unless the request carried an `Idempotency-Key`: a repeat with the same key answers
+the same draw, at any time and also when no attempt is left.
 
 `checkInFairness` lets anyone compute the draw again.
 """.strip()

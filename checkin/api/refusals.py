@@ -3,7 +3,7 @@
 from checkin import errors
 from gateway.common import errors as common
 from gateway.common.errors import DomainError
-from gateway.common.schema import problem_responses
+from gateway.common.schema import BODY, problem_responses
 
 _ALWAYS: tuple[type[DomainError], ...] = (
     common.NotAuthenticated,
@@ -12,11 +12,13 @@ _ALWAYS: tuple[type[DomainError], ...] = (
 )
 
 DROPS = problem_responses(*_ALWAYS)
-EXECUTE = problem_responses(
+_EXECUTE = (
     *_ALWAYS,
     common.InvalidRequest,
     errors.CheckInUnavailable,
     errors.CheckInsPaused,
     errors.CheckInsNotReady,
 )
+EXECUTE = problem_responses(*_EXECUTE)
+EXECUTE_BY_POST = problem_responses(*_EXECUTE, *BODY)
 FAIRNESS = problem_responses(*_ALWAYS)

@@ -78,11 +78,12 @@ class ExecuteCheckInView(CheckInView):
         description=examples.EXECUTE_DESCRIPTION,
         parameters=[_KEY_HEADER],
         request=None,
-        responses={200: serializers.CheckInResultSerializer, **refusals.EXECUTE},
+        responses={200: serializers.CheckInResultSerializer, **refusals.EXECUTE_BY_POST},
         examples=examples.EXECUTE,
     )
     def post(self, request: Request) -> Response:
         """Do the same as GET, for clients that may repeat a GET unasked."""
+        _read_body(request)
         return _execute(request)
 
 
@@ -105,6 +106,11 @@ class CheckInFairnessView(CheckInView):
             record, profile_address=str(user.profile_address), how=examples.HOW_TO_RECOMPUTE
         )
         return Response(shown, headers=_PRIVATE)
+
+
+def _read_body(request: Request) -> None:
+    """Refuse a body that is not JSON, as every POST does. What it says does not matter."""
+    _ = request.data
 
 
 def _execute(request: Request) -> Response:

@@ -66,18 +66,18 @@ def _check_in(user: ProfileOwner, now: datetime, key: str) -> CheckIn:
 
 def _draw_into(check_in: CheckIn, *, user: ProfileOwner, standing: Standing) -> Draw:
     """Draw for the attempt and write down all that is needed to draw again."""
-    tables = queries.tables_of(standing)
-    if tables.permanent is None:
-        raise CheckInsNotReady("No drop table is published. Repeat later.")
+    tables, is_proven = queries.tables_of(standing), has_earned(user)
+    items = queries.items_for(standing=standing, tables=tables, is_proven=is_proven)
+    if tables.permanent is None or not items:
+        raise CheckInsNotReady("No drop table is published from which you can draw. Repeat later.")
     check_in.permanent_table = tables.permanent
     check_in.subscriber_table = tables.subscriber if standing.is_subscriber else None
-    is_proven = has_earned(user)
     check_in.experience_only = not is_proven
     check_in.seed = seeds.seed_of(check_in.day)
     drawn = draw(
         seed=seeds.open_seed(check_in.seed),
         ticket=ticket_of(check_in, profile_address=str(user.profile_address)),
-        items=queries.items_for(standing=standing, tables=tables, is_proven=is_proven),
+        items=items,
     )
     check_in.possible_results = [effects.as_json(drop) for drop in drawn.possible]
     check_in.result_place = drawn.chosen

@@ -1,6 +1,7 @@
 """What may drop, whether one may check in, and how often the database is asked for it."""
 
 import random
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -9,7 +10,8 @@ import pytest
 
 from checkin import queries
 from checkin.draw import MINUTELESS
-from checkin.models import DropTable, DropType
+from checkin.errors import CheckInsNotReady
+from checkin.models import CheckIn, DropTable, DropType
 from checkin.models.drops import AMOUNTS
 from checkin.services.checkins import execute
 from credits.models import Badge, BadgeTrack, EntrySource
@@ -17,7 +19,7 @@ from credits.queries import has_earned, standing_of
 from credits.services import ledger
 from tests.checkin.conftest import earner
 from tests.checkin.items import TYPES, item
-from tests.checkin.rows import allow_attempts, lowest, put_in_force, subscribe
+from tests.checkin.rows import allow_attempts, everything, lowest, only, put_in_force, subscribe
 from tests.factories import UserFactory
 from users.models import User
 
@@ -94,8 +96,46 @@ def test_the_board_tells_tables_ranges_and_whether_an_attempt_is_left(proven: Us
         assert board.drop_ranges == queries.drop_ranges(user=proven, standing=standing)
         if used < attempts:
             execute(user=proven, now=now)
-    standing = standing_of(user=proven, now=now)
-    assert queries.can_check_in(user=proven, standing=standing, now=now + timedelta(days=1))
+    tomorrow = now + timedelta(days=1)
+    assert queries.board_of(user=proven, standing=standing, now=tomorrow).can_check_in
+
+
+def _no_table_at_all(_: User, __: datetime) -> None:
+    DropTable.objects.update(badge=None)
+
+
+def _subscribers_alone_have_a_table(user: User, now: datetime) -> None:
+    DropTable.objects.filter(badge__track=BadgeTrack.PERMANENT).update(badge=None)
+    subscribe(user, now)
+
+
+def _a_table_without_items(_: User, __: datetime) -> None:
+    put_in_force(lowest(BadgeTrack.PERMANENT), [])
+
+
+@pytest.mark.parametrize(
+    "nothing_to_draw", [_no_table_at_all, _subscribers_alone_have_a_table, _a_table_without_items]
+)
+def test_where_a_check_in_has_nothing_to_draw_from_nobody_can_check_in(
+    proven: User, now: datetime, nothing_to_draw: Callable[[User, datetime], None]
+) -> None:
+    nothing_to_draw(proven, now)
+    board = queries.board_of(user=proven, standing=standing_of(user=proven, now=now), now=now)
+    assert not board.can_check_in
+    assert {(span.least, span.most) for span in board.drop_ranges.values()} == {_NOTHING}
+    before = everything()
+    with pytest.raises(CheckInsNotReady):
+        execute(user=proven, now=now)
+    assert everything() == before
+
+
+def test_newcomers_cannot_check_in_where_nothing_may_drop_for_them(user: User, now: datetime) -> None:
+    only("CREDITS")
+    board = queries.board_of(user=user, standing=standing_of(user=user, now=now), now=now)
+    assert not board.can_check_in
+    with pytest.raises(CheckInsNotReady):
+        execute(user=user, now=now)
+    assert not CheckIn.objects.exists()
 
 
 def test_the_board_costs_five_statements_whatever_came_before(

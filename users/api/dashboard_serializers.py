@@ -36,7 +36,9 @@ class UserInfoSerializer(serializers.Serializer[Any]):
     percentToNextPermanentBadge = FractionField(help_text="0 to 1; 1 at the top badge.")
     percentToNextSubscriberBadge = FractionField(help_text="0 to 1; 1 at the top badge.")
     isSubscriber = serializers.BooleanField()
-    canCheckIn = serializers.BooleanField(help_text="An attempt is left today.")
+    canCheckIn = serializers.BooleanField(
+        help_text="An attempt is left today, check-ins are not paused, and something may drop."
+    )
 
 
 class BadgeSerializer(serializers.Serializer[Any]):

@@ -18,17 +18,23 @@ from tests.checkin.api.spec import CHECK_IN_RESULT, EXECUTE
 from tests.checkin.items import TYPES
 from tests.checkin.rows import allow_attempts, everything, only, subscribe
 from tests.factories import UserFactory
-from tests.relay.api.conftest import Wallet
+from tests.relay.api.conftest import Answer, Wallet
 from tests.relay.api.test_execute import assert_problem
 from users.models import User
 
 pytestmark = pytest.mark.django_db
 
 
+def ask(wallet: Wallet, method: str, path: str = EXECUTE, **options: Any) -> Answer:
+    """Ask without a body; left alone, Django's client posts a form."""
+    body: dict[str, Any] = {"data": b"", "content_type": "application/json"} if method == "post" else {}
+    return wallet.send(method, path, **body, **options)
+
+
 @pytest.mark.parametrize("method", ["get", "post"])
 @pytest.mark.parametrize("path", [EXECUTE, EXECUTE + "/"])
 def test_a_check_in_answers_the_contract_by_get_and_post(wallet: Wallet, method: str, path: str) -> None:
-    answer = wallet.send(method, path)
+    answer = ask(wallet, method, path)
 
     assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
     assert answer.headers["Cache-Control"] == "no-store"
@@ -55,7 +61,7 @@ def test_the_answer_has_the_same_shape_for_everybody(user: User, proven: User, k
     who = user if kind == "newcomer" else proven
     if kind != "newcomer":
         subscribe(who, timezone.now() - timedelta(days=0 if kind == "subscriber" else 90))
-    validate(wallet_of(who).send("post", EXECUTE).body, CHECK_IN_RESULT)
+    validate(ask(wallet_of(who), "post").body, CHECK_IN_RESULT)
 
 
 def test_when_nothing_is_left_the_refusal_says_when_to_come_back(wallet: Wallet) -> None:
@@ -78,7 +84,7 @@ def test_a_repeat_with_the_key_answers_the_same_draw(wallet: Wallet) -> None:
     first = wallet.send("get", EXECUTE, headers=headers)
     before = everything()
     for method in ("get", "post", "get"):
-        again = wallet.send(method, EXECUTE, headers=headers)
+        again = ask(wallet, method, headers=headers)
         assert (again.status, again.body) == (200, first.body)
     assert everything() == before
 
@@ -120,14 +126,14 @@ def test_while_paused_the_answer_is_a_503_and_costs_nothing(wallet: Wallet) -> N
 
 def test_without_tables_the_answer_is_a_503(wallet: Wallet) -> None:
     DropTable.objects.update(badge=None)
-    answer = wallet.send("post", EXECUTE)
+    answer = ask(wallet, "post")
     assert_problem(answer, 503, "check-ins-not-ready")
     assert int(answer.headers["Retry-After"]) > 0
 
 
 def test_strangers_and_staff_do_not_check_in(stranger: Wallet) -> None:
     for method in ("get", "post"):
-        assert_problem(stranger.send(method, EXECUTE), 401, "not-authenticated")
+        assert_problem(ask(stranger, method), 401, "not-authenticated")
     assert not CheckIn.objects.exists()
 
 
@@ -145,9 +151,44 @@ def test_a_head_request_spends_nothing(wallet: Wallet) -> None:
     assert not CheckIn.objects.exists()
 
 
-def test_whatever_a_post_carries_is_not_read(wallet: Wallet) -> None:
-    answer = wallet.send("post", EXECUTE, data=b"\xff\x00", content_type="application/octet-stream")
+@pytest.mark.parametrize(
+    ("content_type", "body", "status", "code"),
+    [
+        ("application/xml", b"<checkIn/>", 415, "unsupported-media-type"),
+        ("text/plain", b"{}", 415, "unsupported-media-type"),
+        ("application/x-www-form-urlencoded", b"a=1", 415, "unsupported-media-type"),
+        ("multipart/form-data; boundary=b", b"--b--", 415, "unsupported-media-type"),
+        ("application/octet-stream", b"\xff\x00", 415, "unsupported-media-type"),
+        ("application/json", b"{", 400, "invalid-request"),
+        ("application/json", b"[" * 10_000, 400, "invalid-request"),
+        ("application/json", b"\xff", 400, "invalid-request"),
+        ("application/json", b" " * 300_000, 413, "request-too-large"),
+    ],
+)
+def test_a_post_with_a_body_that_is_not_json_spends_nothing(
+    wallet: Wallet, content_type: str, body: bytes, status: int, code: str
+) -> None:
+    before = everything()
+    answer = wallet.send("post", EXECUTE, data=body, content_type=content_type)
+    assert_problem(answer, status, code)
+    assert everything() == before
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("application/json", b'{"drop": "CREDITS", "attempt": 99}'),
+        ("application/json; charset=utf-8", b"[]"),
+        ("application/json", b""),
+        ("application/xml", b""),
+    ],
+)
+def test_json_or_nothing_may_be_posted_and_changes_nothing_of_the_draw(
+    wallet: Wallet, content_type: str, body: bytes
+) -> None:
+    answer = wallet.send("post", EXECUTE, data=body, content_type=content_type)
     assert answer.status == 200
+    assert CheckIn.objects.get().attempt == 1
 
 
 def test_callers_are_slowed_down_each_for_themselves(wallet: Wallet, settings: Any) -> None:

@@ -33,7 +33,8 @@ def test_while_paused_nobody_checks_in_and_nothing_changes(proven: User, staff: 
         execute(user=proven, now=now)
 
     assert everything() == before
-    assert not queries.can_check_in(user=proven, standing=standing_of(user=proven, now=now), now=now)
+    board = queries.board_of(user=proven, standing=standing_of(user=proven, now=now), now=now)
+    assert not board.can_check_in
 
 
 def test_the_newest_decision_counts(proven: User, staff: User, now: datetime) -> None:

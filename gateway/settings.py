@@ -35,6 +35,7 @@ WSGI_APPLICATION = "gateway.wsgi.application"
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en-us"
+FORMAT_MODULE_PATH = "gateway.staff.formats"
 APPEND_SLASH = False
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
 TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", default=0)

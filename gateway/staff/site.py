@@ -18,6 +18,7 @@ class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
     login_form: type[Form] = StaffLoginForm
     login_template = "admin/login.html"
     site_header = site_title = "Credit relay gateway"
+    index_title = "Overview"
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)

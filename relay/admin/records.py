@@ -2,9 +2,11 @@
 
 import re
 
+from django.conf import settings
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
 
 from credits.admin.ledger import CreditHoldAdmin
 from credits.models import CreditHold
@@ -22,10 +24,20 @@ class AttemptInline(ReadOnlyInline[Attempt, RelayTransaction]):
     """The attempts of a relay transaction."""
 
     model = Attempt
+    # Each is titled by its hash. What the node said of it comes first, what it cost last.
     fields = readonly_fields = (
-        "transaction_hash", "kind", "status", "account_nonce", "sequence", "succeeded", "gas_used",
-        "effective_gas_price_wei", "block_number", "node_message",
+        "kind", "status", "succeeded", "node_message", "explorer", "account_nonce", "block_number", "gas_used",
+        "effective_gas_price_wei",
     )  # fmt: skip
+    ordering = ("sequence",)
+    show_change_link = True
+
+    @admin.display(description="explorer")
+    def explorer(self, attempt: Attempt) -> str:
+        if not settings.EXPLORER_URL:
+            return "-"
+        page = f"{settings.EXPLORER_URL}/tx/{attempt.transaction_hash}"
+        return format_html('<a href="{}" rel="noreferrer noopener">open</a>', page)
 
 
 @admin.register(RelayTransaction)

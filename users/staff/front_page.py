@@ -23,7 +23,7 @@ _PENDING = {"status__exact": "pending"}
 def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Add the figures to the front page of those who may see such rows; the theme calls this."""
     may_look = all(request.user.has_perm(permission) for permission in FIGURES_NEED)
-    return {**context, **(figures(now=timezone.now()) if may_look else {})}
+    return {**context, "has_search_box": True, **(figures(now=timezone.now()) if may_look else {})}
 
 
 def figures(*, now: datetime) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def _columns(hours: list[relay_figures.Hour], now: datetime) -> list[tuple[str, 
             if hour
             else {}
         )
-        columns.append((f"{begins_at:%H:%M}", parts))
+        columns.append((f"{begins_at:%H:%M} UTC", parts))
     return columns
 
 

@@ -61,6 +61,7 @@ def page(request: HttpRequest) -> HttpResponse:
     context = {
         **admin.site.each_context(request),
         "title": "Search",
+        "has_search_box": True,
         "term": term,
         "hits": hits,
         "most": MOST,

@@ -11,6 +11,8 @@ _ORIGINALS = {
     "unfold/layouts/skeleton.html": "66af9f0bb45f98ba",
     "unfold/helpers/search.html": "91996c27181d14ad",
     "unfold/helpers/welcomemsg.html": "e8eab02522ba2319",
+    "unfold/helpers/empty_results.html": "5f4727a37a99da76",
+    "unfold/helpers/header_title.html": "b126ed2ab9ca1680",
     "admin/login.html": "13deb7765ce36659",
 }
 

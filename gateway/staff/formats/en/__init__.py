@@ -1,0 +1,1 @@
+"""English, the only language of the staff's pages."""

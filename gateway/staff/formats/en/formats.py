@@ -1,0 +1,8 @@
+"""Days as ISO 8601 has them, 24 hours, and the zone by name: what is read out to somebody means one moment."""
+
+DATE_FORMAT = SHORT_DATE_FORMAT = "Y-m-d"
+TIME_FORMAT = "H:i:s"
+DATETIME_FORMAT = "Y-m-d H:i:s T"
+SHORT_DATETIME_FORMAT = "Y-m-d H:i T"
+YEAR_MONTH_FORMAT = "Y-m"
+MONTH_DAY_FORMAT = "m-d"

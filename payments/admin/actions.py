@@ -24,6 +24,23 @@ PROCESS_AGAIN = StaffAction(
 )
 
 
+def _dismiss(row: StripeEvent, decision: Decision) -> str:
+    dismissed = events.dismiss(event_id=row.pk, now=timezone.now())
+    return "It is not tried any more." if dismissed else "It was processed meanwhile."
+
+
+DISMISS = StaffAction(
+    name="dismiss",
+    label="Dismiss",
+    permission="payments.dismiss_stripeevent",
+    effect=lambda row: (
+        f"It is not tried any more, and nothing of it is applied. After {row.attempts} tries: {row.last_error}"
+    ),
+    run=_dismiss,
+    applies_to=lambda row: row.status == StripeEvent.Status.FAILED,
+)
+
+
 class CancelForm(ReasonForm):
     """When it ends."""
 

@@ -162,7 +162,7 @@ class BillingOperationAdmin(PaymentsAdmin):
 
 @admin.register(StripeEvent)
 class StripeEventAdmin(ReasonedActions, PaymentsAdmin):
-    """The inbox. A failed event is tried again by itself; staff may have it tried now."""
+    """The inbox. A failed event is tried again by itself; staff may have it tried now, or not any more."""
 
     owner_path = ""
     search_help_text = "An event's id (evt_…), or the id of what it is about; whole."
@@ -180,7 +180,7 @@ class StripeEventAdmin(ReasonedActions, PaymentsAdmin):
     )
     list_filter = ("status", "outcome", _TYPE)
     exclude = ("raw_body",)
-    staff_actions = (actions.PROCESS_AGAIN,)
+    staff_actions = (actions.PROCESS_AGAIN, actions.DISMISS)
 
     def place_of(self, term: str) -> dict[str, object]:
         return {"stripe_event_id" if term.startswith("evt_") else "object_id": term}

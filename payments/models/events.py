@@ -26,6 +26,8 @@ class StripeEvent(models.Model):
         # The Stripe account may serve others, too.
         NOT_OURS = "not-ours"
         NOTHING = "nothing", "nothing to do"
+        # It cannot be applied, and a member of staff has said that it need not be.
+        DISMISSED = "dismissed"
 
     stripe_event_id = models.CharField(max_length=255, unique=True)
     type = models.CharField(max_length=80)
@@ -36,7 +38,7 @@ class StripeEvent(models.Model):
     # When it happened, by Stripe's clock. Nothing is decided by it: events come in any order.
     happened_at = models.DateTimeField(null=True)
     status = models.CharField(max_length=10, choices=Status, default=Status.RECEIVED)
-    outcome = models.CharField(max_length=8, choices=Outcome, blank=True, default="")
+    outcome = models.CharField(max_length=9, choices=Outcome, blank=True, default="")
     attempts = models.PositiveIntegerField(default=0)
     last_error = models.TextField(blank=True, default="")
     received_at = models.DateTimeField()
@@ -44,7 +46,10 @@ class StripeEvent(models.Model):
     processed_at = models.DateTimeField(null=True)
 
     class Meta:
-        permissions = [("process_stripeevent", "Can have an event processed again")]
+        permissions = [
+            ("process_stripeevent", "Can have an event processed again"),
+            ("dismiss_stripeevent", "Can dismiss an event that cannot be applied"),
+        ]
         constraints = [
             models.CheckConstraint(
                 condition=Q(status="processed", processed_at__isnull=False)

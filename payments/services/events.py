@@ -120,3 +120,16 @@ def process_again(*, events: QuerySet[StripeEvent], now: datetime) -> int:
             .exclude(status=_Status.PROCESSED)
             .update(next_attempt_at=now)
         )
+
+
+def dismiss(*, event_id: int, now: datetime) -> bool:
+    """
+    Be done with an event that failed without applying it, for finance; False where it has not failed by now.
+
+    For what will never be applied: its object is gone at Stripe, or cannot be one of ours. Why it failed
+    stays on the row. Money that such an event was about is still found by `catching_up`.
+    """
+    failed = StripeEvent.objects.filter(pk=event_id, status=_Status.FAILED)
+    return (
+        failed.update(status=_Status.PROCESSED, outcome=StripeEvent.Outcome.DISMISSED, processed_at=now) > 0
+    )

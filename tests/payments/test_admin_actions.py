@@ -9,7 +9,7 @@ from payments.services import events
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import store
 from tests.payments.people import Payer
-from tests.staff import browser_of, confirm, everything, member, messages_of, prove
+from tests.staff import address_of, browser_of, confirm, everything, member, messages_of, prove
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -61,6 +61,22 @@ def test_an_event_is_processed_again(fake: FakeBilling, user: User, amount: int)
     row = store(fake.events[0], now=fake.now())
     StripeEvent.objects.update(status="failed", attempts=7)
     prove("payments_stripeevent", "process_again", row, roles=SUPPORT)
+
+
+def test_an_event_that_failed_is_dismissed_by_finance(fake: FakeBilling, user: User, amount: int) -> None:
+    Payer(fake, user).with_card().upsert(amount)
+    row = store(fake.events[0], now=fake.now())
+    untried = everything()
+    refused = confirm(browser_of(member("finance")), "payments_stripeevent", "dismiss", row)
+    assert "does not apply" in messages_of(refused)
+    assert everything() == untried
+    StripeEvent.objects.update(status="failed", attempts=7, last_error="IntegrityError")
+    page = browser_of(member("finance")).get(address_of("payments_stripeevent", "dismiss", row))
+    assert "After 7 tries: IntegrityError" in page.content.decode()
+    told = prove("payments_stripeevent", "dismiss", row, roles={"finance"})
+    assert "It is not tried any more" in told
+    row.refresh_from_db()
+    assert (row.status, row.outcome, row.last_error) == ("processed", "dismissed", "IntegrityError")
 
 
 def test_the_comparison_with_stripe_is_asked_for_by_finance(

@@ -65,7 +65,7 @@ MATRIX = {
     "payments.Payout": Row(ALL, export="fS"),
     "payments.Clawback": Row(ALL),
     "payments.BillingOperation": Row(ALL),
-    "payments.StripeEvent": Row(ALL, actions={"process_again": "sS"}),
+    "payments.StripeEvent": Row(ALL, actions={"process_again": "sS", "dismiss": "fS"}),
     "payments.PayoutRate": Row(ALL, add="fS"),
     "credits.ExperienceEntry": Row(ALL),
     "credits.Modifier": Row(ALL),

@@ -29,6 +29,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "credits.decide_adjustment",
         "payments.add_payoutrate",
         "payments.run_reconciliation",
+        "payments.dismiss_stripeevent",
         "credits.run_ledgeraudit",
         "payments.export_payout",
         "credits.export_creditentry",

@@ -344,6 +344,11 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 if STRIPE_SECRET_KEY:
+    # Before the comparison, which tells of what could not be caught up.
+    CELERY_BEAT_SCHEDULE["payments-money-back"] = {
+        "task": "payments.claw_back",
+        "schedule": crontab(hour="3", minute="0"),
+    }
     CELERY_BEAT_SCHEDULE["payments-reconcile"] = {
         "task": "payments.reconcile",
         "schedule": crontab(hour="3", minute="40"),

@@ -40,12 +40,21 @@ def refresh_subscriptions(**_: Any) -> None:
     catching_up.refresh_subscriptions(now=timezone.now())
 
 
+# These two read everything; other tasks may take two minutes.
+_HOURS: dict[str, int] = {"soft_time_limit": 2 * 3600, "time_limit": 2 * 3600 + 60}
+
+
+@shared_task(name="payments.claw_back", throws=(BillingUnavailable,), **_HOURS)
+def claw_back(**_: Any) -> None:
+    """Follow money that went back without our having been told."""
+    catching_up.claw_back_missed_money(now=timezone.now())
+
+
 class StripeDiffers(Exception):
     """Our rows are not what Stripe says. Raised so that the task counts as failed; nothing catches it."""
 
 
-# It reads everything; other tasks may take two minutes.
-@shared_task(name="payments.reconcile", soft_time_limit=2 * 3600, time_limit=2 * 3600 + 60)
+@shared_task(name="payments.reconcile", **_HOURS)
 def reconcile_with_stripe(**_: Any) -> None:
     """
     Compare our rows with Stripe's; the service logs and stores what differs.

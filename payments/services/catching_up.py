@@ -9,8 +9,8 @@ from django.db import DatabaseError, transaction
 
 from gateway.common.errors import DomainError
 from payments.errors import AnswerOutdated, BillingUnavailable
-from payments.models import Payout, Subscription
-from payments.services import facts, inbox, payouts, syncing
+from payments.models import Clawback, Payout, Subscription
+from payments.services import clawbacks, facts, inbox, payouts, syncing
 from payments.stripe.client import get_billing_client
 
 logger = logging.getLogger(__name__)
@@ -43,11 +43,32 @@ def pay_out_missed_invoices(*, now: datetime) -> int:
         if not payouts.is_payable(invoice=invoice) or known.exists():
             continue
         with _passed_over("invoice", invoice.invoice_id):
-            found = facts.of_invoice(invoice)
-            with transaction.atomic(durable=True):
-                found.apply(cause="reconciliation", now=now)
+            _apply(facts.of_invoice(invoice), now=now)
         paid += known.count()
     return paid
+
+
+def claw_back_missed_money(*, now: datetime) -> int:
+    """
+    Claw back, or give again, what the money that went back asks for by now; return how many steps that took.
+
+    Looks at every refund and dispute of the last 180 days, whether or not its delivery counts as taken: a
+    database that was restored has forgotten what it took.
+
+    Raises:
+        BillingUnavailable: Stripe is away.
+    """
+    steps = 0
+    gone_back = get_billing_client().payments_gone_back_since(since=now - clawbacks.MEMORY)
+    for payment_intent_id in dict.fromkeys(gone_back):
+        if not Payout.objects.filter(stripe_payment_intent_id=payment_intent_id).exists():
+            continue
+        known = Clawback.objects.filter(payout__stripe_payment_intent_id=payment_intent_id)
+        steps_before = known.count()
+        with _passed_over("payment", payment_intent_id):
+            _apply(facts.of_payment(payment_intent_id), now=now)
+        steps += known.count() - steps_before
+    return steps
 
 
 def refresh_subscriptions(*, now: datetime) -> int:
@@ -62,6 +83,11 @@ def refresh_subscriptions(*, now: datetime) -> int:
         with _passed_over("subscription", subscription_id):
             syncing.sync_subscription(subscription_id=subscription_id, now=now)
     return len(living)
+
+
+def _apply(found: facts.Facts, *, now: datetime) -> None:
+    with transaction.atomic(durable=True):
+        found.apply(cause="reconciliation", now=now)
 
 
 @contextmanager

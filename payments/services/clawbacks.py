@@ -5,7 +5,7 @@ The sum of a payout's clawbacks is a function of all money that went back so far
 so events may come in any order, twice or not at all.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Sum
 
@@ -16,6 +16,9 @@ from payments.errors import AnswerOutdated
 from payments.models import Clawback, Payout
 from payments.services import allowances, payout_experience
 from payments.stripe.states import MoneyBack
+
+# How far back refunds and disputes are looked for: a dispute is decided after months.
+MEMORY = timedelta(days=180)
 
 
 def apply_money_back(*, money: MoneyBack, contested: bool, cause: str, now: datetime) -> Clawback | None:

@@ -20,7 +20,7 @@ from gateway.common.errors import DomainError
 from gateway.common.locks import try_advisory_lock
 from payments.errors import AnswerOutdated, BillingUnavailable
 from payments.models import ReconciliationRun
-from payments.services import facts, syncing
+from payments.services import clawbacks, facts, syncing
 from payments.services.reconciliation import books, customers, invoices, money, subscriptions
 from payments.services.reconciliation.findings import Finding, Rule, Window
 from payments.stripe.client import get_billing_client
@@ -29,8 +29,6 @@ logger = logging.getLogger(__name__)
 DAYS = 40
 # A webhook, the sweep and an operation's resumption have long happened by then.
 MINUTES = 15
-# A dispute is decided after months.
-_MONEY_MEMORY = timedelta(days=180)
 # A run that finds more is as wrong, and its row stays readable.
 _KEPT = 1000
 
@@ -55,7 +53,7 @@ def reconcile(
         run = ReconciliationRun.objects.create(kind=ReconciliationRun.Kind.STRIPE, started_at=now)
         window = Window(
             since=now - timedelta(days=days),
-            money_since=now - max(timedelta(days=days), _MONEY_MEMORY),
+            money_since=now - max(timedelta(days=days), clawbacks.MEMORY),
             settled_before=now - timedelta(minutes=minutes),
         )
         counts, found = _confirmed(window)

@@ -136,6 +136,19 @@ DATABASES: dict[str, dict[str, Any]] = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss"))
+# JSON, since what Django writes by itself could run code when it is read.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "gateway",
+        "OPTIONS": {
+            "serializer": "django.core.signing.JSONSerializer",
+            "socket_timeout": 0.5,
+            "socket_connect_timeout": 0.5,
+        },
+    }
+}
 
 # --- staff -----------------------------------------------------------------------------------
 AUTH_USER_MODEL = "users.User"
@@ -161,6 +174,8 @@ SECURE_SSL_REDIRECT = False  # An API call over plain http must fail, not leak i
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+# How long the front page's figures are remembered.
+STAFF_FIGURES_SECONDS = env.integer("STAFF_FIGURES_SECONDS", default=60)
 # What the badge of the admin says; by default the name of the chain.
 STAFF_ENVIRONMENT = env.optional("STAFF_ENVIRONMENT")
 UNFOLD = THEME

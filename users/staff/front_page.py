@@ -1,14 +1,16 @@
 """The front page of the admin: how the service does, each figure with a link to the rows behind it."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
 
 from relay.models import RelayTransaction
-from users.staff import books, charts, money_figures, relay_figures
+from users.staff import books, charts, money_figures, relay_figures, remembered
 from users.staff.cards import Card, age_of, rows_of
 
 # Sums tell of rows: who may look at none of these is shown none of the figures.
@@ -20,10 +22,23 @@ _LATE = timedelta(minutes=5)
 _PENDING = {"status__exact": "pending"}
 
 
+@dataclass(frozen=True, kw_only=True)
+class PurseLine:
+    """A relayer in words: where its page is, what it holds, for how long that lasts, and whether that is short."""
+
+    address: str
+    page: str
+    state: str
+    balance: str
+    lasts: str
+    is_low: bool
+
+
 def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Add the figures to the front page of those who may see such rows; the theme calls this."""
     may_look = all(request.user.has_perm(permission) for permission in FIGURES_NEED)
-    return {**context, "has_search_box": True, **(figures(now=timezone.now()) if may_look else {})}
+    found = remembered.figures(figures, now=timezone.now()) if may_look else {}
+    return {**context, "has_search_box": True, **found}
 
 
 def figures(*, now: datetime) -> dict[str, Any]:
@@ -31,7 +46,7 @@ def figures(*, now: datetime) -> dict[str, Any]:
     outcomes = relay_figures.outcomes(since=now - _DAY)
     return {
         "relay_cards": _relay_cards(outcomes, now),
-        "purses": [(purse, _is_low(purse)) for purse in relay_figures.purses(now=now)],
+        "purses": [_line(purse) for purse in relay_figures.purses(now=now)],
         "money_cards": _money_cards(now),
         "books_cards": books.cards(),
         "trouble_cards": _trouble_cards(now),
@@ -171,8 +186,16 @@ def _columns(hours: list[relay_figures.Hour], now: datetime) -> list[tuple[str, 
     return columns
 
 
-def _is_low(purse: relay_figures.Purse) -> bool:
-    return purse.days_left is not None and purse.days_left < _FEW_DAYS
+def _line(purse: relay_figures.Purse) -> PurseLine:
+    days = purse.days_left
+    return PurseLine(
+        address=purse.relayer.address,
+        page=reverse("admin:relay_relayer_change", args=[purse.relayer.pk]),
+        state="active" if purse.relayer.is_active else "paused",
+        balance=f"{purse.balance:,.4f} LYX",
+        lasts="nothing spent" if days is None else f"{days:,.1f} days",
+        is_low=days is not None and days < _FEW_DAYS,
+    )
 
 
 def _iso(moment: datetime) -> str:

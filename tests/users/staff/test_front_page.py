@@ -102,11 +102,10 @@ def test_a_purse_lasts_as_long_as_last_week_lets_expect() -> None:
     [row] = calls(1)
     mined(row, at=timezone.now(), gas=100, price_wei=10**15)
     Relayer.objects.filter(pk=row.relayer_id).update(balance_wei=10**17)
-    [(purse, is_low)] = figures()["purses"]
-    assert purse.days_left == 7
-    assert not is_low
+    [purse] = figures()["purses"]
+    assert (purse.lasts, purse.balance, purse.is_low) == ("7.0 days", "0.1000 LYX", False)
     Relayer.objects.filter(pk=row.relayer_id).update(balance_wei=10**17 - 1)
-    assert figures()["purses"][0][1]
+    assert figures()["purses"][0].is_low
 
 
 def test_credits_outstanding_are_what_is_owned_and_owed(staff: Client) -> None:

@@ -18,7 +18,15 @@ from credits.services import ad_networks
 from gateway.common.admin import StaffAdmin
 from gateway.common.staff_actions import ReasonedActions
 
-_SETTINGS = ("is_enabled", "rate", "allowed_addresses", "per_event_cap", "daily_cap", "hold_hours")
+_SETTINGS = (
+    "is_enabled",
+    "rate",
+    "allowed_ad_units",
+    "allowed_addresses",
+    "per_event_cap",
+    "daily_cap",
+    "hold_hours",
+)
 
 
 class AdNetworkForm(forms.ModelForm[AdNetwork]):
@@ -34,6 +42,12 @@ class AdNetworkForm(forms.ModelForm[AdNetwork]):
         forms.CharField(max_length=49),
         required=False,
         help_text="IP addresses or networks that may send, separated by commas; empty lets any.",
+    )
+
+    allowed_ad_units = SimpleArrayField(
+        forms.CharField(max_length=60),
+        required=False,
+        help_text="Of AdMob: your ad units, separated by commas. Google signs those of others as well.",
     )
 
     class Meta:

@@ -1,5 +1,6 @@
 """Ad networks as staff set them up, how they know our users, and the keys that verify them."""
 
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +20,9 @@ _NO_ADDRESS = "Enter IP addresses or networks like 203.0.113.0/24."
 _NO_LIST = "A list that lets half of the internet in keeps nobody out. Leave it empty to let any address in."
 _LONGEST_HOLD = 366 * 24
 _TOO_LONG = f"Credits wait {_LONGEST_HOLD} hours at most, which is a year."
+_NO_AD_UNIT = "Enter ad units as digits, or whole as ca-app-pub-…/1234567890."
+_NO_AD_UNITS = "Google signs for every publisher. Enabling AdMob needs the ad units that are yours."
+_AD_UNIT = re.compile(r"(?:ca-app-pub-[0-9]{1,20}/)?([0-9]{5,20})", re.ASCII)
 _GUARDED = (
     Q(is_enabled=False)
     | Q(is_weak=False)
@@ -60,6 +64,12 @@ class AdNetwork(models.Model):
         blank=True,
         help_text="IP addresses or networks that may send; empty lets any.",
     )
+    allowed_ad_units = ArrayField(
+        models.CharField(max_length=60),
+        default=list,
+        blank=True,
+        help_text="AdMob's ad units that reward here; those of other publishers are signed as well.",
+    )
     per_event_cap = models.BigIntegerField(
         null=True, blank=True, help_text="Credits of one event at most; a dearer one is stored and refused."
     )
@@ -86,6 +96,11 @@ class AdNetwork(models.Model):
                 name="credits_adnetwork_weak_is_guarded",
                 violation_error_message=_WEAK_NEEDS,
             ),
+            models.CheckConstraint(
+                condition=Q(is_enabled=False) | ~Q(slug="admob") | Q(allowed_ad_units__len__gt=0),
+                name="credits_adnetwork_admob_has_ad_units",
+                violation_error_message=_NO_AD_UNITS,
+            ),
             models.UniqueConstraint(
                 fields=["path_token_hash"],
                 condition=~Q(path_token_hash=""),
@@ -108,6 +123,10 @@ class AdNetwork(models.Model):
             raise ValidationError({"allowed_addresses": _NO_ADDRESS}) from error
         if not all(is_bounded(text) for text in self.allowed_addresses):
             raise ValidationError({"allowed_addresses": _NO_LIST})
+        found = [_AD_UNIT.fullmatch(text.strip()) for text in self.allowed_ad_units]
+        if None in found:
+            raise ValidationError({"allowed_ad_units": _NO_AD_UNIT})
+        self.allowed_ad_units = list(dict.fromkeys(match[1] for match in found if match))
         if self.hold_hours > _LONGEST_HOLD:
             raise ValidationError({"hold_hours": _TOO_LONG})
         if self.is_enabled and self.is_weak and not self._is_guarded():

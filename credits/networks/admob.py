@@ -33,7 +33,11 @@ _TEST_AD_UNIT, _TEST_TRANSACTION = "1234567890", "123456789"
 
 
 class AdMob(Adapter):
-    """The signature covers everything: ECDSA P-256 with SHA-256."""
+    """
+    The signature covers everything: ECDSA P-256 with SHA-256.
+
+    Google's keys sign for every publisher, so anybody's ad unit could name our users.
+    """
 
     slug: ClassVar = "admob"
     title: ClassVar = "Google AdMob"
@@ -41,6 +45,7 @@ class AdMob(Adapter):
     covers: ClassVar = frozenset({"external_id", "user", "amount", "occurred_at"})
     max_age: ClassVar = timedelta(hours=1)
     needs_secret: ClassVar = False
+    signs_for_all: ClassVar = True
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
         """Check Google's signature over the percent-decoded text before it."""
@@ -69,6 +74,7 @@ class AdMob(Adapter):
             original_id=transaction,
             user_ref=fields.get("user_id", ""),
             amount=amount,
+            ad_unit=fields.get("ad_unit", ""),
             occurred_at=datetime.fromtimestamp(int(fields["timestamp"]) / 1000, tz=UTC),
         )
 

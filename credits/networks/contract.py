@@ -54,6 +54,7 @@ class PostbackEvent:
     payout_usd: Decimal | None = None
     occurred_at: datetime | None = None
     expires_at: datetime | None = None
+    ad_unit: str = ""
 
     @property
     def is_about_credits(self) -> bool:
@@ -98,6 +99,8 @@ class Adapter(Protocol):
     # How old, or how far ahead, a signed time may be.
     max_age: ClassVar[timedelta | None] = None
     needs_secret: ClassVar[bool] = True
+    # Its signature is good for every publisher's ad units; ours are listed.
+    signs_for_all: ClassVar[bool] = False
     # The path's last part is the network's own token, checked before the signature.
     has_path_token: ClassVar[bool] = True
     # Staff import its earnings from files.

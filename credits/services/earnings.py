@@ -81,6 +81,8 @@ def _authenticate(
     fields = adapter.verify(request, secrets=network.live_secrets, keys=keys)
     event = adapter.parse(fields)
     check_freshness(adapter, event, now=now)
+    if adapter.signs_for_all and event.is_about_credits and event.ad_unit not in network.allowed_ad_units:
+        raise PostbackRefused("the ad unit is not on the list")
     return event
 
 

@@ -19,6 +19,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 KEY_ID = "3335741209"
+# The one in which the videos of AdMob are shown.
+AD_UNIT = "2747237135"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +46,7 @@ class Sent:
 def _admob(told: Told, url: str, secret: str) -> Sent:
     fields = {
         "ad_network": "5450213213286189855",
-        "ad_unit": "2747237135",
+        "ad_unit": AD_UNIT,
         "reward_amount": told.amount,
         "reward_item": "Credit%20pack",
         "timestamp": f"{told.at.timestamp() * 1000:.0f}",

@@ -9,6 +9,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from devstack.ad_networks.dialects import AD_UNIT
+
 # Credits per unit that the network tells.
 _RATES = {
     "admob": "2",
@@ -22,12 +24,15 @@ _RATES = {
     "visit-link": "5",
     "push-report": "4",
 }
-# What the service asks of a network whose signature leaves the amount out.
-_GUARDS = {
-    "allowed_addresses": ["127.0.0.1", "::1"],
-    "per_event_cap": 5_000,
-    "daily_cap": 20_000,
-    "hold_hours": 24,
+# What the service asks of a network whose signature leaves the amount out, and of one that signs for everybody.
+_GUARDS: dict[str, dict[str, Any]] = {
+    "cpx-research": {
+        "allowed_addresses": ["127.0.0.1", "::1"],
+        "per_event_cap": 5_000,
+        "daily_cap": 20_000,
+        "hold_hours": 24,
+    },
+    "admob": {"allowed_ad_units": [AD_UNIT]},
 }
 
 
@@ -47,7 +52,6 @@ def open_networks(*, now: datetime) -> dict[str, dict[str, Any]]:
 
 
 def _open(slug: str, *, now: datetime) -> dict[str, Any]:
-    from credits.networks.contract import is_weak
     from credits.networks.registry import ADAPTERS
     from credits.services import ad_networks
 
@@ -57,8 +61,9 @@ def _open(slug: str, *, now: datetime) -> dict[str, Any]:
     token = ad_networks.issue_path_token(slug=slug)
     if adapter.needs_secret:
         ad_networks.set_secret(slug=slug, secret=secret, now=now)
-    if is_new:
-        guards = _GUARDS if is_weak(adapter) else {}
+    # Data of an older service know no ad units, and AdMob is off there.
+    if is_new or (adapter.signs_for_all and not row.allowed_ad_units):
+        guards = _GUARDS.get(slug, {})
         row = ad_networks.configure(slug=slug, is_enabled=True, rate=Decimal(_RATES[slug]), **guards)
     return {
         "token": token if adapter.has_path_token else "",

@@ -14,12 +14,15 @@ from credits.models import Badge, CreditAccount, Postback, VerifierKeySet
 from credits.networks.registry import ADAPTERS
 from credits.services import ad_networks, earnings_release, network_users
 from credits.services.reconcile import find_differences
-from devstack.ad_networks.dialects import DIALECTS, KEY_ID, speak
+from devstack.ad_networks.dialects import AD_UNIT, DIALECTS, KEY_ID, speak
 from devstack.ad_networks.plan import Plan, Said
 
 SENDER = "203.0.113.7"
-_GUARDS: dict[str, Any] = {
-    "allowed_addresses": [SENDER], "per_event_cap": 10**6, "daily_cap": 10**9, "hold_hours": 1,
+_GUARDS: dict[str, dict[str, Any]] = {
+    "cpx-research": {
+        "allowed_addresses": [SENDER], "per_event_cap": 10**6, "daily_cap": 10**9, "hold_hours": 1,
+    },
+    "admob": {"allowed_ad_units": [AD_UNIT]},
 }  # fmt: skip
 
 
@@ -51,9 +54,7 @@ def set_stage(people: list[Any], *, now: datetime) -> Stage:
     signs_with = {slug: _secret(slug, now=now) for slug in DIALECTS}
     tokens = {slug: ad_networks.issue_path_token(slug=slug) for slug in DIALECTS}
     rows = {
-        slug: ad_networks.configure(
-            slug=slug, is_enabled=True, rate=rates[slug], **(_GUARDS if slug == "cpx-research" else {})
-        )
+        slug: ad_networks.configure(slug=slug, is_enabled=True, rate=rates[slug], **_GUARDS.get(slug, {}))
         for slug in DIALECTS
     }
     references = [

@@ -78,8 +78,9 @@ WHERE entry.source = 'VIDEO_ADS' ORDER BY entry.id
 """
 _NETWORK = """
 INSERT INTO credits_adnetwork
-    (slug, is_enabled, is_weak, path_token_hash, current_secret, previous_secret, rate, allowed_addresses, hold_hours)
-VALUES ('bench', false, false, '', '', '', 1, '{}', 0)
+    (slug, is_enabled, is_weak, path_token_hash, current_secret, previous_secret, rate, allowed_addresses,
+     allowed_ad_units, hold_hours)
+VALUES ('bench', false, false, '', '', '', 1, '{}', '{}', 0)
 """
 _EVENTS = """
 INSERT INTO payments_stripeevent

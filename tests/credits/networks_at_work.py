@@ -11,7 +11,7 @@ from credits.models import AdNetwork, VerifierKeySet
 from credits.networks.contract import Answer, RawRequest
 from credits.networks.registry import ADAPTERS
 from credits.services import ad_networks, earnings, network_users
-from devstack.ad_networks.dialects import KEY_ID, Told
+from devstack.ad_networks.dialects import AD_UNIT, KEY_ID, Told
 from gateway.common.owner import ProfileOwner
 from tests.credits.networks.saying import key_pair, new_secret, request_of, told
 
@@ -59,10 +59,16 @@ def set_up(slug: str, **values: Any) -> Network:
             slug=slug, defaults={"keys": keys, "fetched_at": timezone.now()}
         )
     token = ad_networks.issue_path_token(slug=slug)
-    guards = {"allowed_addresses": [SENDER], "per_event_cap": 10**6, "daily_cap": 10**7, "hold_hours": 1}
-    row = ad_networks.configure(
-        slug=slug, **{**(guards if slug == "cpx-research" else {}), "is_enabled": True, **values}
-    )
+    guards: dict[str, dict[str, Any]] = {
+        "cpx-research": {
+            "allowed_addresses": [SENDER],
+            "per_event_cap": 10**6,
+            "daily_cap": 10**7,
+            "hold_hours": 1,
+        },
+        "admob": {"allowed_ad_units": [AD_UNIT]},
+    }
+    row = ad_networks.configure(slug=slug, **{**guards.get(slug, {}), "is_enabled": True, **values})
     return Network(slug, secret, token, row)
 
 

@@ -170,11 +170,11 @@ def test_what_was_taken_back_proves_nothing(
     given: list[tuple[str, int]], taken: list[tuple[str, int]], is_proven: bool
 ) -> None:
     owner = UserFactory.create()
-    for source, credits in given:
-        ledger.grant(user=owner, credits=credits, source=source, key=secrets.token_hex(8))
+    for source, amount in given:
+        ledger.grant(user=owner, credits=amount, source=source, key=secrets.token_hex(8))
     assert has_earned(owner)
-    for source, credits in taken:
-        ledger.reverse(user=owner, credits=credits, source=source, key=secrets.token_hex(8))
+    for source, amount in taken:
+        ledger.reverse(user=owner, credits=amount, source=source, key=secrets.token_hex(8))
     assert has_earned(owner) is is_proven
 
 

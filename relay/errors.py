@@ -85,6 +85,22 @@ class RelayersBusy(DomainError):
     code, title, status, retryable = "relayers-busy", "All relayers are busy", 503, True
 
 
+class RelayShareUsed(DomainError):
+    """The profile holds as many account nonces as one profile may. Nothing was held; repeat after `Retry-After`."""
+
+    code, title, status, retryable = "relay-share-used", "Too many of your calls wait to be mined", 503, True
+
+
+class TooManyDeadEnds(DomainError):
+    """
+    Too many calls of the profile ended without effect: reverted, expired, behind one that failed, executed elsewhere.
+
+    Nothing was held. Sign for what the chain executes now, with a validity of minutes, and repeat after `Retry-After`.
+    """
+
+    code, title, status, retryable = "too-many-dead-ends", "Too many calls ended without effect", 429, True
+
+
 class NotYourProfile(DomainError):
     """The address in the body is not the signed-in profile."""
 

@@ -26,6 +26,8 @@ CALL: tuple[type[DomainError], ...] = (
     relay.GasLimitExceeded,
     relay.ChannelBusy,
     relay.RelayersBusy,
+    relay.RelayShareUsed,
+    relay.TooManyDeadEnds,
     relay.RelayPaused,
 )
 

@@ -106,6 +106,12 @@ class RelayTransaction(models.Model):
             # Rows come in the order of time: a few pages tell what happened in the last day.
             BrinIndex(fields=["created_at"], name="relaytransaction_by_time", autosummarize=True),
             models.Index(fields=["user", "-id"], name="relaytransaction_of_user"),
+            # What a user's budget of dead ends counts; no call pays for this index before it ends as one.
+            models.Index(
+                fields=["user", "-settled_at"],
+                condition=Q(status__in=["Failed", "Expired", "Cancelled", "ExecutedExternally"]),
+                name="relaytransaction_dead_ends",
+            ),
             models.Index(
                 fields=["request_id"], condition=~Q(request_id=""), name="relaytransaction_of_request"
             ),

@@ -23,7 +23,7 @@ from relay import queries
 from relay.errors import RelayNonceTaken, RelayPaused
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.pricing import cost_in_credits
-from relay.services import channels, preflight, relayers
+from relay.services import budgets, channels, preflight, relayers
 
 
 def execute(*, user: ProfileOwner, call: RelayCall, now: datetime) -> str:
@@ -46,6 +46,7 @@ def execute(*, user: ProfileOwner, call: RelayCall, now: datetime) -> str:
         return standing.transaction_hash
     if queries.is_paused():
         raise RelayPaused
+    budgets.check_dead_ends(user=user, now=now)
     try:
         approval = preflight.approve(
             profile=user.profile_address, call=call, identity=identity, now=int(now.timestamp())
@@ -92,7 +93,7 @@ def _accept_once(*, user: ProfileOwner, approval: preflight.Approval, generation
 def _accept(*, user: ProfileOwner, approval: preflight.Approval, generation: int, now: datetime) -> str:
     """
     1. Hold the credits; the hold's key is the identity, so of many equal requests one goes on.
-    2. With the account locked, look at the channel: in order, not full, which relayer.
+    2. With the account locked, look at the channel: in order, not full, which relayer. Is the user's share used?
     3. Lock that relayer, take its account nonce, sign, store.
     """
     identity = approval.identity
@@ -109,6 +110,7 @@ def _accept(*, user: ProfileOwner, approval: preflight.Approval, generation: int
     if not held.created:
         return RelayTransaction.objects.get(hold_id=held.hold.pk).transaction_hash
     sticky = channels.place(approval=approval)
+    budgets.check_share(user=user)
     relayer = relayers.claim(
         sticky_relayer_id=sticky,
         worst_cost_wei=approval.gas_limit * approval.fees.max_fee_per_gas_wei,

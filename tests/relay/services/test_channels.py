@@ -158,7 +158,7 @@ def test_a_follower_never_goes_to_another_relayer(
 ) -> None:
     sticky = accept(channel=channel).relayer_id
     if state == "full":
-        settings.RELAY_MAX_IN_FLIGHT = 1
+        settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 1, 100
     Relayer.objects.filter(pk=sticky).update(**SPOILERS[state] or {"is_active": True})
     call = new_call(channel=channel, ahead=1)
     with refused(RelayersBusy) as refusal:

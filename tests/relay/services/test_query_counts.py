@@ -22,9 +22,9 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
 
-# generation, standing, pause, trust; BEGIN, badges, allowance, hold, channel, relayer's lock, its purse, account
-# nonce, two rows, COMMIT.
-OF_EXECUTE = 15
+# generation, standing, pause, dead ends, trust; BEGIN, badges, allowance, hold, channel, relayers and the user's share
+# of them, relayer's lock, its purse, account nonce, two rows, COMMIT.
+OF_EXECUTE = 18
 OF_REPEAT = 2
 # Two for the advisory lock; relayers without a row, attempts, relayers.
 OF_TICK = 5

@@ -38,7 +38,7 @@ def test_each_relayer_takes_calls_up_to_the_cap(
     chain: Chain,
     settings: Settings,
 ) -> None:
-    settings.RELAY_MAX_IN_FLIGHT = 2
+    settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 2, 100
     for _ in range(2 * len(relayers)):
         accept(channel=any_channel())
     call = new_call(channel=any_channel())

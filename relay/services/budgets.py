@@ -1,0 +1,79 @@
+"""
+What one profile may take of the relayers, so that nobody can use up what others need.
+
+Dead ends cost the service gas and account nonces even where the caller pays for
+them, so they are counted by their rows. Account nonces in flight are few, so one
+profile gets a share of them.
+"""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Q
+
+from gateway.common.owner import ProfileOwner
+from relay.errors import RelayShareUsed, TooManyDeadEnds
+from relay.models import Attempt, Relayer, RelayTransaction
+
+_Status = RelayTransaction.Status
+_HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
+_WITHOUT_EFFECT = (_Status.FAILED, _Status.EXPIRED, _Status.CANCELLED, _Status.EXECUTED_EXTERNALLY)
+# A relayer without funds, a lost account nonce or staff cancel calls as well, which is not the caller's doing.
+_OF_THE_CALLER = ~Q(status=_Status.CANCELLED) | Q(end_code="predecessor-failed")
+
+
+def check_dead_ends(*, user: ProfileOwner, now: datetime) -> None:
+    """
+    Refuse a user whose calls ended without effect too often, in the last hour or in the last day.
+
+    Raises:
+        TooManyDeadEnds: with the seconds until enough of them lie outside the window.
+    """
+    most = max(settings.RELAY_DEAD_ENDS_PER_HOUR, settings.RELAY_DEAD_ENDS_PER_DAY)
+    newest = list(
+        RelayTransaction.objects.filter(
+            _OF_THE_CALLER, user_id=user.pk, status__in=_WITHOUT_EFFECT, settled_at__gt=now - _DAY
+        )
+        .order_by("-settled_at")
+        .values_list("settled_at", flat=True)[:most]
+    )
+    budgets: list[tuple[int, timedelta]] = [
+        (settings.RELAY_DEAD_ENDS_PER_DAY, _DAY),
+        (settings.RELAY_DEAD_ENDS_PER_HOUR, _HOUR),
+    ]
+    for allowed, window in budgets:
+        # All of the budget lies in the window as long as its oldest one does.
+        oldest = newest[allowed - 1] if len(newest) >= allowed else None
+        if oldest is not None and oldest + window > now:
+            ends_at = oldest + window
+            raise TooManyDeadEnds(
+                f"{allowed} calls of the profile ended without effect within {window}.",
+                retry_after=int((ends_at - now).total_seconds()) + 1,
+                maximum=allowed,
+                windowSeconds=int(window.total_seconds()),
+            )
+
+
+def check_share(*, user: ProfileOwner) -> None:
+    """
+    Refuse a user whose calls hold their share of all account nonces in flight.
+
+    Runs inside the accepting transaction after the credit account is locked: that
+    lock makes the user's count final.
+
+    Raises:
+        RelayShareUsed: a block makes room.
+    """
+    slots = Relayer.objects.filter(is_active=True).count() * settings.RELAY_MAX_IN_FLIGHT
+    allowed = max(1, slots * settings.RELAY_USER_SHARE_PERCENT // 100)
+    waiting = Attempt.objects.filter(
+        relay_transaction__user_id=user.pk,
+        relay_transaction__status__in=RelayTransaction.IN_PROGRESS,
+        status__in=[Attempt.Status.SIGNED, Attempt.Status.SENT],
+    )
+    if waiting.count() >= allowed:
+        raise RelayShareUsed(
+            f"{allowed} calls of the profile wait to be mined.",
+            retry_after=max(1, min(settings.CHAIN_BLOCK_SECONDS, settings.RELAY_TRACK_SECONDS + 1)),
+            maximum=allowed,
+        )

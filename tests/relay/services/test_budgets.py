@@ -1,0 +1,244 @@
+"""What one profile may take: calls that end without effect, and account nonces in flight."""
+
+import random
+import secrets
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from devstack.services import Services
+from devstack.world.profiles import Profile
+from gateway.chain.lsp25 import RelayCall
+from relay.errors import RelayShareUsed, TooManyDeadEnds
+from relay.models import Relayer, RelayTransaction
+from relay.services.execution import execute
+from tests.relay.chain import Chain, MeddlingClient
+from tests.relay.conftest import Refused
+from tests.relay.signing import execute_payload, sign_call, window
+from tests.relay.threads import at_once
+from tests.relay.workers import broadcast_all, later, track
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+Accept = Callable[..., RelayTransaction]
+NewCall = Callable[..., RelayCall]
+WITHOUT_EFFECT = [
+    ("Failed", "reverted"),
+    ("Expired", "relay-call-expired"),
+    ("ExecutedExternally", "executed-externally"),
+    ("Cancelled", "predecessor-failed"),
+]
+NOT_THE_CALLERS_DOING = [
+    ("Success", ""),
+    ("Cancelled", "refused-by-node"),
+    ("Cancelled", "account-nonce-lost"),
+    ("Cancelled", "cancelled-by-staff"),
+]
+
+
+def any_channel() -> int:
+    """Return a channel that nobody has used."""
+    return secrets.randbits(120)
+
+
+@pytest.fixture
+def end(accept: Accept, settle: Callable[[], int]) -> Callable[..., None]:
+    """Return a function that leaves calls behind that ended in these ways, some seconds ago."""
+
+    def make(*endings: tuple[str, str], ago: float = 0) -> None:
+        for status, code in endings:
+            row = accept(channel=any_channel())
+            settle()
+            at = timezone.now() - timedelta(seconds=ago)
+            RelayTransaction.objects.filter(pk=row.pk).update(status=status, end_code=code, settled_at=at)
+
+    return make
+
+
+def test_a_user_whose_calls_end_without_effect_waits(
+    user: User,
+    new_call: NewCall,
+    refused: Refused,
+    settings: Settings,
+    end: Callable[..., None],
+    node: MeddlingClient,
+) -> None:
+    settings.RELAY_DEAD_ENDS_PER_HOUR = 3
+    ago = random.randint(60, 3000)
+    end(*random.sample(WITHOUT_EFFECT, 3), ago=ago)
+    call, asked = new_call(channel=any_channel()), node.requests
+    with refused(TooManyDeadEnds) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert (refusal.value.status, node.requests) == (429, asked)
+    assert refusal.value.members == {"maximum": 3, "windowSeconds": 3600}
+    wait = refusal.value.retry_after or 0
+    assert 0 <= 3600 - ago - wait + 2 <= 30
+
+    assert execute(user=user, call=call, now=later(wait))
+
+
+def test_every_way_to_end_without_effect_counts(
+    user: User, new_call: NewCall, refused: Refused, settings: Settings, end: Callable[..., None]
+) -> None:
+    settings.RELAY_DEAD_ENDS_PER_HOUR = len(WITHOUT_EFFECT)
+    end(*WITHOUT_EFFECT)
+    call = new_call(channel=any_channel())
+    with refused(TooManyDeadEnds):
+        execute(user=user, call=call, now=timezone.now())
+
+
+def test_what_is_not_the_callers_doing_does_not_count(
+    accept: Accept, settings: Settings, end: Callable[..., None]
+) -> None:
+    settings.RELAY_DEAD_ENDS_PER_HOUR = settings.RELAY_DEAD_ENDS_PER_DAY = 1
+    end(*NOT_THE_CALLERS_DOING)
+    assert accept(channel=any_channel()).status == "Pending"
+
+
+def test_a_day_has_a_budget_of_its_own(
+    user: User, new_call: NewCall, refused: Refused, settings: Settings, end: Callable[..., None]
+) -> None:
+    settings.RELAY_DEAD_ENDS_PER_HOUR, settings.RELAY_DEAD_ENDS_PER_DAY = 2, 3
+    for hours in (20, 10, 5):
+        end(random.choice(WITHOUT_EFFECT), ago=3600 * hours)
+    call = new_call(channel=any_channel())
+    with refused(TooManyDeadEnds) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert refusal.value.members == {"maximum": 3, "windowSeconds": 86400}
+    assert 3 * 3600 < (refusal.value.retry_after or 0) <= 4 * 3600
+    assert execute(user=user, call=call, now=later(4 * 3600 + 1))
+
+
+def test_one_users_dead_ends_are_not_anothers(
+    settings: Settings,
+    end: Callable[..., None],
+    create_profile: Callable[..., Profile],
+    open_account: Callable[..., User],
+    services: Services,
+) -> None:
+    settings.RELAY_DEAD_ENDS_PER_HOUR = 1
+    end(random.choice(WITHOUT_EFFECT))
+    other = create_profile()
+    assert execute(
+        user=open_account(other), call=sign_call(services=services, profile=other), now=timezone.now()
+    )
+
+
+def test_a_call_in_progress_answers_its_hash_whatever_ended_meanwhile(
+    user: User, accept: Accept, new_call: NewCall, settings: Settings, end: Callable[..., None]
+) -> None:
+    settings.RELAY_DEAD_ENDS_PER_HOUR = 1
+    end(random.choice(WITHOUT_EFFECT))
+    settings.RELAY_DEAD_ENDS_PER_HOUR = 2
+    call = new_call(channel=any_channel())
+    row = accept(call)
+    settings.RELAY_DEAD_ENDS_PER_HOUR = 1
+    assert execute(user=user, call=call, now=timezone.now()) == row.transaction_hash
+
+
+def test_calls_that_pass_here_and_revert_on_chain_run_into_the_budget(
+    user: User,
+    accept: Accept,
+    new_call: NewCall,
+    refused: Refused,
+    settings: Settings,
+    services: Services,
+    settle: Callable[[], int],
+) -> None:
+    settings.RELAY_DEAD_ENDS_PER_HOUR = 2
+    flaky = services.world.deploy_flaky()
+    call = new_call(payload=execute_payload(flaky.address))
+    for _ in range(2):
+        assert accept(call).status == "Pending"
+        flaky.flip()
+        settle()
+        flaky.flip()
+    with refused(TooManyDeadEnds):
+        execute(user=user, call=call, now=timezone.now())
+    assert set(RelayTransaction.objects.values_list("status", flat=True)) == {"Failed"}
+
+
+def test_calls_that_expire_unsent_run_into_the_budget(
+    user: User,
+    accept: Accept,
+    new_call: NewCall,
+    refused: Refused,
+    settings: Settings,
+    chain: Chain,
+) -> None:
+    settings.RELAY_DEAD_ENDS_PER_HOUR = 1
+    accept(validity=window(0, int(timezone.now().timestamp()) + 100))
+    broadcast_all(now=later(101))
+    broadcast_all(now=later(101))
+    chain.mine(settings.CONFIRMATIONS)
+    assert track() == 1
+    call = new_call()
+    with refused(TooManyDeadEnds):
+        execute(user=user, call=call, now=timezone.now())
+
+
+def test_one_user_leaves_account_nonces_for_others(
+    user: User,
+    accept: Accept,
+    new_call: NewCall,
+    refused: Refused,
+    relayers: list[Relayer],
+    settings: Settings,
+    chain: Chain,
+    create_profile: Callable[..., Profile],
+    open_account: Callable[..., User],
+    services: Services,
+) -> None:
+    settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 2, 50
+    for _ in relayers:
+        accept(channel=any_channel())
+    call = new_call(channel=any_channel())
+    with refused(RelayShareUsed) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert (refusal.value.status, bool(refusal.value.retry_after)) == (503, True)
+    assert refusal.value.members == {"maximum": len(relayers)}
+
+    other = create_profile()
+    newcomer = open_account(other)
+    for channel in range(len(relayers)):
+        theirs = sign_call(services=services, profile=other, channel=channel)
+        assert execute(user=newcomer, call=theirs, now=timezone.now())
+
+    # A block makes room, though nothing is final yet.
+    broadcast_all()
+    chain.mine()
+    assert track() == 0
+    assert execute(user=user, call=call, now=timezone.now())
+
+
+def test_a_paused_relayer_gives_no_share(
+    user: User,
+    accept: Accept,
+    new_call: NewCall,
+    refused: Refused,
+    relayers: list[Relayer],
+    settings: Settings,
+) -> None:
+    settings.RELAY_MAX_IN_FLIGHT = 2
+    Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
+    accept(channel=any_channel())
+    call = new_call(channel=any_channel())
+    with refused(RelayShareUsed):
+        execute(user=user, call=call, now=timezone.now())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_requests_at_once_take_no_more_than_the_share(
+    user: User, new_call: NewCall, relayers: list[Relayer], settings: Settings
+) -> None:
+    settings.RELAY_MAX_IN_FLIGHT = 2
+
+    calls = [new_call(channel=any_channel()) for _ in range(12)]
+    answers = at_once([partial(execute, user=user, call=call, now=timezone.now()) for call in calls])
+    refusals = [answer for answer in answers if not isinstance(answer, str)]
+    assert [type(refusal) for refusal in refusals] == [RelayShareUsed] * (12 - len(relayers))
+    assert RelayTransaction.objects.count() == len(relayers)

@@ -45,6 +45,12 @@ class DropTableInvalid(DomainError):
     code, title, status = "drop-table-invalid", "The drop table cannot be published", 422
 
 
+class DropTableChanged(DomainError):
+    """The items of the drop table were changed after its approver looked at them; look again, then publish."""
+
+    code, title, status = "drop-table-changed", "The drop table is not the one that was reviewed", 409
+
+
 class SecondPersonNeeded(DomainError):
     """Whoever wrote a drop table does not publish it; another member of staff does."""
 

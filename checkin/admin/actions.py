@@ -1,9 +1,17 @@
 """What staff do about check-ins, each through its service."""
 
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
 from checkin import queries
+from checkin.admin.odds import odds_page
 from checkin.models import CheckInSwitch, DropTable
 from checkin.services import publishing, switching
-from gateway.common.decisions import Decision, StaffAction
+from gateway.common.decisions import Decision, ReasonForm, StaffAction
 
 
 def _switch(decision: Decision, *, is_open: bool) -> str:
@@ -35,16 +43,35 @@ RESUME = StaffAction(
 )
 
 
+class PublishForm(ReasonForm):
+    """What the approver was shown: the fingerprint of each table."""
+
+    reviewed = forms.CharField(widget=forms.HiddenInput)
+
+
+def _reviewed(rows: Sequence[DropTable]) -> dict[str, Any]:
+    return {"reviewed": " ".join(publishing.fingerprint_of(row) for row in rows)}
+
+
 def _publish(row: DropTable, decision: Decision) -> str:
-    publishing.publish(table_id=row.pk, actor=decision.actor)
+    reviewed = decision.answers["reviewed"].split()
+    publishing.publish(table_id=row.pk, actor=decision.actor, reviewed=reviewed)
     return "It is in force."
+
+
+def _publishing(row: DropTable) -> SafeString:
+    """Say what is about to be in force, with the odds and what stands against it."""
+    effect = f"It is in force for {row.badge} from now on, and never changes again."
+    return format_html("{} {}{}", effect, " ".join(publishing.faults_of(row)), odds_page(row))
 
 
 PUBLISH = StaffAction(
     name="publish",
     label="Publish",
     permission="checkin.publish_droptable",
-    effect=lambda row: f"It is in force for {row.badge} from now on, and never changes again.",
+    effect=_publishing,
     run=_publish,
+    form=PublishForm,
+    initial=_reviewed,
     applies_to=lambda row: row.published_at is None,
 )

@@ -3,13 +3,15 @@
 from typing import Any, cast
 
 from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from django.forms import ModelForm
-from django.http import HttpRequest
+from django.forms import BaseInlineFormSet, ModelForm
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
 
 from checkin.admin.actions import PUBLISH
 from checkin.admin.odds import odds_page
+from checkin.errors import DropTableNotADraft
 from checkin.models import DropItem, DropTable
 from checkin.services import drafts, publishing
 from gateway.common.admin import StaffAdmin, StaffInline
@@ -18,20 +20,39 @@ from gateway.common.staff_actions import ReasonedActions
 
 
 def _may_write(request: HttpRequest, table: DropTable | None) -> bool:
-    """Say whether the table is a draft of whoever asks, or one that is being begun."""
+    """
+    Say whether the table is a draft of whoever asks, or one that is being begun.
+
+    What an author sends may meet a table that was published meanwhile; the form and
+    the page of deletion say so, where a refusal without a word would lose what was typed.
+    """
     if table is None:
         return True
-    return table.published_at is None and table.author_id == request.user.pk
+    return table.author_id == request.user.pk and (table.published_at is None or request.method == "POST")
 
 
 def _staff(request: HttpRequest) -> ProfileOwner:
     return cast("ProfileOwner", request.user)
 
 
+class DropItemFormSet(BaseInlineFormSet[DropItem, DropTable, ModelForm[DropItem]]):
+    """What an author sends: valid only while the table is a draft, which it then stays until all is saved."""
+
+    def clean(self) -> None:
+        super().clean()
+        if self.instance._state.adding:
+            return
+        try:
+            drafts.keep(table_id=self.instance.pk)
+        except DropTableNotADraft as refusal:
+            raise ValidationError(refusal.detail) from refusal
+
+
 class DropItemInline(StaffInline[DropItem, DropTable]):
     """The items of the shown table."""
 
     model = DropItem
+    formset = DropItemFormSet
     fields = ("drop_type", "weight", "value_min", "value_max", "minutes")
     ordering = ("id",)
 
@@ -75,6 +96,20 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
         begun = drafts.begin(badge=obj.badge, author=_staff(request))
         obj.pk, obj.version, obj.author_id = begun.pk, begun.version, begun.author_id
         obj._state.adding = False
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        try:
+            return super().delete_view(request, object_id, extra_context)
+        except DropTableNotADraft as refusal:
+            messages.error(request, f"{refusal.title}. {refusal.detail}")
+            return HttpResponseRedirect(self._url("change", object_id))
+
+    def delete_model(self, request: HttpRequest, obj: DropTable) -> None:
+        """Throw a draft away, unless it was published meanwhile."""
+        drafts.keep(table_id=obj.pk)
+        super().delete_model(request, obj)
 
     @admin.action(description="Copy as new drafts of mine", permissions=["add"])
     def copy_as_draft(self, request: HttpRequest, queryset: QuerySet[DropTable]) -> None:

@@ -3,6 +3,7 @@
 from django.db import transaction
 from django.db.models import Max
 
+from checkin.errors import DropTableNotADraft
 from checkin.models import DropItem, DropTable
 from credits.models import Badge
 from gateway.common.owner import ProfileOwner
@@ -25,3 +26,17 @@ def _copy_items(source: DropTable, draft: DropTable) -> None:
     for row in copies:
         row.pk, row.table = None, draft
     DropItem.objects.bulk_create(copies)
+
+
+def keep(*, table_id: int) -> None:
+    """
+    Keep a draft from being published until the caller's transaction ends.
+
+    Raises:
+        DropTableNotADraft: it was published before, or thrown away.
+    """
+    held = DropTable.objects.select_for_update(no_key=True).filter(pk=table_id, published_at=None)
+    if not held.values_list("pk", flat=True):
+        raise DropTableNotADraft(
+            "It was published or thrown away meanwhile. Copy it as a new draft to change it."
+        )

@@ -1,6 +1,8 @@
-"""Publish a drop table: by a second person, within the operator's caps, for good."""
+"""Publish a drop table: by a second person, as that person saw it, within the operator's caps, for good."""
 
-from collections.abc import Iterator
+import hashlib
+import json
+from collections.abc import Collection, Iterator
 
 from django.conf import settings
 from django.db import transaction
@@ -8,18 +10,21 @@ from django.db.models.functions import Now
 
 from checkin import queries
 from checkin.draw import Item, Odds, odds_of
-from checkin.errors import DropTableInvalid, DropTableNotADraft, SecondPersonNeeded
+from checkin.errors import DropTableChanged, DropTableInvalid, DropTableNotADraft, SecondPersonNeeded
 from checkin.models import DropTable, DropType
 from gateway.common.owner import ProfileOwner
 
 
-def publish(*, table_id: int, actor: ProfileOwner) -> DropTable:
+def publish(*, table_id: int, actor: ProfileOwner, reviewed: Collection[str]) -> DropTable:
     """
     Put the draft in force for its badge, from now on and never to be changed. Joins the caller's transaction.
+
+    `reviewed` are the fingerprints of what `actor` has seen.
 
     Raises:
         DropTableNotADraft: it is published already.
         SecondPersonNeeded: `actor` wrote it.
+        DropTableChanged: its items are not the ones that `actor` has seen.
         DropTableInvalid: it breaks a rule; the detail names every one.
     """
     with transaction.atomic():
@@ -29,12 +34,21 @@ def publish(*, table_id: int, actor: ProfileOwner) -> DropTable:
             raise DropTableNotADraft("Copy it as a new draft to change what drops.")
         if table.author_id is None or table.author_id == actor.pk:
             raise SecondPersonNeeded("Whoever did not write this table may publish it.")
+        if fingerprint_of(table) not in reviewed:
+            raise DropTableChanged("Its items were changed meanwhile. Look at the odds again, then publish.")
         found = list(faults_of(table))
         if found:
             raise DropTableInvalid(" ".join(found))
         DropTable.objects.filter(pk=table.pk).update(published_at=Now(), published_by_id=actor.pk)
         table.refresh_from_db()
     return table
+
+
+def fingerprint_of(table: DropTable) -> str:
+    """Return what tells the saved items of this table from any others: a SHA-256 in hex."""
+    rows = table.items.order_by("id").values_list("drop_type", "weight", "value_min", "value_max", "minutes")
+    content = [table.pk, *([str(part) for part in row] for row in rows)]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def faults_of(table: DropTable) -> Iterator[str]:

@@ -8,7 +8,7 @@ sent once more, since such services may be repeated.
 """
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +58,8 @@ class StaffAction:
     `permission` is a whole permission such as `relay.pause_relayer`; `effect` says in words
     what will become of a row; `run` calls the service and may return what to tell. It runs
     inside a transaction, or, where it `reaches_out` over a network, outside of any; it may
-    then be repeated. An action with a `subject` is about something as a whole, which the
+    then be repeated. `initial` says what the form carries about the rows, read before their
+    effects are shown. An action with a `subject` is about something as a whole, which the
     subject names: it is offered on the list, chooses no rows, and its functions get a row
     that is not stored.
     """
@@ -69,6 +70,7 @@ class StaffAction:
     effect: Callable[[Any], str]
     run: Callable[[Any, Decision], str | None]
     form: type[ReasonForm] = ReasonForm
+    initial: Callable[[Sequence[Any]], dict[str, Any]] = lambda rows: {}
     applies_to: Callable[[Any], bool] = lambda row: True
     subject: str = ""
     reaches_out: bool = False

@@ -99,7 +99,8 @@ class ReasonedActions(_Admin):
             return self._too_many(request)
         rows = [self.model()] if action.subject else self._rows(request, asked)
         is_sent = request.method == "POST"
-        form = action.form(request.POST if is_sent else None, initial={"token": uuid.uuid4()})
+        initial = {"token": uuid.uuid4(), **action.initial(rows)}
+        form = action.form(request.POST if is_sent else None, initial=initial)
         if is_sent and form.is_valid():
             return self._do(request, action, rows, form.cleaned_data)
         return TemplateResponse(

@@ -9,11 +9,11 @@ import pytest
 from django.db import IntegrityError, ProgrammingError, connection, transaction
 from django.db.models import F
 
-from checkin.errors import DropTableInvalid, DropTableNotADraft, SecondPersonNeeded
+from checkin.errors import DropTableChanged, DropTableInvalid, DropTableNotADraft, SecondPersonNeeded
 from checkin.models import DropItem, DropTable
 from checkin.queries import table_id_of
 from checkin.services import drafts
-from checkin.services.publishing import publish
+from checkin.services.publishing import fingerprint_of, publish
 from credits.models import Badge, BadgeTrack
 from tests.checkin.items import item
 from tests.checkin.rows import draft_table, everything, lowest, put_in_force, row_of
@@ -30,6 +30,11 @@ def staff() -> User:
     return UserFactory.create(profile_address=None, is_staff=True)
 
 
+def approve(draft: DropTable, actor: User) -> DropTable:
+    """Publish a draft as it is now."""
+    return publish(table_id=draft.pk, actor=actor, reviewed=[fingerprint_of(draft)])
+
+
 def modest() -> list[Any]:
     """Return items that no cap minds."""
     return [
@@ -43,7 +48,7 @@ def test_a_second_person_puts_a_draft_in_force() -> None:
     draft = draft_table(badge, modest(), author=author)
     assert table_id_of(badge) != draft.pk
 
-    table = publish(table_id=draft.pk, actor=publisher)
+    table = approve(draft, publisher)
 
     assert (table.pk, table.published_by, table.author) == (draft.pk, publisher, author)
     assert table.published_at is not None
@@ -55,14 +60,14 @@ def test_the_author_cannot_publish() -> None:
     draft = draft_table(lowest(BadgeTrack.PERMANENT), modest(), author=author)
     before = everything()
     with pytest.raises(SecondPersonNeeded):
-        publish(table_id=draft.pk, actor=author)
+        approve(draft, author)
     assert everything() == before
 
 
 def test_a_draft_of_nobody_is_published_by_nobody() -> None:
     draft = draft_table(lowest(BadgeTrack.PERMANENT), modest())
     with pytest.raises(SecondPersonNeeded):
-        publish(table_id=draft.pk, actor=staff())
+        approve(draft, staff())
 
 
 def test_the_database_knows_the_second_person_too() -> None:
@@ -77,7 +82,7 @@ def test_a_published_table_is_not_published_again() -> None:
     table = put_in_force(lowest(BadgeTrack.PERMANENT), modest())
     before = everything()
     with pytest.raises(DropTableNotADraft):
-        publish(table_id=table.pk, actor=staff())
+        approve(table, staff())
     assert everything() == before
 
 
@@ -103,7 +108,7 @@ def test_a_table_that_breaks_a_rule_is_refused(name: str, settings: Any) -> None
     draft = draft_table(lowest(BadgeTrack.PERMANENT), _faulty(name, settings), author=staff())
     before = everything()
     with pytest.raises(DropTableInvalid):
-        publish(table_id=draft.pk, actor=staff())
+        approve(draft, staff())
     assert everything() == before
 
 
@@ -117,14 +122,14 @@ def test_a_table_at_the_caps_is_accepted(settings: Any) -> None:
         ],
         author=staff(),
     )
-    assert publish(table_id=draft.pk, actor=staff()).published_at
+    assert approve(draft, staff()).published_at
 
 
 def test_the_first_tables_obey_the_rules(db: None) -> None:
     for table in DropTable.objects.select_related("badge"):
         assert table.badge
         draft = drafts.begin(badge=table.badge, author=staff(), like=table)
-        assert publish(table_id=draft.pk, actor=staff()).version == 2
+        assert approve(draft, staff()).version == 2
 
 
 def test_a_published_table_and_its_items_never_change() -> None:
@@ -169,15 +174,54 @@ def test_a_draft_may_be_changed_and_thrown_away() -> None:
     assert not DropItem.objects.filter(table_id=draft.pk).exists()
 
 
+def test_a_draft_that_was_not_reviewed_as_it_is_now_is_not_published() -> None:
+    draft, other = (draft_table(lowest(BadgeTrack.PERMANENT), modest(), author=staff()) for _ in range(2))
+    reviewed = [fingerprint_of(draft)]
+    draft.items.update(weight=F("weight") + 1)
+    before = everything()
+    for seen in (reviewed, [fingerprint_of(other)], [], [""]):
+        with pytest.raises(DropTableChanged):
+            publish(table_id=draft.pk, actor=staff(), reviewed=seen)
+    assert everything() == before
+    both = [fingerprint_of(draft), fingerprint_of(other)]
+    assert publish(table_id=draft.pk, actor=staff(), reviewed=both).published_at
+
+
+def test_a_fingerprint_tells_apart_whatever_a_draw_could() -> None:
+    author = staff()
+    draft = draft_table(lowest(BadgeTrack.PERMANENT), modest(), author=author)
+    same = [fingerprint_of(draft), fingerprint_of(DropTable.objects.get(pk=draft.pk))]
+    seen = {
+        same[0],
+        fingerprint_of(drafts.begin(badge=lowest(BadgeTrack.PERMANENT), author=author, like=draft)),
+    }
+    first, second = draft.items.order_by("id")
+    for change in (
+        lambda: draft.items.filter(pk=first.pk).update(weight=F("weight") + 1),
+        lambda: draft.items.filter(pk=first.pk).update(
+            value_min=F("value_min") + 1, value_max=F("value_max") + 1
+        ),
+        lambda: draft.items.filter(pk=first.pk).update(value_max=F("value_max") + 1),
+        lambda: draft.items.filter(pk=first.pk).update(drop_type="CREDITS"),
+        lambda: draft.items.filter(pk=second.pk).update(value_max=F("value_max") + Decimal("0.0001")),
+        lambda: draft.items.filter(pk=second.pk).update(minutes=F("minutes") + 1),
+        lambda: draft.items.filter(pk=first.pk).update(id=second.pk + 10_000),
+        lambda: row_of(draft, item("CREDITS")).save(),
+        lambda: draft.items.filter(pk=second.pk).delete(),
+    ):
+        change()
+        seen.add(fingerprint_of(draft))
+    assert (len(set(same)), len(seen)) == (1, 11)
+
+
 @pytest.mark.django_db(transaction=True)
-def test_an_item_that_is_being_written_is_weighed_or_refused(settings: Any) -> None:
-    settings.CHECKIN_MAX_DAILY_CREDITS = 1
+def test_an_item_that_is_being_written_is_seen_before_publishing() -> None:
     draft = draft_table(lowest(BadgeTrack.PERMANENT), modest(), author=staff())
-    publisher = staff()
-    with waits_for_this_transaction(partial(publish, table_id=draft.pk, actor=publisher)) as published:
+    call = partial(publish, table_id=draft.pk, actor=staff(), reviewed=[fingerprint_of(draft)])
+    with waits_for_this_transaction(call) as published:
         row_of(draft, item("CREDITS", weight=10_000, least=Decimal(99), most=Decimal(99))).save()
 
-    assert isinstance(published.result(), DropTableInvalid)
+    assert isinstance(published.result(), DropTableChanged)
     draft.refresh_from_db()
     assert draft.published_at is None
 
@@ -185,7 +229,7 @@ def test_an_item_that_is_being_written_is_weighed_or_refused(settings: Any) -> N
 @pytest.mark.django_db(transaction=True)
 def test_a_table_is_published_once_however_many_approve() -> None:
     draft = draft_table(lowest(BadgeTrack.PERMANENT), modest(), author=staff())
-    answers = at_once([partial(publish, table_id=draft.pk, actor=staff()) for _ in range(6)])
+    answers = at_once([partial(approve, draft, staff()) for _ in range(6)])
     assert sorted(type(answer).__name__ for answer in answers) == ["DropTable"] + ["DropTableNotADraft"] * 5
 
 

@@ -1,0 +1,178 @@
+"""Drop tables in the admin: written by one person, weighed by their odds, and never changed once published."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.urls import reverse
+from django.utils import timezone
+
+from checkin.draw import odds_of
+from checkin.models import DropItem, DropTable
+from checkin.queries import items_of, most_attempts
+from credits.models import BadgeTrack
+from tests.checkin.admin.pages import act, form_of, page_of, shown
+from tests.checkin.rows import everything, lowest
+from tests.checkin.threads import waits_for_this_transaction
+from tests.staff import browser_of, messages_of
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+def page(name: str, table: DropTable) -> str:
+    """Return the address of a page about a table."""
+    return reverse(f"admin:checkin_droptable_{name}", args=[table.pk])
+
+
+def put_past_the_rules(draft: DropTable) -> None:
+    """Publish a draft without asking whether it may be."""
+    DropTable.objects.filter(pk=draft.pk).update(published_at=timezone.now())
+
+
+def test_nobody_else_changes_a_draft(approver: User, draft: DropTable) -> None:
+    row = draft.items.order_by("id")[0]
+    before = everything()
+    body = form_of([{"id": row.pk, "table": draft.pk, "weight": 999}], initial=1)
+    assert browser_of(approver).post(page("change", draft), body).status_code == 403
+    assert browser_of(approver).post(page("delete", draft), {"post": "yes"}).status_code == 403
+    assert everything() == before
+
+
+def test_the_author_changes_items_and_throws_drafts_away(author: User, draft: DropTable) -> None:
+    body = shown(list(draft.items.order_by("id")), weight=77)
+    assert browser_of(author).post(page("change", draft), body).status_code == 302
+    assert set(draft.items.values_list("weight", flat=True)) == {77}
+
+    assert browser_of(author).post(page("delete", draft), {"post": "yes"}).status_code == 302
+    assert not DropTable.objects.filter(pk=draft.pk).exists()
+
+
+def test_an_author_who_saves_what_was_published_meanwhile_is_told_in_the_form(
+    author: User, draft: DropTable
+) -> None:
+    body = shown(list(draft.items.order_by("id")), weight=77)
+    put_past_the_rules(draft)
+    before = everything()
+
+    answer = browser_of(author).post(page("change", draft), body)
+
+    assert answer.status_code == 200
+    assert "Copy it as a new draft" in str(answer.context["errors"])
+    assert 'value="77"' in answer.content.decode()
+    assert everything() == before
+    assert not LogEntry.objects.filter(user=author).exists()
+
+
+def test_an_author_who_throws_away_what_was_published_meanwhile_is_told(
+    author: User, draft: DropTable
+) -> None:
+    put_past_the_rules(draft)
+    before = everything()
+    answer = browser_of(author).post(page("delete", draft), {"post": "yes"}, follow=True)
+    assert "Copy it as a new draft" in messages_of(answer)
+    assert everything() == before
+    assert not LogEntry.objects.filter(user=author).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("name", ["change", "delete"])
+def test_an_author_who_acts_while_another_publishes_waits_and_is_told(
+    author: User, draft: DropTable, name: str
+) -> None:
+    rows = list(draft.items.order_by("id"))
+    body = shown(rows, weight=77) if name == "change" else {"post": "yes"}
+    client = browser_of(author)
+    client.raise_request_exception = False
+    send = partial(client.post, page(name, draft), body, follow=True)
+
+    with waits_for_this_transaction(send) as sent:
+        put_past_the_rules(draft)
+
+    answer: Any = sent.result()
+    assert answer.status_code == 200
+    assert "Copy it as a new draft" in answer.content.decode()
+    assert list(draft.items.order_by("id").values_list("weight", flat=True)) == [row.weight for row in rows]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_saves_of_an_author_at_once_wait_for_each_other(author: User, draft: DropTable) -> None:
+    client = browser_of(author)
+    rows = list(draft.items.order_by("id"))
+    with waits_for_this_transaction(
+        partial(client.post, page("change", draft), shown(rows, weight=8))
+    ) as sent:
+        browser_of(author).post(page("change", draft), shown(rows, weight=7))
+    answer: Any = sent.result()
+    assert answer.status_code == 302
+    assert set(draft.items.values_list("weight", flat=True)) == {8}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"drop_type": "CREDITS", "weight": 0, "value_min": "1", "value_max": "2"},
+        {"drop_type": "CREDITS", "weight": 1, "value_min": "3", "value_max": "2"},
+        {"drop_type": "CREDITS", "weight": 1, "value_min": "1.5", "value_max": "2"},
+        {"drop_type": "CREDITS", "weight": 1, "value_min": "1", "value_max": "2", "minutes": 5},
+        {"drop_type": "EXPERIENCE", "weight": 1, "value_min": "0", "value_max": "2"},
+        {"drop_type": "BONUS_CREDITS_BACK", "weight": 1, "value_min": "0.1", "value_max": "0.2"},
+        {
+            "drop_type": "BONUS_CREDITS_BACK",
+            "weight": 1,
+            "value_min": "0.1",
+            "value_max": "1.1",
+            "minutes": 5,
+        },
+        {
+            "drop_type": "BONUS_CREDITS_BACK",
+            "weight": 1,
+            "value_min": "0.1",
+            "value_max": "0.2",
+            "minutes": 0,
+        },
+        {"drop_type": "LUCK", "weight": 1, "value_min": "1", "value_max": "2"},
+    ],
+)
+def test_an_item_that_means_nothing_is_refused(author: User, row: dict[str, Any]) -> None:
+    before = everything()
+    body = form_of([row], badge=lowest(BadgeTrack.PERMANENT).pk)
+    answer = browser_of(author).post(reverse("admin:checkin_droptable_add"), body)
+    assert answer.status_code == 200
+    assert answer.context["errors"]
+    assert everything() == before
+
+
+def test_a_published_table_is_shown_and_not_changed(author: User) -> None:
+    table = DropTable.objects.order_by("id")[0]
+    before = everything()
+    assert 'name="_save"' not in page_of(browser_of(author), "droptable", table.pk)
+    for name in ("change", "delete"):
+        assert browser_of(author).post(page(name, table), {"post": "yes"}).status_code == 403
+    assert everything() == before
+
+
+def test_a_published_table_is_copied_to_change_it(approver: User) -> None:
+    table = DropTable.objects.order_by("id")[0]
+    act(browser_of(approver), "copy_as_draft", table)
+    copy = DropTable.objects.get(badge=table.badge, version=table.version + 1)
+    assert (copy.author, copy.published_at, copy.items.count()) == (approver, None, table.items.count())
+
+
+def test_the_page_shows_odds_expected_values_and_faults(author: User, draft: DropTable) -> None:
+    table = DropTable.objects.select_related("badge").order_by("id")[0]
+    text = page_of(browser_of(author), "droptable", table.pk)
+    assert table.badge
+    for odds in odds_of(items_of([table])):
+        day = odds.over(most_attempts(table.badge))
+        for figure in (
+            f"{float(odds.probability):.2%}",
+            f"{float(odds.expected):.6f}",
+            f"{float(odds.variance):.6f}",
+        ):
+            assert figure in text
+        assert f"{float(day.expected):.6f}" in text
+        assert f"{day.most.normalize():f}" in text
+    DropItem.objects.filter(table=draft, drop_type="EXPERIENCE").delete()
+    assert "It needs an item of experience" in page_of(browser_of(author), "droptable", draft.pk)

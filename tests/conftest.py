@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from celery import Celery
 from django.apps import apps
 from django.conf import settings
 from django.db import connections, transaction
@@ -13,6 +14,7 @@ from django.db.models.signals import post_migrate
 from psycopg.conninfo import conninfo_to_dict
 
 from devstack.services import Services, start_services
+from gateway.celery import app as celery_app
 from gateway.chain import client as chain_client
 
 _LONG_HEX = re.compile("[0-9a-fA-F]{20}")
@@ -71,3 +73,11 @@ def _real_chain_client_by_default() -> Iterator[None]:
     """Take away the fake that a test installed."""
     yield
     chain_client.set_chain_client(None)
+
+
+@pytest.fixture
+def broker_away() -> Iterator[None]:
+    """A Celery application whose broker does not answer is the current one."""
+    Celery("away", broker="redis://127.0.0.1:1/0", set_as_current=True)
+    yield
+    celery_app.set_current()

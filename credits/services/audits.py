@@ -13,7 +13,7 @@ from django.db.models.functions import Greatest, Now
 
 from credits.models import LedgerAudit
 from credits.services.reconcile import count_rows, find_differences
-from gateway.common.enqueue import enqueue_on_commit
+from gateway.common.enqueue import enqueue_now
 from gateway.common.locks import try_advisory_lock
 
 logger = logging.getLogger(__name__)
@@ -52,8 +52,13 @@ def audit_ledger(*, now: datetime) -> LedgerAudit | None:
 
 
 def ask_for_an_audit() -> None:
-    """Let a worker recompute the ledger; a run that is under way is not doubled."""
-    enqueue_on_commit("credits.audit")
+    """
+    Let a worker recompute the ledger; a run that is under way is not doubled.
+
+    Raises:
+        WorkersUnreachable: the broker is away, so no worker was asked.
+    """
+    enqueue_now("credits.audit")
 
 
 def _compare() -> Compared:

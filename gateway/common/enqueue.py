@@ -15,12 +15,27 @@ from celery import current_app
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
+from gateway.common.errors import WorkersUnreachable
+
 logger = logging.getLogger(__name__)
 
 
 def enqueue_on_commit(task_name: str, **ids: Any) -> None:
     """Send the task with keyword arguments `ids` once the outermost transaction commits."""
     transaction.on_commit(partial(_ring, task_name, ids))
+
+
+def enqueue_now(task_name: str, **ids: Any) -> None:
+    """
+    Send the task at once, for somebody who waits to hear whether it was sent. Call it outside of a transaction.
+
+    Raises:
+        WorkersUnreachable: the broker is away; no worker will hear of it.
+    """
+    try:
+        current_app.send_task(task_name, kwargs=ids, retry=False)
+    except OperationalError as error:
+        raise WorkersUnreachable("No worker could be asked. Repeat in a minute.", retry_after=60) from error
 
 
 def _ring(task_name: str, ids: dict[str, Any]) -> None:

@@ -97,6 +97,12 @@ class ServiceUnavailable(DomainError):
     code, title, status, retryable = "service-unavailable", "Temporarily unavailable", 503, True
 
 
+class WorkersUnreachable(DomainError):
+    """The broker that hands work to the workers cannot be reached, so nobody was asked to do this."""
+
+    code, title, status, retryable = "workers-unreachable", "No worker can be reached", 503, True
+
+
 def all_refusals() -> Iterator[type[DomainError]]:
     """Yield every refusal class that has been imported, each once, in no promised order."""
     pending: list[type[DomainError]] = [DomainError]

@@ -68,7 +68,8 @@ CANCEL_SUBSCRIPTION = StaffAction(
     label="Cancel",
     permission="payments.cancel_subscription",
     effect=lambda row: (
-        f"It ends at Stripe, with its period ({row.current_period_end}) or at once. Credits stay."
+        f"It ends at Stripe, with its period ({row.current_period_end:%Y-%m-%d %H:%M} UTC) or at once. "
+        "Credits stay."
     ),
     run=_cancel,
     form=CancelForm,
@@ -79,7 +80,7 @@ CANCEL_SUBSCRIPTION = StaffAction(
 
 def _reconcile(row: ReconciliationRun, decision: Decision) -> str:
     reconcile.ask_for_a_run()
-    return "A worker begins the comparison; it appears in this list."
+    return "A worker is asked to compare; the run appears in this list."
 
 
 RUN_RECONCILIATION = StaffAction(
@@ -89,4 +90,5 @@ RUN_RECONCILIATION = StaffAction(
     subject="Stripe against our books",
     effect=lambda _: "A worker compares everything of the usual window with Stripe. It changes nothing.",
     run=_reconcile,
+    reaches_out=True,
 )

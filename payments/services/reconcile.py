@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import transaction
 
-from gateway.common.enqueue import enqueue_on_commit
+from gateway.common.enqueue import enqueue_now
 from gateway.common.errors import DomainError
 from gateway.common.locks import try_advisory_lock
 from payments.errors import AnswerOutdated, BillingUnavailable
@@ -65,8 +65,13 @@ def reconcile(
 
 
 def ask_for_a_run() -> None:
-    """Let a worker compare the usual window; a run that is under way is not doubled."""
-    enqueue_on_commit("payments.reconcile")
+    """
+    Let a worker compare the usual window; a run that is under way is not doubled.
+
+    Raises:
+        WorkersUnreachable: the broker is away, so no worker was asked.
+    """
+    enqueue_now("payments.reconcile")
 
 
 def _confirmed(window: Window) -> tuple[Counter[str], list[Finding]]:

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 
 from credits.models import LedgerAudit
 from credits.services.audits import Compared, keep
-from gateway.common.enqueue import enqueue_on_commit
+from gateway.common.enqueue import enqueue_now
 
 logger = logging.getLogger(__name__)
 DAYS = 40
@@ -115,8 +115,13 @@ def reconcile(*, now: datetime, days: int = DAYS) -> LedgerAudit | None:
 
 
 def ask_for_a_run() -> None:
-    """Let a worker compare; a run that is under way is not doubled."""
-    enqueue_on_commit("relay.reconcile")
+    """
+    Let a worker compare; a run that is under way is not doubled.
+
+    Raises:
+        WorkersUnreachable: the broker is away, so no worker was asked.
+    """
+    enqueue_now("relay.reconcile")
 
 
 def _compare(since: datetime) -> Compared:

@@ -2,8 +2,10 @@
 
 import pytest
 from celery import current_app
+from django.contrib.admin.models import LogEntry
 
 from credits.models import Allowance
+from gateway.common.audit import sentence_of
 from payments.models import StripeEvent, Subscription
 from payments.services import events
 from tests.fakes.billing import FakeBilling
@@ -90,5 +92,14 @@ def test_the_comparison_with_stripe_is_asked_for_by_finance(
     client = browser_of(member("finance"))
     confirm(client, "payments_reconciliationrun", "run", reason="")
     assert rung == []
-    assert "A worker begins" in messages_of(confirm(client, "payments_reconciliationrun", "run"))
+    assert "A worker is asked" in messages_of(confirm(client, "payments_reconciliationrun", "run"))
     assert everything() == before
+    assert rung == ["payments.reconcile"]
+
+
+def test_without_a_broker_nobody_is_told_that_the_comparison_begins(db: None, broker_away: None) -> None:
+    client = browser_of(member("finance"))
+    told = messages_of(confirm(client, "payments_reconciliationrun", "run"))
+    assert "No worker can be reached" in told
+    assert "is asked to compare" not in told
+    assert [sentence_of(entry) for entry in LogEntry.objects.order_by("pk")] == ["run begun", "run refused"]

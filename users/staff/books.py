@@ -7,7 +7,6 @@ from typing import Any
 from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -16,6 +15,7 @@ from django.utils import timezone
 from credits.models import LedgerAudit
 from credits.services import audits
 from gateway.common import audit
+from gateway.common.errors import WorkersUnreachable
 from payments.models import ReconciliationRun
 from payments.services import reconcile as stripe_reconcile
 from relay.services import reconcile as relay_reconcile
@@ -129,12 +129,22 @@ def _compare_now(request: HttpRequest, seen: list[Comparison]) -> HttpResponse:
         raise Http404
     if not wanted.may_be_run(request):
         raise PermissionDenied
-    actor: Any = request.user
-    with transaction.atomic():
-        audit.record(actor=actor, row=wanted.model(kind=wanted.slug), action="compare now", name=wanted.title)
+    try:
         wanted.ask()
-    messages.success(request, f"{wanted.title}: a worker compares; the result appears here.")
+    except WorkersUnreachable as refusal:
+        _record(request, wanted, "compare now refused", outcome=refusal.code)
+        messages.error(request, f"{wanted.title}: {refusal.title}. {refusal.detail}")
+    else:
+        _record(request, wanted, "compare now")
+        messages.success(request, f"{wanted.title}: a worker is asked to compare; the result appears here.")
     return HttpResponseRedirect(reverse("admin:books"))
+
+
+def _record(request: HttpRequest, wanted: Comparison, action: str, *, outcome: str = "") -> None:
+    actor: Any = request.user
+    row = wanted.model(kind=wanted.slug)
+    changes = {"outcome": ("", outcome)} if outcome else {}
+    audit.record(actor=actor, row=row, action=action, name=wanted.title, changes=changes)
 
 
 def _section(comparison: Comparison, request: HttpRequest) -> Section:

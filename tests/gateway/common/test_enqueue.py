@@ -1,14 +1,11 @@
 """A message is sent after the commit, and a lost one fails nobody."""
 
-from collections.abc import Iterator
-
 import pytest
-from celery import Celery
 from django.db import transaction
 from kombu import Connection
 
-from gateway.celery import app as celery_app
-from gateway.common.enqueue import enqueue_on_commit
+from gateway.common.enqueue import enqueue_now, enqueue_on_commit
+from gateway.common.errors import WorkersUnreachable
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,14 +32,6 @@ def test_a_transaction_that_rolls_back_sends_nothing() -> None:
     assert waiting() == before
 
 
-@pytest.fixture
-def broker_away() -> Iterator[None]:
-    """A Celery application whose broker does not answer is the current one."""
-    Celery("away", broker="redis://127.0.0.1:1/0", set_as_current=True)
-    yield
-    celery_app.set_current()
-
-
 def test_a_broker_that_is_away_does_not_fail_the_caller(broker_away: None) -> None:
     committed = []
     with transaction.atomic():
@@ -50,3 +39,16 @@ def test_a_broker_that_is_away_does_not_fail_the_caller(broker_away: None) -> No
         transaction.on_commit(lambda: committed.append(True))
 
     assert committed == [True]
+
+
+def test_who_waits_for_a_worker_is_told_that_there_is_none(broker_away: None) -> None:
+    with pytest.raises(WorkersUnreachable, match="No worker could be asked"):
+        enqueue_now("relay.broadcast", relayer_id=1)
+
+
+def test_what_is_sent_at_once_waits_for_no_commit() -> None:
+    before = waiting()
+    with transaction.atomic():
+        enqueue_now("relay.broadcast", relayer_id=1)
+        assert waiting() == before + 1
+        transaction.set_rollback(True)

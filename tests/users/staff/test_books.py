@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
-from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
+from pytest_django import Settings
 
 from credits.models import LedgerAudit
 from gateway.celery import app
@@ -20,6 +20,7 @@ from payments.models import ReconciliationRun
 from tests.credits.rows import query
 from tests.factories import UserFactory
 from tests.payments.staff import browser_of
+from tests.staff import messages_of
 from tests.users.api.histories import earned
 from users.staff import books
 
@@ -90,15 +91,24 @@ def test_a_worker_compares_on_demand_and_who_asked_is_on_record(
     settings: Settings,
     slug: str,
     task: str,
-    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     settings.STRIPE_SECRET_KEY = "sk_test_x"
     assert f'value="{slug}"' in staff.get(PAGE).content.decode()
-    with django_capture_on_commit_callbacks(execute=True):
-        assert staff.post(PAGE, {"comparison": slug})["location"] == PAGE
+    assert staff.post(PAGE, {"comparison": slug})["location"] == PAGE
     assert rung == [task]
     entry = LogEntry.objects.get()
     assert audit.details_of(entry)["action"] == "compare now"
+
+
+@pytest.mark.parametrize("slug", ["ledger", "stripe", "chain"])
+def test_without_a_broker_nobody_is_told_that_a_worker_compares(
+    staff: Client, broker_away: None, settings: Settings, slug: str
+) -> None:
+    settings.STRIPE_SECRET_KEY = "sk_test_x"
+    told = messages_of(staff.post(PAGE, {"comparison": slug}, follow=True))
+    assert "No worker can be reached" in told
+    assert "appears here" not in told
+    assert audit.details_of(LogEntry.objects.get())["action"] == "compare now refused"
 
 
 def test_who_may_look_may_not_compare(client: Client, rung: Rung, settings: Settings) -> None:

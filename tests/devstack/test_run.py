@@ -28,7 +28,7 @@ _FIELDS = {
 def run_once(folder: Path) -> str:
     """Run the stack for the length of one journey; return what it printed."""
     command = [sys.executable, "-m", "devstack", "--data", str(folder), "run", "--once", "--block-time", "1"]
-    outcome = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    outcome = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
     return outcome.stdout
 

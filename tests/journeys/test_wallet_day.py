@@ -15,7 +15,7 @@ from tests.journeys.people import Person
 from tests.journeys.stack import Stack
 
 pytestmark = pytest.mark.journey
-_PATIENCE, _LEVELS = 90, 3
+_PATIENCE, _LEVELS = 300, 3
 _EARNED = {"PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS", "EARNING_REVERSAL", "CREDITS_BACK"}
 
 

@@ -11,7 +11,7 @@ T = TypeVar("T")
 _PAUSE_SECONDS = 0.05
 
 
-def until(what: str, condition: Callable[[], T], *, patience: float = 90) -> T:
+def until(what: str, condition: Callable[[], T], *, patience: float = 300) -> T:
     """Return the first value of `condition` that counts as true; give up after `patience` seconds."""
     deadline = time.monotonic() + patience
     while not (found := condition()):

@@ -73,9 +73,13 @@ class Worker(Part):
 
 
 class Beat(Part):
-    """The Celery clock."""
+    """The Celery clock, which gets no relayer key, as in production."""
 
     name: ClassVar[str] = "beat"
+
+    def __init__(self, log_directory: Path, environment: Mapping[str, str]) -> None:
+        without_keys = {name: text for name, text in environment.items() if name != "RELAY_RELAYER_KEYS"}
+        super().__init__(log_directory, {**without_keys, "RELAY_SIGNER": "none"})
 
     def command(self) -> list[str]:
         """Return the foreground clock; where it stood is kept beside its log."""

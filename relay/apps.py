@@ -1,6 +1,7 @@
 """Django finds the app here."""
 
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class RelayConfig(AppConfig):
@@ -10,4 +11,8 @@ class RelayConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from gateway.chain.signing import get_signer
         from relay import checks  # noqa: F401 - registers on import, and needs the loaded settings
+
+        if settings.RELAY_SIGNER == "local":
+            get_signer()  # A key that cannot be read stops the start, and not the first call.

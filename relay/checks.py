@@ -3,23 +3,25 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning, register
+from django.core.checks import CheckMessage, Error, Info, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.signing import get_signer
+from gateway.chain.signing import NoSigner, get_signer
 
 
 @register("relay")
 def relayer_keys(**_: Any) -> list[CheckMessage]:
-    """Refuse a missing or unreadable relayer key."""
+    """Say which role the process has, and refuse a missing or unreadable relayer key where it signs."""
     try:
-        found = bool(get_signer().addresses())
+        found = get_signer().addresses()
+    except NoSigner:
+        return [Info("This process signs nothing and holds no relayer key.", id="relay.I001")]
     except ImproperlyConfigured:
         return [Error("RELAY_RELAYER_KEYS holds a key that cannot be read.", id="relay.E001")]
     if found:
-        return []
+        return [Info(f"This process signs, for {len(found)} relayers.", id="relay.I001")]
     return [Error("RELAY_RELAYER_KEYS names no key.", hint="Set at least one private key.", id="relay.E001")]
 
 

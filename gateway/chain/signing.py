@@ -26,6 +26,13 @@ class PolicyViolation(Exception):
     """The signer was asked for a transaction that the service never has a reason to send."""
 
 
+class NoSigner(ImproperlyConfigured):
+    """This process holds no relayer keys (`RELAY_SIGNER` is none), so it neither signs nor names relayers."""
+
+    def __init__(self) -> None:
+        super().__init__("RELAY_SIGNER is none here: only the web process and the relay worker sign.")
+
+
 @dataclass(frozen=True, slots=True)
 class UnsignedTransaction:
     """A type-2 transaction (EIP-1559) that sends no value; fees are wei per gas, `to` is EIP-55 text."""
@@ -163,5 +170,14 @@ def set_signer(signer: Signer | None) -> None:
 
 
 def get_signer() -> Signer:
-    """Return the installed signer, else one over `settings.RELAY_RELAYER_KEYS`, made once."""
-    return _local() if _installed is None else _installed
+    """
+    Return the installed signer, else one over `settings.RELAY_RELAYER_KEYS`, made once.
+
+    Raises:
+        NoSigner: this process was started to sign nothing.
+    """
+    if _installed is not None:
+        return _installed
+    if settings.RELAY_SIGNER == "none":
+        raise NoSigner
+    return _local()

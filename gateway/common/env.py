@@ -45,6 +45,13 @@ def secret(name: str, *, default: str | None = None) -> str:
     return value or (default or "")
 
 
+def absent(name: str) -> str:
+    """Return nothing, after making sure that this process was not given the secret, which it has no use for."""
+    if os.environ.get(name, "") or os.environ.get(f"{name}_FILE", ""):
+        raise ImproperlyConfigured(f"This process must not be given {name} or {name}_FILE.")
+    return ""
+
+
 def flag(name: str, *, default: bool) -> bool:
     """Return a boolean spelled exactly `True` or `False`."""
     value = os.environ.get(name, "")

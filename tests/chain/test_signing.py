@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.signing import (
     LocalSigner,
+    NoSigner,
     PolicyViolation,
     UnsignedTransaction,
     get_signer,
@@ -166,3 +167,10 @@ def test_the_settings_give_the_signer_and_a_test_may_install_another(settings: A
         assert get_signer() is other
     finally:
         set_signer(None)
+
+
+def test_a_process_without_keys_refuses_to_sign_and_to_name_relayers(settings: Any) -> None:
+    settings.RELAY_SIGNER = "none"
+    set_signer(None)
+    with pytest.raises(NoSigner, match="RELAY_SIGNER is none"):
+        get_signer()

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from django.core.checks import run_checks
+from django.core.checks import INFO, run_checks
 from pytest_django import Settings
 
 from devstack.services import Services
@@ -22,8 +22,15 @@ def _signer_of_the_settings() -> Iterator[None]:
 
 
 def found(*, deploy: bool = False) -> list[tuple[str | None, str]]:
-    """Return id and text of every finding."""
-    return [(found.id, found.msg) for found in run_checks(tags=["relay"], include_deployment_checks=deploy)]
+    """Return id and text of every finding that is more than information."""
+    findings = run_checks(tags=["relay"], include_deployment_checks=deploy)
+    return [(found.id, found.msg) for found in findings if found.level > INFO]
+
+
+def role() -> str:
+    """Return what the checks say of this process."""
+    [text] = [found.msg for found in run_checks(tags=["relay"]) if found.id == "relay.I001"]
+    return text
 
 
 def test_a_sound_configuration_passes(services: Services) -> None:
@@ -39,6 +46,52 @@ def test_a_missing_or_unreadable_key_is_told_without_quoting_it(settings: Settin
     [(identifier, text)] = found()
     assert identifier == "relay.E001"
     assert not any(key and key in text for key in keys.replace(" ", "").split(","))
+
+
+def test_a_process_is_told_whether_it_signs(settings: Settings) -> None:
+    settings.RELAY_RELAYER_KEYS = f"0x{secrets.token_hex(32)},0x{secrets.token_hex(32)}"
+    set_signer(None)
+    assert role() == "This process signs, for 2 relayers."
+    settings.RELAY_SIGNER, settings.RELAY_RELAYER_KEYS = "none", ""
+    assert (role(), found()) == ("This process signs nothing and holds no relayer key.", [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({}, None),
+        ({"RELAY_RELAYER_KEYS": ""}, "Set the environment variable RELAY_RELAYER_KEYS"),
+        ({"RELAY_SIGNER": "none", "RELAY_RELAYER_KEYS": ""}, None),
+        ({"RELAY_SIGNER": "none"}, "must not be given RELAY_RELAYER_KEYS"),
+        (
+            {"RELAY_SIGNER": "none", "RELAY_RELAYER_KEYS": "", "RELAY_RELAYER_KEYS_FILE": "/dev/null"},
+            "must not be given",
+        ),
+        ({"RELAY_SIGNER": "remote"}, "RELAY_SIGNER must be one of: local, none."),
+    ],
+)
+def test_keys_are_given_to_those_processes_alone_that_sign(
+    changes: dict[str, str], complaint: str | None
+) -> None:
+    import tests.settings  # noqa: F401 - leaves a whole environment behind
+
+    started = subprocess.run(
+        [sys.executable, "-c", "import gateway.settings"],
+        env={**os.environ, **changes},
+        capture_output=True,
+        check=False,
+    )
+    assert (started.returncode == 0) is (complaint is None), started.stderr
+    assert complaint is None or complaint.encode() in started.stderr
+
+
+def test_a_key_that_cannot_be_read_stops_the_start() -> None:
+    environment = {**os.environ, "RELAY_RELAYER_KEYS": "0x12", "DJANGO_SETTINGS_MODULE": "tests.settings"}
+    started = subprocess.run(
+        [sys.executable, "-c", "import gateway.wsgi"], env=environment, capture_output=True, check=False
+    )
+    assert started.returncode != 0
+    assert b"RELAY_RELAYER_KEYS: entry 1 is not a private key" in started.stderr
 
 
 def test_fee_bounds_that_contradict_each_other_are_told(settings: Settings) -> None:

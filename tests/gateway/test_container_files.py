@@ -1,0 +1,45 @@
+"""What compose.yaml gives to whom."""
+
+from typing import Any
+
+import pytest
+import yaml
+from django.conf import settings
+
+SIGNING = {"web", "worker-relay"}
+SILENT = {"worker-default", "beat", "migrate"}
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, Any]:
+    """The services of compose.yaml, merged as Compose does it."""
+    found: dict[str, Any] = yaml.safe_load((settings.BASE_DIR / "compose.yaml").read_text())["services"]
+    return found
+
+
+def test_every_process_of_ours_is_known_here(services: dict[str, Any]) -> None:
+    assert {name for name, part in services.items() if part.get("build")} == SIGNING | SILENT
+
+
+@pytest.mark.parametrize("name", sorted(SIGNING))
+def test_who_signs_gets_the_relayer_keys(services: dict[str, Any], name: str) -> None:
+    environment = services[name]["environment"]
+    assert environment["RELAY_SIGNER"] == "local"
+    assert environment["RELAY_RELAYER_KEYS_FILE"] == "/run/secrets/relayer_keys"
+    assert "relayer_keys" in services[name]["secrets"]
+
+
+@pytest.mark.parametrize("name", sorted(SILENT))
+def test_nobody_else_gets_the_relayer_keys(services: dict[str, Any], name: str) -> None:
+    assert services[name]["environment"]["RELAY_SIGNER"] == "none"
+    assert "RELAY_RELAYER_KEYS" not in str(services[name]["environment"])
+    assert "relayer_keys" not in services[name]["secrets"]
+
+
+@pytest.mark.parametrize("name", sorted(SIGNING | SILENT))
+def test_every_process_runs_read_only_and_without_capabilities(services: dict[str, Any], name: str) -> None:
+    part = services[name]
+    assert (part["read_only"], part["cap_drop"]) == (True, ["ALL"])
+    assert part["security_opt"] == ["no-new-privileges:true"]
+    assert not part.get("privileged")
+    assert all(port.startswith("127.0.0.1:") for port in part.get("ports", ()))

@@ -129,6 +129,8 @@ def _change(
 def _resume_incomplete(
     *, user: ProfileOwner, customer: Customer, state: SubscriptionState, wish: Wish, now: datetime
 ) -> SubscriptionState | None:
+    # The wallet has just captured another card, and the webhook that tells of it may still be on its way.
+    get_billing_client().use_newest_card(customer_id=customer.stripe_customer_id)
     if Wish(state.amount_minor, state.currency, state.cancels_at_period_end) == wish:
         get_billing_client().pay_open_invoice(invoice_id=state.latest_invoice_id)
         return _look(customer=customer, subscription_id=state.subscription_id, now=now)

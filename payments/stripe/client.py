@@ -29,7 +29,7 @@ class BillingClient(Protocol):
         ...
 
     def has_payment_method(self, *, customer_id: str) -> bool:
-        """Return whether the customer has a default card, after making the newest card the default where none is."""
+        """Return whether the customer has something to pay with, after making the newest card the default."""
         ...
 
     def create_subscription(

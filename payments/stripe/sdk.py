@@ -82,13 +82,11 @@ class StripeBillingClient:
 
     def has_payment_method(self, *, customer_id: str) -> bool:
         with translated():
-            customer = self._v1.customers.retrieve(customer_id)
-            if customer.invoice_settings.default_payment_method:
-                return True
+            default = self._v1.customers.retrieve(customer_id).invoice_settings.default_payment_method
             newest = self._newest_card(customer_id)
-            if newest is not None:
+            if newest is not None and newest != default:
                 self._make_default(customer_id, newest)
-            return newest is not None
+            return bool(newest or default)
 
     def create_subscription(
         self, *, customer_id: str, amount_minor: int, currency: str, cancels_at_period_end: bool, key: str

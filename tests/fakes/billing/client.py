@@ -31,7 +31,7 @@ class Client(Books):
     def has_payment_method(self, *, customer_id: str) -> bool:
         self._ask("has_payment_method")
         customer = self._customer(customer_id)
-        customer.default = customer.default or (customer.cards[-1] if customer.cards else None)
+        customer.default = customer.cards[-1] if customer.cards else customer.default
         return customer.default is not None
 
     def create_subscription(

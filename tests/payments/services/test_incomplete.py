@@ -72,6 +72,25 @@ def test_another_card_pays_what_the_old_one_could_not(
     assert orders == []
 
 
+@pytest.mark.parametrize("more", [0, 77])
+def test_another_card_is_tried_at_once_though_nobody_told_of_it(
+    double: DoubleWorld, declined: Payer, amount: int, more: int
+) -> None:
+    declined.with_card(VISA)
+    assert declined.upsert(amount + more).status == "active"
+    newest, _ = double.v1.payment_methods.list({"customer": declined.customer.stripe_customer_id}).data
+    told = double.v1.customers.retrieve(declined.customer.stripe_customer_id)
+    assert told.invoice_settings.default_payment_method == newest.id
+
+
+def test_a_card_captured_after_giving_up_pays_the_next_beginning(
+    double: DoubleWorld, declined: Payer, amount: int
+) -> None:
+    declined.cancel(immediately=True)
+    declined.with_card(VISA)
+    assert declined.upsert(amount).status == "active"
+
+
 def test_of_two_cards_the_newer_one_pays_in_whatever_order_they_are_told(
     double: DoubleWorld, declined: Payer
 ) -> None:

@@ -6,3 +6,7 @@ from django.apps import AppConfig
 class CreditsConfig(AppConfig):
     name = "credits"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register the system checks."""
+        from credits import checks  # noqa: F401

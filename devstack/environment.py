@@ -30,6 +30,7 @@ def django_environment(
         "AUTH_REFRESH_SECRET": secrets.refresh,
         "AUTH_DOMAIN": f"127.0.0.1:{port}",
         "CHECKIN_SEED_SECRETS": secrets.check_in,
+        "AD_NETWORK_SECRET_KEYS": secrets.ad_networks,
         "RELAY_RELAYER_KEYS": ",".join(secrets.relayer_keys),
         "CREDIT_WEI": str(CREDIT_WEI),
         "CONFIRMATIONS": "2",

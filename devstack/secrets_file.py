@@ -40,6 +40,11 @@ class Secrets:
         return hashlib.sha256(f"check-in {self.refresh}".encode()).hexdigest()
 
     @property
+    def ad_networks(self) -> str:
+        """What the networks' secrets are sealed with."""
+        return hashlib.sha256(f"ad networks {self.refresh}".encode()).hexdigest()
+
+    @property
     def population(self) -> str:
         """What generated users follow from."""
         return hashlib.sha256(f"population {self.refresh}".encode()).hexdigest()

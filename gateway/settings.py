@@ -311,6 +311,10 @@ ADJUSTMENT_APPROVAL_LIMIT = env.integer("ADJUSTMENT_APPROVAL_LIMIT", default=10_
 # --- ad networks -----------------------------------------------------------------------------
 ADMOB_KEYS_URL = env.url("ADMOB_KEYS_URL", default="https://www.gstatic.com/admob/reward/verifier-keys.json")
 POSTBACK_RATE = env.optional("POSTBACK_RATE", "6000/minute")
+# Seals the networks' secrets in the database. The first seals, all open.
+AD_NETWORK_SECRET_KEYS = [
+    text.strip() for text in env.secret("AD_NETWORK_SECRET_KEYS").split(",") if text.strip()
+]
 
 # --- workers ---------------------------------------------------------------------------------
 CELERY_BROKER_URL = REDIS_URL

@@ -15,7 +15,7 @@ from unfold.widgets import (
 
 from credits.models import AdjustmentDecision, AdjustmentRequest, AdNetwork, ModifierType
 from credits.models.adjustments import LARGEST_ADJUSTMENT
-from credits.services import ad_networks, adjustments, modifiers
+from credits.services import ad_networks, adjustments, modifiers, network_secrets
 from gateway.common.decisions import Decision, ReasonForm, StaffAction
 from gateway.common.owner import ProfileOwner
 
@@ -188,7 +188,7 @@ def _issue(row: AdNetwork, decision: Decision) -> str:
 
 
 def _retire(row: AdNetwork, decision: Decision) -> str:
-    ad_networks.retire_secret(slug=row.slug)
+    network_secrets.retire_secret(slug=row.slug)
     return "Only the newest secret is believed."
 
 

@@ -14,8 +14,9 @@ from credits.admin.ledger import OwnedAdmin
 from credits.models import AdNetwork, NetworkUser, Postback
 from credits.networks.contract import is_weak
 from credits.networks.registry import ADAPTERS
-from credits.services import ad_networks
+from credits.services import ad_networks, network_secrets
 from gateway.common.admin import StaffAdmin
+from gateway.common.sealing import SealedUnderAnotherKey
 from gateway.common.staff_actions import ReasonedActions
 
 _SETTINGS = (
@@ -101,7 +102,9 @@ class AdNetworkAdmin(ReasonedActions, StaffAdmin[AdNetwork]):
         values = {name: form.cleaned_data[name] for name in _SETTINGS}
         obj.pk = ad_networks.configure(slug=obj.slug, **values).pk
         if form.cleaned_data["new_secret"]:
-            ad_networks.set_secret(slug=obj.slug, secret=form.cleaned_data["new_secret"], now=timezone.now())
+            network_secrets.set_secret(
+                slug=obj.slug, secret=form.cleaned_data["new_secret"], now=timezone.now()
+            )
 
     @admin.display(description="rewards")
     def rewards(self, network: AdNetwork) -> str:
@@ -110,7 +113,10 @@ class AdNetworkAdmin(ReasonedActions, StaffAdmin[AdNetwork]):
 
     @admin.display(description="live secrets")
     def secrets(self, network: AdNetwork) -> str:
-        return str(len(network.live_secrets))
+        try:
+            return str(len(network_secrets.live_secrets(network)))
+        except SealedUnderAnotherKey:
+            return "cannot be read: enter them anew, or set the old key again"
 
     @admin.display(description="last event", ordering="last_event_at")
     def last_event(self, network: AdNetwork) -> Any:

@@ -40,7 +40,8 @@ class AdNetwork(models.Model):
     One network's settings. The adapter of the same slug knows its dialect.
 
     Two secrets are live, so that one can be replaced while postbacks are under way.
-    Of the path's token only the SHA-256 is kept; secrets have to be kept as they are.
+    They are sealed, and opened by their service alone; of the path's token only the
+    SHA-256 is kept.
     """
 
     slug = models.CharField(max_length=40, unique=True)
@@ -137,8 +138,8 @@ class AdNetwork(models.Model):
         return bool(self.path_token_hash and self.allowed_addresses and all(limits))
 
     @property
-    def live_secrets(self) -> list[str]:
-        """The secrets that a postback may be signed with, the newest first."""
+    def sealed_secrets(self) -> list[str]:
+        """The secrets that a postback may be signed with, the newest first, as they are stored."""
         return [secret for secret in (self.current_secret, self.previous_secret) if secret]
 
 

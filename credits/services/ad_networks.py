@@ -1,15 +1,13 @@
-"""Setting ad networks up: settings, two live secrets, and the address that they send to."""
+"""Setting ad networks up: settings, and the address that they send to."""
 
 import hashlib
 import hmac
 import secrets
-from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import F
 
 from credits.errors import NetworkUnguarded
 from credits.models import AdNetwork
@@ -62,25 +60,6 @@ def switch(*, slug: str, is_enabled: bool) -> bool:
         return changing.exists() and configure(slug=slug, is_enabled=is_enabled).is_enabled == is_enabled
     except ValidationError as error:
         raise NetworkUnguarded(" ".join(error.messages)) from error
-
-
-def set_secret(*, slug: str, secret: str, now: datetime) -> None:
-    """
-    Let the network sign with a new secret; the one before it stays live until `retire_secret`.
-
-    Raises:
-        ValueError: the secret is empty.
-    """
-    if not secret.strip():
-        raise ValueError("a secret is not empty")
-    AdNetwork.objects.filter(pk=ensure(slug=slug).pk).exclude(current_secret=secret.strip()).update(
-        previous_secret=F("current_secret"), current_secret=secret.strip(), secret_changed_at=now
-    )
-
-
-def retire_secret(*, slug: str) -> None:
-    """Believe the newest secret alone."""
-    AdNetwork.objects.filter(slug=slug).update(previous_secret="")
 
 
 def issue_path_token(*, slug: str) -> str:

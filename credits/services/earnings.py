@@ -20,12 +20,13 @@ from credits.networks.contract import (
     check_freshness,
 )
 from credits.networks.registry import ADAPTERS
-from credits.services import ad_networks, earnings_posting, network_users
+from credits.services import ad_networks, earnings_posting, network_secrets, network_users
 from credits.services.earnings_inbox import Arrival
 from credits.services.verifier_keys import LONGEST_KEPT
 from gateway.common.addresses import is_within
 from gateway.common.errors import NotFound
 from gateway.common.owner import ProfileOwner
+from gateway.common.sealing import SealedUnderAnotherKey
 
 logger = logging.getLogger(__name__)
 
@@ -78,12 +79,19 @@ def _authenticate(
     if network.allowed_addresses and not is_within(request.sender, network.allowed_addresses):
         raise PostbackRefused("the sender's address is not on the list")
     keys = {} if adapter.needs_secret else _verifier_keys(adapter.slug, now=now)
-    fields = adapter.verify(request, secrets=network.live_secrets, keys=keys)
+    fields = adapter.verify(request, secrets=_secrets(network), keys=keys)
     event = adapter.parse(fields)
     check_freshness(adapter, event, now=now)
     if adapter.signs_for_all and event.is_about_credits and event.ad_unit not in network.allowed_ad_units:
         raise PostbackRefused("the ad unit is not on the list")
     return event
+
+
+def _secrets(network: AdNetwork) -> list[str]:
+    try:
+        return network_secrets.live_secrets(network)
+    except SealedUnderAnotherKey as error:
+        raise PostbackPostponed("no key of AD_NETWORK_SECRET_KEYS opens a secret") from error
 
 
 def _verifier_keys(slug: str, *, now: datetime) -> dict[str, str]:

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from credits.models import AdNetwork
 from credits.networks.visit_link import VisitLink, sign_visit
-from credits.services import network_users
+from credits.services import network_secrets, network_users
 from credits.services.ad_networks import address_of
 from gateway.common.owner import ProfileOwner
 
@@ -21,7 +21,7 @@ def mint(*, user: ProfileOwner, campaign: str, amount: Decimal, lifetime: timede
     if amount <= 0 or lifetime <= timedelta():
         raise ValueError("a visit is worth something for some time")
     network = AdNetwork.objects.filter(slug=VisitLink.slug, is_enabled=True).first()
-    if network is None or not network.current_secret:
+    if network is None or not network.sealed_secrets:
         raise ValueError("visit links are not enabled or have no secret")
     token = sign_visit(
         user_ref=network_users.reference_of(user=user, network=network),
@@ -29,6 +29,6 @@ def mint(*, user: ProfileOwner, campaign: str, amount: Decimal, lifetime: timede
         amount=amount,
         jti=secrets.token_hex(16),
         expires_at=now + lifetime,
-        secret=network.current_secret,
+        secret=network_secrets.live_secrets(network)[0],
     )
     return address_of(slug=VisitLink.slug, token=token)

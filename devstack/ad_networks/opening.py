@@ -53,14 +53,14 @@ def open_networks(*, now: datetime) -> dict[str, dict[str, Any]]:
 
 def _open(slug: str, *, now: datetime) -> dict[str, Any]:
     from credits.networks.registry import ADAPTERS
-    from credits.services import ad_networks
+    from credits.services import ad_networks, network_secrets
 
     adapter, secret = ADAPTERS[slug], secrets.token_urlsafe(24)
     row = ad_networks.ensure(slug=slug)
     is_new = not row.path_token_hash
     token = ad_networks.issue_path_token(slug=slug)
     if adapter.needs_secret:
-        ad_networks.set_secret(slug=slug, secret=secret, now=now)
+        network_secrets.set_secret(slug=slug, secret=secret, now=now)
     # Data of an older service know no ad units, and AdMob is off there.
     if is_new or (adapter.signs_for_all and not row.allowed_ad_units):
         guards = _GUARDS.get(slug, {})

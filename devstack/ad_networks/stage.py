@@ -12,7 +12,7 @@ from django.conf import settings
 
 from credits.models import Badge, CreditAccount, Postback, VerifierKeySet
 from credits.networks.registry import ADAPTERS
-from credits.services import ad_networks, earnings_release, network_users
+from credits.services import ad_networks, earnings_release, network_secrets, network_users
 from credits.services.reconcile import find_differences
 from devstack.ad_networks.dialects import AD_UNIT, DIALECTS, KEY_ID, speak
 from devstack.ad_networks.plan import Plan, Said
@@ -67,7 +67,7 @@ def set_stage(people: list[Any], *, now: datetime) -> Stage:
 def _secret(slug: str, *, now: datetime) -> str:
     if ADAPTERS[slug].needs_secret:
         secret = secrets.token_hex(16)
-        ad_networks.set_secret(slug=slug, secret=secret, now=now)
+        network_secrets.set_secret(slug=slug, secret=secret, now=now)
         return secret
     key = ec.generate_private_key(ec.SECP256R1())
     public = key.public_key().public_bytes(

@@ -10,7 +10,7 @@ from django.utils import timezone
 from credits.models import AdNetwork, VerifierKeySet
 from credits.networks.contract import Answer, RawRequest
 from credits.networks.registry import ADAPTERS
-from credits.services import ad_networks, earnings, network_users
+from credits.services import ad_networks, earnings, network_secrets, network_users
 from devstack.ad_networks.dialects import AD_UNIT, KEY_ID, Told
 from gateway.common.owner import ProfileOwner
 from tests.credits.networks.saying import key_pair, new_secret, request_of, told
@@ -52,7 +52,7 @@ def set_up(slug: str, **values: Any) -> Network:
     """Enable a network with fresh secrets; a weak one with everything that it must have."""
     secret = new_secret(slug)
     if ADAPTERS[slug].needs_secret:
-        ad_networks.set_secret(slug=slug, secret=secret, now=timezone.now())
+        network_secrets.set_secret(slug=slug, secret=secret, now=timezone.now())
     elif slug == "admob":
         keys = {KEY_ID: key_pair()[1]}
         VerifierKeySet.objects.update_or_create(

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from credits.models import AdjustmentRequest, AdNetwork, CreditEntry, CreditHold, Modifier
 from credits.queries import balance_of
-from credits.services import ledger
+from credits.services import ledger, network_secrets
 from gateway.common.audit import details_of, sentence_of
 from gateway.common.errors import NotFound
 from tests.credits.networks_at_work import set_up
@@ -158,7 +158,7 @@ def test_a_new_address_and_the_end_of_a_secret_are_for_operations(db: None) -> N
     AdNetwork.objects.update(previous_secret=secrets.token_hex(8))
     prove("credits_adnetwork", "retire_secret", network.row, roles=OPERATIONS)
     network.row.refresh_from_db()
-    assert network.row.live_secrets == [network.secret]
+    assert network_secrets.live_secrets(network.row) == [network.secret]
 
 
 def test_a_hold_of_another_part_is_never_released_by_hand(user: User) -> None:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from credits.models import AdNetwork, Postback
 from credits.networks.contract import Answer, RawRequest
 from credits.networks.registry import ADAPTERS
-from credits.services import ad_networks, earnings, network_users
+from credits.services import ad_networks, earnings, network_secrets, network_users
 from devstack.ad_networks.dialects import DIALECTS, Sent, Told, speak
 from devstack.ad_networks.google import VerifierKeys, serving_verifier_keys
 from devstack.ad_networks.opening import open_networks
@@ -98,7 +98,7 @@ def test_another_start_gives_new_secrets_and_leaves_what_staff_have_set(google: 
     assert second["tapjoy"]["rate"] == "9.5"
     assert not AdNetwork.objects.get(slug="bitlabs").is_enabled
     row = AdNetwork.objects.get(slug="tapjoy")
-    assert row.live_secrets == [second["tapjoy"]["secret"], first["tapjoy"]["secret"]]
+    assert network_secrets.live_secrets(row) == [second["tapjoy"]["secret"], first["tapjoy"]["secret"]]
     assert ad_networks.has_path_token(row, second["tapjoy"]["token"])
     assert not ad_networks.has_path_token(row, first["tapjoy"]["token"])
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from credits.models import AdNetwork, Badge, CreditAccount
 from credits.networks.contract import RawRequest
-from credits.services import ad_networks, ledger, network_users
+from credits.services import ad_networks, ledger, network_secrets, network_users
 from devstack.ad_networks.dialects import Told, speak
 from payments.models import Customer, PayoutRate, Subscription
 from payments.services import allowances
@@ -80,7 +80,7 @@ def set_stage() -> Stage:
 def _open(network: PaperNetwork) -> tuple[str, str]:
     """Return the secret that it signs with, and the end of its address."""
     secret = secrets.token_urlsafe(24)
-    ad_networks.set_secret(slug=network.slug, secret=secret, now=timezone.now())
+    network_secrets.set_secret(slug=network.slug, secret=secret, now=timezone.now())
     ad_networks.configure(
         slug=network.slug,
         is_enabled=True,

@@ -12,7 +12,7 @@ from credits.models import CreditEntry, ExperienceEntry, Postback, PostbackState
 from credits.networks.contract import Answer, RawRequest
 from credits.networks.registry import ADAPTERS
 from credits.queries import balance_of
-from credits.services import ad_networks, earnings
+from credits.services import ad_networks, earnings, network_secrets
 from gateway.common.errors import NotFound
 from tests.credits.networks.saying import SPOKEN, told
 from tests.credits.networks_at_work import set_up
@@ -154,11 +154,11 @@ def test_only_listed_senders_are_heard_where_there_is_a_list() -> None:
 def test_secrets_are_replaced_without_losing_a_postback() -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
     old = network.secret
-    ad_networks.set_secret(slug="tapjoy", secret="the new one", now=timezone.now())
+    network_secrets.set_secret(slug="tapjoy", secret="the new one", now=timezone.now())
 
     for network.secret in (old, "the new one"):
         assert network.sends(network.says(user)).status == 200
-    ad_networks.retire_secret(slug="tapjoy")
+    network_secrets.retire_secret(slug="tapjoy")
     network.secret = old
     assert network.sends(network.says(user)).status == 403
     network.secret = "the new one"
@@ -169,10 +169,10 @@ def test_secrets_are_replaced_without_losing_a_postback() -> None:
 def test_setting_the_same_secret_again_keeps_the_one_before_it() -> None:
     network = set_up("tapjoy")
     for _ in range(2):
-        ad_networks.set_secret(slug="tapjoy", secret="the new one", now=timezone.now())
+        network_secrets.set_secret(slug="tapjoy", secret="the new one", now=timezone.now())
 
     network.row.refresh_from_db()
-    assert network.row.live_secrets == ["the new one", network.secret]
+    assert network_secrets.live_secrets(network.row) == ["the new one", network.secret]
 
 
 def test_the_row_keeps_what_came_and_neither_token_nor_secret() -> None:

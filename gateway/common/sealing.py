@@ -1,0 +1,50 @@
+"""
+Secrets of others, which we must be able to read, sealed before they are stored.
+
+Fernet (AES-128-CBC and HMAC-SHA256) under a key that is in the environment and not in
+the database, so that a copy of the database tells none of them. The first key seals,
+all of them open.
+"""
+
+import base64
+from collections.abc import Sequence
+from functools import lru_cache
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+_KEY_BYTES = 32
+
+
+class SealedUnderAnotherKey(Exception):
+    """None of the keys opens it: the key that sealed it is missing, or somebody changed the text."""
+
+
+def seal(text: str, *, keys: Sequence[str], purpose: str) -> str:
+    """Return the text sealed under the first key, for one purpose; differently every time."""
+    return _box(tuple(keys), purpose).encrypt(text.encode()).decode()
+
+
+def unseal(sealed: str, *, keys: Sequence[str], purpose: str) -> str:
+    """
+    Return the text that was sealed for that purpose under one of the keys.
+
+    Raises:
+        SealedUnderAnotherKey: none of them opens it.
+    """
+    try:
+        return _box(tuple(keys), purpose).decrypt(sealed.encode()).decode()
+    except InvalidToken as error:
+        raise SealedUnderAnotherKey from error
+
+
+@lru_cache(maxsize=16)
+def _box(keys: tuple[str, ...], purpose: str) -> MultiFernet:
+    return MultiFernet([Fernet(_derived(key, purpose)) for key in keys])
+
+
+def _derived(key: str, purpose: str) -> bytes:
+    """Make a key of the size that Fernet wants from random text of any length."""
+    derive = HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=purpose.encode())
+    return base64.urlsafe_b64encode(derive.derive(key.encode()))

@@ -1,0 +1,45 @@
+"""What is sealed is read with its key, for its purpose, and by nobody else."""
+
+import secrets
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.common.sealing import SealedUnderAnotherKey, seal, unseal
+
+_OLD, _NEW = secrets.token_urlsafe(40), secrets.token_urlsafe(40)
+
+
+@settings(max_examples=50, deadline=None)
+@given(text=st.text(min_size=1))
+def test_what_is_sealed_is_read_again_and_does_not_show(text: str) -> None:
+    sealed = seal(text, keys=[_NEW], purpose="test")
+
+    assert unseal(sealed, keys=[_NEW], purpose="test") == text
+    assert text not in sealed or len(text) < 8
+    assert seal(text, keys=[_NEW], purpose="test") != sealed
+
+
+def test_the_first_key_seals_and_all_open() -> None:
+    before = seal("a secret", keys=[_OLD], purpose="test")
+    assert unseal(before, keys=[_NEW, _OLD], purpose="test") == "a secret"
+
+    after = seal("a secret", keys=[_NEW, _OLD], purpose="test")
+    assert unseal(after, keys=[_NEW], purpose="test") == "a secret"
+    with pytest.raises(SealedUnderAnotherKey):
+        unseal(after, keys=[_OLD], purpose="test")
+
+
+@pytest.mark.parametrize("change", ["key", "purpose", "text", "plain"])
+def test_nothing_else_opens_it(change: str) -> None:
+    sealed = seal("a secret", keys=[_NEW], purpose="test")
+    middle = len(sealed) // 2
+    changed = sealed[:middle] + ("A" if sealed[middle] != "A" else "B") + sealed[middle + 1 :]
+
+    with pytest.raises(SealedUnderAnotherKey):
+        unseal(
+            {"text": changed, "plain": "a secret"}.get(change, sealed),
+            keys=[_OLD if change == "key" else _NEW],
+            purpose="another" if change == "purpose" else "test",
+        )

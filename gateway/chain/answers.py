@@ -127,10 +127,16 @@ class VerifiedCall:
 
 
 def logs(reply: Any) -> list[VerifiedCall]:
-    """Read `PermissionsVerified` logs, without those that a reorganisation took back."""
+    """
+    Read `PermissionsVerified` logs, without those that a reorganisation took back.
+
+    The node owes the log's place, the contract made its topics: a contract that nobody
+    vetted may log anything under the event's name, and what is not the event is left out.
+    """
     if not isinstance(reply, list):
         raise unreadable()
-    return [_verified_call(log) for log in reply if not _member(log, "removed")]
+    calls = [_verified_call(log) for log in reply if not _member(log, "removed")]
+    return [call for call in calls if call is not None]
 
 
 def execution(call: VerifiedCall, transaction: Any) -> ExternalExecution:
@@ -146,13 +152,16 @@ def execution(call: VerifiedCall, transaction: Any) -> ExternalExecution:
     )
 
 
-def _verified_call(log: Any) -> VerifiedCall:
+def _verified_call(log: Any) -> VerifiedCall | None:
     topics = _member(log, "topics")
-    if not isinstance(topics, list) or len(topics) != _VERIFIED_TOPICS:
+    if not isinstance(topics, list):
         raise unreadable()
+    words = [octets(topic) for topic in topics]
+    if len(words) != _VERIFIED_TOPICS or any(words[3][4:]):
+        return None
     return VerifiedCall(
         transaction_hash=_text(log, "transactionHash"),
-        selector=octets(topics[3])[:4],
+        selector=words[3][:4],
         block_number=number(_member(log, "blockNumber")),
     )
 

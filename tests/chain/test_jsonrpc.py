@@ -268,6 +268,41 @@ def test_logs_that_a_reorganisation_took_back_are_left_out(
     assert (found.calldata, found.selector, found.block_number) == (b"\x01\x02", b"\x44\xc0\x28\xfe", 5)
 
 
+@pytest.mark.parametrize(
+    "topics",
+    [
+        # The filter asks for the first two; a contract may stop there, or put more into the last one than a selector.
+        ["0x" + "11" * 32, "0x" + "22" * 32],
+        ["0x" + "11" * 32, "0x" + "22" * 32, "0x" + "00" * 32],
+        ["0x" + "11" * 32, "0x" + "22" * 32, "0x" + "00" * 32, "0x44c028fe" + "00" * 27 + "01"],
+    ],
+    ids=["two", "three", "dirty"],
+)
+def test_what_a_contract_logs_under_the_events_name_is_no_event(
+    client: JsonRpcChainClient, script: Script, topics: list[str]
+) -> None:
+    place = {"transactionHash": "0x" + secrets.token_hex(32), "blockNumber": "0x5", "removed": False}
+    script.answers["eth_getLogs"] = [place | {"topics": topics}]
+    assert (
+        client.read_external_executions(
+            key_manager=random_address(), controller=random_address(), from_block=0, to_block=9
+        )
+        == []
+    )
+
+
+@pytest.mark.parametrize("topics", [None, "0x", [1, 2, 3, 4], ["0x" + "zz" * 32] * 4], ids=repr)
+def test_topics_that_no_node_tells_are_unreadable(
+    client: JsonRpcChainClient, script: Script, topics: Any
+) -> None:
+    place = {"transactionHash": "0x" + secrets.token_hex(32), "blockNumber": "0x5", "removed": False}
+    script.answers["eth_getLogs"] = [place | {"topics": topics}]
+    with pytest.raises(NodeUnavailable):
+        client.read_external_executions(
+            key_manager=random_address(), controller=random_address(), from_block=0, to_block=9
+        )
+
+
 def test_a_key_manager_that_does_not_verify_is_no_permission(
     client: JsonRpcChainClient, script: Script
 ) -> None:

@@ -6,13 +6,14 @@ has nothing, and whoever is not signed in is asked to.
 """
 
 import uuid
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 import pytest
 from django.apps import apps
 from django.contrib import admin
 from django.test import Client
-from django.urls import reverse
+from django.urls import URLResolver, get_resolver, reverse
 
 from gateway.common.staff_actions import ReasonedActions
 from tests.factories import UserFactory
@@ -91,7 +92,37 @@ MONEY = [
     "payments.BillingOperation", "payments.StripeEvent", "checkin.CheckIn", "checkin.DailySeed",
     "users.StaffAction",
 ]  # fmt: skip
-_KNOWN_PAGES = {"changelist", "add", "change", "delete", "history", "do", "export"}
+_USUAL = {"changelist", "add", "change", "delete", "history"}
+
+
+class Place(NamedTuple):
+    """A page of the site itself: who gets which answer to GET, and what the others get; a door lets nobody wait."""
+
+    open_to: Collection[str]
+    answers: int = 200
+    refuses: int = 403
+    args: tuple[Any, ...] = ()
+    query: str = ""
+    is_a_door: bool = False
+
+
+# Whoever has shown a second factor, with or without a role.
+EVERYBODY = {*ALL, "without a role"}
+SITE = {
+    "index": Place(EVERYBODY),
+    "search": Place(EVERYBODY, query="?q=0x"),
+    "books": Place(ALL),
+    "app_list": Place(ALL, refuses=404, args=("credits",)),
+    "autocomplete": Place(ALL, query="?term=0x&app_label=credits&model_name=creditaccount&field_name=user"),
+    "jsi18n": Place(EVERYBODY),
+    "password_change": Place(EVERYBODY),
+    "password_change_done": Place(EVERYBODY),
+    # No row of ours has a page outside of the admin.
+    "view_on_site": Place(EVERYBODY, answers=404, args=(1, 1)),
+    # Whoever is in already goes on to the front page; only they can log out, and not by a link.
+    "login": Place({"anonymous"}, refuses=302, is_a_door=True),
+    "logout": Place(EVERYBODY, answers=405, refuses=302, is_a_door=True),
+}
 # Django's own: the password of staff, and the picture of a second factor's seed.
 _OTHERS = {
     "auth_user_password_change": ("users.User", 200),
@@ -141,16 +172,74 @@ def assert_open_to(letters: str, url: str, browsers: dict[str, Client], *, post:
             assert b"".join(answer)
 
 
-def test_the_table_is_whole() -> None:
-    registered = {model._meta.label: model_admin for model, model_admin in admin.site._registry.items()}
-    assert MATRIX.keys() == registered.keys()
-    for label, model_admin in registered.items():
-        names = {path.name for path in model_admin.get_urls() if path.name} - _OTHERS.keys()
-        prefix = label.replace(".", "_").lower()
-        assert {name.removeprefix(f"{prefix}_") for name in names} <= _KNOWN_PAGES, label
-        assert any(name.endswith("_export") for name in names) == bool(MATRIX[label].export), label
+def routes(resolver: URLResolver, before: str = "") -> Iterator[tuple[str, str]]:
+    """Yield name and route of every page below, as the resolver has them."""
+    for found in resolver.url_patterns:
+        route = f"{before}{found.pattern}"
+        if isinstance(found, URLResolver):
+            yield from routes(found, route)
+        else:
+            yield found.name or "", route
+
+
+def names_of(label: str) -> set[str]:
+    """Return the names of the pages that the table wants of a model."""
+    wanted = MATRIX[label]
+    pages = _USUAL | ({"do"} if wanted.actions else set()) | ({"export"} if wanted.export else set())
+    return {f"{label.replace('.', '_').lower()}_{name}" for name in pages}
+
+
+def test_the_table_names_every_page_that_the_resolver_knows_and_every_action() -> None:
+    [ours] = [
+        found
+        for found in get_resolver().url_patterns
+        if isinstance(found, URLResolver) and "admin" in {found.namespace, found.app_name}
+    ]
+    known = list(routes(ours))
+    named = {name for name, _ in known if name}
+    assert named == set().union(SITE, _OTHERS, *map(names_of, MATRIX))
+    nameless = {route for name, route in known if not name}
+    shortcuts = {f"{label.replace('.', '/').lower()}/<path:object_id>/" for label in MATRIX}
+    assert nameless == {*shortcuts, "(?P<url>.*)$"}
+    for model, model_admin in admin.site._registry.items():
         offered = {action.name for action in getattr(model_admin, "staff_actions", ())}
-        assert offered == MATRIX[label].actions.keys(), label
+        assert offered == MATRIX[model._meta.label].actions.keys(), model
+
+
+@pytest.mark.parametrize("name", SITE)
+def test_a_page_of_the_site_is_open_to_its_roles_and_to_nobody_else(
+    name: str, browsers: dict[str, Client]
+) -> None:
+    place = SITE[name]
+    url = reverse(f"admin:{name}", args=place.args) + place.query
+    UserFactory.create()
+    before = everything()
+    for who, browser in browsers.items():
+        answer = browser.get(url)
+        if who == "anonymous" and not place.is_a_door:
+            assert (answer.status_code, "/admin/login/" in answer["Location"]) == (302, True), url
+        else:
+            assert answer.status_code == (place.answers if who in place.open_to else place.refuses), who
+    assert everything() == before
+
+
+@pytest.mark.parametrize("label", MATRIX)
+def test_a_row_without_a_page_named_leads_to_its_page_and_asks_nobody_in(
+    label: str, browsers: dict[str, Client]
+) -> None:
+    row = row_of(label)
+    shortcut = page(label, "change", row.pk).removesuffix("change/")
+    for who, browser in browsers.items():
+        wanted = "/admin/login/" if who == "anonymous" else page(label, "change", row.pk)
+        answer = browser.get(shortcut)
+        assert (answer.status_code, answer["Location"].split("?")[0]) == (302, wanted), who
+
+
+@pytest.mark.parametrize("path", ["", "/"])
+def test_a_page_that_is_not_there_asks_nobody_in(path: str, browsers: dict[str, Client]) -> None:
+    for who, browser in browsers.items():
+        answer = browser.get(f"/admin/nothing/here{path}")
+        assert answer.status_code == (302 if who == "anonymous" else 404), who
 
 
 @pytest.mark.parametrize("label", MATRIX)
@@ -229,19 +318,6 @@ def test_no_page_lets_money_in_by_rows_below_another(label: str) -> None:
             assert not inline.has_add_permission(request, None)
             assert not inline.has_change_permission(request, None)
             assert not inline.has_delete_permission(request, None)
-
-
-def test_pages_of_the_site_itself_ask_nobody_in(browsers: dict[str, Client]) -> None:
-    for url in (
-        reverse("admin:index"),
-        reverse("admin:search"),
-        reverse("admin:app_list", args=["credits"]),
-        reverse("admin:autocomplete"),
-        reverse("admin:password_change"),
-        "/admin/nothing/here/",
-    ):
-        answer = browsers["anonymous"].get(url)
-        assert (answer.status_code, "/admin/login/" in answer["Location"]) == (302, True), url
 
 
 @pytest.mark.parametrize("staff", [True, False])

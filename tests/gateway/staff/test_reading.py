@@ -81,8 +81,8 @@ def test_the_pages_of_our_own_name_the_zone_too(client: Client) -> None:
     user = UserFactory.create()
     earned(user, 3)
     relayed(user, 2)
-    for model in map(type, filter(None, [make(Payout)])):
-        model._default_manager.update(user=user)
+    make(Payout)
+    Payout.objects.update(user=user)
     LedgerAudit.objects.create(kind="ledger", started_at=_MOMENT, finished_at=_MOMENT, counts={"findings": 0})
     LedgerAudit.objects.create(kind="ledger", started_at=_MOMENT)
     pages = {path: read(client, path) for path in ("/admin/", "/admin/books/", page_of(user))}

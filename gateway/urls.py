@@ -2,9 +2,11 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 urlpatterns = [
     path("admin/", admin.site.urls),
+    path("admin", RedirectView.as_view(url="/admin/")),
     path("", include("users.api.urls")),
     path("", include("relay.api.urls")),
     path("", include("payments.api.urls")),
@@ -14,5 +16,6 @@ urlpatterns = [
     path("", include("gateway.problem_pages")),
 ]
 
+handler400 = "gateway.common.problems.malformed"
 handler404 = "gateway.common.problems.unknown_path"
 handler500 = "gateway.common.problems.broken"

@@ -99,6 +99,11 @@ def json_problem(refusal: errors.DomainError) -> JsonResponse:
     )
 
 
+def malformed(request: HttpRequest, exception: Exception) -> JsonResponse:
+    """Answer what Django refuses before any view, such as a foreign host name; this is Django's handler400."""
+    return json_problem(errors.InvalidRequest("The request is not one that this service takes."))
+
+
 def unknown_path(request: HttpRequest, exception: Exception) -> JsonResponse:
     """Answer a path that no route knows; this is Django's handler404."""
     return json_problem(errors.NotFound("There is nothing at this address."))

@@ -16,6 +16,7 @@ _FIELDS = {
     "chain_id",
     "stripe_url",
     "stripe_secret_key",
+    "stripe_publishable_key",
     "stripe_webhook_secret",
     "database_url",
     "redis_url",
@@ -50,6 +51,7 @@ def test_a_run_ends_well_and_a_second_one_goes_on_where_it_ended(tmp_path: Path)
     assert "7 people pay by card" in (tmp_path / "log" / "payers.log").read_text()
     assert set(first["networks"]["tapjoy"]) == {"address", "secret", "kind", "rate", "hold_hours"}
     assert first["stripe_secret_key"].startswith("sk_test_")
+    assert first["stripe_publishable_key"].startswith("pk_test_")
     assert first["stripe_webhook_secret"].startswith("whsec_")
     assert all("EXECUTE_RELAY_CALL" in entry["permissions"] for entry in first["profiles"][:3])
     again = run_once(tmp_path)

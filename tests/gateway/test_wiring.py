@@ -52,6 +52,20 @@ def test_the_documentation_loads_nothing_from_elsewhere(path: str) -> None:
     assert "https://" not in page.replace("https://github.com", "")
 
 
+def test_a_host_that_is_not_ours_is_refused_as_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "ALLOWED_HOSTS", ["gateway.example"])
+    refused = Client().get("/api/auth/me", headers={"host": "elsewhere.example"})
+
+    assert refused.status_code == 400
+    assert refused.headers["Content-Type"] == "application/problem+json"
+    assert refused.json()["code"] == "invalid-request"
+    assert "elsewhere" not in refused.content.decode()
+
+
+def test_the_admin_is_found_without_its_slash() -> None:
+    assert Client().get("/admin").headers["Location"] == "/admin/"
+
+
 def test_the_description_names_every_path_of_the_contract() -> None:
     paths = Client().get("/api/openapi.json").json()["paths"]
 

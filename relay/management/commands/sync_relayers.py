@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from gateway.chain.errors import NodeUnavailable
@@ -14,6 +14,11 @@ class Command(BaseCommand):
     """Enlist relayers and show them."""
 
     help = "Write rows for new relayer keys, read nonces and balances, and list the relayers."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--at-least", type=int, default=0, help="Fail where an active one holds less wei."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -27,3 +32,10 @@ class Command(BaseCommand):
                 f"{relayer.address} {state} next nonce {relayer.next_account_nonce}"
                 f" in flight {relayer.in_flight} balance {relayer.balance_wei} wei"
             )
+        _require(options["at_least"])
+
+
+def _require(balance_wei: int) -> None:
+    poor = Relayer.objects.filter(is_active=True, balance_wei__lt=balance_wei).order_by("pk")
+    if poor:
+        raise CommandError(f"Fund {', '.join(relayer.address for relayer in poor)}.")

@@ -38,6 +38,19 @@ def test_it_enlists_every_key_once_and_lists_the_relayers(chain: Chain) -> None:
     assert lines[1].endswith(f"balance {LYX} wei")
 
 
+def test_it_fails_where_an_active_relayer_holds_less_than_it_should(chain: Chain) -> None:
+    rich, poor, *others = get_signer().addresses()
+    chain.fund(5 * LYX, rich, *others)
+    chain.fund(LYX, poor)
+    call_command("sync_relayers", "--at-least", str(LYX), stdout=StringIO())
+    with pytest.raises(CommandError, match=poor) as refusal:
+        call_command("sync_relayers", "--at-least", str(LYX + 1), stdout=StringIO())
+    assert rich not in str(refusal.value)
+
+    Relayer.objects.filter(address=poor).update(is_active=False)
+    call_command("sync_relayers", "--at-least", str(LYX + 1), stdout=StringIO())
+
+
 def test_without_a_node_it_fails(chain: Chain) -> None:
     with pytest.raises(CommandError), node_away():
         printed()

@@ -10,6 +10,8 @@ from credits.models import EntrySource, PostbackKind
 
 # Values by name. Of a network that signs too little they hold unsigned ones as well; `covers` tells.
 SignedFields = Mapping[str, str]
+# Of the last part of the path, as the routes take it.
+LONGEST_PATH_TOKEN = 1024
 # Without a signature over these three a postback's word is worth little.
 ESSENTIAL = frozenset({"amount", "user", "external_id"})
 

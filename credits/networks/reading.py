@@ -51,9 +51,14 @@ def identifier(fields: SignedFields, name: str) -> str:
 def number(fields: SignedFields, name: str) -> Decimal:
     """Return a decimal number: no exponent, no infinity, no sign but a minus."""
     text = fields.get(name, "")
-    if not _NUMBER.fullmatch(text):
+    if not is_number(text):
         raise PostbackRefused(f"no usable {name}")
     return Decimal(text)
+
+
+def is_number(text: str) -> bool:
+    """Tell whether it is plainly a number, with at most twelve digits on either side of the point."""
+    return _NUMBER.fullmatch(text) is not None
 
 
 def optional_number(fields: SignedFields, name: str) -> Decimal | None:

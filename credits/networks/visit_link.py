@@ -13,8 +13,15 @@ from decimal import Decimal
 from typing import ClassVar
 
 from credits.models import EntrySource
-from credits.networks.contract import Adapter, PostbackEvent, PostbackRefused, RawRequest, SignedFields
-from credits.networks.reading import identifier, kind_of, number
+from credits.networks.contract import (
+    LONGEST_PATH_TOKEN,
+    Adapter,
+    PostbackEvent,
+    PostbackRefused,
+    RawRequest,
+    SignedFields,
+)
+from credits.networks.reading import identifier, is_number, kind_of, number
 from credits.networks.signatures import base64url_hmac, require_match, unpadded
 
 
@@ -54,7 +61,14 @@ class VisitLink(Adapter):
 def sign_visit(
     *, user_ref: str, campaign: str, amount: Decimal, jti: str, expires_at: datetime, secret: str
 ) -> str:
-    """Return the last part of a visit link's path; whoever opens it before `expires_at` earns `amount` once."""
+    """
+    Return the last part of a visit link's path; whoever opens it before `expires_at` earns `amount` once.
+
+    Raises:
+        ValueError: the link could not carry the amount or the campaign, so nobody could open it.
+    """
+    if not is_number(f"{amount:f}"):
+        raise ValueError("an amount has at most twelve digits before the point, and twelve behind it")
     fields = {
         "amount": f"{amount:f}",
         "campaign": campaign,
@@ -63,4 +77,7 @@ def sign_visit(
         "user": user_ref,
     }
     content = unpadded(json.dumps(fields, separators=(",", ":")).encode())
-    return f"{content}.{base64url_hmac('sha256', content.encode())(secret.encode())}"
+    token = f"{content}.{base64url_hmac('sha256', content.encode())(secret.encode())}"
+    if len(token) > LONGEST_PATH_TOKEN:
+        raise ValueError("the campaign's name is too long for a link")
+    return token

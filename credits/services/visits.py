@@ -10,16 +10,19 @@ from credits.services import network_secrets, network_users
 from credits.services.ad_networks import address_of
 from gateway.common.owner import ProfileOwner
 
+LONGEST_LIFETIME = timedelta(days=366)
+
 
 def mint(*, user: ProfileOwner, campaign: str, amount: Decimal, lifetime: timedelta, now: datetime) -> str:
     """
     Return a link that earns the user `amount` units of the visit link's rate, once, before it expires.
 
     Raises:
-        ValueError: visit links are not enabled, have no secret, or `amount` or `lifetime` is not positive.
+        ValueError: visit links are not enabled or have no secret; `amount` or `lifetime` is not positive, or more
+            than a link can carry; or the campaign's name is too long for one.
     """
-    if amount <= 0 or lifetime <= timedelta():
-        raise ValueError("a visit is worth something for some time")
+    if not amount.is_finite() or amount <= 0 or not timedelta() < lifetime <= LONGEST_LIFETIME:
+        raise ValueError("a visit is worth something for some time, a year at most")
     network = AdNetwork.objects.filter(slug=VisitLink.slug, is_enabled=True).first()
     if network is None or not network.sealed_secrets:
         raise ValueError("visit links are not enabled or have no secret")

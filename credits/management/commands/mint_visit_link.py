@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from credits.queries import owner_of
 from credits.services import visits
+from gateway.common.sealing import SealedUnderAnotherKey
 
 
 class Command(BaseCommand):
@@ -32,6 +33,10 @@ class Command(BaseCommand):
                 lifetime=timedelta(hours=options["hours"]),
                 now=timezone.now(),
             )
-        except (ValueError, InvalidOperation) as error:
-            raise CommandError(str(error) or "The amount is no number.") from error
+        except (ValueError, OverflowError) as error:
+            raise CommandError(str(error)) from error
+        except InvalidOperation as error:
+            raise CommandError("The amount is no number.") from error
+        except SealedUnderAnotherKey as error:
+            raise CommandError("No key of AD_NETWORK_SECRET_KEYS opens the secret.") from error
         self.stdout.write(link)

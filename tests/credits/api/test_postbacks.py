@@ -51,6 +51,31 @@ def test_every_network_is_understood_over_http(slug: str) -> None:
     assert balance_of(user).available == (0 if slug == "cpx-research" else 7)
 
 
+@pytest.mark.parametrize(
+    ("told", "is_listed"),
+    [
+        (f"{SENDER}:51234", True),
+        ("[2a01:4f8:d0a:30ff::2]:443", True),
+        ("[2a01:04f8:0d0a:30ff::0002]", True),
+        (f"::ffff:{SENDER}", True),
+        (f"{SENDER}, 198.51.100.1:51234", False),
+        ("[2a01:4f8:d0a:30ff::3]:443", False),
+        (f"{SENDER}:", False),
+        (f"{SENDER}.", False),
+    ],
+)
+def test_an_address_list_reads_what_proxies_write(settings: Any, told: str, is_listed: bool) -> None:
+    settings.TRUSTED_PROXY_COUNT = 1
+    user = UserFactory.create()
+    network = set_up("cpx-research", allowed_addresses=[SENDER, "2a01:4f8:d0a:30ff::2"])
+    request = network.request(network.says(user))
+
+    answer = Client(REMOTE_ADDR="10.0.0.1").get(_path(network, request), headers={"X-Forwarded-For": told})
+
+    assert answer.status_code == (200 if is_listed else 400)
+    assert Postback.objects.count() == int(is_listed)
+
+
 def test_a_refusal_is_the_networks_own() -> None:
     network = set_up("theoremreach")
     request = network.request(network.says(UserFactory.create()))

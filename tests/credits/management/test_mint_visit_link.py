@@ -1,5 +1,6 @@
 """`manage.py mint_visit_link`: the printed link pays its user once."""
 
+from decimal import Decimal
 from io import StringIO
 from typing import Any
 
@@ -46,13 +47,49 @@ def test_two_links_of_one_campaign_pay_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--amount", "0"), ("--amount", "-1"), ("--hours", "0"), ("--amount", "x")]
+    "arguments",
+    [
+        ("--amount", "0"),
+        ("--amount", "-1"),
+        ("--hours", "0"),
+        ("--amount", "x"),
+        # What the link would carry and nobody could read.
+        ("--amount", "NaN"),
+        ("--amount", "sNaN"),
+        ("--amount", "Infinity"),
+        ("--amount", "1E+12"),
+        ("--amount", "1E-13"),
+        ("--amount", f"1.{'1' * 13}"),
+        ("--hours", str(10**10)),
+        ("--hours", str(10**20)),
+        ("--hours", str(24 * 366 * 10_000)),
+    ],
 )
 def test_a_link_is_worth_something_for_some_time(arguments: tuple[str, ...]) -> None:
     set_up("visit-link")
 
     with pytest.raises(CommandError):
         _mint(UserFactory.create().profile_address, "autumn", *arguments)
+
+
+@pytest.mark.parametrize("amount", ["999999999999", "1E+2", "0.000000000001", "7.500000000001", "٣", "１２"])
+def test_whatever_amount_a_link_is_made_for_it_carries(amount: str) -> None:
+    set_up("visit-link")
+
+    link = _mint(UserFactory.create().profile_address, "autumn", "--amount", amount)
+
+    assert Client().get(link.removeprefix("http://testserver")).status_code == 200
+    assert Postback.objects.get().amount == Decimal(amount)
+
+
+def test_a_campaign_is_as_long_as_an_address_may_be() -> None:
+    set_up("visit-link")
+    address = UserFactory.create().profile_address
+
+    link = _mint(address, "autumn " * 80)
+    assert Client().get(link.removeprefix("http://testserver")).status_code == 200
+    with pytest.raises(CommandError, match="campaign"):
+        _mint(address, "autumn " * 200)
 
 
 def test_a_stranger_gets_no_link() -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
-from django.db.models import Max, Q
+from django.db.models import Max, Min, Q, QuerySet
 
 from checkin.draw import Item
 from checkin.models import CheckIn, CheckInSwitch, DropItem, DropTable, DropType
@@ -125,9 +125,24 @@ def item_of(row: DropItem) -> Item:
 
 
 def most_attempts(badge: Badge) -> int:
-    """Return how often a wearer of the badge may check in a day, whatever badge of the other track they wear."""
-    others = Badge.objects.exclude(track=badge.track).aggregate(most=Max("bonus_daily_check_in_attempts"))
-    return 1 + badge.bonus_daily_check_in_attempts + (others["most"] or 0)
+    """
+    Return how often a day anybody may draw from a table of the badge.
+
+    That is who wears the badge or one above it that has no table of its own, with the
+    best badge of the other track.
+    """
+    above = Badge.objects.filter(track=badge.track, exp_lower_bound__gt=badge.exp_lower_bound)
+    next_own = above.filter(drop_tables__published_at__isnull=False).aggregate(at=Min("exp_lower_bound"))[
+        "at"
+    ]
+    sharing = above if next_own is None else above.filter(exp_lower_bound__lt=next_own)
+    bonuses = [badge.bonus_daily_check_in_attempts, _most_bonus(sharing)]
+    return 1 + max(bonuses) + _most_bonus(Badge.objects.exclude(track=badge.track))
+
+
+def _most_bonus(badges: QuerySet[Badge]) -> int:
+    most: int | None = badges.aggregate(most=Max("bonus_daily_check_in_attempts"))["most"]
+    return most or 0
 
 
 def ranges_of(items: list[Item]) -> dict[DropType, DropRange]:

@@ -1,59 +1,61 @@
 """A drop table's odds for the eye of whoever writes or approves it."""
 
-from collections.abc import Iterable
 from decimal import Decimal
+from fractions import Fraction
+from typing import Any
 
-from django.utils.html import format_html, format_html_join
+from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from checkin import queries
 from checkin.draw import Item, Odds, odds_of, probabilities_of
 from checkin.models import DropTable
 
-_ITEM_HEADS = ("item", "values", "probability")
-_WORTH_HEADS = ("type", "probability", "expected per draw", "variance", "expected per day", "most per day")
-
 
 def odds_page(table: DropTable) -> SafeString:
     """Return probabilities, and per draw and per day what is expected, how far it strays, and the most."""
-    items = queries.items_of([table]) if table.pk else []
-    if not items or table.badge is None:
-        return format_html("<p>{}</p>", "Save the items first.")
-    attempts = queries.most_attempts(table.badge)
-    return format_html(
-        "{}<p>A day has at most {} attempts.</p>{}",
-        _grid(_ITEM_HEADS, _item_rows(items)),
-        attempts,
-        _grid(_WORTH_HEADS, (_worth_row(odds, attempts) for odds in odds_of(items))),
-    )
+    items = queries.items_of([table])
+    # A table whose badge is gone is drawn from by nobody.
+    attempts = queries.most_attempts(table.badge) if table.badge else 0
+    shown = {
+        "items": [_item(*pair) for pair in zip(items, probabilities_of(items), strict=True)],
+        "attempts": attempts,
+        "worths": [_worth(odds, attempts) for odds in odds_of(items)],
+    }
+    return render_to_string("staff/odds.html", shown)
 
 
-def _item_rows(items: list[Item]) -> Iterable[tuple[str, ...]]:
-    for item, chance in zip(items, probabilities_of(items), strict=True):
-        yield item.drop_type, f"{short(item.least)}–{short(item.most)}", f"{float(chance):.2%}"
+def _item(item: Item, chance: Fraction) -> dict[str, Any]:
+    return {
+        "drop_type": item.drop_type,
+        "weight": item.weight,
+        "values": f"{_plain(item.least)}–{_plain(item.most)}",
+        "minutes": item.minutes or "",
+        "probability": _percent(chance),
+    }
 
 
-def _worth_row(odds: Odds, attempts: int) -> tuple[str, ...]:
+def _worth(odds: Odds, attempts: int) -> dict[str, str]:
     day = odds.over(attempts)
-    return (
-        odds.drop_type,
-        f"{float(odds.probability):.2%}",
-        f"{float(odds.expected):.6f}",
-        f"{float(odds.variance):.6f}",
-        f"{float(day.expected):.6f}",
-        short(day.most),
-    )
+    return {
+        "drop_type": odds.drop_type,
+        "probability": _percent(odds.probability),
+        "expected": _figure(odds.expected),
+        "variance": _figure(odds.variance),
+        "expected_per_day": _figure(day.expected),
+        "most_per_day": _plain(day.most),
+    }
 
 
-def _grid(heads: Iterable[str], rows: Iterable[tuple[str, ...]]) -> SafeString:
-    body = format_html_join("", "<tr>{}</tr>", ((_cells("td", row),) for row in rows))
-    return format_html("<table><tr>{}</tr>{}</table>", _cells("th", heads), body)
+def _percent(chance: Fraction) -> str:
+    # The rarest item that may be written still shows.
+    return f"{_plain(Decimal(f'{float(chance * 100):.5f}'))}%"
 
 
-def _cells(tag: str, texts: Iterable[str]) -> SafeString:
-    return format_html_join("", "<{}>{}</{}>", ((tag, text, tag) for text in texts))
+def _figure(value: Fraction) -> str:
+    return _plain(Decimal(f"{float(value):.6f}"))
 
 
-def short(value: Decimal) -> str:
+def _plain(value: Decimal) -> str:
     """Return a value without needless zeros."""
     return f"{value.normalize():f}"

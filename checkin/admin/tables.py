@@ -7,7 +7,6 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.forms import BaseInlineFormSet, ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils.safestring import SafeString
 
 from checkin.admin.actions import PUBLISH
 from checkin.admin.odds import odds_page
@@ -121,9 +120,9 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
                 messages.success(request, f"{draft} is yours to change.")
 
     @admin.display(description="odds of the saved items")
-    def odds(self, table: DropTable) -> SafeString:
+    def odds(self, table: DropTable) -> str:
         """Show probabilities, and per draw and per day what is expected, how far it strays, and the most."""
-        return odds_page(table)
+        return odds_page(table) if table.pk else ""
 
     @admin.display(description="what stands against publishing")
     def faults(self, table: DropTable) -> str:

@@ -19,7 +19,7 @@ from credits.queries import has_earned, standing_of
 from credits.services import ledger
 from tests.checkin.conftest import earner
 from tests.checkin.items import TYPES, item
-from tests.checkin.rows import allow_attempts, everything, lowest, only, put_in_force, subscribe
+from tests.checkin.rows import allow_attempts, draft_table, everything, lowest, only, put_in_force, subscribe
 from tests.factories import UserFactory
 from users.models import User
 
@@ -177,6 +177,21 @@ def test_the_most_attempts_add_the_best_of_the_other_track() -> None:
     assert queries.most_attempts(lowest(BadgeTrack.PERMANENT)) == 6
     Badge.objects.filter(track=BadgeTrack.SUBSCRIBER).delete()
     assert queries.most_attempts(lowest(BadgeTrack.PERMANENT)) == 4
+
+
+def test_the_attempts_of_badges_that_share_a_table_count() -> None:
+    Badge.objects.update(bonus_daily_check_in_attempts=0)
+    ladder = list(Badge.objects.filter(track=BadgeTrack.PERMANENT).order_by("exp_lower_bound"))
+    for place, badge in enumerate(ladder):
+        Badge.objects.filter(pk=badge.pk).update(bonus_daily_check_in_attempts=place)
+    last = len(ladder) - 1
+    shared = random.randrange(1, last)
+    DropTable.objects.filter(badge=ladder[shared]).update(badge=None)
+    assert queries.most_attempts(ladder[shared - 1]) == 1 + shared
+    DropTable.objects.filter(badge__in=ladder[shared:]).update(badge=None)
+    assert queries.most_attempts(ladder[shared - 1]) == 1 + last
+    draft_table(ladder[shared], [])
+    assert queries.most_attempts(ladder[shared - 1]) == 1 + last
 
 
 def test_rows_and_draws_agree_on_what_has_no_minutes() -> None:

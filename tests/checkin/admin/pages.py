@@ -1,6 +1,7 @@
 """Pages of the check-in in the admin, and what a browser sends to them."""
 
 import re
+from fractions import Fraction
 from typing import Any
 
 from django.test import Client
@@ -50,3 +51,13 @@ def shown(items: list[DropItem], **changes: Any) -> dict[str, Any]:
     return form_of(
         [{"table": row.table_id, **sent} for row, sent in zip(items, rows, strict=True)], initial=len(rows)
     )
+
+
+def plain(value: Fraction, places: int = 6) -> str:
+    """Return a figure as the pages show it."""
+    return f"{float(value):.{places}f}".rstrip("0").rstrip(".")
+
+
+def percent(chance: Fraction) -> str:
+    """Return a probability as the pages show it."""
+    return f"{plain(chance * 100, 5)}%"

@@ -14,7 +14,7 @@ from checkin.models import DropTable
 from checkin.queries import items_of
 from credits.models import BadgeTrack
 from gateway.common.audit import details_of
-from tests.checkin.admin.pages import form_of, publish, review
+from tests.checkin.admin.pages import form_of, percent, plain, publish, review
 from tests.checkin.items import item
 from tests.checkin.rows import draft_table, everything, lowest, row_of
 from tests.checkin.threads import waits_for_this_transaction
@@ -61,9 +61,10 @@ def test_the_page_shows_what_is_approved(approver: User, draft: DropTable) -> No
     items = items_of([draft])
     for one, chance in zip(items, probabilities_of(items), strict=True):
         assert one.drop_type in page
-        assert f"{float(chance):.2%}" in page
+        assert f">{percent(chance)}<" in page
+        assert f">{one.minutes or ''}<" in page
     for odds in odds_of(items):
-        assert f"{float(odds.expected):.6f}" in page
+        assert f">{plain(odds.expected)}<" in page
     assert "EXPERIENCE is worth" in page
 
 

@@ -12,7 +12,7 @@ from checkin.draw import odds_of
 from checkin.models import DropItem, DropTable
 from checkin.queries import items_of, most_attempts
 from credits.models import BadgeTrack
-from tests.checkin.admin.pages import act, form_of, page_of, shown
+from tests.checkin.admin.pages import act, form_of, page_of, percent, plain, shown
 from tests.checkin.rows import everything, lowest
 from tests.checkin.threads import waits_for_this_transaction
 from tests.staff import browser_of, messages_of
@@ -167,12 +167,24 @@ def test_the_page_shows_odds_expected_values_and_faults(author: User, draft: Dro
     for odds in odds_of(items_of([table])):
         day = odds.over(most_attempts(table.badge))
         for figure in (
-            f"{float(odds.probability):.2%}",
-            f"{float(odds.expected):.6f}",
-            f"{float(odds.variance):.6f}",
+            percent(odds.probability),
+            plain(odds.expected),
+            plain(odds.variance),
+            plain(day.expected),
         ):
-            assert figure in text
-        assert f"{float(day.expected):.6f}" in text
+            assert f">{figure}<" in text
         assert f"{day.most.normalize():f}" in text
     DropItem.objects.filter(table=draft, drop_type="EXPERIENCE").delete()
     assert "It needs an item of experience" in page_of(browser_of(author), "droptable", draft.pk)
+
+
+def test_the_rarest_item_and_a_table_of_no_badge_are_shown(author: User, draft: DropTable) -> None:
+    draft.items.update(weight=1)
+    draft.items.filter(drop_type="EXPERIENCE").update(weight=1_000_000)
+    assert ">0.0001%<" in page_of(browser_of(author), "droptable", draft.pk)
+    DropTable.objects.filter(pk=draft.pk).update(badge=None)
+    text = page_of(browser_of(author), "droptable", draft.pk)
+    assert "A day has at most 0 attempts." in text
+    assert "It belongs to no badge." in text
+    draft.items.all().delete()
+    assert "No items are saved." in page_of(browser_of(author), "droptable", draft.pk)

@@ -41,10 +41,15 @@ def refresh_subscriptions(**_: Any) -> None:
 
 
 # These two read everything; other tasks may take two minutes.
-_HOURS: dict[str, int] = {"soft_time_limit": 2 * 3600, "time_limit": 2 * 3600 + 60}
+_ENOUGH_SECONDS, _MOST_SECONDS = 2 * 3600, 2 * 3600 + 60
 
 
-@shared_task(name="payments.claw_back", throws=(BillingUnavailable,), **_HOURS)
+@shared_task(
+    name="payments.claw_back",
+    throws=(BillingUnavailable,),
+    soft_time_limit=_ENOUGH_SECONDS,
+    time_limit=_MOST_SECONDS,
+)
 def claw_back(**_: Any) -> None:
     """Follow money that went back without our having been told."""
     catching_up.claw_back_missed_money(now=timezone.now())
@@ -54,7 +59,7 @@ class StripeDiffers(Exception):
     """Our rows are not what Stripe says. Raised so that the task counts as failed; nothing catches it."""
 
 
-@shared_task(name="payments.reconcile", **_HOURS)
+@shared_task(name="payments.reconcile", soft_time_limit=_ENOUGH_SECONDS, time_limit=_MOST_SECONDS)
 def reconcile_with_stripe(**_: Any) -> None:
     """
     Compare our rows with Stripe's; the service logs and stores what differs.

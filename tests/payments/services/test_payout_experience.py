@@ -113,6 +113,25 @@ def test_what_has_grown_goes_back_grown(fake: FakeBilling, user: User, amount: i
     assert _totals(payer) == (0, 0)
 
 
+def test_a_month_that_is_told_late_gains_by_the_badge_of_the_day_it_is_told(
+    fake: FakeBilling, user: User, amount: int, rates: dict[str, int]
+) -> None:
+    payer = Payer(fake, user).with_card()
+    payer.upsert(amount)
+    payer.upsert(2 * amount)
+    told = len(fake.events)
+    fake.pass_time(32 * 86_400)
+    Badge.objects.update(exp_growth_rate=Decimal(1))
+    deliver(fake.events[told:], now=fake.now())
+    Badge.objects.update(exp_growth_rate=Decimal(3))
+    deliver(fake.events[:told], now=fake.now())
+    first, second = payer.payouts
+    assert (first.amount_minor, second.amount_minor) == (amount, 2 * amount)
+    assert payer.balance == first.credits + second.credits
+    assert payer.quota().total == second.credits
+    assert _totals(payer) == (3 * amount + 2 * amount, 3 * first.credits + second.credits)
+
+
 def test_other_experience_stays(subscriber: Payer, fake: FakeBilling) -> None:
     other = random.randint(1, 99)
     entry = experience.gain(user=subscriber.user, track=PERMANENT, base=other, key="other", cause="TEST")

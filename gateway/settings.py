@@ -17,7 +17,7 @@ from corsheaders.defaults import default_headers
 from psycopg.conninfo import conninfo_to_dict
 
 from gateway.common import env
-from gateway.common.logs import without_path_tokens
+from gateway.common.logs import refusals_are_warnings, without_path_tokens
 from gateway.staff.theme import THEME
 
 # Lets annotations such as ModelAdmin[Relayer] be evaluated at run time.
@@ -340,6 +340,7 @@ CELERY_TASK_ROUTES = {
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULER = "gateway.beat:Clock"
 CELERY_BEAT_SCHEDULE = {
     "relay-track": {
         "task": "relay.track",
@@ -421,10 +422,19 @@ LOGGING = {
             ],
         }
     },
+    "filters": {
+        "refusals_are_warnings": {"()": "django.utils.log.CallbackFilter", "callback": refusals_are_warnings}
+    },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["console"], "level": _LOG_LEVEL},
     # Their DEBUG lines hold access keys and client secrets.
-    "loggers": {name: {"level": _QUIET_LEVEL} for name in ("urllib3", "stripe")},
+    "loggers": {
+        **{name: {"level": _QUIET_LEVEL} for name in ("urllib3", "stripe")},
+        **{
+            name: {"filters": ["refusals_are_warnings"]}
+            for name in ("django.request", "django_structlog.middlewares.request")
+        },
+    },
 }
 structlog.configure(
     processors=[

@@ -1,6 +1,8 @@
-"""What no log line may hold."""
+"""What no log line may hold, and how loud a refusal is."""
 
+import logging
 import re
+from http import HTTPStatus
 from typing import Any
 
 # Frameworks log paths as they are. A postback's ends in a secret, and its query is signed.
@@ -10,3 +12,21 @@ _POSTBACK = re.compile(r'(/api/postbacks/[^/\s"\\]+/)[^\s"\\]+')
 def without_path_tokens(logger: Any, name: str, line: str) -> str:
     """Blot out what follows the network in the path of a postback; a structlog processor of rendered lines."""
     return _POSTBACK.sub(r"\1…", line)
+
+
+def refusals_are_warnings(record: logging.LogRecord) -> bool:
+    """
+    Turn the lines about an answer 503 down to WARNING; a filter of the loggers that judge by the status alone.
+
+    A refusal for now is an answer that we chose. What broke is logged where it broke,
+    as ERROR and with its trace, and must not drown in these lines.
+    """
+    told: object = record.msg
+    event = told if isinstance(told, dict) else {}
+    if HTTPStatus.SERVICE_UNAVAILABLE not in (getattr(record, "status_code", None), event.get("code")):
+        return True
+    record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
+    record.exc_info = record.exc_text = None
+    if "level" in event:
+        event["level"] = "warning"
+    return logging.getLogger(record.name).isEnabledFor(logging.WARNING)

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from gateway.common.errors import DomainError, all_refusals
+from gateway.common.errors import DomainError, ServiceUnavailable, all_refusals
 
 SECRET = secrets.token_hex()
 
@@ -37,6 +37,8 @@ class Echo(APIView):
                 raise Refused("It is so.", retry_after=7, required=5, available=2)
             case "unknown":
                 raise RuntimeError(SECRET)
+            case "away":
+                raise ServiceUnavailable("Not now.", retry_after=5)
             case "database":
                 raise OperationalError(SECRET)
         return Response({"body": request.data})
@@ -69,6 +71,21 @@ def test_a_refusal_tells_its_code_its_facts_and_the_request_id() -> None:
         "required": 5,
         "available": 2,
     }
+
+
+def test_a_refusal_for_now_is_a_warning_without_a_trace(caplog: pytest.LogCaptureFixture) -> None:
+    assert post("/api/echo?fail=away", {}).status_code == 503
+    told = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert [record.name for record in told] == ["django_structlog.middlewares.request", "django.request"]
+    assert dict(told[0].msg)["level"] == "warning"
+    assert not [record for record in caplog.records if record.levelname == "ERROR" or record.exc_info]
+
+
+def test_what_broke_is_an_error_with_its_trace(caplog: pytest.LogCaptureFixture) -> None:
+    assert post("/api/echo?fail=unknown", {}).status_code == 500
+    [told] = [record for record in caplog.records if record.name == "gateway.common.problems"]
+    assert (told.levelname, told.exc_info is not None) == ("ERROR", True)
+    assert [record.levelname for record in caplog.records if record.name == "django.request"] == ["ERROR"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,37 @@
+"""Beat's clock, which tells of an outage of the broker once, and not at every tick that it misses."""
+
+import logging
+from typing import Any
+
+from celery.beat import PersistentScheduler, ScheduleEntry, SchedulingError
+from kombu.exceptions import OperationalError
+
+logger = logging.getLogger(__name__)
+
+
+class Clock(PersistentScheduler):
+    """
+    Rings due tasks. A ring that fails is made up for by the next one: PostgreSQL holds the work.
+
+    The first failure of an outage is one line at WARNING, its end another one; what
+    fails for another reason than the broker is told whole every time.
+    """
+
+    _is_out = False
+
+    def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
+        """Send a due task."""
+        try:
+            self.apply_async(entry, producer=producer, advance=False)
+        except SchedulingError as error:
+            if not isinstance(error.__context__, OperationalError | OSError):
+                logger.exception("%s cannot be sent", entry.name)
+            elif not self._is_out:
+                self._is_out = True
+                logger.warning(
+                    "broker away, ticks are missed from now on: %s", type(error.__context__).__name__
+                )
+            return
+        if self._is_out:
+            self._is_out = False
+            logger.warning("broker back, ticks go on with %s", entry.name)

@@ -1,0 +1,87 @@
+"""Beat says once that the broker is away."""
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from celery import Celery
+from celery.beat import ScheduleEntry
+from kombu.exceptions import OperationalError
+
+from gateway.beat import Clock
+from gateway.celery import app
+
+
+class Bell:
+    """Stands where a task would be sent from; fails with what it was given."""
+
+    def __init__(self) -> None:
+        self.fault: Exception | None = None
+        self.rung = 0
+
+    def __call__(self, *args: Any, **options: Any) -> None:
+        if self.fault is not None:
+            raise self.fault
+        self.rung += 1
+
+
+@pytest.fixture
+def bell() -> Bell:
+    """What the clock rings."""
+    return Bell()
+
+
+@pytest.fixture
+def clock(bell: Bell, tmp_path: Any) -> Iterator[Clock]:
+    """A clock without tasks of its own, which rings the bell."""
+    quiet = Celery("tests", broker="memory://", set_as_current=False)
+    found = Clock(quiet, schedule_filename=str(tmp_path / "schedule"), lazy=True)
+    found.setup_schedule()
+    found.send_task = bell  # type: ignore[method-assign]
+    yield found
+    found.close()
+
+
+def tick(clock: Clock) -> None:
+    clock.apply_entry(ScheduleEntry(name="relay-track", task="tests.nothing", schedule=1.0, app=clock.app))
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[int, bool]]:
+    """Return the level of each line, and whether a trace hangs on it."""
+    return [(record.levelno, record.exc_info is not None) for record in caplog.records]
+
+
+def test_an_outage_is_told_when_it_begins_and_when_it_ends(
+    clock: Clock, bell: Bell, caplog: pytest.LogCaptureFixture
+) -> None:
+    tick(clock)
+    bell.fault = OperationalError("Error 111 connecting to 127.0.0.1")
+    for _ in range(5):
+        tick(clock)
+    assert lines(caplog) == [(logging.WARNING, False)]
+    bell.fault = None
+    tick(clock)
+    tick(clock)
+    assert lines(caplog) == [(logging.WARNING, False)] * 2
+    assert bell.rung == 3
+
+
+def test_a_second_outage_is_told_again(clock: Clock, bell: Bell, caplog: pytest.LogCaptureFixture) -> None:
+    for fault in (OperationalError("away"), None, OperationalError("away"), None):
+        bell.fault = fault
+        tick(clock)
+    assert len(caplog.records) == 4
+
+
+def test_another_fault_is_told_whole_every_time(
+    clock: Clock, bell: Bell, caplog: pytest.LogCaptureFixture
+) -> None:
+    bell.fault = TypeError("no such option")
+    tick(clock)
+    tick(clock)
+    assert lines(caplog) == [(logging.ERROR, True)] * 2
+
+
+def test_beat_runs_by_this_clock() -> None:
+    assert app.conf.beat_scheduler == "gateway.beat:Clock"

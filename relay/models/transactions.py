@@ -112,6 +112,12 @@ class RelayTransaction(models.Model):
                 condition=Q(status__in=["Failed", "Expired", "Cancelled", "ExecutedExternally"]),
                 name="relaytransaction_dead_ends",
             ),
+            # What staff look for. Successes are most of all, and a list of them is found without an index.
+            models.Index(
+                fields=["status", "-id"],
+                condition=Q(status__in=["Failed", "Expired", "Cancelled", "ExecutedExternally"]),
+                name="relaytransaction_unsuccessful",
+            ),
             models.Index(
                 fields=["request_id"], condition=~Q(request_id=""), name="relaytransaction_of_request"
             ),

@@ -3,16 +3,14 @@
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from tests.browser.chromium import find_chromium
-from tests.browser.desk import Desk
+from tests.browser.desk import Desk, Scheme
 
-Scheme = Literal["light", "dark"]
 # Sandboxes of the browser need rights that containers do not give; it sees our own pages only.
 _ARGUMENTS = ("--no-sandbox", "--no-zygote", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars")
 

@@ -2,16 +2,21 @@
 
 import base64
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 import pyotp
+from django.contrib.auth.models import Group
 from django_otp.plugins.otp_totp.models import TOTPDevice
 from playwright.sync_api import ConsoleMessage, Page, Request, Response, expect
 
 from tests.factories import UserFactory
 from users.models import User
+
+Scheme = Literal["light", "dark"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,43 @@ def employ(*, is_superuser: bool = True) -> Person:
     user.set_password(password)
     user.save()
     return Person(user, password, TOTPDevice.objects.create(user=user, name="phone"))
+
+
+def colleague(role: str) -> Person:
+    """Employ somebody in a role."""
+    person = employ(is_superuser=False)
+    person.user.groups.add(Group.objects.get(name=role))
+    return person
+
+
+def person_path(user: User) -> str:
+    """Return the page of a person."""
+    return f"/admin/users/user/{user.pk}/change/"
+
+
+def look_up(page: Page, term: str) -> None:
+    """Search for what somebody wrote in a complaint, with the one box of the page that takes it."""
+    page.get_by_role("searchbox", name="Search everywhere").fill(term)
+    page.keyboard.press("Enter")
+
+
+def confirm(page: Page, button: str, *, reason: str, **answers: str) -> None:
+    """Press an action's button, fill its page in and confirm."""
+    begin(page, button, reason=reason, **answers)
+    page.locator("form[method=post]").get_by_role("button", name=button, exact=True).click()
+    page.wait_for_load_state("networkidle")
+
+
+def begin(page: Page, button: str, *, reason: str, **answers: str) -> None:
+    """Press an action's button and fill its page in, so that only the last click is left."""
+    page.locator("[data-staff-actions]").get_by_role("link", name=button, exact=True).click()
+    for name, answer in answers.items():
+        field = page.locator(f"[name={name}]")
+        if field.evaluate("node => node.tagName") == "SELECT":
+            field.select_option(answer)
+        else:
+            field.fill(answer)
+    page.locator("[name=reason]").fill(reason)
 
 
 @dataclass
@@ -90,3 +132,6 @@ class Desk:
     def _answered(self, response: Response) -> None:
         if response.status >= 500:
             self.complaints.append(f"{response.status}: {response.url}")
+
+
+DeskIn = Callable[[Scheme], Desk]

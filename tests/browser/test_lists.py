@@ -5,8 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Scheme
-from tests.browser.desk import Desk, employ
+from tests.browser.desk import Desk, Scheme, employ
 from tests.factories import UserFactory
 
 

@@ -28,8 +28,7 @@ from payments.stripe.client import set_billing_client
 from relay.models import Relayer, RelayTransaction
 from relay.services import reconcile as relay_reconcile
 from relay.services import roster
-from tests.browser.conftest import Scheme
-from tests.browser.desk import Desk, Person, employ
+from tests.browser.desk import Desk, Person, Scheme, employ
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import deliver
 from tests.payments.people import Payer

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
-from credits.models import AdjustmentRequest, CreditEntry, EntrySource
+from credits.models import AdjustmentDecision, AdjustmentRequest, CreditEntry, EntrySource
 from credits.queries import balance_of
-from credits.services import adjustments, ledger
+from credits.services import ledger
 from gateway.chain.client import set_chain_client
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
@@ -24,8 +24,7 @@ from payments.services import events
 from payments.stripe.client import set_billing_client
 from relay.models import RelayTransaction, TrustedImplementation
 from relay.services import implementations, roster
-from tests.browser.desk import Desk
-from tests.browser.test_stories import DeskIn, colleague, confirm, person_path
+from tests.browser.desk import Desk, DeskIn, begin, colleague, confirm, look_up, person_path
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.fakes.chain import FakeChain
@@ -57,11 +56,15 @@ class Relaying:
         """Hand a call in."""
         return self.wallet.post("/api/relay/execute", execute_body(call))
 
+    def settle(self) -> None:
+        """Let the workers send the one call that waits, and the chain confirm it."""
+        assert broadcast_all() == 1
+        self.chain.mine(settings.CONFIRMATIONS)
+        assert track() == 1
 
-def look_up(page: Page, term: str) -> None:
-    """Search for what somebody wrote in a complaint, with the box that every page has."""
-    page.locator("#nav-sidebar-inner").get_by_role("searchbox", name="Search everywhere").fill(term)
-    page.keyboard.press("Enter")
+    def modifiers(self) -> Any:
+        """Return the modifiers of the dashboard."""
+        return self.wallet.send("get", "/api/user/dashboardInfo").body["modifiers"]
 
 
 @pytest.fixture
@@ -87,14 +90,13 @@ def test_why_a_call_reverted_is_found_by_its_hash(desk: Desk, relaying: Relaying
     answer = relaying.execute(relaying.call(transfer(flaky.address, 1, secrets.token_bytes(4))))
     known = answer.body["transactionHash"]
     flaky.flip()
-    assert broadcast_all() == 1
-    relaying.chain.mine(settings.CONFIRMATIONS)
-    assert track() == 1
+    relaying.settle()
     row = RelayTransaction.objects.get()
     assert row.status == RelayTransaction.Status.FAILED
 
     page = desk.log_in(colleague("support"))
-    look_up(page, known)
+    # As mail programs and people write it.
+    look_up(page, f"0x{known[2:].upper()}")
     page.wait_for_url(f"**/relay/relaytransaction/{row.pk}/change/**")
 
     shown = page.locator("#content")
@@ -123,6 +125,35 @@ def test_a_paused_relay_refuses_and_a_resumed_one_accepts_the_same_call(
     accepted = relaying.execute(call)
     assert (accepted.status, set(accepted.body)) == (200, {"transactionHash"})
     assert RelayTransaction.objects.get().status == RelayTransaction.Status.PENDING
+    relaying.settle()
+    assert RelayTransaction.objects.get().status == RelayTransaction.Status.SUCCESS
+
+
+def test_a_modifier_that_support_grants_shows_in_the_wallet(desk: Desk, relaying: Relaying) -> None:
+    assert relaying.modifiers() == []
+    page = desk.log_in(colleague("support"), path=person_path(relaying.user))
+    confirm(
+        page,
+        "Grant a modifier",
+        modifier_type="BONUS_SURVEYS_CREDITS",
+        value="0.15",
+        minutes="90",
+        reason="an apology",
+    )
+    [shown] = relaying.modifiers()
+    assert (shown["modifier_type"], shown["value"]) == ("BONUS_SURVEYS_CREDITS", 0.15)
+
+
+def test_support_corrects_a_little_with_a_reason_that_stays(desk: Desk, relaying: Relaying) -> None:
+    before, moved = balance_of(relaying.user).balance, secrets.randbelow(250) + 1
+    reason = f"lost reward {secrets.token_hex(4)}"
+    page = desk.log_in(colleague("support"), path=person_path(relaying.user))
+    confirm(page, "Adjust credits", credits=str(moved), reason=reason)
+    expect(page.locator("#balance")).to_have_text(f"{before + moved:,}")
+    entry = CreditEntry.objects.latest("pk")
+    assert (entry.amount, entry.reason) == (moved, reason)
+    desk.open("/admin/users/staffaction/")
+    expect(page.get_by_text(reason).first).to_be_visible()
 
 
 @pytest.fixture
@@ -171,23 +202,24 @@ def test_a_month_that_was_lost_while_stripe_was_away_is_paid_out_once(desk: Desk
     ).to_be_visible()
 
 
-def test_who_asked_cannot_approve_and_two_who_approve_at_once_post_once(
+def test_what_is_large_waits_for_others_and_two_who_approve_at_once_post_once(
     desk_in: DeskIn, live_server: LiveServer
 ) -> None:
     large = settings.ADJUSTMENT_APPROVAL_LIMIT + secrets.randbelow(1_000) + 1
     user, support = UserFactory.create(), colleague("support")
-    asked = adjustments.request(
-        user=user, credits=large, key=secrets.token_hex(8), actor=support.user, reason="an offer was lost"
-    )
+    asking = desk_in("light").log_in(support, path=person_path(user))
+    confirm(asking, "Adjust credits", credits=str(large), reason="an offer was lost")
+    expect(asking.get_by_text("waits for a second person").first).to_be_visible()
+    asked = AdjustmentRequest.objects.get()
+    assert (asked.decision, CreditEntry.objects.exists()) == (AdjustmentDecision.PENDING, False)
     path = f"/admin/credits/adjustmentrequest/{asked.pk}/change/"
-    asking = desk_in("light").log_in(support, path=path)
+    asking.goto(f"{live_server.url}{path}")
     expect(asking.get_by_role("link", name="Approve")).to_have_count(0)
 
     desks = [desk_in("light"), desk_in("dark")]
     pages = [desk.log_in(colleague("finance"), path=path) for desk in desks]
     for page in pages:
-        page.locator("[data-staff-actions]").get_by_role("link", name="Approve", exact=True).click()
-        page.locator("[name=reason]").fill("the network confirms it")
+        begin(page, "Approve", reason="the network confirms it")
     for page in pages:
         page.locator("form[method=post]").get_by_role("button", name="Approve", exact=True).click()
         page.wait_for_load_state("networkidle")
@@ -195,5 +227,6 @@ def test_who_asked_cannot_approve_and_two_who_approve_at_once_post_once(
     assert [entry.amount for entry in CreditEntry.objects.all()] == [large]
     expect(pages[0].get_by_text(f"{large:+d} credits are posted").first).to_be_visible()
     expect(pages[1].get_by_text("does not apply").first).to_be_visible()
-    asked = AdjustmentRequest.objects.get()
+    asked.refresh_from_db()
+    assert asked.decision == AdjustmentDecision.APPROVED
     assert asked.decided_by_id not in {None, support.user.pk}

@@ -5,12 +5,12 @@ from datetime import datetime
 from typing import NamedTuple
 
 from django.contrib.auth import get_user_model
-from django.db.models import Exists, Q, QuerySet, Subquery, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, Q, QuerySet, Sum
 
 from credits.benefits import Benefits, PaidPeriod, benefits_of
 from credits.models import Allowance, Badge, BadgeTrack, CreditAccount, CreditEntry, EntrySource, Modifier
 from credits.models.entries import DISPROOFS, PROOFS
+from gateway.common import sql
 from gateway.common.fields import checksum
 from gateway.common.owner import ProfileOwner
 
@@ -115,20 +115,33 @@ def standing_of(*, user: ProfileOwner, now: datetime) -> Standing:
 
 
 def debt_limit_of(*, user: ProfileOwner, now: datetime) -> int:
-    """Return how many credits the user may owe at `now`, in two statements at most."""
-    account = CreditAccount.objects.filter(user_id=user.pk)
-    permanent, subscriber = badges_at(
-        permanent_experience=Coalesce(Subquery(account.values("permanent_experience")), 0),
-        subscriber_experience=Coalesce(Subquery(account.values("subscriber_experience")), 0),
-    )
-    limit: int = permanent.acceptable_credit_debt
-    more: int = subscriber.acceptable_credit_debt
-    return more if more > limit and current_allowance(user=user, now=now) else limit
+    """Return how many credits the user may owe at `now`, in one statement."""
+    (limit, more, *allowance) = sql.only_row(_DEBT_LIMITS, {"user": user.pk})
+    if more <= limit or allowance[0] is None:
+        return int(limit)
+    names = ("credits", "starts_at", "ends_at", "resets_at", "renews")
+    period = PaidPeriod(**dict(zip(names, allowance, strict=True)))
+    return int(more if period.runs_at(now) else limit)
 
 
-def badges_at(
-    *, permanent_experience: int | Coalesce, subscriber_experience: int | Coalesce
-) -> tuple[Badge, Badge]:
+# What the badges worn on both ladders accept, and the allowance, without which the subscriber's does not count.
+_DEBT_LIMITS = """
+SELECT coalesce(permanent.acceptable_credit_debt, 0), coalesce(subscriber.acceptable_credit_debt, 0),
+       allowance.credits, allowance.starts_at, allowance.ends_at, allowance.resets_at, allowance.renews
+FROM (SELECT coalesce(max(permanent_experience), 0) AS permanent,
+             coalesce(max(subscriber_experience), 0) AS subscriber
+      FROM credits_account WHERE user_id = %(user)s) AS experience
+LEFT JOIN credits_badge AS permanent
+    ON permanent.track = 'PERMANENT' AND permanent.exp_lower_bound <= experience.permanent
+   AND (permanent.exp_upper_bound IS NULL OR permanent.exp_upper_bound > experience.permanent)
+LEFT JOIN credits_badge AS subscriber
+    ON subscriber.track = 'SUBSCRIBER' AND subscriber.exp_lower_bound <= experience.subscriber
+   AND (subscriber.exp_upper_bound IS NULL OR subscriber.exp_upper_bound > experience.subscriber)
+LEFT JOIN credits_allowance AS allowance ON allowance.user_id = %(user)s
+"""
+
+
+def badges_at(*, permanent_experience: int, subscriber_experience: int) -> tuple[Badge, Badge]:
     """Return the badges of both ladders at that experience; without a ladder, a badge that grants nothing."""
     worn = Badge.objects.filter(
         _range_of(BadgeTrack.PERMANENT, permanent_experience)
@@ -142,7 +155,7 @@ def _worn_or_none(by_track: dict[str, Badge], track: BadgeTrack) -> Badge:
     return by_track.get(track) or Badge(track=track, exp_lower_bound=0)
 
 
-def _range_of(track: BadgeTrack, experience: int | Coalesce) -> Q:
+def _range_of(track: BadgeTrack, experience: int) -> Q:
     above = Q(exp_upper_bound=None) | Q(exp_upper_bound__gt=experience)
     return Q(above, track=track, exp_lower_bound__lte=experience)
 

@@ -1,11 +1,13 @@
 """What others ask about relaying. Nothing here writes."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.conf import settings
-from django.db.models import Max, Q, QuerySet
+from django.db.models import QuerySet
 
 from gateway.chain.code import code_hash, implementation_of
+from gateway.common import sql
 from gateway.common.owner import ProfileOwner
 from relay.errors import TransactionNotFound
 from relay.models import RelaySwitch, RelayTransaction, TrustedImplementation
@@ -21,18 +23,48 @@ class Identity:
 
 def code_is_trusted(*, profile_code: bytes, key_manager_code: bytes) -> bool:
     """Return whether both runtime codes belong to active trusted implementations."""
-    wanted = _matches(TrustedImplementation.Kind.PROFILE, profile_code) | _matches(
-        TrustedImplementation.Kind.KEY_MANAGER, key_manager_code
-    )
-    kinds = TrustedImplementation.objects.filter(wanted, is_active=True).values_list("kind", flat=True)
-    return set(kinds) == set(TrustedImplementation.Kind)
+    named = {"profile": _name_of(profile_code), "key_manager": _name_of(key_manager_code)}
+    (kinds,) = sql.only_row(_TRUSTED_KINDS, named)
+    return bool(kinds == len(TrustedImplementation.Kind))
 
 
-def _matches(kind: str, code: bytes) -> Q:
-    implementation = implementation_of(code)
-    if implementation is not None:
-        return Q(kind=kind, address=implementation)
-    return Q(kind=kind, code_hash=code_hash(code))
+_TRUSTED_KINDS = """
+SELECT count(DISTINCT kind) FROM relay_trustedimplementation
+WHERE is_active AND (kind = 'profile' AND %(profile)s IN (address, code_hash)
+                     OR kind = 'key-manager' AND %(key_manager)s IN (address, code_hash))
+"""
+
+
+def _name_of(code: bytes) -> str:
+    """Return what the code is vetted by: the address that a minimal proxy delegates to, else the code's hash."""
+    return implementation_of(code) or code_hash(code)
+
+
+class Known(NamedTuple):
+    """What the records say of a relay call before the node is asked."""
+
+    # Of the user's call of this identity that is in progress or executed.
+    transaction_hash: str | None
+    # The number of the next try of this identity; 0 for the first.
+    generation: int
+    # Staff have paused the whole relay.
+    is_paused: bool
+
+
+def look_up(*, user: ProfileOwner, identity: Identity) -> Known:
+    """Return what is known of this call, all of it as of one moment."""
+    params = {"user": user.pk, "digest": identity.digest, "controller": identity.controller}
+    return Known(*sql.only_row(_KNOWN, params))
+
+
+_KNOWN = """
+SELECT (SELECT transaction_hash FROM relay_relaytransaction
+        WHERE digest = %(digest)s AND controller_address = %(controller)s AND user_id = %(user)s
+          AND status IN ('Pending', 'Submitted', 'Success', 'ExecutedExternally') ORDER BY id LIMIT 1),
+       (SELECT coalesce(max(generation) + 1, 0) FROM relay_relaytransaction
+        WHERE digest = %(digest)s AND controller_address = %(controller)s),
+       coalesce((SELECT NOT is_open FROM relay_relayswitch ORDER BY id DESC LIMIT 1), false)
+"""
 
 
 def standing_transaction(*, user: ProfileOwner, identity: Identity) -> RelayTransaction | None:
@@ -48,14 +80,6 @@ def is_paused() -> bool:
     """Return whether staff have paused the whole relay."""
     newest = RelaySwitch.objects.order_by("-id").first()
     return newest is not None and not newest.is_open
-
-
-def next_generation(*, identity: Identity) -> int:
-    """Return the number of the next try of this identity; 0 for the first."""
-    newest = RelayTransaction.objects.filter(
-        digest=identity.digest, controller_address=identity.controller
-    ).aggregate(newest=Max("generation"))["newest"]
-    return 0 if newest is None else newest + 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from django.db.models.functions import Greatest, Least
 
 from credits.models import Allowance
 from credits.services import statements
+from gateway.common import sql
 from gateway.common.owner import ProfileOwner
 
 
@@ -35,7 +36,7 @@ def set_allowance(
         "resets_at": max(resets_at or ends_at, ends_at),
         "renews": renews,
     }
-    return statements.first_row(statements.SET_ALLOWANCE, params) is not None
+    return sql.first_row(statements.SET_ALLOWANCE, params) is not None
 
 
 def end_allowance(*, user: ProfileOwner, now: datetime) -> bool:

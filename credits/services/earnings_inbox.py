@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from credits.models import AdNetwork, Postback, PostbackKind, PostbackState
 from credits.networks.contract import PostbackEvent
-from credits.services import statements
+from gateway.common import sql
 from gateway.common.owner import ProfileOwner
 
 logger = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ def insert(arrival: Arrival) -> Postback | None:
         payload_hash=arrival.payload_hash,
         request_id=arrival.request_id,
     )
-    row = statements.first_row(_INSERT, _params(postback))
+    row = sql.first_row(_INSERT, _params(postback))
     if row is None:
         return None
     postback.pk = row[0]

@@ -9,6 +9,7 @@ from credits.errors import HoldReleased, InsufficientCredits, KeyConflict
 from credits.models import CreditEntry, CreditHold, EntrySource, HoldStatus
 from credits.services import statements
 from credits.services.posting import open_account
+from gateway.common import sql
 from gateway.common.owner import ProfileOwner
 
 
@@ -55,7 +56,7 @@ def raise_hold(*, hold_id: int, credits: int, debt_limit: int) -> bool:
         if locked.status != HoldStatus.HELD or locked.amount >= credits:
             return locked.status == HoldStatus.HELD
         params = {"hold": hold_id, "credits": credits, "debt_limit": debt_limit}
-        return statements.first_row(statements.RAISE_HOLD, params) is not None
+        return sql.first_row(statements.RAISE_HOLD, params) is not None
 
 
 def capture(*, hold_id: int, credits: int, source: str = EntrySource.RELAY_TRANSACTION) -> CreditEntry | None:
@@ -95,19 +96,20 @@ def charge(*, hold_id: int, credits: int, source: str = EntrySource.RELAY_TRANSA
 
 def release(*, hold_id: int) -> bool:
     """Give held credits back; False where the hold was closed before, and then nothing moves."""
-    return statements.first_row(statements.RELEASE_HOLD, {"hold": hold_id}) is not None
+    return sql.first_row(statements.RELEASE_HOLD, {"hold": hold_id}) is not None
 
 
 def _place(params: Mapping[str, Any]) -> HoldResult | None:
     """Place the hold, or return None where its key is taken or the user has no account."""
     with transaction.atomic(savepoint=False):
-        placed = next(iter(CreditHold.objects.raw(statements.PLACE_HOLD, params)), None)
-        if placed is None:
+        found = sql.first_row(statements.PLACE_HOLD, params)
+        if found is None:
             return None
-        balance: int | None = vars(placed)["account_balance"]
+        balance, *columns = found
+        placed = sql.instance(CreditHold, columns)
         if balance is not None:
             return HoldResult(placed, created=True, balance=balance)
-        row = statements.first_row(statements.WITHDRAW_HOLD, {"hold": placed.pk})
+        row = sql.first_row(statements.WITHDRAW_HOLD, {"hold": placed.pk})
     # Raised outside the block: nothing remains of the hold, so a caller who catches this may go on.
     available = row[0] if row else 0
     raise InsufficientCredits(

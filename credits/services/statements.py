@@ -17,14 +17,12 @@ concurrent moves right in READ COMMITTED, without a read in Python before a writ
   nothing but a competing insert of its own unique key.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
-from django.db import connection
+from credits.models import CreditHold
+from gateway.common import sql
 
 # Insert the hold by its key, then set the credits aside where the account affords them. No row: the
 # key is taken, or there is no account. `account_balance` is null: the account does not afford the hold.
-PLACE_HOLD = """
+PLACE_HOLD = f"""
 WITH placed AS (
     INSERT INTO credits_hold (account_id, key, content, amount, status)
     SELECT id, %(key)s, %(content)s, %(credits)s, 'HELD' FROM credits_account WHERE user_id = %(user)s
@@ -37,8 +35,9 @@ WITH placed AS (
       AND account.balance - account.held - placed.amount >= -(%(debt_limit)s)
     RETURNING account.balance
 )
-SELECT placed.*, reserved.balance AS account_balance FROM placed LEFT JOIN reserved ON true
-"""
+SELECT reserved.balance AS account_balance, {sql.columns(CreditHold, "placed")}
+FROM placed LEFT JOIN reserved ON true
+"""  # noqa: S608 (names of our own columns)
 
 # Take back a hold that its account did not afford; nothing was set aside for it.
 WITHDRAW_HOLD = """
@@ -162,11 +161,3 @@ SET credits = excluded.credits, starts_at = excluded.starts_at, ends_at = exclud
 WHERE current.starts_at <= excluded.starts_at
 RETURNING id
 """
-
-
-def first_row(statement: str, params: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """Execute a statement and return its first row, or None where it touched nothing."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement, params)
-        row: tuple[Any, ...] | None = cursor.fetchone()
-    return row

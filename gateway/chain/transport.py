@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import urllib3
 from urllib3.exceptions import HTTPError, ProtocolError
+from urllib3.util import parse_url
 
 from gateway.chain.errors import NodeUnavailable
 
@@ -55,13 +56,17 @@ class Transport:
 
     def __init__(self, urls: Sequence[str], *, timeout_seconds: float) -> None:
         self._resting_until = dict.fromkeys(urls, 0.0)
-        self._pool = urllib3.PoolManager(
-            num_pools=len(urls),
-            maxsize=_CONNECTIONS_PER_NODE,
-            timeout=urllib3.Timeout(connect=min(_CONNECT_SECONDS, timeout_seconds), read=timeout_seconds),
-            retries=False,
-            headers=_HEADERS,
-        )
+        timeout = urllib3.Timeout(connect=min(_CONNECT_SECONDS, timeout_seconds), read=timeout_seconds)
+        # A pool of each node's own: a general one would look up the node's anew for every request.
+        self._nodes = {
+            url: (
+                urllib3.connection_from_url(
+                    url, maxsize=_CONNECTIONS_PER_NODE, timeout=timeout, retries=False, headers=_HEADERS
+                ),
+                parse_url(url).request_uri,
+            )
+            for url in urls
+        }
 
     def batch(self, calls: Sequence[Call], *, accepts: Callable[[RpcError], bool]) -> list[Any]:
         """
@@ -97,12 +102,13 @@ class Transport:
         return sorted(self._resting_until, key=lambda url: self._resting_until[url] > now)
 
     def _post(self, url: str, body: bytes) -> bytes:
+        pool, path = self._nodes[url]
         try:
             try:
-                response = self._pool.request("POST", url, body=body)
+                response = pool.urlopen("POST", path, body=body, redirect=False)
             except ProtocolError:
                 # The node closed an idle connection just as it was taken from the pool.
-                response = self._pool.request("POST", url, body=body)
+                response = pool.urlopen("POST", path, body=body, redirect=False)
         except HTTPError as error:
             raise _NodeFault(type(error).__name__) from error
         if response.status != 200:

@@ -9,17 +9,13 @@ profile gets a share of them.
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Q
 
+from gateway.common import sql
 from gateway.common.owner import ProfileOwner
 from relay.errors import RelayShareUsed, TooManyDeadEnds
-from relay.models import Attempt, Relayer, RelayTransaction
+from relay.services import statements
 
-_Status = RelayTransaction.Status
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
-_WITHOUT_EFFECT = (_Status.FAILED, _Status.EXPIRED, _Status.CANCELLED, _Status.EXECUTED_EXTERNALLY)
-# A relayer without funds, a lost account nonce or staff cancel calls as well, which is not the caller's doing.
-_OF_THE_CALLER = ~Q(status=_Status.CANCELLED) | Q(end_code="predecessor-failed")
 
 
 def check_dead_ends(*, user: ProfileOwner, now: datetime) -> None:
@@ -30,13 +26,8 @@ def check_dead_ends(*, user: ProfileOwner, now: datetime) -> None:
         TooManyDeadEnds: with the seconds until enough of them lie outside the window.
     """
     most = max(settings.RELAY_DEAD_ENDS_PER_HOUR, settings.RELAY_DEAD_ENDS_PER_DAY)
-    newest = list(
-        RelayTransaction.objects.filter(
-            _OF_THE_CALLER, user_id=user.pk, status__in=_WITHOUT_EFFECT, settled_at__gt=now - _DAY
-        )
-        .order_by("-settled_at")
-        .values_list("settled_at", flat=True)[:most]
-    )
+    params = {"user": user.pk, "since": now - _DAY, "most": most}
+    newest = [settled_at for (settled_at,) in sql.all_rows(statements.DEAD_ENDS_OF_USER, params)]
     budgets: list[tuple[int, timedelta]] = [
         (settings.RELAY_DEAD_ENDS_PER_DAY, _DAY),
         (settings.RELAY_DEAD_ENDS_PER_HOUR, _HOUR),
@@ -64,14 +55,10 @@ def check_share(*, user: ProfileOwner) -> None:
     Raises:
         RelayShareUsed: a block makes room.
     """
-    slots = Relayer.objects.filter(is_active=True).count() * settings.RELAY_MAX_IN_FLIGHT
+    relayers, waiting = sql.only_row(statements.SHARE_OF_USER, {"user": user.pk})
+    slots = relayers * settings.RELAY_MAX_IN_FLIGHT
     allowed = max(1, slots * settings.RELAY_USER_SHARE_PERCENT // 100)
-    waiting = Attempt.objects.filter(
-        relay_transaction__user_id=user.pk,
-        relay_transaction__status__in=RelayTransaction.IN_PROGRESS,
-        status__in=[Attempt.Status.SIGNED, Attempt.Status.SENT],
-    )
-    if waiting.count() >= allowed:
+    if waiting >= allowed:
         raise RelayShareUsed(
             f"{allowed} calls of the profile wait to be mined.",
             retry_after=max(1, min(settings.CHAIN_BLOCK_SECONDS, settings.RELAY_TRACK_SECONDS + 1)),

@@ -6,11 +6,13 @@ ahead of the chain is accepted only behind calls of ours that stand, on the same
 relayer: then the order of account nonces is the order on chain.
 """
 
-from django.conf import settings
-from django.db.models import Q
+from typing import NamedTuple
 
+from django.conf import settings
+
+from gateway.common import sql
 from relay.errors import ChannelBusy, RelayNonceGap, RelayNonceTaken
-from relay.models import RelayTransaction
+from relay.services import statements
 from relay.services.preflight import Approval
 
 
@@ -28,22 +30,14 @@ def place(*, approval: Approval) -> int | None:
         ChannelBusy: too many calls wait before this one.
     """
     call = approval.call
-    standing = {
-        row.relay_nonce: row
-        for row in RelayTransaction.objects.standing()
-        .of_channel(
-            key_manager=call.key_manager, controller=approval.identity.controller, channel=call.channel
-        )
-        .filter(Q(status__in=RelayTransaction.IN_PROGRESS) | Q(relay_nonce__gte=approval.chain_nonce))
-        .only("relay_nonce", "relayer_id", "status", "ends_as")
-    }
+    standing = _standing(approval)
     if call.relay_nonce in standing:
         raise RelayNonceTaken(
             f"Another call with nonce {call.relay_nonce} is in progress or executed.",
             nonce=str(call.relay_nonce),
         )
     for nonce in range(approval.chain_nonce, call.relay_nonce)[: settings.RELAY_MAX_FOLLOWERS + 1]:
-        if nonce not in standing or standing[nonce].ends_as:
+        if nonce not in standing or standing[nonce].is_ending:
             raise RelayNonceGap(
                 f"Nonce {nonce} of channel {call.channel} has no living call here.", expectedNonce=str(nonce)
             )
@@ -54,3 +48,22 @@ def place(*, approval: Approval) -> int | None:
             maximumFollowers=settings.RELAY_MAX_FOLLOWERS,
         )
     return next((row.relayer_id for row in standing.values() if row.is_in_progress), None)
+
+
+class _Standing(NamedTuple):
+    relayer_id: int
+    is_in_progress: bool
+    is_ending: bool
+
+
+def _standing(approval: Approval) -> dict[int, _Standing]:
+    """Return the living and the executed calls of the channel that matter, by relay nonce."""
+    call = approval.call
+    params = {
+        "key_manager": call.key_manager,
+        "controller": approval.identity.controller,
+        "channel": call.channel,
+        "chain_nonce": approval.chain_nonce,
+    }
+    rows = sql.all_rows(statements.STANDING_OF_CHANNEL, params)
+    return {int(nonce): _Standing(*rest) for nonce, *rest in rows}

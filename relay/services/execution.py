@@ -15,15 +15,16 @@ from credits.queries import debt_limit_of
 from credits.services import ledger
 from gateway.chain.lsp25 import RelayCall, normalise_signature, recover_address, relay_digest
 from gateway.chain.signing import SignedTransaction, UnsignedTransaction, get_signer
+from gateway.common import sql
 from gateway.common.enqueue import enqueue_on_commit
 from gateway.common.errors import DomainError
 from gateway.common.http import request_id
 from gateway.common.owner import ProfileOwner
 from relay import queries
 from relay.errors import RelayNonceTaken, RelayPaused
-from relay.models import Attempt, Relayer, RelayTransaction
+from relay.models import RelayTransaction
 from relay.pricing import cost_in_credits
-from relay.services import budgets, channels, preflight, relayers
+from relay.services import budgets, channels, preflight, relayers, statements
 
 
 def execute(*, user: ProfileOwner, call: RelayCall, now: datetime) -> str:
@@ -39,19 +40,18 @@ def execute(*, user: ProfileOwner, call: RelayCall, now: datetime) -> str:
     if user.profile_address is None:
         raise ValueError("only the owner of a profile relays")
     call, identity = identify(call=call)
-    # Read first: a generation that another request begins from here on is this call's as well.
-    generation = queries.next_generation(identity=identity)
-    standing = queries.standing_transaction(user=user, identity=identity)
-    if standing is not None:
-        return standing.transaction_hash
-    if queries.is_paused():
+    # A generation that another request begins from here on is this call's as well.
+    known = queries.look_up(user=user, identity=identity)
+    if known.transaction_hash is not None:
+        return known.transaction_hash
+    if known.is_paused:
         raise RelayPaused
     budgets.check_dead_ends(user=user, now=now)
     try:
         approval = preflight.approve(
             profile=user.profile_address, call=call, identity=identity, now=int(now.timestamp())
         )
-        return _accept_once(user=user, approval=approval, generation=generation, now=now)
+        return _accept_once(user=user, approval=approval, generation=known.generation, now=now)
     except DomainError:
         # An equal request may have been accepted since, which is why this one finds its nonce or credits gone.
         standing = queries.standing_transaction(user=user, identity=identity)
@@ -111,59 +111,52 @@ def _accept(*, user: ProfileOwner, approval: preflight.Approval, generation: int
         return RelayTransaction.objects.get(hold_id=held.hold.pk).transaction_hash
     sticky = channels.place(approval=approval)
     budgets.check_share(user=user)
-    relayer = relayers.claim(
+    slot = relayers.take_slot(
         sticky_relayer_id=sticky,
         worst_cost_wei=approval.gas_limit * approval.fees.max_fee_per_gas_wei,
     )
-    account_nonce = relayers.take_account_nonce(relayer=relayer)
-    signed = _sign(relayer=relayer, account_nonce=account_nonce, approval=approval)
-    stored = RelayTransaction.objects.create(
-        user_id=user.pk,
-        profile_address=approval.profile,
-        key_manager_address=approval.call.key_manager,
-        controller_address=identity.controller,
-        digest=identity.digest,
-        generation=generation,
-        channel=approval.call.channel,
-        relay_nonce=approval.call.relay_nonce,
-        validity=approval.call.validity,
-        payload=approval.call.payload,
-        signature=approval.call.signature,
-        is_follower=approval.is_follower,
-        relayer=relayer,
-        hold=held.hold,
-        transaction_hash=signed.transaction_hash,
-        gas_limit=approval.gas_limit,
-        expected_cost=cost_in_credits(
+    signed = _sign(slot=slot, approval=approval)
+    params = {
+        "user": user.pk,
+        "profile": approval.profile,
+        "key_manager": approval.call.key_manager,
+        "controller": identity.controller,
+        "digest": identity.digest,
+        "generation": generation,
+        "channel": approval.call.channel,
+        "relay_nonce": approval.call.relay_nonce,
+        "validity": approval.call.validity,
+        "payload": approval.call.payload,
+        "signature": approval.call.signature,
+        "is_follower": approval.is_follower,
+        "relayer": slot.relayer_id,
+        "account_nonce": slot.account_nonce,
+        "hold": held.hold.pk,
+        "transaction_hash": signed.transaction_hash,
+        "raw": signed.raw,
+        "gas_limit": approval.gas_limit,
+        "max_fee_wei": approval.fees.max_fee_per_gas_wei,
+        "max_tip_wei": approval.fees.max_priority_fee_per_gas_wei,
+        "expected_cost": cost_in_credits(
             gas=approval.gas_estimate,
             price_wei=approval.fees.expected_price_wei,
             credit_wei=settings.CREDIT_WEI,
         ),
-        credits_before=held.balance,
-        request_id=request_id() or "",
-        created_at=now,
-    )
-    Attempt.objects.create(
-        relay_transaction=stored,
-        relayer=relayer,
-        account_nonce=account_nonce,
-        transaction_hash=signed.transaction_hash,
-        raw=signed.raw,
-        gas_limit=approval.gas_limit,
-        max_fee_per_gas_wei=approval.fees.max_fee_per_gas_wei,
-        max_priority_fee_per_gas_wei=approval.fees.max_priority_fee_per_gas_wei,
-        created_at=now,
-    )
-    enqueue_on_commit("relay.broadcast", relayer_id=relayer.pk)
+        "credits_before": held.balance,
+        "request_id": request_id() or "",
+        "now": now,
+    }
+    sql.only_row(statements.STORE_CALL, params)
+    enqueue_on_commit("relay.broadcast", relayer_id=slot.relayer_id)
     return signed.transaction_hash
 
 
-def _sign(*, relayer: Relayer, account_nonce: int, approval: preflight.Approval) -> SignedTransaction:
+def _sign(*, slot: relayers.Slot, approval: preflight.Approval) -> SignedTransaction:
     return get_signer().sign(
-        relayer=relayer.address,
+        relayer=slot.relayer,
         transaction=UnsignedTransaction(
             chain_id=settings.CHAIN_ID,
-            account_nonce=account_nonce,
+            account_nonce=slot.account_nonce,
             max_priority_fee_per_gas_wei=approval.fees.max_priority_fee_per_gas_wei,
             max_fee_per_gas_wei=approval.fees.max_fee_per_gas_wei,
             gas_limit=approval.gas_limit,

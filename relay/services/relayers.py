@@ -5,70 +5,90 @@ An account nonce is taken under the relayer's row lock, in the transaction that
 stores the signed bytes, so the order of account nonces is the order of acceptance.
 """
 
+from typing import Any, NamedTuple
+
 from django.conf import settings
-from django.db.models import F
 
 from gateway.chain.signing import get_signer
+from gateway.common import sql
 from relay.errors import RelayersBusy
 from relay.models import Relayer
+from relay.services import statements
+
+# The id and the address of a relayer whose row this transaction has locked.
+_Locked = tuple[Any, ...]
 
 
-def claim(*, sticky_relayer_id: int | None, worst_cost_wei: int) -> Relayer:
+class Slot(NamedTuple):
+    """An account nonce that a relayer has given to one call, and that nobody else gets."""
+
+    relayer_id: int
+    relayer: str
+    account_nonce: int
+
+
+def take_slot(*, sticky_relayer_id: int | None, worst_cost_wei: int) -> Slot:
     """
-    Return a locked relayer that has a free account nonce and can pay `worst_cost_wei`.
+    Take the next account nonce of a relayer that has room and can pay `worst_cost_wei`.
 
     A call whose channel is in flight gets that channel's relayer or none, because
     only one account's nonces put transactions in an order. Call it inside the
-    transaction that will store the attempt, after the credit account's lock.
+    transaction that will store the attempt, after the credit account's lock; the
+    relayer's row stays locked until that transaction ends.
 
     Raises:
         RelayersBusy: every relayer is full, inactive or too poor; the sticky one may be.
     """
+    params = {
+        "relayer": sticky_relayer_id,
+        "addresses": get_signer().addresses(),
+        "cap": settings.RELAY_MAX_IN_FLIGHT,
+        "worst_cost_wei": worst_cost_wei,
+    }
     if sticky_relayer_id is not None:
-        relayer = Relayer.objects.select_for_update(no_key=True).get(pk=sticky_relayer_id)
-        if _has_room(relayer) and _can_pay(relayer, worst_cost_wei):
-            return relayer
-        raise RelayersBusy(
-            "The relayer of this channel is full. Repeat the call.", retry_after=_retry_after()
-        )
-    found = _lock_least_loaded(worst_cost_wei, skip_locked=True) or _lock_least_loaded(
-        worst_cost_wei, skip_locked=False
-    )
-    if found is None or not _can_pay(found, worst_cost_wei):
+        slot = _take(sql.first_row(statements.LOCK_RELAYER, params), params)
+        if slot is None:
+            raise RelayersBusy(
+                "The relayer of this channel is full. Repeat the call.", retry_after=_retry_after()
+            )
+        return slot
+    slot = _take(_lock_least_loaded(params), params) or _take(_lock_able(params), params)
+    if slot is None:
         raise RelayersBusy("Every relayer is full. Repeat the call.", retry_after=_retry_after())
-    return found
+    return slot
 
 
-def take_account_nonce(*, relayer: Relayer) -> int:
-    """Return the relayer's next account nonce and move on. The relayer's row must be locked."""
-    taken = relayer.next_account_nonce
-    Relayer.objects.filter(pk=relayer.pk).update(next_account_nonce=F("next_account_nonce") + 1)
-    return taken
+def _lock_least_loaded(params: dict[str, Any]) -> _Locked | None:
+    return sql.first_row(statements.LOCK_LEAST_LOADED_FREE, params) or sql.first_row(
+        statements.LOCK_LEAST_LOADED, params
+    )
 
 
-def _lock_least_loaded(worst_cost_wei: int, *, skip_locked: bool) -> Relayer | None:
-    """Lock one row at the most: two requests that each hold a relayer and want the other's would wait for ever."""
+def _lock_able(params: dict[str, Any]) -> _Locked | None:
+    """
+    Lock a relayer that can pay, where the least loaded cannot besides what it has in flight.
+
+    This adds up what everybody has in flight, which is dear, so it comes last. It does not
+    wait: two requests that each hold a relayer and want the other's would wait for ever.
+    """
     return (
-        Relayer.objects.with_room(settings.RELAY_MAX_IN_FLIGHT)
-        .able_to_pay(worst_cost_wei)
-        .filter(address__in=get_signer().addresses())
+        Relayer.objects.with_room(params["cap"])
+        .able_to_pay(params["worst_cost_wei"])
+        .filter(address__in=params["addresses"])
         .least_loaded_first()
-        .select_for_update(skip_locked=skip_locked, no_key=True)
+        .select_for_update(skip_locked=True, no_key=True)
+        .values_list("pk", "address")
         .first()
     )
 
 
-def _has_room(relayer: Relayer) -> bool:
-    return (
-        relayer.is_active
-        and relayer.in_flight < settings.RELAY_MAX_IN_FLIGHT
-        and relayer.address in get_signer().addresses()
-    )
-
-
-def _can_pay(relayer: Relayer, worst_cost_wei: int) -> bool:
-    """Ask anew under the lock: what was in flight before it may be less than what is now."""
-    return Relayer.objects.filter(pk=relayer.pk).able_to_pay(worst_cost_wei).exists()
+def _take(locked: _Locked | None, params: dict[str, Any]) -> Slot | None:
+    """Return the slot; None where there is no relayer, or its balance does not cover the call."""
+    if locked is None:
+        return None
+    relayer_id, address = locked
+    row = sql.first_row(statements.TAKE_ACCOUNT_NONCE, {**params, "relayer": relayer_id})
+    return None if row is None else Slot(relayer_id, address, row[0])
 
 
 def _retry_after() -> int:

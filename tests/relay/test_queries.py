@@ -17,6 +17,7 @@ from relay.errors import TransactionNotFound
 from relay.models import RelayTransaction
 from relay.services import replacing
 from relay.services.execution import identify
+from relay.services.switching import switch
 from tests.factories import UserFactory
 from tests.relay.chain import GWEI, Chain, MeddlingClient
 from tests.relay.signing import execute_payload
@@ -116,8 +117,19 @@ def test_generations_are_counted_per_digest_and_controller(
 ) -> None:
     call, other = new_call(), new_call()
     accept(call)
-    assert queries.next_generation(identity=identify(call=call)[1]) == 1
-    assert queries.next_generation(identity=identify(call=other)[1]) == 0
+    assert queries.look_up(user=user, identity=identify(call=call)[1]).generation == 1
+    assert queries.look_up(user=user, identity=identify(call=other)[1]).generation == 0
+
+
+def test_the_newest_decision_of_staff_tells_whether_calls_are_accepted(
+    user: User, new_call: Callable[..., RelayCall]
+) -> None:
+    identity = identify(call=new_call())[1]
+    assert not queries.look_up(user=user, identity=identity).is_paused
+    for is_open in (False, True, False):
+        switch(is_open=is_open, actor=user, reason="a test")
+        assert queries.look_up(user=user, identity=identity).is_paused is not is_open
+        assert queries.is_paused() is not is_open
 
 
 def test_a_call_stands_for_its_owner_while_it_may_still_be_executed(
@@ -131,7 +143,11 @@ def test_a_call_stands_for_its_owner_while_it_may_still_be_executed(
         settled = None if status in {"Pending", "Submitted"} else timezone.now()
         RelayTransaction.objects.update(status=status, settled_at=settled)
         stands[status] = queries.standing_transaction(user=user, identity=identity) == row
-        assert queries.standing_transaction(user=UserFactory.create(), identity=identity) is None
+        known = queries.look_up(user=user, identity=identity)
+        assert known.transaction_hash == (row.transaction_hash if stands[status] else None)
+        stranger = UserFactory.create()
+        assert queries.standing_transaction(user=stranger, identity=identity) is None
+        assert queries.look_up(user=stranger, identity=identity).transaction_hash is None
     assert [status for status, yes in stands.items() if yes] == [
         "Pending", "Submitted", "Success", "ExecutedExternally",
     ]  # fmt: skip

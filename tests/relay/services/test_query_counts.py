@@ -22,10 +22,10 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
 
-# generation, standing, pause, dead ends, trust; BEGIN, badges, allowance, hold, channel, relayers and the user's share
-# of them, relayer's lock, its purse, account nonce, two rows, COMMIT.
-OF_EXECUTE = 18
-OF_REPEAT = 2
+# What is known, dead ends, trust; BEGIN, debt limit, hold, channel, the user's share, relayer's lock, its account
+# nonce with its purse, both rows, COMMIT.
+OF_EXECUTE = 12
+OF_REPEAT = 1
 # Two for the advisory lock; relayers without a row, attempts, relayers.
 OF_TICK = 5
 # BEGIN, the row's lock, the capture, experience; account, allowance, badges, modifiers; what comes

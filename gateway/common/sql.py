@@ -1,0 +1,48 @@
+"""
+Statements that are written out, for paths where building them anew each time is the dearest part.
+
+The ORM builds a statement in Python for longer than PostgreSQL takes to answer it
+(`docs/performance.md`). Only the path of a relay call and the ledger's moves are worth that.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from django.db import DEFAULT_DB_ALIAS, connection
+from django.db.models import Model
+
+_Row = TypeVar("_Row", bound=Model)
+
+
+def first_row(statement: str, params: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Execute a statement and return its first row, or None where there is none."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, params)
+        row: tuple[Any, ...] | None = cursor.fetchone()
+    return row
+
+
+def only_row(statement: str, params: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Execute a statement that always answers one row, and return it."""
+    row = first_row(statement, params)
+    if row is None:
+        raise RuntimeError("the statement answered no row")
+    return row
+
+
+def all_rows(statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Execute a statement and return its rows."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, params)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
+
+
+def columns(model: type[Model], table: str) -> str:
+    """Return the model's columns as a statement selects them from `table`, for `instance` to read."""
+    return ", ".join(f"{table}.{field.column}" for field in model._meta.concrete_fields)
+
+
+def instance(model: type[_Row], row: Sequence[Any]) -> _Row:
+    """Return the row, selected by `columns`, as the model's instance. For models whose fields convert nothing."""
+    return model.from_db(DEFAULT_DB_ALIAS, [field.attname for field in model._meta.concrete_fields], row)

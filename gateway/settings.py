@@ -401,7 +401,7 @@ SPECTACULAR_SETTINGS = {
 DJANGO_STRUCTLOG_CELERY_ENABLED = True
 DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 _LOG_LEVEL = env.optional("LOG_LEVEL", "INFO")
-_QUIET_LEVEL = "INFO" if _LOG_LEVEL == "DEBUG" else _LOG_LEVEL
+_QUIET_LEVEL = {"DEBUG": "INFO", "INFO": "WARNING"}.get(_LOG_LEVEL, _LOG_LEVEL)
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -427,7 +427,7 @@ LOGGING = {
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["console"], "level": _LOG_LEVEL},
-    # Their DEBUG lines hold access keys and client secrets.
+    # Their DEBUG lines hold access keys and client secrets; their INFO lines are two for each request.
     "loggers": {
         **{name: {"level": _QUIET_LEVEL} for name in ("urllib3", "stripe")},
         **{

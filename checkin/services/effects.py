@@ -1,7 +1,5 @@
 """What a drop does, in the transaction of its check-in and under its key."""
 
-from decimal import Decimal
-
 from checkin.draw import Drop
 from checkin.models import CheckIn, DropType
 from credits.models import BadgeTrack, EntrySource, ModifierType
@@ -42,13 +40,3 @@ def apply(*, user: ProfileOwner, check_in: CheckIn, drop: Drop) -> None:
 def as_json(drop: Drop) -> dict[str, object]:
     """Return a drop as a check-in stores it."""
     return {"type": drop.drop_type, "value": f"{drop.value.normalize():f}", "minutes": drop.minutes}
-
-
-def from_json(stored: dict[str, object]) -> Drop:
-    """Return a stored drop."""
-    minutes = stored["minutes"]
-    return Drop(
-        drop_type=str(stored["type"]),
-        value=Decimal(str(stored["value"])),
-        minutes=minutes if isinstance(minutes, int) else None,
-    )

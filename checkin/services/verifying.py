@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
+from itertools import islice
 
 from checkin import queries
 from checkin.draw import Draw, Item, commitment_of, draw
@@ -13,6 +14,9 @@ from checkin.services.checkins import tables_drawn, ticket_of
 from credits.models import CreditEntry, ExperienceEntry, Modifier
 
 _CHUNK = 1000
+
+_Items = dict[tuple[int, int | None, bool], list[Item]]
+_Draws = dict[CheckIn, Draw | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,53 +50,64 @@ def verify_day(day: date) -> Verification:
     seed = bytes.fromhex(row.revealed_seed)
     differences = list(_compare(None, "commitment", row.commitment, commitment_of(seed)))
     drawn = CheckIn.objects.filter(day=day).select_related("user", "permanent_table", "subscriber_table")
-    known: dict[tuple[object, ...], list[Item]] = {}
+    rows = drawn.order_by("id").iterator(chunk_size=_CHUNK)
+    known: _Items = {}
     count = 0
-    chunk: list[CheckIn] = []
-    for check_in in drawn.order_by("id").iterator(chunk_size=_CHUNK):
-        differences += _compare(check_in.pk, "seed", check_in.seed_id, row.pk)
-        differences += _redraw(check_in, seed, known)
-        count += 1
-        chunk.append(check_in)
-        if len(chunk) == _CHUNK:
-            differences += _effects(chunk)
-            chunk = []
-    return Verification(check_ins=count, differences=differences + list(_effects(chunk)))
+    while chunk := list(islice(rows, _CHUNK)):
+        count += len(chunk)
+        for check_in in chunk:
+            differences += _compare(check_in.pk, "seed", check_in.seed_id, row.pk)
+        again = {check_in: _redraw(check_in, seed, _items_of(check_in, known)) for check_in in chunk}
+        differences += _compare_draws(again)
+        differences += _compare_effects(again)
+    return Verification(check_ins=count, differences=differences)
 
 
-def _redraw(
-    check_in: CheckIn, seed: bytes, known: dict[tuple[object, ...], list[Item]]
-) -> Iterator[Difference]:
-    key = (check_in.permanent_table_id, check_in.subscriber_table_id, check_in.experience_only)
+def _items_of(check_in: CheckIn, known: _Items) -> list[Item]:
+    only = check_in.experience_only
+    key = (check_in.permanent_table_id, check_in.subscriber_table_id, only)
     if key not in known:
         found = queries.items_of(tables_drawn(check_in))
-        only = check_in.experience_only
         known[key] = [item for item in found if not only or item.drop_type == DropType.EXPERIENCE]
+    return known[key]
+
+
+def _redraw(check_in: CheckIn, seed: bytes, items: list[Item]) -> Draw | None:
+    """Draw again; None where the items are gone."""
     ticket = ticket_of(check_in, profile_address=str(check_in.user.profile_address))
-    again = draw(seed=seed, ticket=ticket, items=known[key])
-    yield from _compare_draws(check_in, again)
+    return draw(seed=seed, ticket=ticket, items=items) if items else None
 
 
-def _compare_draws(check_in: CheckIn, again: Draw) -> Iterator[Difference]:
-    possible = [effects.as_json(drop) for drop in again.possible]
-    yield from _compare(check_in.pk, "possible results", check_in.possible_results, possible)
-    yield from _compare(check_in.pk, "result", check_in.result_place, again.chosen)
+def _compare_draws(again: _Draws) -> Iterator[Difference]:
+    for check_in, drawn in again.items():
+        if drawn is None:
+            yield Difference(check_in_id=check_in.pk, what="items", stored="none", recomputed="some")
+            continue
+        possible = [effects.as_json(drop) for drop in drawn.possible]
+        yield from _compare(check_in.pk, "possible results", check_in.possible_results, possible)
+        yield from _compare(check_in.pk, "result", check_in.result_place, drawn.chosen)
 
 
-def _effects(chunk: list[CheckIn]) -> Iterator[Difference]:
-    """Look up what the drops did. Modifiers are deleted some time after they ended, so a missing one proves nothing."""
-    keys = [check_in.effect_key for check_in in chunk]
+def _compare_effects(again: _Draws) -> Iterator[Difference]:
+    """
+    Look up what the drops that the seed gives did, whatever the check-ins say.
+
+    Modifiers are deleted some time after they ended, so a missing one proves nothing.
+    """
+    keys = [check_in.effect_key for check_in in again]
     credited = dict(CreditEntry.objects.filter(key__in=keys).values_list("key", "amount"))
     learnt = dict(ExperienceEntry.objects.filter(key__in=keys).values_list("key", "base"))
-    raised = dict(Modifier.objects.filter(key__in=keys).values_list("key", "value"))
-    for check_in in chunk:
-        drop, key = effects.from_json(check_in.result), check_in.effect_key
+    raised = {row.key: row for row in Modifier.objects.filter(key__in=keys)}
+    for check_in, drawn in again.items():
+        if drawn is None:
+            continue
+        drop, key = drawn.result, check_in.effect_key
         is_credit, is_experience = drop.drop_type == DropType.CREDITS, drop.drop_type == DropType.EXPERIENCE
         yield from _compare(check_in.pk, "credits", credited.get(key), drop.value if is_credit else None)
         yield from _compare(check_in.pk, "experience", learnt.get(key), drop.value if is_experience else None)
         if key in raised:
-            bonus = None if is_credit or is_experience else drop.value
-            yield from _compare(check_in.pk, "bonus", raised[key], bonus)
+            given = (raised[key].modifier_type, raised[key].value)
+            yield from _compare(check_in.pk, "bonus", given, (drop.drop_type, drop.value))
 
 
 def _compare(check_in_id: int | None, what: str, stored: object, recomputed: object) -> Iterator[Difference]:

@@ -2,8 +2,9 @@
 
 import random
 import secrets
+from decimal import Decimal
 
-from checkin.draw import Item, Ticket, grain_of
+from checkin.draw import Drop, Item, Ticket, grain_of
 from tests.factories import random_address
 
 TYPES = (
@@ -44,3 +45,10 @@ def ticket(**chosen: object) -> Ticket:
         "tables": ((secrets.randbelow(1000), random.randint(1, 9)),),
     }
     return Ticket(**{**made, **chosen})  # type: ignore[arg-type]
+
+
+def drop_of(stored: dict[str, object]) -> Drop:
+    """Return a drop that a check-in has stored."""
+    minutes = stored["minutes"]
+    assert minutes is None or isinstance(minutes, int)
+    return Drop(drop_type=str(stored["type"]), value=Decimal(str(stored["value"])), minutes=minutes)

@@ -15,7 +15,7 @@ from checkin.services import effects, seeds
 from checkin.services.checkins import execute, ticket_of
 from credits.models import BadgeTrack, CreditAccount, CreditEntry, ExperienceEntry, Modifier
 from credits.queries import balance_of
-from tests.checkin.items import TYPES, item
+from tests.checkin.items import TYPES, drop_of, item
 from tests.checkin.rows import allow_attempts, everything, lowest, only, put_in_force, subscribe
 from users.models import User
 
@@ -73,7 +73,7 @@ def test_a_drop_is_rolled_for_every_item_and_one_is_awarded(proven: User, now: d
 
     check_in = execute(user=proven, now=now)
 
-    drops = [effects.from_json(stored) for stored in check_in.possible_results]
+    drops = [drop_of(stored) for stored in check_in.possible_results]
     assert [(drop.drop_type, drop.minutes) for drop in drops] == [(o.drop_type, o.minutes) for o in offered]
     assert all(o.least <= drop.value <= o.most for o, drop in zip(offered, drops, strict=True))
     assert check_in.result == check_in.possible_results[check_in.result_place]
@@ -213,4 +213,4 @@ def test_a_drop_survives_being_stored() -> None:
     for name in DropType.values:
         offered = item(name)
         drop: Drop = offered.drop_at(random.randrange(offered.values))
-        assert effects.from_json(effects.as_json(drop)) == drop
+        assert drop_of(effects.as_json(drop)) == drop

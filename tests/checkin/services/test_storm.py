@@ -10,13 +10,14 @@ import pytest
 
 from checkin.errors import CheckInUnavailable
 from checkin.models import CheckIn, DailySeed
-from checkin.services import effects, seeds
+from checkin.services import seeds
 from checkin.services.checkins import execute
 from checkin.services.verifying import verify_day
 from credits.models import CreditAccount, CreditEntry, ExperienceEntry, Modifier
 from credits.services.reconcile import find_differences
 from gateway.common.errors import DomainError
 from tests.checkin.conftest import earner
+from tests.checkin.items import drop_of
 from tests.checkin.rows import allow_attempts
 from tests.relay.threads import at_once
 from users.models import User
@@ -117,7 +118,7 @@ def test_one_seed_is_made_for_a_day_however_many_need_it(now: datetime) -> None:
 
 
 def _every_drop_took_effect_once(user: User, drawn: list[CheckIn], before: CreditAccount) -> None:
-    drops = {check_in.effect_key: effects.from_json(check_in.result) for check_in in drawn}
+    drops = {check_in.effect_key: drop_of(check_in.result) for check_in in drawn}
     won = {
         name: {key: drop for key, drop in drops.items() if drop.drop_type == name}
         for name in ("CREDITS", "EXPERIENCE")

@@ -64,6 +64,9 @@ _MEDDLING = [
         _CHECK_IN.format("""possible_results = jsonb_set(possible_results, '{0,value}', '"999"')"""),
         "possible results",
     ),
+    (_CHECK_IN.format("result_place = 77"), "result"),
+    (_CHECK_IN.format("possible_results = '[]'"), "possible results"),
+    (_CHECK_IN.format("possible_results = '{}'"), "possible results"),
     (_CHECK_IN.format("attempt = attempt + 1"), "possible results"),
     (_CHECK_IN.format("experience_only = NOT experience_only"), "possible results"),
     (_EFFECT.format("DELETE FROM credits_entry"), "credits"),
@@ -73,6 +76,7 @@ _MEDDLING = [
     ),
     (_EFFECT.format("DELETE FROM credits_experience"), "experience"),
     (_EFFECT.format("UPDATE credits_modifier SET value = value + 0.0001"), "bonus"),
+    (_EFFECT.format("UPDATE credits_modifier SET modifier_type = 'BONUS_SURVEYS_CREDITS'"), "bonus"),
 ]
 
 
@@ -90,6 +94,23 @@ def test_a_changed_row_is_found(now: datetime, long_ago: datetime, sql: str, wha
     differences = verify_day(long_ago.date()).differences
     assert what in {difference.what for difference in differences}
     assert {difference.check_in_id for difference in differences} == {check_in.pk}
+
+
+def test_items_that_are_gone_are_found_and_the_other_draws_compared(
+    revealed: datetime,
+) -> None:
+    check_ins = list(CheckIn.objects.order_by("id"))
+    tables = {row.permanent_table_id for row in check_ins}
+    lost = check_ins[-1].permanent_table_id
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica")
+        cursor.execute("DELETE FROM checkin_dropitem WHERE table_id = %s", [lost])
+        cursor.execute("SET session_replication_role = DEFAULT")
+    found = verify_day(revealed.date())
+    assert (len(tables), found.check_ins) == (2, 12)
+    differing = {difference.check_in_id for difference in found.differences}
+    assert differing == {row.pk for row in check_ins if row.permanent_table_id == lost}
+    assert "items" in {difference.what for difference in found.differences}
 
 
 def test_another_seed_than_the_promised_one_is_found(revealed: datetime) -> None:

@@ -24,7 +24,7 @@ _BATCH = 50
 
 def process(*, event_id: int, now: datetime) -> bool:
     """
-    Apply one event; False where it was processed before, or is being processed.
+    Apply one event; False where it was processed before, is being processed, or is none of this database's.
 
     Whatever goes wrong is written to the event outside the rolled-back transaction,
     with the time of the next try, so that neither the event nor its reason is lost.
@@ -33,8 +33,8 @@ def process(*, event_id: int, now: datetime) -> bool:
         BillingUnavailable: Stripe is away, for other events too.
         SoftTimeLimitExceeded: the worker must stop; nothing is held against the event.
     """
-    event = StripeEvent.objects.get(pk=event_id)
-    if event.status == _Status.PROCESSED:
+    event = StripeEvent.objects.filter(pk=event_id).first()
+    if event is None or event.status == _Status.PROCESSED:
         return False
     try:
         return _gather_and_apply(event=event, now=now)

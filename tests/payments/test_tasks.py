@@ -11,7 +11,7 @@ from gateway.celery import app
 from payments.errors import BillingUnavailable
 from payments.models import ReconciliationRun, StripeEvent
 from payments.services import events
-from payments.tasks import StripeDiffers, process_due_events, reconcile_with_stripe
+from payments.tasks import StripeDiffers, process_due_events, process_event, reconcile_with_stripe
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import deliver, store
 from tests.payments.meddling import meddling, once
@@ -63,6 +63,13 @@ def test_what_is_scheduled_exists() -> None:
     app.loader.import_default_modules()
     named = {entry["task"] for entry in django_settings.CELERY_BEAT_SCHEDULE.values()}
     assert {"credits.audit", "payments.process_due_events", "payments.catch_up"} <= named <= set(app.tasks)
+
+
+def test_a_message_about_an_event_that_is_not_there_is_passed_over(fake: FakeBilling) -> None:
+    with meddling() as client:
+        process_event(event_id=0)
+    assert not client.asked
+    assert not StripeEvent.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,0 +1,120 @@
+"""What the database itself refuses, whatever code may ask of it."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+from django.db.models import F
+
+from payments.models import (
+    BillingOperation,
+    Clawback,
+    Customer,
+    Payout,
+    PayoutRate,
+    ReconciliationRun,
+    StripeEvent,
+    Subscription,
+)
+from payments.services import reconcile
+from tests.factories import UserFactory
+from tests.fakes.billing import FakeBilling
+from tests.payments.mail import deliver
+from tests.payments.people import Payer
+from tests.payments.rows import everything
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def payer(fake: FakeBilling, user: User, amount: int) -> Payer:
+    """A user of whose rows there is one of each kind."""
+    payer = Payer(fake, user).with_card()
+    payer.upsert(amount)
+    deliver(fake.events, now=fake.now())
+    fake.refund(payer.payout.stripe_payment_intent_id, amount // 2)
+    deliver(fake.events, now=fake.now())
+    reconcile.reconcile(now=fake.now())
+    return payer
+
+
+def _again(model: type[Any], **changes: Any) -> None:
+    """Insert a copy of a row of the model, with these changes."""
+    values = model._default_manager.order_by("pk").values().first()
+    model._default_manager.create(**{**values, "id": None, **changes})
+
+
+def _pending(payer: Payer) -> None:
+    now = payer.world.now()
+    for kind in ("create-customer", "cancel-subscription"):
+        BillingOperation.objects.create(user=payer.user, kind=kind, parameters={}, created_at=now)
+
+
+def _entry_of_another(payer: Payer) -> None:
+    _again(Payout, stripe_invoice_id="in_other")
+
+
+REFUSED: list[tuple[str, Callable[[Payer], object]]] = [
+    ("payout_positive", lambda _: Payout.objects.update(credits=0)),
+    ("payout_positive", lambda _: Payout.objects.update(amount_minor=-1)),
+    ("payout_period_in_order", lambda _: Payout.objects.update(period_end=F("period_start"))),
+    ("payments_payout_stripe_invoice_id", lambda _: _again(Payout, entry_id=Clawback.objects.get().entry_id)),
+    ("payments_payout_entry_id", _entry_of_another),
+    ("clawback_entry_when_moved", lambda _: Clawback.objects.update(entry=None)),
+    ("clawback_entry_when_moved", lambda _: Clawback.objects.update(credits=0)),
+    ("payments_clawback_key", lambda _: _again(Clawback, entry_id=None, credits=0)),
+    ("billingoperation_one_pending_per_user", _pending),
+    (
+        "subscription_one_living_per_user",
+        lambda _: _again(Subscription, stripe_subscription_id="sub_other", status="past_due"),
+    ),
+    ("payments_subscription_stripe_subscription_id", lambda _: _again(Subscription, status="canceled")),
+    ("subscription_amount_positive", lambda _: Subscription.objects.update(amount_minor=0)),
+    ("payments_customer_user_id", lambda _: _again(Customer, stripe_customer_id="cus_other")),
+    (
+        "payments_customer_stripe_customer_id",
+        lambda _: _again(Customer, user_id=UserFactory.create().pk),
+    ),
+    ("payments_stripeevent_stripe_event_id", lambda _: _again(StripeEvent)),
+    ("stripeevent_processed_has_time", lambda _: StripeEvent.objects.update(processed_at=None)),
+    ("stripeevent_processed_has_time", lambda _: StripeEvent.objects.update(status="failed")),
+    ("payoutrate_one_per_moment", lambda _: _again(PayoutRate)),
+    ("payoutrate_credits_positive", lambda _: PayoutRate.objects.update(credits_per_major_unit=0)),
+    (
+        "reconciliationrun_times_in_order",
+        lambda _: ReconciliationRun.objects.update(finished_at=F("started_at") - timedelta(seconds=1)),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "act"),
+    [pytest.param(*case, id=f"{case[0]}-{number}") for number, case in enumerate(REFUSED)],
+)
+def test_the_database_refuses(payer: Payer, constraint: str, act: Callable[[Payer], object]) -> None:
+    before = everything()
+    with pytest.raises(IntegrityError) as refusal, transaction.atomic():
+        act(payer)
+    assert constraint in str(refusal.value)
+    assert everything() == before
+
+
+def test_what_has_ended_leaves_room_for_another(payer: Payer) -> None:
+    Subscription.objects.update(status="canceled")
+    _again(Subscription, stripe_subscription_id="sub_other", status="active")
+    assert Subscription.objects.living().get().stripe_subscription_id == "sub_other"
+
+
+def test_what_is_done_leaves_room_for_another(payer: Payer) -> None:
+    for status in ("done", "refused", "pending"):
+        BillingOperation.objects.create(
+            user=payer.user,
+            kind="cancel-subscription",
+            parameters={},
+            status=status,
+            created_at=payer.world.now(),
+        )
+    assert BillingOperation.objects.filter(status="pending").count() == 1

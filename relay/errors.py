@@ -22,7 +22,12 @@ class KeyManagerNotOwner(DomainError):
 
 
 class UntrustedCode(DomainError):
-    """The profile or its key manager does not run a contract implementation that this service has vetted."""
+    """
+    The profile or its key manager does not run a contract implementation that this service has vetted.
+
+    `profileCode` and `keyManagerCode` name what they run: the address of the implementation, or the hash of
+    code that is deployed whole. Ask the operator to vet it.
+    """
 
     code, title, status = "untrusted-code", "The contract code is not trusted here", 403
 

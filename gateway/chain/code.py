@@ -34,6 +34,11 @@ def proxy_code(target: bytes) -> bytes:
     return _BEFORE + push + target + _BETWEEN + jump + _AFTER
 
 
+def code_name(code: bytes) -> str:
+    """Return by what code is vetted: the address that a minimal proxy delegates to, else the hash of the code."""
+    return implementation_of(code) or code_hash(code)
+
+
 def code_hash(code: bytes) -> str:
     """Return keccak256 of the code as lower-case 0x-hex."""
     return "0x" + keccak(code).hex()

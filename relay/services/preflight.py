@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from gateway.chain.client import get_chain_client
+from gateway.chain.code import code_name
 from gateway.chain.contracts import encode_execute_relay_call, refusal_from_revert
 from gateway.chain.errors import CallReverted, RelayCallExpired, RelayCallNotYetValid
 from gateway.chain.fees import Fees, quote_fees
@@ -136,7 +137,11 @@ def _check_ownership(*, profile: str, call: RelayCall, state: RelayState) -> boo
         profile_code=state.profile_code, key_manager_code=state.key_manager_code
     )
     if not trusted and not queries.trusts_any_code():
-        raise UntrustedCode("The service relays only for contract implementations that were vetted.")
+        raise UntrustedCode(
+            "The service relays only for contract implementations that were vetted.",
+            profileCode=code_name(state.profile_code),
+            keyManagerCode=code_name(state.key_manager_code),
+        )
     return trusted
 
 

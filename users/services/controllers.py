@@ -1,6 +1,7 @@
 """What the chain says about a controller. Everything here asks the node, so never inside a transaction."""
 
 from gateway.chain.client import get_chain_client
+from gateway.chain.code import code_name
 from gateway.chain.errors import UnrecoverableSignature
 from gateway.chain.lsp6 import Permission, has
 from gateway.chain.lsp25 import personal_sign_digest, recover_address
@@ -55,7 +56,11 @@ def _require_genuine(profile_address: str, state: ProfileState) -> None:
     if not trusts_any_code() and not code_is_trusted(
         profile_code=state.profile_code, key_manager_code=key_manager.code
     ):
-        raise UntrustedCode("The profile or its key manager runs code that was not vetted here.")
+        raise UntrustedCode(
+            "The profile or its key manager runs code that was not vetted here.",
+            profileCode=code_name(state.profile_code),
+            keyManagerCode=code_name(key_manager.code),
+        )
 
 
 def signed_by_controller(*, profile_address: str, message: str, signature: bytes) -> bool:

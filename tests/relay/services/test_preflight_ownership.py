@@ -109,6 +109,12 @@ def test_a_working_profile_of_unknown_code_is_refused(
     with refused(UntrustedCode) as refusal:
         execute(user=user, call=call, now=timezone.now())
     assert refusal.value.status == 403
+    for told, address in (
+        ("profileCode", stranger.profile_address),
+        ("keyManagerCode", stranger.key_manager_address),
+    ):
+        code = get_chain_client().read_key_manager(key_manager=address).code
+        assert refusal.value.members[told] == code_hash(code)
 
 
 def test_code_that_is_deployed_whole_is_trusted_by_its_hash(

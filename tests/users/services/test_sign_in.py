@@ -13,6 +13,7 @@ from gateway.chain.errors import NodeUnavailable, UnusableSignature
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission
 from gateway.chain.lsp25 import personal_sign_digest
 from relay.errors import SignPermissionMissing, UntrustedCode
+from relay.models import TrustedImplementation
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Controller, Profile
 from tests.users.wallet import CALLER, personal_sign, signed_in
@@ -247,6 +248,19 @@ def test_a_profile_owned_by_a_plain_key_is_not_believed(profile: Profile, chain:
 
     with pytest.raises(UntrustedCode):
         _answer(challenge, personal_sign(profile.controller, challenge.message))
+    _assert_nobody_is_signed_in()
+
+
+def test_who_runs_unvetted_code_is_told_what_to_have_vetted(profile: Profile, chain: FakeChain) -> None:
+    vetted = TrustedImplementation.objects.filter(is_active=True)
+    addresses = dict(vetted.values_list("address", "kind"))
+    vetted.update(is_active=False)
+    challenge = _challenge(profile.profile_address)
+
+    with pytest.raises(UntrustedCode) as refusal:
+        _answer(challenge, personal_sign(profile.controller, challenge.message))
+    assert addresses[refusal.value.members["profileCode"]] == "profile"
+    assert addresses[refusal.value.members["keyManagerCode"]] == "key-manager"
     _assert_nobody_is_signed_in()
 
 

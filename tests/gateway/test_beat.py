@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from celery import Celery
 from celery.beat import ScheduleEntry
+from celery.schedules import schedule
 from kombu.exceptions import OperationalError
 
 from gateway.beat import Clock
@@ -44,7 +45,9 @@ def clock(bell: Bell, tmp_path: Any) -> Iterator[Clock]:
 
 
 def tick(clock: Clock) -> None:
-    clock.apply_entry(ScheduleEntry(name="relay-track", task="tests.nothing", schedule=1.0, app=clock.app))
+    clock.apply_entry(
+        ScheduleEntry(name="relay-track", task="tests.nothing", schedule=schedule(1.0), app=clock.app)
+    )
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[int, bool]]:

@@ -1,6 +1,7 @@
 """Staff see relayers, relay transactions and attempts; they edit only whose code is trusted."""
 
 import re
+from decimal import Decimal
 
 from django.conf import settings
 from django.contrib import admin
@@ -18,6 +19,7 @@ from relay.admin import actions
 from relay.models import Attempt, Relayer, RelaySwitch, RelayTransaction, TrustedImplementation
 
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+_WEI_PER_NATIVE_COIN = Decimal(10**18)
 
 
 class AttemptInline(ReadOnlyInline[Attempt, RelayTransaction]):
@@ -61,13 +63,14 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
     )
 
     list_display = (
+        "created_at",
+        "status",
         "transaction_hash",
         "profile_address",
-        "status",
         "expected_cost",
         "real_cost",
-        "created_at",
     )
+    list_display_links = ("created_at", "transaction_hash")
     list_filter = ("status",)
     search_fields = ("request_id__exact",)
     search_help_text = "A transaction hash, a profile address whole or in part, or a request id."
@@ -137,14 +140,15 @@ class AttemptAdmin(Exportable, ReadOnlyAdmin):
     )
 
     list_display = (
+        "created_at",
+        "status",
+        "kind",
+        "succeeded",
         "transaction_hash",
         "relayer",
         "account_nonce",
-        "kind",
-        "status",
-        "succeeded",
-        "created_at",
     )
+    list_display_links = ("created_at", "transaction_hash")
     list_filter = ("status", "kind")
     search_fields = ("transaction_hash__exact",)
     ordering = ("-id",)
@@ -164,13 +168,17 @@ class RelayerAdmin(ReasonedActions, ReadOnlyAdmin):
     list_display = (
         "address",
         "is_active",
+        "balance",
         "next_account_nonce",
         "mined_account_nonce",
-        "balance_wei",
         "synced_at",
     )
     ordering = ("id",)
     staff_actions = (actions.PAUSE_RELAYER, actions.RESUME_RELAYER)
+
+    @admin.display(description="balance", ordering="balance_wei")
+    def balance(self, relayer: Relayer) -> str:
+        return f"{Decimal(relayer.balance_wei) / _WEI_PER_NATIVE_COIN:,.4f} LYX"
 
 
 @admin.register(TrustedImplementation)

@@ -186,6 +186,7 @@ def test_an_ownership_refusal_costs_no_simulation(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     call = claim(services, profile, random_address())
-    # The generation, the standing transaction, the pause, and the standing one again before the refusal is believed.
-    with django_assert_num_queries(4), pytest.raises(KeyManagerNotFound):
+    # One look at standing transaction, generation and pause, the user's dead ends, and the standing one again
+    # before the refusal is believed.
+    with django_assert_num_queries(3), pytest.raises(KeyManagerNotFound):
         execute(user=user, call=call, now=timezone.now())

@@ -6,8 +6,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
 from payments.amounts import MINIMUM_CHARGE
+from payments.stripe.modes import LIVE_PREFIXES, TEST_PREFIXES, is_live_key
 
-_LIVE, _TEST = ("sk_live_", "rk_live_"), ("sk_test_", "rk_test_")
 _STRIPE = "https://api.stripe.com"
 
 
@@ -17,11 +17,11 @@ def stripe_key(**_: Any) -> list[CheckMessage]:
     key, found = settings.STRIPE_SECRET_KEY, []
     if not key:
         return []
-    if not key.startswith(_LIVE + _TEST):
+    if not key.startswith(LIVE_PREFIXES + TEST_PREFIXES):
         found.append("STRIPE_SECRET_KEY is no secret key: it begins with none of sk_live_, sk_test_, rk_…")
-    if key.startswith(_LIVE) and settings.DEBUG:
+    if is_live_key(key) and settings.DEBUG:
         found.append("STRIPE_SECRET_KEY is a live key, and DEBUG is on.")
-    if key.startswith(_LIVE) and settings.STRIPE_API_BASE.rstrip("/") != _STRIPE:
+    if is_live_key(key) and settings.STRIPE_API_BASE.rstrip("/") != _STRIPE:
         found.append("STRIPE_SECRET_KEY is a live key, and STRIPE_API_BASE is not Stripe's.")
     if not settings.STRIPE_WEBHOOK_SECRETS:
         found.append(

@@ -15,6 +15,7 @@ from payments.amounts import payout_credits
 from payments.errors import RateMissing, UnknownSubscription
 from payments.models import Payout, PayoutRate, Subscription
 from payments.services import allowances, payout_experience
+from payments.stripe.modes import is_live_key
 from payments.stripe.states import InvoiceState
 
 # What a month of a subscription is billed for; anything else is no period that was paid.
@@ -84,7 +85,7 @@ def is_payable(*, invoice: InvoiceState) -> bool:
 
 def is_of_our_mode(*, is_live: bool) -> bool:
     """Return whether something of Stripe's is of the mode, live or test, of our key."""
-    return is_live == settings.STRIPE_SECRET_KEY.startswith(("sk_live_", "rk_live_"))
+    return is_live == is_live_key(settings.STRIPE_SECRET_KEY)
 
 
 def worth_of(*, invoice: InvoiceState, now: datetime) -> int:

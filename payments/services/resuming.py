@@ -9,7 +9,7 @@ from django.db.models import F
 from gateway.common.errors import DomainError
 from payments.errors import BillingUnavailable
 from payments.models import BillingOperation, Customer
-from payments.services import customers, operations, subscriptions, syncing
+from payments.services import asking, customers, operations, syncing
 from payments.stripe.client import get_billing_client
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ def resume(*, operation: BillingOperation, now: datetime) -> None:
         return
     customer = Customer.objects.get(user_id=operation.user_id)
     if not key_forgotten:
-        subscriptions.run(operation=operation, customer=customer, now=now)
+        asking.carry_out(operation=operation, customer=customer, now=now)
         return
     for state in get_billing_client().list_subscriptions(customer_id=customer.stripe_customer_id):
         syncing.sync_subscription(subscription_id=state.subscription_id, now=now)

@@ -4,14 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
-from django.db import transaction
 
 from gateway.common.owner import ProfileOwner
 from payments.amounts import MINIMUM_CHARGE
 from payments.errors import (
     AmountTooLarge,
     AmountTooSmall,
-    AnswerOutdated,
     AuthenticationRequired,
     BillingInProgress,
     CardDeclined,
@@ -21,7 +19,7 @@ from payments.errors import (
     PaymentMethodRequired,
 )
 from payments.models import BillingOperation, Customer, Subscription
-from payments.services import operations, syncing
+from payments.services import asking, operations
 from payments.services.customers import ensure_customer
 from payments.stripe.client import get_billing_client
 from payments.stripe.states import SubscriptionState
@@ -83,7 +81,7 @@ def _step(*, user: ProfileOwner, customer: Customer, wish: Wish, now: datetime) 
     living = Subscription.objects.living().filter(user_id=user.pk).first()
     if living is None:
         return _begin(user=user, customer=customer, wish=wish, now=now)
-    state = _look(customer=customer, subscription_id=living.stripe_subscription_id, now=now)
+    state = asking.look(customer=customer, subscription_id=living.stripe_subscription_id, now=now)
     if state.status in Subscription.ENDED:
         return None
     if state.status == Subscription.Status.INCOMPLETE:
@@ -106,7 +104,7 @@ def _begin(*, user: ProfileOwner, customer: Customer, wish: Wish, now: datetime)
     if Subscription.objects.living().filter(user_id=user.pk).exists():
         operations.finish(operation=operation, outcome="already begun", now=now)
         return None
-    return run(operation=operation, customer=customer, now=now)
+    return asking.carry_out(operation=operation, customer=customer, now=now)
 
 
 def _change(
@@ -123,7 +121,7 @@ def _change(
         "cancels_at_period_end": wish.cancels_at_period_end,
     }
     operation = operations.begin(user=user, kind=_Kind.UPDATE_SUBSCRIPTION, parameters=parameters, now=now)
-    return run(operation=operation, customer=customer, now=now)
+    return asking.carry_out(operation=operation, customer=customer, now=now)
 
 
 def _resume_incomplete(
@@ -133,7 +131,7 @@ def _resume_incomplete(
     get_billing_client().use_newest_card(customer_id=customer.stripe_customer_id)
     if Wish(state.amount_minor, state.currency, state.cancels_at_period_end) == wish:
         get_billing_client().pay_open_invoice(invoice_id=state.latest_invoice_id)
-        return _look(customer=customer, subscription_id=state.subscription_id, now=now)
+        return asking.look(customer=customer, subscription_id=state.subscription_id, now=now)
     _end_now(user=user, customer=customer, subscription_id=state.subscription_id, now=now)
     return None
 
@@ -153,7 +151,7 @@ def cancel(*, user: ProfileOwner, immediately: bool, now: datetime) -> Subscript
     if living is None:
         raise NoSubscription("There is no running subscription.")
     customer = living.customer
-    state = _look(customer=customer, subscription_id=living.stripe_subscription_id, now=now)
+    state = asking.look(customer=customer, subscription_id=living.stripe_subscription_id, now=now)
     if state.status not in Subscription.ENDED:
         if immediately or state.status == Subscription.Status.INCOMPLETE:
             _end_now(user=user, customer=customer, subscription_id=state.subscription_id, now=now)
@@ -169,77 +167,7 @@ def _end_now(
     operation = operations.begin(
         user=user, kind=_Kind.CANCEL_SUBSCRIPTION, parameters={"subscription": subscription_id}, now=now
     )
-    return run(operation=operation, customer=customer, now=now)
-
-
-def run(*, operation: BillingOperation, customer: Customer, now: datetime) -> SubscriptionState:
-    """
-    Ask Stripe for what the operation says, with its id as the key, and apply the answer.
-
-    Raises:
-        BillingUnavailable: Stripe is away; the operation stays pending.
-        DomainError: Stripe refused for good; the operation is over.
-    """
-    since = syncing.mark()
-    with operations.closed_if_refused(operation=operation, now=now):
-        state = _ask(operation)
-    return _settle(customer=customer, state=state, since=since, operation=operation, now=now)
-
-
-def _ask(operation: BillingOperation) -> SubscriptionState:
-    client, asked, key = get_billing_client(), operation.parameters, str(operation.pk)
-    match operation.kind:
-        case _Kind.CREATE_SUBSCRIPTION:
-            return client.create_subscription(
-                customer_id=asked["customer"],
-                amount_minor=asked["amount_minor"],
-                currency=asked["currency"],
-                cancels_at_period_end=asked["cancels_at_period_end"],
-                key=key,
-            )
-        case _Kind.UPDATE_SUBSCRIPTION:
-            return client.update_subscription(
-                subscription_id=asked["subscription"],
-                item_id=asked["item"],
-                amount_minor=asked["amount_minor"],
-                currency=asked["currency"],
-                cancels_at_period_end=asked["cancels_at_period_end"],
-                key=key,
-            )
-        case _Kind.CANCEL_SUBSCRIPTION:
-            return client.cancel_subscription(subscription_id=asked["subscription"], key=key)
-    raise ValueError(f"{operation.kind} is no change of a subscription")
-
-
-def _look(*, customer: Customer, subscription_id: str, now: datetime) -> SubscriptionState:
-    """Read the subscription afresh, and store it."""
-    since = syncing.mark()
-    state = get_billing_client().retrieve_subscription(subscription_id=subscription_id)
-    return _settle(customer=customer, state=state, since=since, operation=None, now=now)
-
-
-def _settle(
-    *,
-    customer: Customer,
-    state: SubscriptionState,
-    since: datetime,
-    operation: BillingOperation | None,
-    now: datetime,
-) -> SubscriptionState:
-    """Write the answer, finish the operation and return what was written: a later answer where others wrote since."""
-    for _ in range(syncing.LOOKS):
-        try:
-            with transaction.atomic(durable=True):
-                contested = syncing.hear(customer=customer, since=since)
-                syncing.store(customer=customer, state=state, contested=contested, now=now)
-                if operation is not None:
-                    operations.finish(operation=operation, outcome=state.subscription_id, now=now)
-        except AnswerOutdated:
-            since = syncing.mark()
-            state = get_billing_client().retrieve_subscription(subscription_id=state.subscription_id)
-        else:
-            return state
-    raise BillingInProgress("Other requests keep changing the subscription.", retry_after=2)
+    return asking.carry_out(operation=operation, customer=customer, now=now)
 
 
 def _outcome(*, customer: Customer, state: SubscriptionState) -> Subscription:

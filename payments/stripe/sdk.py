@@ -10,13 +10,13 @@ import stripe
 
 from payments.errors import BillingUnavailable
 from payments.stripe import reading, webhooks
-from payments.stripe.faults import is_saved_fault, refusal_of, translated
+from payments.stripe.faults import translated
+from payments.stripe.modes import is_live_key
+from payments.stripe.ordering import is_made_by, keyed, once
 from payments.stripe.states import CustomerState, InvoiceState, MoneyBack, ReceivedEvent, SubscriptionState
 
 _NETWORK_RETRIES = 2
 _DAY_SECONDS = 86_400
-# How often a key that Stripe answers with a saved fault is replaced by a derived one.
-_FRESH_KEYS = 3
 _PRODUCT_NAME = "Relay credits"
 _ENDED = {"canceled", "incomplete_expired"}
 _PAGE = {"limit": 100}
@@ -37,7 +37,7 @@ class StripeBillingClient:
         product_id: str,
     ) -> None:
         self._webhook_secrets, self._product_id = tuple(webhook_secrets), product_id
-        self._is_live = secret_key.startswith(("sk_live_", "rk_live_"))
+        self._is_live = is_live_key(secret_key)
         self._product_is_there = False
         self._client = (
             stripe.StripeClient(
@@ -61,13 +61,13 @@ class StripeBillingClient:
 
         def find() -> str | None:
             recent = self._v1.customers.list({"created": {"gte": _seconds_ago(_DAY_SECONDS)}, "limit": 100})
-            return next((str(row.id) for row in recent.auto_paging_iter() if _made_by(row, key)), None)
+            return next((str(row.id) for row in recent.auto_paging_iter() if is_made_by(row, key)), None)
 
         def order(fresh_key: str) -> str:
             parameters = {"description": profile_address, "metadata": metadata}
-            return str(self._v1.customers.create(parameters, _keyed(fresh_key)).id)
+            return str(self._v1.customers.create(parameters, keyed(fresh_key)).id)
 
-        return self._once(key=key, order=order, find=find)
+        return once(key=key, order=order, find=find)
 
     def create_setup_intent(self, *, customer_id: str) -> str:
         with translated():
@@ -103,12 +103,12 @@ class StripeBillingClient:
 
         def find() -> str | None:
             rows = self._v1.subscriptions.list({"customer": customer_id, "status": "all", "limit": 100})
-            return next((str(row.id) for row in rows.auto_paging_iter() if _made_by(row, key)), None)
+            return next((str(row.id) for row in rows.auto_paging_iter() if is_made_by(row, key)), None)
 
         def order(fresh_key: str) -> str:
-            return str(self._v1.subscriptions.create(parameters, _keyed(fresh_key)).id)
+            return str(self._v1.subscriptions.create(parameters, keyed(fresh_key)).id)
 
-        return self._read_anew(self._once(key=key, order=order, find=find))
+        return self._read_anew(once(key=key, order=order, find=find))
 
     def update_subscription(
         self,
@@ -137,9 +137,9 @@ class StripeBillingClient:
             return subscription_id if as_asked else None
 
         def order(fresh_key: str) -> str:
-            return str(self._v1.subscriptions.update(subscription_id, parameters, _keyed(fresh_key)).id)
+            return str(self._v1.subscriptions.update(subscription_id, parameters, keyed(fresh_key)).id)
 
-        return self._read_anew(self._once(key=key, order=order, find=find))
+        return self._read_anew(once(key=key, order=order, find=find))
 
     def cancel_subscription(self, *, subscription_id: str, key: str) -> SubscriptionState:
         # Stripe takes no idempotency key here and needs none: what is cancelled stays so.
@@ -269,27 +269,6 @@ class StripeBillingClient:
             body=body, signature=signature, secrets=self._webhook_secrets, is_live=self._is_live
         )
 
-    def _once(self, *, key: str, order: Callable[[str], str], find: Callable[[], str | None]) -> str:
-        """
-        Give the order under its key and return the id of what was made; where Stripe failed, look for it.
-
-        Stripe keeps a 500 for the key for a day. Once it replays one and nothing was
-        made, the order is given again under a key derived from the first.
-        """
-        for number in range(_FRESH_KEYS):
-            try:
-                return order(key if number == 0 else f"{key}:{number}")
-            except stripe.StripeError as error:
-                if (error.http_status or 0) < 500:
-                    raise refusal_of(error) from error
-                with translated():
-                    made = find()
-                if made is not None:
-                    return made
-                if not is_saved_fault(error):
-                    raise refusal_of(error) from error
-        raise BillingUnavailable("Stripe keeps failing. Repeat the request.", retry_after=60)
-
     def _read_anew(self, subscription_id: str) -> SubscriptionState:
         """Read what an order was about: to a repeated key Stripe answers what was true the first time."""
         with translated():
@@ -352,15 +331,6 @@ class StripeBillingClient:
         self._v1.customers.update(
             customer_id, {"invoice_settings": {"default_payment_method": payment_method_id}}
         )
-
-
-def _keyed(key: str) -> dict[str, str]:
-    return {"idempotency_key": key}
-
-
-def _made_by(row: Any, key: str) -> bool:
-    metadata = getattr(row, "metadata", None)
-    return metadata is not None and "operation" in metadata and metadata["operation"] == key
 
 
 def _is_withdrawn(dispute: Any) -> bool:

@@ -1,0 +1,53 @@
+"""
+Orders that are carried out once, whatever becomes of their answers.
+
+Each has an idempotency key, and says how to find what it made in case Stripe failed.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import stripe
+
+from payments.errors import BillingUnavailable
+from payments.stripe.faults import is_saved_fault, refusal_of, translated
+
+# How many keys are tried where Stripe answers with the saved fault of the one before.
+_KEYS = 3
+
+
+def once(*, key: str, order: Callable[[str], str], find: Callable[[], str | None]) -> str:
+    """
+    Give the order under its key and return the id of what was made; where Stripe failed, look for it.
+
+    Stripe keeps a 500 for the key for a day. Once it replays one and nothing was
+    made, the order is given again under a key derived from the first.
+
+    Raises:
+        BillingUnavailable: Stripe is away or keeps failing; the same order may be given again.
+        DomainError: Stripe refuses it.
+    """
+    for number in range(_KEYS):
+        try:
+            return order(key if number == 0 else f"{key}:{number}")
+        except stripe.StripeError as error:
+            if (error.http_status or 0) < 500:
+                raise refusal_of(error) from error
+            with translated():
+                made = find()
+            if made is not None:
+                return made
+            if not is_saved_fault(error):
+                raise refusal_of(error) from error
+    raise BillingUnavailable("Stripe keeps failing. Repeat the request.", retry_after=60)
+
+
+def keyed(key: str) -> dict[str, str]:
+    """Return the options of a request that carries the key."""
+    return {"idempotency_key": key}
+
+
+def is_made_by(row: Any, key: str) -> bool:
+    """Tell whether an order of this key made the customer or subscription: our metadata names it."""
+    metadata = getattr(row, "metadata", None)
+    return metadata is not None and "operation" in metadata and metadata["operation"] == key

@@ -6,7 +6,7 @@ import pytest
 from django.utils.timezone import now
 
 from tests.fakes.profiles import Profile
-from tests.users.threads import at_once
+from tests.relay.threads import at_once
 from tests.users.wallet import signed_in
 from users.errors import RefreshTokenReused, SessionEnded
 from users.models import RefreshToken, SignInSession
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_all_get_the_same_child_of_the_one_living_session(profile: Profile) -> None:
     token = signed_in(profile).refresh
 
-    outcomes = at_once(lambda: carry_on(token=token, now=now()), 20)
+    outcomes = at_once([lambda: carry_on(token=token, now=now())] * 20)
 
     pairs = [outcome for outcome in outcomes if isinstance(outcome, TokenPair)]
     assert len(pairs) == 20
@@ -33,7 +33,7 @@ def test_late_repeats_at_once_end_the_session_once(profile: Profile) -> None:
     token, start = signed_in(profile).refresh, now()
     carry_on(token=token, now=start)
 
-    outcomes = at_once(lambda: carry_on(token=token, now=start + timedelta(seconds=11)), 8)
+    outcomes = at_once([lambda: carry_on(token=token, now=start + timedelta(seconds=11))] * 8)
 
     assert all(isinstance(outcome, RefreshTokenReused | SessionEnded) for outcome in outcomes)
     assert not SignInSession.objects.living(now=now()).exists()

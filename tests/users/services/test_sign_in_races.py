@@ -5,7 +5,7 @@ from django.utils.timezone import now
 
 from credits.models import CreditAccount
 from tests.fakes.profiles import Profile
-from tests.users.threads import at_once
+from tests.relay.threads import at_once
 from tests.users.wallet import CALLER, personal_sign, signed_in
 from users.errors import ChallengeUsed
 from users.models import SignInSession, User
@@ -21,7 +21,7 @@ def test_one_nonce_sent_by_many_at_once_opens_one_session(profile: Profile) -> N
     signature = personal_sign(profile.controller, challenge.message)
 
     outcomes = at_once(
-        lambda: sign_in(nonce=challenge.nonce, signature=signature, client=CALLER, now=now()), 12
+        [lambda: sign_in(nonce=challenge.nonce, signature=signature, client=CALLER, now=now())] * 12
     )
 
     assert sum(isinstance(outcome, TokenPair) for outcome in outcomes) == 1
@@ -30,7 +30,7 @@ def test_one_nonce_sent_by_many_at_once_opens_one_session(profile: Profile) -> N
 
 
 def test_first_sign_ins_at_once_make_one_user_with_one_account(profile: Profile) -> None:
-    outcomes = at_once(lambda: signed_in(profile), 12)
+    outcomes = at_once([lambda: signed_in(profile)] * 12)
 
     assert all(isinstance(outcome, TokenPair) for outcome in outcomes)
     assert User.objects.count() == CreditAccount.objects.count() == 1

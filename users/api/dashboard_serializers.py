@@ -155,9 +155,12 @@ def on_the_wire(found: Dashboard) -> dict[str, Any]:
     }
 
 
+# Read once: REST framework copies every field of a serializer that is asked for its fields.
+_BADGE_FIELDS = tuple(map(str, BadgeSerializer().fields))
+
+
 def _badge(badge: Badge, table: DropTable | None) -> dict[str, Any]:
-    names = map(str, BadgeSerializer().fields)
-    terms = {name: getattr(badge, name, None) for name in names}
+    terms = {name: getattr(badge, name, None) for name in _BADGE_FIELDS}
     return terms | {
         "exp_upper_bound": SAFE_INTEGER_MAX if badge.exp_upper_bound is None else badge.exp_upper_bound,
         "related_check_in_drops": table.pk if table else 0,

@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -33,17 +33,25 @@ def checksum(address: str) -> str:
     return to_checksum_address(address)
 
 
-class AddressField(models.CharField[_Set, _Get]):
-    """An address as EIP-55 text, whatever casing it came in, so that equal addresses are equal rows."""
+class _HexField(models.CharField[_Set, _Get]):
+    """Text of as many letters as its kind has; migrations need not say how many."""
+
+    letters: ClassVar[int]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs["max_length"] = 42
+        kwargs["max_length"] = self.letters
         super().__init__(*args, **kwargs)
 
     def deconstruct(self) -> Any:
         name, path, args, kwargs = super().deconstruct()
         del kwargs["max_length"]
         return name, path, args, kwargs
+
+
+class AddressField(_HexField[_Set, _Get]):
+    """An address as EIP-55 text, whatever casing it came in, so that equal addresses are equal rows."""
+
+    letters = 42
 
     def get_prep_value(self, value: Any) -> Any:
         """Look up by value; what is no address equals no row, which a search box must be able to say."""
@@ -65,17 +73,10 @@ class AddressField(models.CharField[_Set, _Get]):
             raise ValidationError("Enter a 20-byte hex address.", code="invalid") from error
 
 
-class HashField(models.CharField[_Set, _Get]):
+class HashField(_HexField[_Set, _Get]):
     """A 32-byte hash as lower-case 0x-hex."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs["max_length"] = 66
-        super().__init__(*args, **kwargs)
-
-    def deconstruct(self) -> Any:
-        name, path, args, kwargs = super().deconstruct()
-        del kwargs["max_length"]
-        return name, path, args, kwargs
+    letters = 66
 
     def get_prep_value(self, value: Any) -> Any:
         prepared = super().get_prep_value(value)

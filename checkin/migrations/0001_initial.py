@@ -193,6 +193,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={"verbose_name": "check-in"},
         ),
         pgtrigger.migrations.AddTrigger(
             model_name="dailyseed",

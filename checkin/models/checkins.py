@@ -47,6 +47,7 @@ class CheckIn(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
+        verbose_name = "check-in"
         constraints = [
             models.UniqueConstraint(fields=["user", "day", "attempt"], name="checkin_checkin_attempt"),
             models.UniqueConstraint(

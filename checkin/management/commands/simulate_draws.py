@@ -30,7 +30,10 @@ class Command(BaseCommand):
         items = items_of([table])
         if not items or options["draws"] < 1:
             raise CommandError("There is nothing to draw.")
-        seed = bytes.fromhex(options["seed"] or secrets.token_hex(32))
+        try:
+            seed = bytes.fromhex(options["seed"] or secrets.token_hex(32))
+        except ValueError as error:
+            raise CommandError("Give the seed in hex.") from error
         found = simulate(items=items, draws=options["draws"], seed=seed)
         self.stdout.write(f"{table}: {options['draws']} draws with seed {seed.hex()}")
         self._show(found)

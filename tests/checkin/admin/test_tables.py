@@ -133,6 +133,24 @@ def test_two_saves_of_an_author_at_once_wait_for_each_other(author: User, draft:
             "minutes": 0,
         },
         {"drop_type": "LUCK", "weight": 1, "value_min": "1", "value_max": "2"},
+        {"drop_type": "CREDITS", "weight": 1_000_001, "value_min": "1", "value_max": "2"},
+        {"drop_type": "CREDITS", "weight": 2**31, "value_min": "1", "value_max": "2"},
+        {"drop_type": "CREDITS", "weight": 1, "value_min": "NaN", "value_max": "2"},
+        {"drop_type": "CREDITS", "weight": 1, "value_min": "1", "value_max": "1e12"},
+        {
+            "drop_type": "BONUS_CREDITS_BACK",
+            "weight": 1,
+            "value_min": "0.00001",
+            "value_max": "0.2",
+            "minutes": 5,
+        },
+        {
+            "drop_type": "BONUS_CREDITS_BACK",
+            "weight": 1,
+            "value_min": "0.1",
+            "value_max": "0.2",
+            "minutes": 43_201,
+        },
     ],
 )
 def test_an_item_that_means_nothing_is_refused(author: User, row: dict[str, Any]) -> None:
@@ -150,6 +168,16 @@ def test_a_published_table_is_shown_and_not_changed(author: User) -> None:
     assert 'name="_save"' not in page_of(browser_of(author), "droptable", table.pk)
     for name in ("change", "delete"):
         assert browser_of(author).post(page(name, table), {"post": "yes"}).status_code == 403
+    assert everything() == before
+
+
+def test_an_item_that_another_window_deleted_is_told_in_the_form(author: User, draft: DropTable) -> None:
+    rows = list(draft.items.order_by("id"))
+    DropItem.objects.filter(pk=rows[0].pk).delete()
+    before = everything()
+    answer = browser_of(author).post(page("change", draft), shown(rows, weight=77))
+    assert answer.status_code == 200
+    assert answer.context["errors"]
     assert everything() == before
 
 

@@ -51,6 +51,12 @@ def test_too_few_draws_for_the_values_exit_1() -> None:
     assert stopped.value.returncode == 1
 
 
+@pytest.mark.parametrize("seed", ["seed", "5ee", "5éed"])
+def test_a_seed_that_is_not_hex_is_refused(seed: str) -> None:
+    with pytest.raises(CommandError, match="seed in hex"):
+        run(DropTable.objects.order_by("id")[0], draws=1, seed=seed)
+
+
 @pytest.mark.parametrize("draws", [0, -1])
 def test_no_draws_show_nothing(draws: int) -> None:
     with pytest.raises(CommandError, match="nothing to draw"):

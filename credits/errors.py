@@ -68,6 +68,15 @@ class LadderBroken(DomainError):
     code, title, status = "ladder-broken", "The ladder would be broken", 422
 
 
+class EarningDecided(DomainError):
+    """Only what is held can be given early or forfeited, and once."""
+
+    code, title, status = "earning-decided", "The earning is not held", 409
+
+    def __init__(self, *, state: str) -> None:
+        super().__init__(f"Nothing waits here any more. {state}.")
+
+
 class NetworkUnguarded(DomainError):
     """A network whose signature does not cover the amount is enabled only with caps and a hold time."""
 

@@ -9,7 +9,7 @@ from django.db.models import Max, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils import timezone
 
-from credits.admin import actions
+from credits.admin import actions, earnings
 from credits.admin.ledger import OwnedAdmin
 from credits.models import AdNetwork, NetworkUser, Postback
 from credits.networks.contract import is_weak
@@ -133,9 +133,10 @@ class OfNetworkAdmin(OwnedAdmin):
 
 
 @admin.register(Postback)
-class PostbackAdmin(OfNetworkAdmin):
-    """Every event with the factors of its credits."""
+class PostbackAdmin(ReasonedActions, OfNetworkAdmin):
+    """Every event with the factors of its credits; what is held waits, or is decided by staff."""
 
+    staff_actions = (earnings.RELEASE_EARLY, earnings.FORFEIT)
     list_display = (
         "id",
         "network",

@@ -36,6 +36,7 @@ class Refusal(models.TextChoices):
 
     ABOVE_A_CAP = "ABOVE_A_CAP", "Above a cap"
     ANOTHERS_CREDIT = "ANOTHERS_CREDIT", "It names another user than the credit that it takes back"
+    FORFEITED = "FORFEITED", "Staff forfeited it while it was held"
 
 
 class Postback(models.Model):
@@ -87,6 +88,7 @@ class Postback(models.Model):
 
     class Meta:
         db_table = "credits_postback"
+        permissions = [("decide_earning", "Can release or forfeit a held earning")]
         constraints = [
             models.UniqueConstraint(
                 fields=["network", "external_id", "kind"],

@@ -1,5 +1,5 @@
 """
-Held credits are given when their time has come, unless they were reversed meanwhile.
+Held credits are given when their time has come, unless they were reversed meanwhile; staff may decide before.
 
 Those of a network that staff have paused wait until it is resumed: its reversals are not heard either.
 """
@@ -12,7 +12,8 @@ from billiard.exceptions import SoftTimeLimitExceeded
 from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Q
 
-from credits.models import Postback, PostbackState
+from credits.errors import EarningDecided
+from credits.models import Postback, PostbackState, Refusal
 from credits.services import earnings_posting, earnings_reversal
 from gateway.common.locks import try_advisory_lock
 from gateway.common.owner import ProfileOwner
@@ -25,16 +26,40 @@ _BATCH = 1_000
 @transaction.atomic(durable=True)
 def release(*, postback_id: int, now: datetime) -> bool:
     """Give the credits of a held postback; False where they are not due, no longer held, or the network is paused."""
-    seen = Postback.objects.select_related("user").get(pk=postback_id)
-    user = cast("ProfileOwner", seen.user)
-    earnings_posting.lock_account(user)
+    user = _locked_owner(postback_id)
     # Read anew: the row may have been reversed or released before the account was ours.
     held = Postback.objects.select_related("network").filter(_due(now), pk=postback_id).first()
     if held is None:
         return False
-    earnings_posting.give(held, user, credits=earnings_reversal.left_of(held))
-    held.save(update_fields=earnings_posting.DECIDED)
+    _give(held, user)
     return True
+
+
+@transaction.atomic
+def release_early(*, postback_id: int) -> Postback:
+    """
+    Give the credits of a held postback before their time, also while its network is paused. Joins a transaction.
+
+    Raises:
+        EarningDecided: it is not held, or no longer.
+    """
+    held, user = _held(postback_id)
+    _give(held, user)
+    return held
+
+
+@transaction.atomic
+def forfeit(*, postback_id: int) -> Postback:
+    """
+    Never give the credits of a held postback; its reversal will find nothing to take back. Joins a transaction.
+
+    Raises:
+        EarningDecided: it is not held, or no longer.
+    """
+    held, _ = _held(postback_id)
+    held.state, held.refused_because = PostbackState.REFUSED, Refusal.FORFEITED
+    held.save(update_fields=["state", "refused_because"])
+    return held
 
 
 def release_due(*, now: datetime) -> int:
@@ -58,6 +83,26 @@ def _try_release(postback_id: int, now: datetime) -> bool:
     except Exception:
         logger.exception("held postback %s cannot be released; the others go on", postback_id)
         return False
+
+
+def _locked_owner(postback_id: int) -> ProfileOwner:
+    user = cast("ProfileOwner", Postback.objects.select_related("user").get(pk=postback_id).user)
+    earnings_posting.lock_account(user)
+    return user
+
+
+def _held(postback_id: int) -> tuple[Postback, ProfileOwner]:
+    """Return the row, read under its account's lock, and whose it is."""
+    user = _locked_owner(postback_id)
+    found = Postback.objects.select_related("network").get(pk=postback_id)
+    if found.state != PostbackState.HELD:
+        raise EarningDecided(state=found.get_state_display())
+    return found, user
+
+
+def _give(held: Postback, user: ProfileOwner) -> None:
+    earnings_posting.give(held, user, credits=earnings_reversal.left_of(held))
+    held.save(update_fields=earnings_posting.DECIDED)
 
 
 def _due(now: datetime) -> Q:

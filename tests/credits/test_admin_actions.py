@@ -10,7 +10,7 @@ from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.urls import reverse
 
-from credits.models import AdjustmentRequest, AdNetwork, CreditEntry, CreditHold, Modifier
+from credits.models import AdjustmentRequest, AdNetwork, CreditEntry, CreditHold, Modifier, Postback
 from credits.queries import balance_of
 from credits.services import ledger, network_secrets
 from gateway.common.audit import details_of, sentence_of
@@ -159,6 +159,26 @@ def test_a_new_address_and_the_end_of_a_secret_are_for_operations(db: None) -> N
     prove("credits_adnetwork", "retire_secret", network.row, roles=OPERATIONS)
     network.row.refresh_from_db()
     assert network_secrets.live_secrets(network.row) == [network.secret]
+
+
+@pytest.mark.parametrize("action", ["release_early", "forfeit"])
+def test_a_held_earning_is_decided_by_finance(user: User, action: str) -> None:
+    network, before = set_up("cpx-research"), balance_of(user).available
+    network.sends(network.says(user, amount="40"))
+    held = Postback.objects.get()
+
+    told = prove("credits_postback", action, held, roles=FINANCE)
+
+    assert told.endswith(
+        {"release_early": "40 credits are posted.", "forfeit": "will never be given."}[action]
+    )
+    held.refresh_from_db()
+    assert held.state == {"release_early": "AVAILABLE", "forfeit": "REFUSED"}[action]
+    assert balance_of(user).available - before == {"release_early": 40, "forfeit": 0}[action]
+    decided = everything()
+    again = confirm(browser_of(member("finance")), "credits_postback", action, held)
+    assert "does not apply" in messages_of(again)
+    assert everything() == decided
 
 
 def test_a_hold_of_another_part_is_never_released_by_hand(user: User) -> None:

@@ -52,7 +52,7 @@ MATRIX = {
         ALL, add="oS", change="oS",
         actions={"pause": "oS", "resume": "oS", "issue_address": "oS", "retire_secret": "oS"},
     ),
-    "credits.Postback": Row(ALL),
+    "credits.Postback": Row(ALL, actions={"release_early": "fS", "forfeit": "fS"}),
     "credits.NetworkUser": Row(ALL),
     "relay.RelayTransaction": Row(
         ALL, actions={"broadcast_again": "oS", "cancel_unsent": "oS"}, export="fS"

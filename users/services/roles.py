@@ -27,6 +27,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "finance": (
         *(f"{app}.view_*" for app in _OURS),
         "credits.decide_adjustment",
+        "credits.decide_earning",
         "payments.add_payoutrate",
         "payments.run_reconciliation",
         "payments.dismiss_stripeevent",

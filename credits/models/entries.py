@@ -37,6 +37,14 @@ class EntrySource(models.TextChoices):
 PROOFS = ["SUBSCRIBED_PAYOUT", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
 # What takes such a proof back.
 DISPROOFS = ["EARNING_REVERSAL", "PAYOUT_CLAWBACK"]
+# What is posted far less often than charges and earnings.
+RARE_SOURCES = [
+    "SUBSCRIBED_PAYOUT",
+    "RELAY_REVERSAL",
+    "EARNING_REVERSAL",
+    "PAYOUT_CLAWBACK",
+    "STAFF_ADJUSTMENT",
+]
 
 
 class CreditEntry(models.Model):
@@ -103,6 +111,12 @@ class CreditEntry(models.Model):
                 include=["amount"],
                 condition=models.Q(source__in=[*PROOFS, *DISPROOFS]),
                 name="credits_entry_proofs",
+            ),
+            # What finance looks for lies far apart between charges and earnings.
+            models.Index(
+                fields=["source", "-id"],
+                condition=models.Q(source__in=RARE_SOURCES),
+                name="credits_entry_rare_sources",
             ),
             models.Index(
                 fields=["actor"], condition=models.Q(actor__isnull=False), name="credits_entry_actor"

@@ -311,6 +311,8 @@ ADJUSTMENT_APPROVAL_LIMIT = env.integer("ADJUSTMENT_APPROVAL_LIMIT", default=10_
 # --- ad networks -----------------------------------------------------------------------------
 ADMOB_KEYS_URL = env.url("ADMOB_KEYS_URL", default="https://www.gstatic.com/admob/reward/verifier-keys.json")
 POSTBACK_RATE = env.optional("POSTBACK_RATE", "6000/minute")
+# How long postbacks stay that no credit was given for. Networks repeat for nine days.
+POSTBACK_KEPT_DAYS = env.integer("POSTBACK_KEPT_DAYS", default=400, minimum=30)
 # Seals the networks' secrets in the database. The first seals, all open.
 AD_NETWORK_SECRET_KEYS = [
     text.strip() for text in env.secret("AD_NETWORK_SECRET_KEYS").split(",") if text.strip()
@@ -432,7 +434,12 @@ LOGGING = {
         **{name: {"level": _QUIET_LEVEL} for name in ("urllib3", "stripe")},
         **{
             name: {"filters": ["refusals_are_warnings"]}
-            for name in ("django.request", "django_structlog.middlewares.request")
+            for name in (
+                "django.request",
+                "django_structlog.middlewares.request",
+                "django.security.DisallowedHost",
+                "django.security.TooManyFieldsSent",
+            )
         },
     },
 }

@@ -58,7 +58,9 @@ class BoundedJSONParser(BaseParser):
     Parse a JSON body of at most `DATA_UPLOAD_MAX_MEMORY_SIZE` bytes.
 
     REST framework's own parser reads the stream past Django's size cap and lets
-    absurd nesting end in a 500; `NaN` and `Infinity` are not JSON.
+    absurd nesting end in a 500; `NaN` and `Infinity` are not JSON. A name that an
+    object has twice is refused: whoever looked at the body before us may have
+    believed the other one (RFC 8259, 4).
 
     Raises:
         RequestTooLarge: the body is longer than the cap.
@@ -75,9 +77,16 @@ class BoundedJSONParser(BaseParser):
         if body.count(b"[") + body.count(b"{") > _MOST_BRACKETS:
             raise ParseError
         try:
-            return json.loads(body.decode(), parse_constant=_refuse_constant)
+            return json.loads(body.decode(), parse_constant=_refuse_constant, object_pairs_hook=_members)
         except ValueError as error:
             raise ParseError from error
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("an object names a member twice")
+    return members
 
 
 def _refuse_constant(name: str) -> None:

@@ -16,14 +16,16 @@ def without_path_tokens(logger: Any, name: str, line: str) -> str:
 
 def refusals_are_warnings(record: logging.LogRecord) -> bool:
     """
-    Turn the lines about an answer 503 down to WARNING; a filter of the loggers that judge by the status alone.
+    Turn lines about refusals down to WARNING; a filter of loggers of Django's that make more of them.
 
-    A refusal for now is an answer that we chose. What broke is logged where it broke,
-    as ERROR and with its trace, and must not drown in these lines.
+    A refusal for now, 503, is an answer that we chose, and a host name is what
+    anybody can make up. What broke is logged where it broke, as ERROR and with its
+    trace, and must not drown in these lines.
     """
     told: object = record.msg
     event = told if isinstance(told, dict) else {}
-    if HTTPStatus.SERVICE_UNAVAILABLE not in (getattr(record, "status_code", None), event.get("code")):
+    is_for_now = HTTPStatus.SERVICE_UNAVAILABLE in (getattr(record, "status_code", None), event.get("code"))
+    if not is_for_now and not record.name.startswith("django.security."):
         return True
     record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
     record.exc_info = record.exc_text = None

@@ -82,6 +82,24 @@ def test_a_refusal_for_now_is_a_warning_without_a_trace(caplog: pytest.LogCaptur
     assert not [record for record in caplog.records if record.levelname == "ERROR" or record.exc_info]
 
 
+def test_a_made_up_host_name_is_no_error_of_ours(caplog: pytest.LogCaptureFixture) -> None:
+    answer = Client(raise_request_exception=False).post(
+        "/api/echo", "{}", "application/json", HTTP_HOST="evil.example"
+    )
+    assert answer.status_code == 400
+    assert [record.levelname for record in caplog.records if "evil.example" in record.getMessage()] == [
+        "WARNING"
+    ]
+    assert not [record for record in caplog.records if record.levelname == "ERROR" or record.exc_info]
+
+
+@pytest.mark.parametrize("body", ['{"a": 1, "a": 2}', '{"a": {"b": 1, "b": 1}}', '[{"a": 1, "\\u0061": 2}]'])
+def test_a_member_that_is_named_twice_is_refused(body: str) -> None:
+    answer = post("/api/echo", body)
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid-request")
+    assert post("/api/echo", '[{"a": 1}, {"a": 2}]').status_code == 200
+
+
 def test_what_broke_is_an_error_with_its_trace(caplog: pytest.LogCaptureFixture) -> None:
     assert post("/api/echo?fail=unknown", {}).status_code == 500
     [told] = [record for record in caplog.records if record.name == "gateway.common.problems"]

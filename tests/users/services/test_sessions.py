@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils.timezone import now
 
+from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile
 from tests.users.wallet import signed_in
 from users.models import RefreshToken, SignInSession
@@ -36,6 +37,38 @@ def test_ending_one_session_leaves_the_others(profile: Profile) -> None:
     sessions.end(session_id=first.pk, reason=SignInSession.Reason.STAFF, now=now())
 
     assert SignInSession.objects.living(now=now()).count() == 1
+
+
+def test_ending_all_ends_the_living_ones_of_that_user_alone(profile: Profile, chain: FakeChain) -> None:
+    signed_in(profile)
+    ran_out = SignInSession.objects.get()
+    SignInSession.objects.update(expires_at=now())
+    signed_in(profile)
+    signed_in(profile)
+    signed_in(chain.create_profile())
+    moment, user = now(), ran_out.user
+
+    assert sessions.end_all(user_id=user.pk, reason=SignInSession.Reason.STAFF, now=moment) == 2
+    assert sessions.end_all(user_id=user.pk, reason=SignInSession.Reason.STAFF, now=now()) == 0
+
+    ran_out.refresh_from_db()
+    assert (ran_out.revoked_at, ran_out.revoked_reason) == (None, "")
+    assert SignInSession.objects.filter(user=user, revoked_at=moment, revoked_reason="staff").count() == 2
+    assert SignInSession.objects.living(now=now()).exclude(user=user).count() == 1
+
+
+def test_a_refresh_token_of_somebody_else_is_not_signed_out(profile: Profile, chain: FakeChain) -> None:
+    signed_in(profile)
+    mine = SignInSession.objects.get()
+    theirs = signed_in(chain.create_profile()).refresh
+
+    for token in (theirs, "rt_unknown"):
+        sessions.sign_out(user_id=mine.user_id, session_id=None, token=token, now=now())
+    assert SignInSession.objects.living(now=now()).count() == 2
+
+    sessions.sign_out(user_id=mine.user_id, session_id=mine.pk, token=theirs, now=now())
+    assert SignInSession.objects.living(now=now()).exclude(user=mine.user).count() == 1
+    assert not SignInSession.objects.living(now=now()).filter(user=mine.user).exists()
 
 
 def test_a_session_lasts_as_long_as_the_settings_say(profile: Profile) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from celery import shared_task
 from django.utils import timezone
 
-from credits.services import audits, earnings_release, modifiers, verifier_keys
+from credits.services import audits, earnings_release, modifiers, postback_purge, verifier_keys
 
 logger = logging.getLogger(__name__)
 
@@ -29,8 +29,11 @@ def refresh_verifier_keys(**_: Any) -> None:
 
 @shared_task(name="credits.purge")
 def purge(**_: Any) -> None:
-    """Forget modifiers that ended long ago."""
+    """Forget modifiers that ended long ago, and old postbacks that no credit was given for."""
     modifiers.purge()
+    deleted = postback_purge.purge(now=timezone.now())
+    if deleted:
+        logger.info("%s old postbacks without a credit are forgotten", deleted)
 
 
 # A whole ledger takes longer than other tasks may; the statement has a limit of its own.

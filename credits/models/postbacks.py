@@ -39,6 +39,11 @@ class Refusal(models.TextChoices):
     FORFEITED = "FORFEITED", "Staff forfeited it while it was held"
 
 
+# Rows that no credit was given for, and that keep none from being given: a repeat of them changes nothing either.
+# Credits stay, also refused ones, and so do reversals that took something back or wait for their credit.
+WORTHLESS = Q(kind__in=["INFO", "TEST", "PENDING"]) | Q(kind="REVERSAL", state__in=["REFUSED", "INFO"])
+
+
 class Postback(models.Model):
     """
     One event of a network, stored with the entry that it led to, in one transaction.
@@ -135,6 +140,7 @@ class Postback(models.Model):
             models.Index(fields=["network", "original_id"], name="credits_postback_original"),
             models.Index(fields=["user", "received_at"], name="credits_postback_user"),
             models.Index(fields=["request_id"], condition=~Q(request_id=""), name="credits_postback_request"),
+            models.Index(fields=["received_at"], condition=WORTHLESS, name="credits_postback_worthless"),
             models.Index(fields=["available_at"], condition=Q(state="HELD"), name="credits_postback_due"),
         ]
 

@@ -8,7 +8,17 @@ from django.contrib.auth import get_user_model
 from django.db.models import Exists, Q, QuerySet, Sum
 
 from credits.benefits import Benefits, PaidPeriod, benefits_of
-from credits.models import Allowance, Badge, BadgeTrack, CreditAccount, CreditEntry, EntrySource, Modifier
+from credits.models import (
+    AdNetwork,
+    Allowance,
+    Badge,
+    BadgeTrack,
+    CreditAccount,
+    CreditEntry,
+    EntrySource,
+    LedgerAudit,
+    Modifier,
+)
 from credits.models.entries import DISPROOFS, PROOFS
 from gateway.common import sql
 from gateway.common.fields import checksum
@@ -181,3 +191,55 @@ def has_earned(user: ProfileOwner) -> bool:
     disproofs = entries.filter(source__in=DISPROOFS)
     sums = entries.filter(source__in=[*PROOFS, *DISPROOFS]).values("account").annotate(kept=Sum("amount"))
     return entries.filter(~Exists(disproofs) | Exists(sums.filter(kept__gt=0)), source__in=PROOFS).exists()
+
+
+class Figures(NamedTuple):
+    """How the books stand, as of one moment: whole credits, ages in seconds, 0 where nothing waits."""
+
+    accounts: int
+    # Sums of the balances above 0, of those below, and of what is held.
+    owned: int
+    owed: int
+    held: int
+    open_holds: int
+    open_hold_credits: int
+    oldest_hold_age: float
+    held_earnings: int
+    held_earning_credits: int
+    # Since the oldest held earning might have been given.
+    overdue_age: float
+    # Of the last 24 hours.
+    refused_postbacks: int
+    conflicting_postbacks: int
+
+
+def figures() -> Figures:
+    """Return how the books stand, in one statement; it reads accounts, and of the rest what is open or new."""
+    return Figures(*sql.only_row(_FIGURES, {}))
+
+
+_FIGURES = """
+SELECT account.*, hold.*, earning.*, postback.*
+FROM (SELECT count(*), coalesce(sum(balance) FILTER (WHERE balance > 0), 0)::bigint,
+             coalesce(-sum(balance) FILTER (WHERE balance < 0), 0)::bigint, coalesce(sum(held), 0)::bigint
+      FROM credits_account) AS account,
+     (SELECT count(*), coalesce(sum(amount), 0)::bigint,
+             coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(created_at))), 0)::float
+      FROM credits_hold WHERE status = 'HELD') AS hold,
+     (SELECT count(*), coalesce(sum(credits), 0)::bigint,
+             coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(available_at))), 0)::float
+      FROM credits_postback WHERE state = 'HELD') AS earning,
+     (SELECT count(*) FILTER (WHERE state = 'REFUSED'), count(*) FILTER (WHERE is_conflicting)
+      FROM credits_postback WHERE received_at >= statement_timestamp() - interval '24 hours') AS postback
+"""
+
+
+def networks() -> dict[str, bool]:
+    """Return whether each ad network is enabled, by slug."""
+    return dict(AdNetwork.objects.order_by("slug").values_list("slug", "is_enabled"))
+
+
+def last_audits() -> list[LedgerAudit]:
+    """Return the newest finished audit of each kind, without its findings."""
+    finished = LedgerAudit.objects.filter(finished_at__isnull=False).defer("findings")
+    return list(finished.order_by("kind", "-started_at").distinct("kind"))

@@ -62,7 +62,8 @@ def adjust_credits(owner: Owner) -> StaffAction:
         label="Adjust credits",
         permission="credits.add_adjustmentrequest",
         effect=lambda row: (
-            f"Up to {settings.ADJUSTMENT_APPROVAL_LIMIT} credits per user and day are posted at once, "
+            f"For {owner(row).profile_address}. "
+            f"Up to {settings.ADJUSTMENT_APPROVAL_LIMIT:,} credits per user and day are posted at once, "
             "by an entry that names you and your reason. More waits until a second person approves."
         ),
         run=run,
@@ -113,7 +114,9 @@ def grant_modifier(owner: Owner) -> StaffAction:
         name="grant_modifier",
         label="Grant a modifier",
         permission="credits.add_modifier",
-        effect=lambda row: "A bonus is added to the badges' from now on, and ends by itself.",
+        effect=lambda row: (
+            f"For {owner(row).profile_address}. A bonus is added to the badges' from now on, and ends by itself."
+        ),
         run=run,
         form=ModifierForm,
         applies_to=lambda row: owner(row).profile_address is not None,

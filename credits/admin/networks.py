@@ -6,7 +6,7 @@ from django import forms
 from django.contrib import admin
 from django.contrib.postgres.forms import SimpleArrayField
 from django.db.models import Max, OuterRef, QuerySet, Subquery
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from credits.admin import actions, earnings
@@ -14,7 +14,7 @@ from credits.admin.ledger import OwnedAdmin
 from credits.models import AdNetwork, NetworkUser, Postback
 from credits.networks.contract import is_weak
 from credits.networks.registry import ADAPTERS
-from credits.services import ad_networks, network_secrets
+from credits.services import ad_networks, network_figures, network_secrets
 from gateway.common.admin import StaffAdmin
 from gateway.common.sealing import SealedUnderAnotherKey
 from gateway.common.staff_actions import ReasonedActions
@@ -92,6 +92,19 @@ class AdNetworkAdmin(ReasonedActions, StaffAdmin[AdNetwork]):
 
     def get_readonly_fields(self, request: HttpRequest, obj: AdNetwork | None = None) -> Any:
         return ("slug", *self.readonly_fields) if obj else self.readonly_fields
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        network = self.get_object(request, object_id)
+        figures = network_figures.figures_of(network, now=timezone.now()) if network else []
+        return super().change_view(
+            request, object_id, form_url, {**(extra_context or {}), "figures": figures}
+        )
 
     def has_delete_permission(self, request: HttpRequest, obj: AdNetwork | None = None) -> bool:
         # Its postbacks name it; a network that is no longer used is disabled.

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from credits.errors import HoldReleased, InsufficientCredits, KeyConflict
 from credits.models import CreditEntry, CreditHold, EntrySource, HoldStatus
-from credits.services import statements
+from credits.services import statements, statements_of_many
 from credits.services.posting import open_account
 from gateway.common import sql
 from gateway.common.owner import ProfileOwner
@@ -19,6 +19,16 @@ class HoldResult(NamedTuple):
     hold: CreditHold
     created: bool
     balance: int
+
+
+class Closed(NamedTuple):
+    """A hold that this call closed, and whose: `entry` is the charge, or None where it was released."""
+
+    hold_id: int
+    account_id: int
+    user_id: int
+    subscriber_experience: int
+    entry: CreditEntry | None
 
 
 def hold(*, user: ProfileOwner, credits: int, key: str, debt_limit: int = 0, content: str = "") -> HoldResult:
@@ -59,6 +69,29 @@ def raise_hold(*, hold_id: int, credits: int, debt_limit: int) -> bool:
         return sql.first_row(statements.RAISE_HOLD, params) is not None
 
 
+def close(
+    *, costs: Mapping[int, int], source: str = EntrySource.RELAY_TRANSACTION, capped: bool = False
+) -> list[Closed]:
+    """
+    Close those of these holds that are open, and return them by id: all, or on an error none.
+
+    `costs` tells by the hold's id what is charged, in full even where that exceeds the hold
+    unless `capped`; at no cost the hold is released.
+
+    Raises:
+        ValueError: a cost is negative.
+    """
+    if any(cost < 0 for cost in costs.values()):
+        raise ValueError("a capture charges no negative number of credits")
+    params = {
+        "holds": list(costs),
+        "costs": list(costs.values()),
+        "source": EntrySource(source),
+        "capped": capped,
+    }
+    return [_closed(row) for row in CreditEntry.objects.raw(statements_of_many.CLOSE_HOLDS, params)]
+
+
 def capture(*, hold_id: int, credits: int, source: str = EntrySource.RELAY_TRANSACTION) -> CreditEntry | None:
     """
     Charge `credits` for what was held, in full even where they exceed the hold, and drop the hold.
@@ -70,33 +103,25 @@ def capture(*, hold_id: int, credits: int, source: str = EntrySource.RELAY_TRANS
         HoldReleased: the hold was released before, so the charge cannot be made.
         ValueError: `credits` is negative.
     """
-    if credits < 0:
-        raise ValueError("a capture charges no negative number of credits")
-    if credits:
-        entry = charge(hold_id=hold_id, credits=credits, source=source)
-        if entry is not None:
-            return entry
-    elif release(hold_id=hold_id):
-        return None
+    for closed in close(costs={hold_id: credits}, source=source):
+        return closed.entry
     return _first_outcome(hold_id=hold_id, credits=credits)
-
-
-def charge(*, hold_id: int, credits: int, source: str = EntrySource.RELAY_TRANSACTION) -> CreditEntry | None:
-    """
-    Capture an open hold; None where it was closed before, and then nothing moves.
-
-    Raises:
-        ValueError: `credits` is not positive.
-    """
-    if credits <= 0:
-        raise ValueError("a charge is a positive number of credits")
-    params = {"hold": hold_id, "credits": credits, "source": EntrySource(source), "key": f"hold:{hold_id}"}
-    return next(iter(CreditEntry.objects.raw(statements.CAPTURE_HOLD, params)), None)
 
 
 def release(*, hold_id: int) -> bool:
     """Give held credits back; False where the hold was closed before, and then nothing moves."""
-    return sql.first_row(statements.RELEASE_HOLD, {"hold": hold_id}) is not None
+    return bool(close(costs={hold_id: 0}))
+
+
+def _closed(row: CreditEntry) -> Closed:
+    told = vars(row)
+    return Closed(
+        hold_id=told["closed_hold_id"],
+        account_id=told["charged_account_id"],
+        user_id=told["user_id"],
+        subscriber_experience=told["subscriber_experience"],
+        entry=None if row.pk is None else row,
+    )
 
 
 def _place(params: Mapping[str, Any]) -> HoldResult | None:

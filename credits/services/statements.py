@@ -1,5 +1,6 @@
 """
-The SQL that moves credits and experience: one statement per move.
+The SQL that moves credits and experience: one statement per move. Many holds are closed at once
+by `credits.services.statements_of_many`.
 
 A statement is all or nothing by itself, so a row and the running total that it
 explains never part, whatever the caller's transaction does. Four habits keep
@@ -58,46 +59,6 @@ WITH reserved AS (
 )
 UPDATE credits_hold AS hold SET amount = %(credits)s FROM reserved WHERE hold.id = reserved.id
 RETURNING hold.amount
-"""
-
-# Close the hold, charge the account and drop what was held, post the entry. The hold names its entry
-# before the entry exists (a check ties the two); the foreign key is verified at commit.
-CAPTURE_HOLD = """
-WITH closed AS (
-    UPDATE credits_hold
-    SET status = 'CAPTURED', captured_amount = %(credits)s, closed_at = statement_timestamp(),
-        entry_id = nextval(pg_get_serial_sequence('credits_entry', 'id'))
-    WHERE id = %(hold)s AND status = 'HELD'
-    RETURNING account_id, amount, entry_id
-), locked AS (
-    SELECT account.id, balance, held - closed.amount AS held, version, entry_id
-    FROM credits_account AS account JOIN closed ON closed.account_id = account.id
-    FOR NO KEY UPDATE OF account
-), charged AS (
-    UPDATE credits_account AS account
-    SET balance = locked.balance - %(credits)s, held = locked.held, version = locked.version + 1
-    FROM locked WHERE account.id = locked.id
-)
-INSERT INTO credits_entry
-    (id, account_id, amount, source, key, balance_before, balance_after, account_version, reason)
-SELECT entry_id, id, -(%(credits)s), %(source)s, %(key)s, balance, balance - %(credits)s, version + 1, ''
-FROM locked
-RETURNING *
-"""
-
-# Close the hold and drop what was held.
-RELEASE_HOLD = """
-WITH closed AS (
-    UPDATE credits_hold SET status = 'RELEASED', closed_at = statement_timestamp()
-    WHERE id = %(hold)s AND status = 'HELD'
-    RETURNING account_id, amount
-), locked AS (
-    SELECT account.id, held - closed.amount AS held
-    FROM credits_account AS account JOIN closed ON closed.account_id = account.id
-    FOR NO KEY UPDATE OF account
-)
-UPDATE credits_account AS account SET held = locked.held FROM locked WHERE account.id = locked.id
-RETURNING account.id
 """
 
 # Lock the account, insert the entry by its key on top of the newest balance, then move the account to

@@ -25,6 +25,14 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         """Keep those that were broadcast and are not mined."""
         return self.in_progress().filter(status=Attempt.Status.SENT)
 
+    def without_question(self) -> Self:
+        """Leave out what the controller has signed; where it is asked for after all, it is read by itself."""
+        return self.defer("relay_transaction__payload", "relay_transaction__signature")
+
+    def without_bytes(self) -> Self:
+        """Leave out everything that is long; where it is asked for after all, it is read by itself."""
+        return self.without_question().defer("raw", "node_message")
+
     def in_nonce_order(self) -> Self:
         """Order as the chain will execute them."""
         return self.order_by("relayer_id", "account_nonce", "sequence")

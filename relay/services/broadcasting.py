@@ -5,7 +5,7 @@ Sending the same bytes twice does no harm, so no lock is held and any number of
 workers may run. The rows say what is left to do; the messages merely hurry.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -25,9 +25,9 @@ from relay.services.refusals import handle_refusal, note_message
 _Status = RelayTransaction.Status
 
 
-def broadcast(*, relayer_id: int, now: datetime) -> int:
+def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
     """
-    Send what the relayer has signed and not yet sent; return how many the node took.
+    Send what the relayer, or without one every relayer, has signed and not yet sent; return how many the node took.
 
     Validity and predecessors are looked at once more before the first broadcast:
     what could only burn gas becomes a dead end instead.
@@ -35,25 +35,24 @@ def broadcast(*, relayer_id: int, now: datetime) -> int:
     Raises:
         NodeUnavailable: no node answered; the bytes stay for the next try.
     """
-    waiting = (
-        Attempt.objects.unsent()
-        .filter(relayer_id=relayer_id)
-        .select_related("relay_transaction")
-        .in_nonce_order()
-    )
-    found = list(waiting)
+    waiting = Attempt.objects.unsent().select_related("relay_transaction").in_nonce_order().without_question()
+    found = list(waiting if relayer_id is None else waiting.filter(relayer_id=relayer_id))
     if not found:
         return 0
     head = get_chain_client().head()
     fees = fees_today(head=head)
     sent = 0
+    held_up: set[int] = set()
     for wave in _waves(found):
-        sendable = [attempt for attempt in wave if not _became_pointless(attempt, head, fees, now)]
-        taken, is_held_up = _send(attempts=sendable, fees=fees, now=now)
-        sent += taken
-        if is_held_up:
+        sendable = [
+            attempt
+            for attempt in wave
             # What comes after needs the account nonces that the node does not hold yet.
-            break
+            if attempt.relayer_id not in held_up and not _became_pointless(attempt, head, fees, now)
+        ]
+        taken, left_open = _send(attempts=sendable, fees=fees, now=now)
+        sent += taken
+        held_up |= left_open
     return sent
 
 
@@ -96,23 +95,27 @@ def broadcast_again(*, relay_transaction_id: int, now: datetime) -> int:
     return taken
 
 
-def _waves(attempts: Sequence[Attempt]) -> Iterator[list[Attempt]]:
+def _waves(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
     """
-    Split into batches, each with at most one call per channel, without changing the order.
+    Split into batches, each with at most one call per channel, in each relayer's order.
 
     If the node refuses a call, those behind it in its channel must not have left with it.
     """
-    wave: list[Attempt] = []
-    channels: set[tuple[str, str, int]] = set()
+    waves: list[list[Attempt]] = []
+    numbers: dict[int, int] = {}
+    channels: dict[int, set[tuple[str, str, int]]] = {}
     for attempt in attempts:
-        row = attempt.relay_transaction
+        relayer_id, row = attempt.relayer_id, attempt.relay_transaction
         channel = (row.key_manager_address, row.controller_address, row.channel)
-        if channel in channels:
-            yield wave
-            wave, channels = [], set()
-        wave.append(attempt)
-        channels.add(channel)
-    yield wave
+        if channel in channels.setdefault(relayer_id, set()):
+            numbers[relayer_id] += 1
+            channels[relayer_id].clear()
+        channels[relayer_id].add(channel)
+        number = numbers.setdefault(relayer_id, 0)
+        if number == len(waves):
+            waves.append([])
+        waves[number].append(attempt)
+    return waves
 
 
 def _became_pointless(attempt: Attempt, head: Head, fees: Fees, now: datetime) -> bool:
@@ -139,22 +142,22 @@ def _became_pointless(attempt: Attempt, head: Head, fees: Fees, now: datetime) -
     return True
 
 
-def _send(*, attempts: Sequence[Attempt], fees: Fees, now: datetime) -> tuple[int, bool]:
-    """Return how many the node took, and whether it left any open: those are sent again later."""
+def _send(*, attempts: Sequence[Attempt], fees: Fees, now: datetime) -> tuple[int, set[int]]:
+    """Return how many the node took, and the relayers of which it left any open: those are sent again later."""
     if not attempts:
-        return 0, False
+        return 0, set()
     outcomes = get_chain_client().send_raw_transactions([bytes(attempt.raw) for attempt in attempts])
     taken = [attempt for attempt, outcome in zip(attempts, outcomes, strict=True) if _is_out(outcome)]
     _mark_sent(taken, now)
-    is_held_up = False
+    left_open = set()
     for attempt, outcome in zip(attempts, outcomes, strict=True):
         if outcome.kind in {SendKind.UNDERPRICED, SendKind.REFUSED}:
             with isolated(f"the refusal of {attempt.transaction_hash}"):
                 handle_refusal(attempt=attempt, outcome=outcome, fees=fees, now=now)
         elif outcome.kind == SendKind.UNREACHABLE:
-            is_held_up = True
+            left_open.add(attempt.relayer_id)
             note_message(attempt=attempt, outcome=outcome)
-    return len(taken), is_held_up
+    return len(taken), left_open
 
 
 def _is_out(outcome: SendOutcome) -> bool:

@@ -4,17 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from gateway.chain.states import ChainView, Receipt
+from gateway.common import sql
 from relay.models import Attempt, RelayTransaction
+from relay.services import statements_of_many
 
-_FACTS = (
-    "status",
-    "block_number",
-    "block_hash",
-    "succeeded",
-    "gas_used",
-    "effective_gas_price_wei",
-    "mined_at",
-)
 _Status = RelayTransaction.Status
 
 
@@ -23,19 +16,18 @@ def note_receipts(*, attempts: Sequence[Attempt], view: ChainView, now: datetime
     changed = [attempt for attempt in attempts if _block_of(attempt, view) != attempt.block_hash]
     if not changed:
         return
-    for attempt in changed:
-        _take(attempt, view.receipts.get(attempt.transaction_hash), now)
-    Attempt.objects.bulk_update(changed, _FACTS)
+    _write([(attempt, view.receipts.get(attempt.transaction_hash)) for attempt in changed], now)
     mined = RelayTransaction.objects.in_progress().filter(
         pk__in=[row.relay_transaction_id for row in changed]
     )
     mined.filter(status=_Status.PENDING).update(status=_Status.SUBMITTED)
-    _note_reverts([attempt for attempt in changed if attempt.kind == Attempt.Kind.CALL])
+    _note_reverts([attempt for attempt in changed if attempt.kind == Attempt.Kind.CALL], view)
 
 
-def _note_reverts(calls: Sequence[Attempt]) -> None:
+def _note_reverts(calls: Sequence[Attempt], view: ChainView) -> None:
     """Followers must not be accepted behind a call that has reverted, though that is not final yet."""
-    reverted = {call.relay_transaction_id for call in calls if call.succeeded is False}
+    receipts = [(call.relay_transaction_id, view.receipts.get(call.transaction_hash)) for call in calls]
+    reverted = {call_id for call_id, receipt in receipts if receipt and not receipt.succeeded}
     others = {call.relay_transaction_id for call in calls} - reverted
     in_progress = RelayTransaction.objects.in_progress()
     if reverted:
@@ -49,12 +41,18 @@ def _block_of(attempt: Attempt, view: ChainView) -> str:
     return receipt.block_hash if receipt else ""
 
 
-def _take(attempt: Attempt, receipt: Receipt | None, now: datetime) -> None:
-    if receipt is None:
-        attempt.status, attempt.block_number, attempt.block_hash = Attempt.Status.SENT, None, ""
-        attempt.succeeded = attempt.gas_used = attempt.effective_gas_price_wei = attempt.mined_at = None
-        return
-    attempt.status, attempt.mined_at = Attempt.Status.MINED, now
-    attempt.block_number, attempt.block_hash = receipt.block_number, receipt.block_hash
-    attempt.succeeded, attempt.gas_used = receipt.succeeded, receipt.gas_used
-    attempt.effective_gas_price_wei = receipt.effective_gas_price_wei
+def _write(found: Sequence[tuple[Attempt, Receipt | None]], now: datetime) -> None:
+    receipts = [receipt for _, receipt in found]
+    for attempt, receipt in found:
+        attempt.status = Attempt.Status.MINED if receipt else Attempt.Status.SENT
+    params = {
+        "ids": [attempt.pk for attempt, _ in found],
+        "statuses": [attempt.status for attempt, _ in found],
+        "numbers": [receipt and receipt.block_number for receipt in receipts],
+        "hashes": [receipt.block_hash if receipt else "" for receipt in receipts],
+        "successes": [receipt and receipt.succeeded for receipt in receipts],
+        "gas": [receipt and receipt.gas_used for receipt in receipts],
+        "prices": [receipt and receipt.effective_gas_price_wei for receipt in receipts],
+        "times": [now if receipt else None for receipt in receipts],
+    }
+    sql.all_rows(statements_of_many.NOTE_RECEIPTS, params)

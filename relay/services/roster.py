@@ -10,7 +10,9 @@ from django.db.models.functions import Greatest
 from gateway.chain.client import get_chain_client
 from gateway.chain.signing import get_signer
 from gateway.chain.states import AccountState
+from gateway.common import sql
 from relay.models import Relayer
+from relay.services import statements_of_many
 
 
 def enlist_new_relayers(*, now: datetime) -> int:
@@ -73,14 +75,26 @@ def note_accounts(
     Where the chain is ahead of us, somebody used the key elsewhere: the next
     account nonce jumps forward, since the ones between are gone.
     """
+    params = {
+        "ids": [relayer.pk for relayer in relayers],
+        "nonces": [accounts[relayer.address].latest_nonce for relayer in relayers],
+        "balances": [accounts[relayer.address].balance_wei for relayer in relayers],
+        "now": now,
+    }
+    noted = {row_id for (row_id,) in sql.all_rows(statements_of_many.NOTE_ACCOUNTS, params)}
     for relayer in relayers:
-        account = accounts[relayer.address]
-        Relayer.objects.filter(pk=relayer.pk).update(
-            mined_account_nonce=account.latest_nonce,
-            next_account_nonce=Greatest(F("next_account_nonce"), account.latest_nonce),
-            balance_wei=account.balance_wei,
-            synced_at=now,
-        )
+        if relayer.pk not in noted:
+            _note_account(relayer, accounts[relayer.address], now)
+
+
+def _note_account(relayer: Relayer, account: AccountState, now: datetime) -> None:
+    """Wait for the request that holds the relayer, and hold no other meanwhile."""
+    Relayer.objects.filter(pk=relayer.pk).update(
+        mined_account_nonce=account.latest_nonce,
+        next_account_nonce=Greatest(F("next_account_nonce"), account.latest_nonce),
+        balance_wei=account.balance_wei,
+        synced_at=now,
+    )
 
 
 def set_active(*, relayer_id: int, is_active: bool) -> bool:

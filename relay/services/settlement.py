@@ -1,168 +1,125 @@
 """
 Settlement: what the chain has confirmed becomes credits, once.
 
-The node is asked first; then one transaction locks the call's row, compares that
-it is still in progress, moves the credits and writes the final status.
+The node is asked first; then one transaction locks the rows of many calls, keeps those
+that are still in progress, moves their credits and writes their final status, in as many
+statements as it takes for one. Where that fails, each call is settled on its own, so that
+one which cannot be settled holds back no other.
 """
 
-from dataclasses import dataclass
+import logging
+from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
-from django.conf import settings
 from django.db import transaction
 
-from credits.services import ledger, spending
-from gateway.chain.client import get_chain_client
-from gateway.chain.contracts import decode_execute_relay_call, encode_execute_relay_call, refusal_from_revert
-from gateway.chain.errors import CallReverted
-from gateway.chain.states import ExternalExecution, Receipt
+from credits.services import spending
+from gateway.chain.errors import NodeUnavailable
+from gateway.chain.states import Receipt
+from gateway.common import sql
 from relay.models import Attempt, RelayTransaction
-from relay.pricing import cost_in_credits
+from relay.services import statements_of_many
+from relay.services.endings import LOST, Ending, ending_of
+from relay.services.isolation import isolated
 
-_Status = RelayTransaction.Status
+logger = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a relay transaction ends, and what its gas cost in credits."""
-
-    status: RelayTransaction.Status
-    cost: int
-    code: str = ""
-    detail: str = ""
+# Their users' accounts are locked together, for some milliseconds; more would save little.
+_TOGETHER = 200
 
 
-def settle(*, attempt: Attempt, receipt: Receipt, now: datetime) -> bool:
+class Confirmed(NamedTuple):
+    """An attempt, and the receipt that the chain has confirmed."""
+
+    attempt: Attempt
+    receipt: Receipt
+
+
+class _Closing(NamedTuple):
+    relay_transaction_id: int
+    ending: Ending
+    transaction_hash: str
+
+
+def settle(*, confirmed: Sequence[Confirmed], now: datetime) -> int:
     """
-    Settle the relay transaction whose `attempt` the chain has confirmed with `receipt`.
+    Settle the relay transactions of these attempts; return how many were not settled before.
 
     A success and a revert are charged their gas, never more than was held; a
-    self-transfer costs the user nothing. Returns False where it was settled already.
-
-    Raises:
-        NodeUnavailable: a revert could not be explained yet; try again.
+    self-transfer costs the user nothing. What cannot be settled is logged and left
+    to the next run.
     """
-    ending = _ending(attempt=attempt, receipt=receipt)
-    return _close(
-        relay_transaction_id=attempt.relay_transaction_id,
-        ending=ending,
-        transaction_hash=receipt.transaction_hash,
-        now=now,
-    )
+    return _close_all([closing for closing in map(_closing, confirmed) if closing is not None], now)
 
 
-def settle_lost(*, attempt: Attempt, now: datetime) -> bool:
-    """Settle a call whose account nonce a transaction unknown to us has used up: it can never be mined."""
-    ending = Ending(_Status.CANCELLED, 0, "account-nonce-lost", "Another transaction used the account nonce.")
-    return _close(
-        relay_transaction_id=attempt.relay_transaction_id,
-        ending=ending,
-        transaction_hash=attempt.transaction_hash,
-        now=now,
-    )
+def settle_lost(*, attempts: Sequence[Attempt], now: datetime) -> int:
+    """Settle calls whose account nonces transactions unknown to us have used up: they can never be mined."""
+    closings = [
+        _Closing(attempt.relay_transaction_id, LOST, attempt.transaction_hash) for attempt in attempts
+    ]
+    return _close_all(closings, now)
 
 
-def _ending(*, attempt: Attempt, receipt: Receipt) -> Ending:
-    row = attempt.relay_transaction
-    if attempt.kind == Attempt.Kind.CANCELLATION:
-        return Ending(_Status(row.ends_as), 0, row.end_code, row.end_detail)
-    cost = cost_in_credits(
-        gas=receipt.gas_used, price_wei=receipt.effective_gas_price_wei, credit_wei=settings.CREDIT_WEI
-    )
-    if receipt.succeeded:
-        return Ending(_Status.SUCCESS, cost)
-    return _ending_of_revert(row=row, receipt=receipt, cost=cost)
-
-
-def _ending_of_revert(*, row: RelayTransaction, receipt: Receipt, cost: int) -> Ending:
-    """Tell a call that somebody else executed first from one that failed by itself, and say why it failed."""
-    client = get_chain_client()
-    next_nonce = client.read_relay_nonce(
-        key_manager=row.key_manager_address, controller=row.controller_address, channel=row.channel
-    )
-    # A key manager that tells no nonce any more has executed nothing that we could find.
-    if next_nonce is not None and next_nonce > row.relay_nonce:
-        executions = client.read_external_executions(
-            key_manager=row.key_manager_address,
-            controller=row.controller_address,
-            from_block=max(0, receipt.block_number - _LOOK_BACK_BLOCKS),
-            to_block=receipt.block_number,
-        )
-        if any(_is_same_call(row, execution) for execution in executions):
-            return Ending(
-                _Status.EXECUTED_EXTERNALLY, cost, "executed-externally", "Somebody else executed it first."
-            )
-        return Ending(_Status.FAILED, cost, "relay-nonce-used", "Another call used the nonce first.")
-    return Ending(_Status.FAILED, cost, *_reason_of(row))
-
-
-# About half an hour on mainnet: longer than an attempt waits for its block.
-_LOOK_BACK_BLOCKS = 150
-
-
-def _is_same_call(row: RelayTransaction, execution: ExternalExecution) -> bool:
-    """Return whether that execution is this call; wrapped in another contract's call, its parts stand as they are."""
-    if execution.selector != bytes(row.payload)[:4] or _is_ours(execution):
-        return False
-    decoded = decode_execute_relay_call(execution.calldata)
-    if decoded is None:
-        parts = (row.relay_nonce.to_bytes(32, "big"), bytes(row.payload))
-        return all(part in execution.calldata for part in parts)
-    _, relay_nonce, validity, payload = decoded
-    return (relay_nonce, validity, payload) == (row.relay_nonce, row.validity, bytes(row.payload))
-
-
-def _is_ours(execution: ExternalExecution) -> bool:
-    return Attempt.objects.filter(transaction_hash=execution.transaction_hash.lower()).exists()
-
-
-def _reason_of(row: RelayTransaction) -> tuple[str, str]:
-    """Ask the chain why the call reverts now. It may have recovered since, which is an answer too."""
-    calldata = encode_execute_relay_call(
-        signature=bytes(row.signature),
-        nonce=row.relay_nonce,
-        validity=row.validity,
-        payload=bytes(row.payload),
-    )
+def _closing(confirmed: Confirmed) -> _Closing | None:
+    attempt, receipt = confirmed
+    found = None
     try:
-        get_chain_client().simulate_relay_call(
-            sender=row.relayer.address,
-            key_manager=row.key_manager_address,
-            calldata=calldata,
-            gas_cap=settings.RELAY_MAX_GAS,
-        )
-    except CallReverted as reverted:
-        refusal = refusal_from_revert(reverted.data)
-        return refusal.code, refusal.detail
-    return "reverted", "The call reverted in its block; the same call would pass now."
+        with isolated(f"the ending of {attempt.transaction_hash}"):
+            ending = ending_of(attempt=attempt, receipt=receipt)
+            found = _Closing(attempt.relay_transaction_id, ending, receipt.transaction_hash)
+    except NodeUnavailable:
+        logger.warning("settlement of %s waits for the node", attempt.transaction_hash)
+    return found
+
+
+def _close_all(closings: Sequence[_Closing], now: datetime) -> int:
+    # In the order of rows, so that two workers wait for each other's locks in one order.
+    ordered = sorted({closing.relay_transaction_id: closing for closing in closings}.values())
+    batches = [ordered[start : start + _TOGETHER] for start in range(0, len(ordered), _TOGETHER)]
+    return sum(_close_together(batch, now) for batch in batches)
+
+
+def _close_together(closings: Sequence[_Closing], now: datetime) -> int:
+    if len(closings) > 1:
+        with isolated(f"settlement of {len(closings)} calls together"):
+            return _close(closings, now)
+    # Nothing is left of the attempt to settle them together.
+    settled = 0
+    for closing in closings:
+        with isolated(f"settlement of {closing.transaction_hash}"):
+            settled += _close([closing], now)
+    return settled
 
 
 @transaction.atomic(durable=True)
-def _close(*, relay_transaction_id: int, ending: Ending, transaction_hash: str, now: datetime) -> bool:
-    row = (
-        RelayTransaction.objects.select_for_update(no_key=True, of=("self",))
-        .select_related("hold", "user")
-        .get(pk=relay_transaction_id)
+def _close(closings: Sequence[_Closing], now: datetime) -> int:
+    due = {closing.relay_transaction_id: closing for closing in closings}
+    holds = dict(
+        RelayTransaction.objects.select_for_update(no_key=True)
+        .in_progress()
+        .filter(pk__in=due)
+        .order_by("pk")
+        .values_list("pk", "hold_id")
     )
-    if not row.is_in_progress:
-        return False
-    if ending.cost:
-        charge = min(ending.cost, row.hold.amount)
-        spending.settle(user=row.user, hold_id=row.hold_id, credits=charge, now=now)
-    else:
-        ledger.release(hold_id=row.hold_id)
-    row.status, row.real_cost, row.settled_at = ending.status, ending.cost, now
-    row.end_code, row.end_detail, row.ends_as = ending.code, ending.detail, ""
-    row.transaction_hash = transaction_hash
-    row.save(
-        update_fields=[
-            "status",
-            "real_cost",
-            "settled_at",
-            "end_code",
-            "end_detail",
-            "ends_as",
-            "transaction_hash",
-        ]
+    if not holds:
+        return 0
+    spending.settle_many(
+        costs={hold_id: due[row_id].ending.cost for row_id, hold_id in holds.items()}, now=now, capped=True
     )
-    return True
+    _write_endings([due[row_id] for row_id in holds], now)
+    return len(holds)
+
+
+def _write_endings(closings: Sequence[_Closing], now: datetime) -> None:
+    endings = [closing.ending for closing in closings]
+    params = {
+        "ids": [closing.relay_transaction_id for closing in closings],
+        "statuses": [ending.status for ending in endings],
+        "costs": [ending.cost for ending in endings],
+        "codes": [ending.code for ending in endings],
+        "details": [ending.detail for ending in endings],
+        "hashes": [closing.transaction_hash for closing in closings],
+        "now": now,
+    }
+    sql.all_rows(statements_of_many.END_CALLS, params)

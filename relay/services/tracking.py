@@ -5,14 +5,12 @@ The tracker may be killed anywhere: each step is derived from the chain and the
 rows again at the next tick.
 """
 
-import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
 
 from gateway.chain.client import get_chain_client
-from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import Fees
 from gateway.chain.states import ChainView, Head
 from gateway.common.locks import try_advisory_lock
@@ -21,8 +19,6 @@ from relay.services import dead_ends, replacing, roster, settlement
 from relay.services.fees import fees_today
 from relay.services.isolation import isolated
 from relay.services.receipts import note_receipts
-
-logger = logging.getLogger(__name__)
 
 # Blocks beyond the confirmations until an account nonce without a receipt is given up.
 _LOST_DEPTH = 20
@@ -42,7 +38,7 @@ def track(*, now: datetime) -> int:
 def _track(*, now: datetime) -> int:
     roster.enlist_new_relayers(now=now)
     attempts = list(
-        Attempt.objects.in_progress().select_related("relay_transaction__relayer", "relayer").in_nonce_order()
+        Attempt.objects.in_progress().select_related("relay_transaction").in_nonce_order().without_bytes()
     )
     relayers = list(Relayer.objects.all())
     view = get_chain_client().read_chain(
@@ -52,11 +48,21 @@ def _track(*, now: datetime) -> int:
     )
     roster.note_accounts(relayers=relayers, accounts=view.accounts, now=now)
     note_receipts(attempts=attempts, view=view, now=now)
-    settled = sum(_settle_if_confirmed(attempt=attempt, view=view, now=now) for attempt in attempts)
+    settled = settlement.settle(confirmed=_confirmed(attempts, view), now=now)
     waiting = _waiting(attempts, view)
-    settled += _settle_lost(attempts=waiting, view=view, now=now)
+    settled += _settle_lost(attempts=waiting, relayers=relayers, view=view, now=now)
     _end_or_replace_stuck(attempts=waiting, view=view, now=now)
     return settled
+
+
+def _confirmed(attempts: Sequence[Attempt], view: ChainView) -> list[settlement.Confirmed]:
+    """Keep the attempts whose block is confirmed, with their receipts."""
+    deepest = view.head.number - settings.CONFIRMATIONS + 1
+    return [
+        settlement.Confirmed(attempt, receipt)
+        for attempt in attempts
+        if (receipt := view.receipts.get(attempt.transaction_hash)) and receipt.block_number <= deepest
+    ]
 
 
 def _waiting(attempts: Sequence[Attempt], view: ChainView) -> list[Attempt]:
@@ -69,26 +75,12 @@ def _waiting(attempts: Sequence[Attempt], view: ChainView) -> list[Attempt]:
     return [attempt for attempt in attempts if (attempt.relayer_id, attempt.account_nonce) not in used]
 
 
-def _settle_if_confirmed(*, attempt: Attempt, view: ChainView, now: datetime) -> bool:
-    receipt = view.receipts.get(attempt.transaction_hash)
-    if receipt is None or view.head.number - receipt.block_number + 1 < settings.CONFIRMATIONS:
-        return False
-    settled = False
-    try:
-        with isolated(f"settlement of {attempt.transaction_hash}"):
-            settled = settlement.settle(attempt=attempt, receipt=receipt, now=now)
-    except NodeUnavailable:
-        logger.warning("settlement of %s waits for the node", attempt.transaction_hash)
-    return settled
-
-
-def _settle_lost(*, attempts: Sequence[Attempt], view: ChainView, now: datetime) -> int:
+def _settle_lost(
+    *, attempts: Sequence[Attempt], relayers: Sequence[Relayer], view: ChainView, now: datetime
+) -> int:
     """Settle calls whose account nonce is used deep in the chain, though none of their attempts has a receipt."""
-    lost = [
-        attempt
-        for attempt in attempts
-        if attempt.account_nonce < view.accounts[attempt.relayer.address].confirmed_nonce
-    ]
+    addresses = {relayer.pk: relayer.address for relayer in relayers}
+    lost = _passed_over(attempts, addresses, view)
     if not lost:
         return 0
     # Asked once more: the first answers may have come from both sides of a new block, or a worker may have
@@ -100,19 +92,27 @@ def _settle_lost(*, attempts: Sequence[Attempt], view: ChainView, now: datetime)
     owners = dict(suspects.values_list("transaction_hash", "relay_transaction_id"))
     again = get_chain_client().read_chain(
         transaction_hashes=list(owners),
-        accounts=sorted({attempt.relayer.address for attempt in lost}),
+        accounts=sorted({addresses[attempt.relayer_id] for attempt in lost}),
         confirmations=settings.CONFIRMATIONS + _LOST_DEPTH,
     )
     if again.head.number < view.head.number:
         return 0
     found = {owners[known] for known in again.receipts}
-    settled = 0
-    for attempt in lost:
-        is_used = attempt.account_nonce < again.accounts[attempt.relayer.address].confirmed_nonce
-        if is_used and attempt.relay_transaction_id not in found:
-            with isolated(f"settlement of {attempt.transaction_hash}"):
-                settled += settlement.settle_lost(attempt=attempt, now=now)
-    return settled
+    proven = [
+        attempt
+        for attempt in _passed_over(lost, addresses, again)
+        if attempt.relay_transaction_id not in found
+    ]
+    return settlement.settle_lost(attempts=proven, now=now)
+
+
+def _passed_over(attempts: Sequence[Attempt], addresses: Mapping[int, str], view: ChainView) -> list[Attempt]:
+    """Keep attempts whose account nonce is below the confirmed one of their relayer."""
+    return [
+        attempt
+        for attempt in attempts
+        if attempt.account_nonce < view.accounts[addresses[attempt.relayer_id]].confirmed_nonce
+    ]
 
 
 def _end_or_replace_stuck(*, attempts: Sequence[Attempt], view: ChainView, now: datetime) -> None:

@@ -181,7 +181,7 @@ class EconomyMachine(RuleBasedStateMachine):
         """Settle what was held; a repeat finds the first charge, and rewards nothing again."""
         try:
             with transaction.atomic():
-                entry = spending.settle(user=subject.user, hold_id=hold_id, credits=cost, now=self.now)
+                entry = spending.settle(hold_id=hold_id, credits=cost, now=self.now)
         except HoldReleased:
             assert hold.paid == 0
             return

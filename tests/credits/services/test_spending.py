@@ -35,7 +35,7 @@ def give_back(fraction: str) -> None:
 
 
 def settle(user: User, hold_id: int, cost: int) -> CreditEntry:
-    return spending.settle(user=user, hold_id=hold_id, credits=cost, now=timezone.now())
+    return spending.settle(hold_id=hold_id, credits=cost, now=timezone.now())
 
 
 def returned(user: User) -> list[int]:

@@ -12,7 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 from credits.models import Badge
 from gateway.chain.lsp25 import RelayCall
 from relay import queries
-from relay.models import RelayTransaction
+from relay.models import Relayer, RelayTransaction
 from relay.services import broadcasting
 from relay.services.execution import execute
 from tests.relay.chain import Chain
@@ -26,11 +26,11 @@ Accept = Callable[..., RelayTransaction]
 # nonce with its purse, both rows, COMMIT.
 OF_EXECUTE = 12
 OF_REPEAT = 1
-# Two for the advisory lock; relayers without a row, attempts, relayers.
-OF_TICK = 5
-# BEGIN, the row's lock, the capture, experience; account, allowance, badges, modifiers; what comes
-# back; the row, COMMIT.
-OF_SETTLEMENT = 11
+# Two for the advisory lock; relayers without a row, attempts, relayers; what the block says of relayers.
+OF_TICK = 6
+# BEGIN, the rows' locks, the captures, experience; allowances, badges, modifiers; what comes back; the
+# rows, COMMIT.
+OF_SETTLEMENT = 10
 
 
 @pytest.fixture
@@ -75,10 +75,18 @@ def test_a_broadcast_costs_the_same_however_many_leave_together(
         broadcasting.broadcast(relayer_id=relayer.pk, now=timezone.now())
 
 
+def test_a_broadcast_of_all_relayers_costs_what_one_costs(
+    accept: Accept, relayers: list[Relayer], django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    rows = [accept(channel=secrets.randbits(120)) for _ in range(2 * len(relayers))]
+    assert len({row.relayer_id for row in rows}) == len(relayers)
+    with django_assert_num_queries(3):
+        assert broadcasting.broadcast(now=timezone.now()) == len(rows)
+
+
 @pytest.mark.parametrize("count", [1, 5])
-def test_a_tick_costs_a_constant_and_each_settlement_its_own(
+def test_a_tick_costs_a_constant_and_so_do_the_settlements_of_a_block(
     history: None,
-    relayers: list[object],
     accept: Accept,
     chain: Chain,
     settle: Callable[[], int],
@@ -90,15 +98,14 @@ def test_a_tick_costs_a_constant_and_each_settlement_its_own(
     for _ in range(count):
         accept(channel=secrets.randbits(120))
     broadcast_all()
-    idle = OF_TICK + len(relayers)
-    with django_assert_num_queries(idle):
+    with django_assert_num_queries(OF_TICK):
         track()
     chain.mine()
     # The receipts of all; who left Pending; whose revert was taken back.
-    with django_assert_num_queries(idle + 3):
+    with django_assert_num_queries(OF_TICK + 3):
         track()
     chain.mine(settings.CONFIRMATIONS)
-    with django_assert_num_queries(idle + OF_SETTLEMENT * count):
+    with django_assert_num_queries(OF_TICK + OF_SETTLEMENT):
         assert track() == count
 
 

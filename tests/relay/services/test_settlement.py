@@ -28,6 +28,7 @@ from relay import queries
 from relay.models import Attempt, RelayTransaction
 from relay.services import settlement
 from relay.services.execution import execute
+from relay.services.settlement import Confirmed
 from tests.relay.chain import Chain, MeddlingClient
 from tests.relay.signing import execute_payload, set_data_payload
 from tests.relay.threads import at_once
@@ -242,8 +243,8 @@ def test_settling_twice_charges_once(user: User, accept: Accept, settle: Callabl
     attempt = Attempt.objects.select_related("relay_transaction").get()
     receipt = receipt_of(attempt)
     balance = balance_of(user)
-    assert not settlement.settle(attempt=attempt, receipt=receipt, now=timezone.now())
-    assert not settlement.settle_lost(attempt=attempt, now=timezone.now())
+    assert settlement.settle(confirmed=[Confirmed(attempt, receipt)], now=timezone.now()) == 0
+    assert settlement.settle_lost(attempts=[attempt], now=timezone.now()) == 0
     assert balance_of(user) == balance
     assert CreditEntry.objects.filter(source="RELAY_TRANSACTION").count() == 1
 
@@ -257,11 +258,11 @@ def test_settling_at_the_same_moment_charges_once(user: User, accept: Accept, ch
     receipt = receipt_of(attempt)
 
     outcomes = at_once(
-        [partial(settlement.settle, attempt=attempt, receipt=receipt, now=timezone.now())] * 8
-        + [partial(settlement.settle_lost, attempt=attempt, now=timezone.now())] * 4
+        [partial(settlement.settle, confirmed=[Confirmed(attempt, receipt)], now=timezone.now())] * 8
+        + [partial(settlement.settle_lost, attempts=[attempt], now=timezone.now())] * 4
     )
 
-    assert sorted(map(str, outcomes)) == ["False"] * 11 + ["True"]
+    assert sorted(map(str, outcomes)) == ["0"] * 11 + ["1"]
     assert CreditEntry.objects.filter(source="RELAY_TRANSACTION").count() <= 1
     assert balance_of(user).held == 0
     assert find_differences() == []
@@ -294,6 +295,6 @@ def test_a_settled_call_earns_experience_and_a_part_of_its_cost_back(
 def test_a_cancelled_call_earns_nothing(user: User, accept: Accept, settle: Callable[[], int]) -> None:
     Badge.objects.filter(track=BadgeTrack.PERMANENT).update(credits_back_percent=Decimal("0.1"))
     row = accept()
-    settlement.settle_lost(attempt=row.attempts.get(), now=timezone.now())
+    settlement.settle_lost(attempts=[row.attempts.get()], now=timezone.now())
     assert not CreditEntry.objects.filter(source=EntrySource.CREDITS_BACK).exists()
     assert CreditAccount.objects.get(user=user).permanent_experience == 0

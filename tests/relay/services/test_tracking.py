@@ -11,15 +11,16 @@ from django.conf import settings
 from django.db import connections
 from django.utils import timezone
 
-from credits.models import HoldStatus
+from credits.models import CreditEntry, HoldStatus
 from credits.queries import balance_of
+from credits.services import ledger
 from credits.services.reconcile import find_differences
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import Fees
 from gateway.chain.signing import PolicyViolation
 from gateway.chain.states import ChainView
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services import replacing, settlement
+from relay.services import replacing
 from tests.relay.chain import GWEI, Chain, MeddlingClient, node_away
 from tests.relay.conftest import LYX
 from tests.relay.rows import everything
@@ -150,15 +151,9 @@ def test_a_node_that_fell_behind_is_not_believed_that_an_account_nonce_is_lost(
 def test_a_call_that_cannot_be_settled_or_replaced_stops_no_other(
     accept: Accept, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bad, good = (accept(channel=secrets.randbits(120)) for _ in range(2))
+    bad, good, other = (accept(channel=secrets.randbits(120)) for _ in range(3))
     broadcast_all()
-    settle_one, asked = settlement.settle, []
-
-    def fail_one(*, attempt: Attempt, **rest: Any) -> bool:
-        asked.append(attempt.relay_transaction_id)
-        if attempt.relay_transaction_id == bad.pk:
-            raise PolicyViolation("the key is gone")
-        return settle_one(attempt=attempt, **rest)
+    asked = []
 
     def fail(*, attempt_id: int, **_: object) -> bool:
         asked.append(Attempt.objects.get(pk=attempt_id).relay_transaction_id)
@@ -167,13 +162,16 @@ def test_a_call_that_cannot_be_settled_or_replaced_stops_no_other(
     monkeypatch.setattr(replacing, "replace", fail)
     Attempt.objects.update(max_fee_per_gas_wei=1)
     track(now=later(settings.RELAY_REPLACE_SECONDS + 5))
-    assert sorted(asked) == [bad.pk, good.pk]
+    assert sorted(asked) == [bad.pk, good.pk, other.pk]
 
-    monkeypatch.setattr(settlement, "settle", fail_one)
+    # Somebody meddled: a charge can never be made. The three are confirmed in one block.
+    assert ledger.release(hold_id=bad.hold_id)
     chain.mine(settings.CONFIRMATIONS)
-    assert track() == 1
-    good.refresh_from_db()
-    assert good.status == "Success"
+    assert track() == 2
+    assert track() == 0
+    statuses = RelayTransaction.objects.order_by("pk").values_list("status", flat=True)
+    assert list(statuses) == ["Submitted", "Success", "Success"]
+    assert CreditEntry.objects.filter(source="RELAY_TRANSACTION").count() == 2
 
 
 def test_a_key_that_ran_ahead_elsewhere_is_followed(

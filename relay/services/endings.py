@@ -1,0 +1,114 @@
+"""
+Endings: what a receipt means for the call it was asked for, and why a call failed.
+
+Only a revert needs the node for that. Nothing here changes a row.
+"""
+
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from gateway.chain.client import get_chain_client
+from gateway.chain.contracts import decode_execute_relay_call, encode_execute_relay_call, refusal_from_revert
+from gateway.chain.errors import CallReverted
+from gateway.chain.states import ExternalExecution, Receipt
+from relay.models import Attempt, RelayTransaction
+from relay.pricing import cost_in_credits
+
+_Status = RelayTransaction.Status
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a relay transaction ends, and what its gas cost in credits."""
+
+    status: RelayTransaction.Status
+    cost: int
+    code: str = ""
+    detail: str = ""
+
+
+LOST = Ending(_Status.CANCELLED, 0, "account-nonce-lost", "Another transaction used the account nonce.")
+
+
+def ending_of(*, attempt: Attempt, receipt: Receipt) -> Ending:
+    """
+    Return how the call whose `attempt` the chain has confirmed with `receipt` ends.
+
+    A success and a revert cost their gas; a self-transfer costs the user nothing.
+
+    Raises:
+        NodeUnavailable: a revert could not be explained yet; try again.
+    """
+    row = attempt.relay_transaction
+    if attempt.kind == Attempt.Kind.CANCELLATION:
+        return Ending(_Status(row.ends_as), 0, row.end_code, row.end_detail)
+    cost = cost_in_credits(
+        gas=receipt.gas_used, price_wei=receipt.effective_gas_price_wei, credit_wei=settings.CREDIT_WEI
+    )
+    if receipt.succeeded:
+        return Ending(_Status.SUCCESS, cost)
+    return _ending_of_revert(row=row, receipt=receipt, cost=cost)
+
+
+def _ending_of_revert(*, row: RelayTransaction, receipt: Receipt, cost: int) -> Ending:
+    """Tell a call that somebody else executed first from one that failed by itself, and say why it failed."""
+    client = get_chain_client()
+    next_nonce = client.read_relay_nonce(
+        key_manager=row.key_manager_address, controller=row.controller_address, channel=row.channel
+    )
+    # A key manager that tells no nonce any more has executed nothing that we could find.
+    if next_nonce is not None and next_nonce > row.relay_nonce:
+        executions = client.read_external_executions(
+            key_manager=row.key_manager_address,
+            controller=row.controller_address,
+            from_block=max(0, receipt.block_number - _LOOK_BACK_BLOCKS),
+            to_block=receipt.block_number,
+        )
+        if any(_is_same_call(row, execution) for execution in executions):
+            return Ending(
+                _Status.EXECUTED_EXTERNALLY, cost, "executed-externally", "Somebody else executed it first."
+            )
+        return Ending(_Status.FAILED, cost, "relay-nonce-used", "Another call used the nonce first.")
+    return Ending(_Status.FAILED, cost, *_reason_of(row))
+
+
+# About half an hour on mainnet: longer than an attempt waits for its block.
+_LOOK_BACK_BLOCKS = 150
+
+
+def _is_same_call(row: RelayTransaction, execution: ExternalExecution) -> bool:
+    """Return whether that execution is this call; wrapped in another contract's call, its parts stand as they are."""
+    if execution.selector != bytes(row.payload)[:4] or _is_ours(execution):
+        return False
+    decoded = decode_execute_relay_call(execution.calldata)
+    if decoded is None:
+        parts = (row.relay_nonce.to_bytes(32, "big"), bytes(row.payload))
+        return all(part in execution.calldata for part in parts)
+    _, relay_nonce, validity, payload = decoded
+    return (relay_nonce, validity, payload) == (row.relay_nonce, row.validity, bytes(row.payload))
+
+
+def _is_ours(execution: ExternalExecution) -> bool:
+    return Attempt.objects.filter(transaction_hash=execution.transaction_hash.lower()).exists()
+
+
+def _reason_of(row: RelayTransaction) -> tuple[str, str]:
+    """Ask the chain why the call reverts now. It may have recovered since, which is an answer too."""
+    calldata = encode_execute_relay_call(
+        signature=bytes(row.signature),
+        nonce=row.relay_nonce,
+        validity=row.validity,
+        payload=bytes(row.payload),
+    )
+    try:
+        get_chain_client().simulate_relay_call(
+            sender=row.relayer.address,
+            key_manager=row.key_manager_address,
+            calldata=calldata,
+            gas_cap=settings.RELAY_MAX_GAS,
+        )
+    except CallReverted as reverted:
+        refusal = refusal_from_revert(reverted.data)
+        return refusal.code, refusal.detail
+    return "reverted", "The call reverted in its block; the same call would pass now."

@@ -1,18 +1,25 @@
 """Doors for Celery. PostgreSQL holds the work; a task that fails is made up for by the next tick."""
 
+import time
 from typing import Any
 
 from celery import shared_task
 from django.utils import timezone
 
 from gateway.chain.errors import NodeUnavailable
+from gateway.common import bells
 from relay.services import broadcasting, reconcile, sweeping, tracking
+
+# Calls of the next moment leave in the same batch; a block takes many times longer.
+_GATHERING_SECONDS = 0.1
 
 
 @shared_task(name="relay.broadcast", throws=(NodeUnavailable,))
-def broadcast(*, relayer_id: int, **_: Any) -> None:
-    """Send what the relayer has signed."""
-    broadcasting.broadcast(relayer_id=relayer_id, now=timezone.now())
+def broadcast(**_: Any) -> None:
+    """Send what was signed, once for all the calls of a moment."""
+    time.sleep(_GATHERING_SECONDS)
+    bells.answer("relay.broadcast")
+    broadcasting.broadcast(now=timezone.now())
 
 
 @shared_task(name="relay.track", throws=(NodeUnavailable,))

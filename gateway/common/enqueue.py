@@ -15,6 +15,7 @@ from celery import current_app
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
+from gateway.common import bells
 from gateway.common.errors import WorkersUnreachable
 
 logger = logging.getLogger(__name__)
@@ -23,6 +24,16 @@ logger = logging.getLogger(__name__)
 def enqueue_on_commit(task_name: str, **ids: Any) -> None:
     """Send the task with keyword arguments `ids` once the outermost transaction commits."""
     transaction.on_commit(partial(_ring, task_name, ids))
+
+
+def ring_on_commit(task_name: str) -> None:
+    """Send the task once the outermost transaction commits, unless one that was sent before has not begun yet."""
+    transaction.on_commit(partial(_ring_once, task_name))
+
+
+def _ring_once(task_name: str) -> None:
+    if bells.is_first(task_name):
+        _ring(task_name, {})
 
 
 def enqueue_now(task_name: str, **ids: Any) -> None:

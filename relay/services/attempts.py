@@ -6,7 +6,7 @@ from django.conf import settings
 
 from gateway.chain.fees import Fees
 from gateway.chain.signing import UnsignedTransaction, get_signer
-from gateway.common.enqueue import enqueue_on_commit
+from gateway.common.enqueue import ring_on_commit
 from relay.models import Attempt
 
 SELF_TRANSFER_GAS = 21_000
@@ -71,5 +71,5 @@ def _take_over(
         max_priority_fee_per_gas_wei=fees.max_priority_fee_per_gas_wei,
         created_at=now,
     )
-    enqueue_on_commit("relay.broadcast", relayer_id=newest.relayer_id)
+    ring_on_commit("relay.broadcast")
     return stored

@@ -16,7 +16,7 @@ from credits.services import ledger
 from gateway.chain.lsp25 import RelayCall, normalise_signature, recover_address, relay_digest
 from gateway.chain.signing import SignedTransaction, UnsignedTransaction, get_signer
 from gateway.common import sql
-from gateway.common.enqueue import enqueue_on_commit
+from gateway.common.enqueue import ring_on_commit
 from gateway.common.errors import DomainError
 from gateway.common.http import request_id
 from gateway.common.owner import ProfileOwner
@@ -147,7 +147,7 @@ def _accept(*, user: ProfileOwner, approval: preflight.Approval, generation: int
         "now": now,
     }
     sql.only_row(statements.STORE_CALL, params)
-    enqueue_on_commit("relay.broadcast", relayer_id=slot.relayer_id)
+    ring_on_commit("relay.broadcast")
     return signed.transaction_hash
 
 

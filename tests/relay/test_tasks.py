@@ -1,5 +1,6 @@
 """The doors for Celery: messages name rows, and a node that is away is no crash."""
 
+import secrets
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +10,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.states import SendKind
+from gateway.common import bells
 from relay import tasks
 from relay.models import Attempt, RelayTransaction
 from tests.relay.chain import Chain, MeddlingClient, node_away
@@ -16,30 +18,65 @@ from tests.relay.chain import Chain, MeddlingClient, node_away
 pytestmark = pytest.mark.django_db
 
 
-def test_accepting_rings_for_the_relayer_after_the_commit(
+@pytest.fixture
+def rung(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, object]]]:
+    """The messages that are sent from here on; no bell rings yet."""
+    bells.answer("relay.broadcast")
+    sent: list[tuple[str, dict[str, object]]] = []
+    monkeypatch.setattr(current_app, "send_task", lambda name, *, kwargs, **_: sent.append((name, kwargs)))
+    return sent
+
+
+def test_accepting_rings_after_the_commit_and_once_until_a_worker_answers(
     accept: Callable[..., RelayTransaction],
     node: MeddlingClient,
+    rung: list[tuple[str, dict[str, object]]],
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rung: list[tuple[str, dict[str, object]]] = []
-    monkeypatch.setattr(current_app, "send_task", lambda name, *, kwargs, **_: rung.append((name, kwargs)))
     with django_capture_on_commit_callbacks(execute=True):
         row = accept()
         assert rung == []
-    assert rung == [("relay.broadcast", {"relayer_id": row.relayer_id})]
+    assert rung == [("relay.broadcast", {})]
+    with django_capture_on_commit_callbacks(execute=True):
+        accept(channel=secrets.randbits(120))
+    assert rung == [("relay.broadcast", {})]
 
-    # So does whatever is signed on its account nonce later.
+    # What is signed on its account nonce later rings again, because the worker answered first.
     node.answer_next(SendKind.REFUSED)
     with django_capture_on_commit_callbacks(execute=True):
-        tasks.broadcast(relayer_id=row.relayer_id)
-    assert rung == [("relay.broadcast", {"relayer_id": row.relayer_id})] * 2
+        tasks.broadcast()
+    assert rung == [("relay.broadcast", {})] * 2
+    assert len(node.sent) == 1
+    assert row.attempts.count() == 2
+
+
+def test_what_is_committed_after_the_bell_was_answered_rings_again(
+    accept: Callable[..., RelayTransaction],
+    node: MeddlingClient,
+    rung: list[tuple[str, dict[str, object]]],
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        accept()
+    late: list[RelayTransaction] = []
+
+    def accept_late() -> None:
+        with django_capture_on_commit_callbacks(execute=True):
+            late.append(accept(channel=secrets.randbits(120)))
+
+    # The rows are read by now: this message has missed the call.
+    node.meanwhile("head", accept_late)
+    tasks.broadcast()
+    assert len(node.sent) == 1
+    assert rung == [("relay.broadcast", {})] * 2
+    tasks.broadcast()
+    assert late[0].attempts.get().status == "sent"
 
 
 def test_the_tasks_bring_a_call_to_its_end(accept: Callable[..., RelayTransaction], chain: Chain) -> None:
     row = accept()
-    # A newer release's message may say more than this one knows.
-    tasks.broadcast(relayer_id=row.relayer_id, priority=1)
+    # A message of an older or newer release may say more than this one asks for.
+    tasks.broadcast(relayer_id=row.relayer_id)
     assert Attempt.objects.get().status == "sent"
     tasks.sweep()
     chain.mine(settings.CONFIRMATIONS)
@@ -49,9 +86,9 @@ def test_the_tasks_bring_a_call_to_its_end(accept: Callable[..., RelayTransactio
 
 
 def test_a_node_that_is_away_is_an_expected_end_of_a_task(accept: Callable[..., RelayTransaction]) -> None:
-    row = accept()
+    accept()
     with node_away(), pytest.raises(NodeUnavailable):
-        tasks.broadcast(relayer_id=row.relayer_id)
+        tasks.broadcast()
     for task in (tasks.broadcast, tasks.sweep, tasks.track):
         assert NodeUnavailable in task.throws
 

@@ -1,0 +1,75 @@
+"""Of many events in a moment, one message tells; what is lost is lost for a moment only."""
+
+import secrets
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from celery import current_app
+from django.db import transaction
+from pytest_django import Settings
+
+from gateway.common import bells
+from gateway.common.enqueue import ring_on_commit
+
+
+@pytest.fixture
+def name() -> str:
+    """Return the name of a task that no other test rings for."""
+    return f"tests.{secrets.token_hex(8)}"
+
+
+def test_a_bell_rings_once_until_it_is_answered(name: str) -> None:
+    assert [bells.is_first(name) for _ in range(3)] == [True, False, False]
+    bells.answer(name)
+    assert [bells.is_first(name) for _ in range(2)] == [True, False]
+
+
+def test_bells_ring_by_themselves(name: str) -> None:
+    assert bells.is_first(name)
+    assert bells.is_first(name + ".other")
+    bells.answer(name + ".other")
+    assert not bells.is_first(name)
+
+
+def test_an_unheard_bell_rings_again_after_a_while(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bells, "_RINGS_MILLISECONDS", 1)
+    assert bells.is_first(name)
+    time.sleep(0.05)
+    assert bells.is_first(name)
+
+
+def test_of_many_at_once_one_is_first(name: str) -> None:
+    together = threading.Barrier(16)
+
+    def ring() -> bool:
+        together.wait()
+        return bells.is_first(name)
+
+    with ThreadPoolExecutor(16) as threads:
+        answers = [job.result() for job in [threads.submit(ring) for _ in range(16)]]
+    assert sorted(answers) == [False] * 15 + [True]
+
+
+def test_with_redis_away_nobody_is_first_and_nobody_fails(name: str, settings: Settings) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    assert not bells.is_first(name)
+    bells.answer(name)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_only_what_is_committed_rings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[str, object]] = []
+    monkeypatch.setattr(current_app, "send_task", lambda name, *, kwargs, **_: sent.append((name, kwargs)))
+    with transaction.atomic():
+        ring_on_commit(name)
+        transaction.set_rollback(True)
+    assert sent == []
+    with transaction.atomic():
+        ring_on_commit(name)
+        assert sent == []
+        ring_on_commit(name)
+    with transaction.atomic():
+        ring_on_commit(name)
+    assert sent == [(name, {})]

@@ -14,6 +14,7 @@ import django_stubs_ext
 import structlog
 from celery.schedules import crontab
 from corsheaders.defaults import default_headers
+from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
 from gateway.common import env
@@ -174,6 +175,7 @@ SECURE_SSL_REDIRECT = False  # An API call over plain http must fail, not leak i
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+CSRF_FAILURE_VIEW = "gateway.staff.refusals.csrf_failed"
 # How long the front page's figures are remembered.
 STAFF_FIGURES_SECONDS = env.integer("STAFF_FIGURES_SECONDS", default=60)
 # What the badge of the admin says; by default the name of the chain.
@@ -383,6 +385,14 @@ if STRIPE_SECRET_KEY:
         "task": "payments.reconcile",
         "schedule": crontab(hour="3", minute="40"),
     }
+
+# --- watching --------------------------------------------------------------------------------
+# Opens /metrics to whoever shows one of them.
+METRICS_TOKENS = [text.strip() for text in env.secret("METRICS_TOKEN", default="").split(",") if text.strip()]
+if any(len(text) < 32 for text in METRICS_TOKENS):
+    raise ImproperlyConfigured("METRICS_TOKEN needs 32 characters or more.")
+# Workers and beat renew it, for the health check of their container.
+ALIVE_FILE = env.optional("ALIVE_FILE")
 
 # --- the API's description -------------------------------------------------------------------
 SPECTACULAR_SETTINGS = {

@@ -13,9 +13,11 @@ urlpatterns = [
     path("", include("checkin.api.urls")),
     path("", include("credits.api.urls")),
     path("", include("gateway.docs")),
+    path("", include("gateway.metrics.urls")),
     path("", include("gateway.problem_pages")),
 ]
 
 handler400 = "gateway.common.problems.malformed"
-handler404 = "gateway.common.problems.unknown_path"
-handler500 = "gateway.common.problems.broken"
+handler403 = "gateway.staff.refusals.forbidden"
+handler404 = "gateway.staff.refusals.unknown_path"
+handler500 = "gateway.staff.refusals.broken"

@@ -65,7 +65,7 @@ def _cancel(row: Subscription, decision: Decision) -> str:
 
 CANCEL_SUBSCRIPTION = StaffAction(
     name="cancel",
-    label="Cancel",
+    label="Cancel the subscription",
     permission="payments.cancel_subscription",
     effect=lambda row: (
         f"It ends at Stripe, with its period ({row.current_period_end:%Y-%m-%d %H:%M} UTC) or at once. "

@@ -26,7 +26,7 @@ def _end(row: SignInSession, decision: Decision) -> str:
 
 END_SESSION = StaffAction(
     name="revoke",
-    label="End",
+    label="End the session",
     permission="users.revoke_signinsession",
     effect=lambda row: "All its tokens end at once; the wallet must sign in again.",
     run=_end,

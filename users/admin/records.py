@@ -74,6 +74,14 @@ class UserAdmin(ReasonedActions, DjangoUserAdmin[User], StaffAdmin[User]):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is not None and obj.profile_address:
             return ((None, {"fields": ("profile_address", "is_active", "date_joined")}),)
+        if obj is not None and not self.has_change_permission(request, obj):
+            # Not even how somebody else's password is kept.
+            return (
+                (
+                    None,
+                    {"fields": ("username", "is_active", "is_staff", "groups", "date_joined", "last_login")},
+                ),
+            )
         return super().get_fieldsets(request, obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:

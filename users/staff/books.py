@@ -184,7 +184,7 @@ def _card(comparison: Comparison) -> Card:
     found = run.counts.get("findings", len(run.findings)) if run else 0
     return Card(
         title=comparison.title,
-        value=f"{found:,} differences" if run else "never compared",
+        value=f"{found:,} difference{'' if found == 1 else 's'}" if run else "never compared",
         detail=f"compared {age_of(run.started_at, timezone.now())} ago" if run else "",
         link=reverse("admin:books"),
         is_alarming=run is None or bool(found),

@@ -44,13 +44,15 @@ def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 def figures(*, now: datetime) -> dict[str, Any]:
     """Return everything that the front page shows, in a fixed number of statements."""
     outcomes = relay_figures.outcomes(since=now - _DAY)
+    by_hour = _columns(relay_figures.hours(since=now - _DAY), now)
     return {
         "relay_cards": _relay_cards(outcomes, now),
         "purses": [_line(purse) for purse in relay_figures.purses(now=now)],
         "money_cards": _money_cards(now),
         "books_cards": books.cards(),
         "trouble_cards": _trouble_cards(now),
-        "calls_by_hour": charts.stacked_bars(_columns(relay_figures.hours(since=now - _DAY), now)),
+        "calls_by_hour": charts.stacked_bars(by_hour),
+        "calls_range": _range(by_hour),
         "earned_by_source": charts.shares(money_figures.earned_by_source(since=now - _MONTH)),
         "links": {
             "relayers": rows_of("relay_relayer"),
@@ -112,7 +114,7 @@ def _money_cards(now: datetime) -> list[Card]:
         Card(
             title=f"Payouts in {paid.currency.upper()}",
             value=f"{Decimal(paid.amount_minor) / 100:,.2f}",
-            detail=f"{paid.payouts:,} months paid out as {paid.credits:,} credits in 30 days",
+            detail=f"{_count(paid.payouts, 'month')} paid out as {paid.credits:,} credits in 30 days",
             link=rows_of("payments_payout", currency__exact=paid.currency),
         )
         for paid in money_figures.paid_out(since=now - _MONTH)
@@ -134,8 +136,14 @@ def _trouble_cards(now: datetime) -> list[Card]:
         Card(
             title="Refused postbacks",
             value=f"{found.refused_postbacks:,}",
-            detail=f"above a cap in 24 hours; {found.conflicting_postbacks:,} came twice, saying different things",
+            detail="above a cap in 24 hours",
             link=rows_of("credits_postback", state__exact="REFUSED", received_at__gte=received),
+        ),
+        Card(
+            title="Contradicting postbacks",
+            value=f"{found.conflicting_postbacks:,}",
+            detail="came again in 24 hours, saying something else",
+            link=rows_of("credits_postback", is_conflicting__exact="1", received_at__gte=received),
             is_alarming=found.conflicting_postbacks > 0,
         ),
         *(
@@ -196,6 +204,16 @@ def _line(purse: relay_figures.Purse) -> PurseLine:
         lasts="nothing spent" if days is None else f"{days:,.1f} days",
         is_low=days is not None and days < _FEW_DAYS,
     )
+
+
+def _range(columns: list[tuple[str, dict[str, int]]]) -> str:
+    """Say what the columns span and how tall they are, for who cannot point at them."""
+    most = max(sum(parts.values()) for _, parts in columns)
+    return f"From {columns[0][0]} yesterday to {columns[-1][0]}, hour by hour; at most {_count(most, 'call')} in one."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
 def _iso(moment: datetime) -> str:

@@ -76,7 +76,7 @@ def test_the_last_finished_run_is_shown_with_its_findings(staff: Client) -> None
     assert shown.last == last
     assert shown.unfinished is not None
     assert len(shown.earlier) == 2
-    assert [card.value for card in books.cards()] == ["1 differences", "1 differences", "0 differences"]
+    assert [card.value for card in books.cards()] == ["1 difference", "1 difference", "0 differences"]
     assert [card.is_alarming for card in books.cards()] == [True, True, False]
     assert staff.get(shown.page).status_code == staff.get(shown.runs_page).status_code == 200
 

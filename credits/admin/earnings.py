@@ -2,7 +2,7 @@
 
 from credits.models import Postback, PostbackState
 from credits.services import earnings_release
-from gateway.common.staff_actions import Decision, StaffAction
+from gateway.common.decisions import Decision, StaffAction
 
 
 def _is_held(row: Postback) -> bool:

@@ -34,7 +34,11 @@ class Payout(models.Model):
     def __str__(self) -> str:
         return self.stripe_invoice_id
 
+    def credits_taken_back(self) -> int:
+        """Return the credits that its clawbacks have taken, less what they gave again; one statement."""
+        taken: int | None = self.clawbacks.aggregate(credits=models.Sum("credits"))["credits"]
+        return taken or 0
+
     def is_taken_back(self) -> bool:
-        """Whether clawbacks have taken every credit of it."""
-        taken = self.clawbacks.aggregate(credits=models.Sum("credits"))["credits"] or 0
-        return bool(taken >= self.credits)
+        """Whether clawbacks have taken every credit of it; one statement."""
+        return self.credits_taken_back() >= self.credits

@@ -7,8 +7,6 @@ so events may come in any order, twice or not at all.
 
 from datetime import datetime, timedelta
 
-from django.db.models import Sum
-
 from credits.models import CreditEntry, EntrySource
 from credits.services import ledger
 from payments.amounts import clawback_target
@@ -35,7 +33,7 @@ def apply_money_back(*, money: MoneyBack, contested: bool, cause: str, now: date
     payout = payout_of(money=money)
     if payout is None:
         return None
-    step = target(payout=payout, money=money) - clawed_back(payout=payout)
+    step = target(payout=payout, money=money) - payout.credits_taken_back()
     experience = payout_experience.steps(payout=payout, gone_minor=gone(money=money))
     if step == 0 and not any(experience.values()):
         return None
@@ -72,11 +70,6 @@ def target(*, payout: Payout, money: MoneyBack) -> int:
 def gone(*, money: MoneyBack) -> int:
     """Return all money that is gone, in minor units."""
     return money.refunded_minor + money.disputed_minor
-
-
-def clawed_back(*, payout: Payout) -> int:
-    """Return the credits taken back of the payout in all, less what was given again."""
-    return payout.clawbacks.aggregate(credits=Sum("credits"))["credits"] or 0
 
 
 def _post(*, payout: Payout, credits: int, key: str, cause: str) -> CreditEntry:

@@ -88,14 +88,14 @@ def is_of_our_mode(*, is_live: bool) -> bool:
     return is_live == is_live_key(settings.STRIPE_SECRET_KEY)
 
 
-def worth_of(*, invoice: InvoiceState, now: datetime) -> int:
+def worth_of(*, invoice: InvoiceState, paid_at: datetime) -> int:
     """
-    Return the credits that a payable invoice pays out.
+    Return the credits that a payable invoice pays out, at the rate of the moment it was paid.
 
     Raises:
-        RateMissing: no rate is in force for the currency.
+        RateMissing: no rate was in force for the currency.
     """
-    return _worth(invoice=invoice, rate=_rate_in_force(currency=invoice.currency, at=invoice.paid_at or now))
+    return _worth(invoice=invoice, rate=_rate_in_force(currency=invoice.currency, at=paid_at))
 
 
 def _worth(*, invoice: InvoiceState, rate: PayoutRate) -> int:

@@ -1,7 +1,7 @@
 """Customer rows against Stripe's customers, both ways."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from django.contrib.auth import get_user_model
 
@@ -29,6 +29,12 @@ def compare(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
             yield Finding(
                 rule=Rule.CUSTOMER_UNKNOWN, have="a customer", wanted="none, or deleted", ids=_ids(row)
             )
+
+
+def ours_among(customer_ids: Iterable[str]) -> set[str]:
+    """Return those of Stripe's customers that are users of ours; the account may serve others, too."""
+    known = Customer.objects.filter(stripe_customer_id__in=set(customer_ids))
+    return set(known.values_list("stripe_customer_id", flat=True))
 
 
 def _rows_of(page: list[CustomerState]) -> dict[str, Customer]:

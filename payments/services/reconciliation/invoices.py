@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from payments.errors import BillingRefused, RateMissing
-from payments.models import Customer, Payout
+from payments.models import Payout
 from payments.services import payouts
+from payments.services.reconciliation import customers
 from payments.services.reconciliation.findings import Finding, Rule, Window, pages
 from payments.stripe.client import get_billing_client
 from payments.stripe.states import InvoiceState
@@ -16,7 +17,7 @@ def compare(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
     compared: set[int] = set()
     for page in pages(get_billing_client().paid_invoices_since(since=window.since)):
         known = _payouts_of(page)
-        ours = _customers_of(page)
+        ours = customers.ours_among(invoice.customer_id for invoice in page)
         for invoice in page:
             payout = known.get(invoice.invoice_id)
             counts["invoices"] += invoice.customer_id in ours
@@ -38,12 +39,6 @@ def _payouts_of(page: list[InvoiceState]) -> dict[str, Payout]:
     return {payout.stripe_invoice_id: payout for payout in found}
 
 
-def _customers_of(page: list[InvoiceState]) -> set[str]:
-    named = {invoice.customer_id for invoice in page}
-    found = Customer.objects.filter(stripe_customer_id__in=named)
-    return set(found.values_list("stripe_customer_id", flat=True))
-
-
 def _without_payout(invoice: InvoiceState, window: Window) -> Iterator[Finding]:
     ids = {"invoice": invoice.invoice_id, "customer": invoice.customer_id}
     if not payouts.is_of_our_mode(is_live=invoice.is_live):
@@ -54,7 +49,7 @@ def _without_payout(invoice: InvoiceState, window: Window) -> Iterator[Finding]:
     if not payouts.is_payable(invoice=invoice):
         return
     try:
-        worth = payouts.worth_of(invoice=invoice, now=invoice.paid_at)
+        worth = payouts.worth_of(invoice=invoice, paid_at=invoice.paid_at)
         missing = f"no payout of {worth} credits"
     except RateMissing:
         worth, missing = None, "no payout, for no rate is in force"

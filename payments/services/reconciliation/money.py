@@ -29,7 +29,7 @@ def _of(chosen: Q, counts: Counter[str]) -> Iterator[Finding]:
         counts["payments gone back"] += 1
         money = get_billing_client().money_back(payment_intent_id=payout.stripe_payment_intent_id)
         wanted = clawbacks.target(payout=payout, money=money)
-        taken = clawbacks.clawed_back(payout=payout)
+        taken = payout.credits_taken_back()
         experience = payout_experience.steps(payout=payout, gone_minor=clawbacks.gone(money=money))
         if taken != wanted or any(experience.values()):
             left = ", ".join(f"{step} {track}" for track, step in experience.items())

@@ -4,7 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from payments.errors import BillingRefused
-from payments.models import Customer, Subscription
+from payments.models import Subscription
+from payments.services.reconciliation import customers
 from payments.services.reconciliation.findings import Finding, Rule, pages
 from payments.stripe.client import get_billing_client
 from payments.stripe.states import SubscriptionState
@@ -27,7 +28,7 @@ def compare(*, counts: Counter[str]) -> Iterator[Finding]:
     unstored: list[SubscriptionState] = []
     compared: set[int] = set()
     for page in pages(get_billing_client().living_subscriptions()):
-        rows, ours = _rows_of(page), _customers_of(page)
+        rows, ours = _rows_of(page), customers.ours_among(state.customer_id for state in page)
         for state in page:
             if state.customer_id not in ours and state.subscription_id not in rows:
                 continue
@@ -52,12 +53,6 @@ def _rows_of(page: list[SubscriptionState]) -> dict[str, Subscription]:
     named = [state.subscription_id for state in page]
     found = Subscription.objects.filter(stripe_subscription_id__in=named).select_related("customer")
     return {row.stripe_subscription_id: row for row in found}
-
-
-def _customers_of(page: list[SubscriptionState]) -> set[str]:
-    named = {state.customer_id for state in page}
-    found = Customer.objects.filter(stripe_customer_id__in=named)
-    return set(found.values_list("stripe_customer_id", flat=True))
 
 
 def _too_many(living: dict[str, list[str]]) -> Iterator[Finding]:

@@ -165,6 +165,30 @@ class TestWhatIsNotMissedYet:
         assert _rules(run) == []
         assert Clawback.objects.exists()
 
+    def test_what_begins_between_two_looks_is_left_to_the_next_run(
+        self, fake: FakeBilling, subscriber: Payer
+    ) -> None:
+        lost = fake.refund(subscriber.payout.stripe_payment_intent_id, 200)
+        subscription_id = subscriber.subscription.stripe_subscription_id
+
+        def second_look() -> None:
+            if client.asked["customers"] == 2:
+                fake.fail_refund(lost)
+                fake.refund(subscriber.payout.stripe_payment_intent_id, 300)
+                fake.cancel_subscription(subscription_id=subscription_id, key=secrets.token_hex(8))
+
+        with meddling() as client:
+            client.before["customers"] = second_look
+            run = reconcile.reconcile(now=fake.now() + HOUR)
+        assert _rules(run) == ["clawback-sum"]
+        assert run is not None
+        # Known since the first look, told as the second one saw it.
+        assert run.findings[0]["wanted"].startswith("300 refunded")
+        assert sorted(_rules(reconcile.reconcile(now=fake.now() + HOUR))) == [
+            "clawback-sum",
+            "subscription-differs",
+        ]
+
     def test_less_than_a_credit_is_never_missed(self, fake: FakeBilling, user: User) -> None:
         PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=1)
         payer = Payer(fake, user).with_card()

@@ -5,7 +5,7 @@ from typing import Any
 
 from devstack.stripe.control.desk import Body, Desk, needed, wanted
 from devstack.stripe.events.endpoints import configure
-from devstack.stripe.events.rules import add_rule, forget_rules
+from devstack.stripe.events.rules import Action, add_rule, forget_rules
 from devstack.stripe.events.signing import WRONGS
 from devstack.stripe.events.telling import queue_delivery, record_event
 from devstack.stripe.state.things import Thing, new_id
@@ -97,7 +97,7 @@ def reissue(desk: Desk, body: Body) -> Any:
     return {"event": copy["id"]}
 
 
-def _rule(desk: Desk, body: Body, action: str, **options: Any) -> Any:
+def _rule(desk: Desk, body: Body, action: Action, **options: Any) -> Any:
     with desk.account.unit():
         rule = add_rule(desk.account, action, types=body.get("types"), count=body.get("count", 1), **options)
     return {"rule": rule["id"]}

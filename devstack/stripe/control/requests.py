@@ -3,7 +3,7 @@
 from typing import Any
 
 from devstack.stripe.control.desk import Body, Desk
-from devstack.stripe.wire.faults import Fault
+from devstack.stripe.wire.faults import Fault, Kind
 
 
 def list_requests(desk: Desk, _body: Body) -> Any:
@@ -43,7 +43,7 @@ def behave(desk: Desk, _body: Body) -> Any:
     return {}
 
 
-def _add(desk: Desk, kind: str, body: Body) -> Any:
+def _add(desk: Desk, kind: Kind, body: Body) -> Any:
     desk.faults.add(
         Fault(
             kind,

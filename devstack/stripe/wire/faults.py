@@ -2,11 +2,12 @@
 
 import threading
 from dataclasses import dataclass
+from typing import Literal
 
 from devstack.stripe.wire.exchange import Request, Response
 from devstack.stripe.wire.refusals import Refused
 
-KINDS = ("fail", "error_after_commit", "timeout_after_commit", "slow")
+Kind = Literal["fail", "error_after_commit", "timeout_after_commit", "slow"]
 _WORDS = {
     409: ("invalid_request_error", "This object cannot be accessed right now; try again.", "lock_timeout"),
     429: ("invalid_request_error", "Request rate limit exceeded.", "rate_limit"),
@@ -18,7 +19,7 @@ _WORDS = {
 class Fault:
     """One misbehaviour towards the next `left` matching requests; None means all of them."""
 
-    kind: str
+    kind: Kind
     left: int | None = 1
     method: str | None = None
     path: str | None = None
@@ -49,7 +50,7 @@ class Faults:
         with self._lock:
             self._faults.clear()
 
-    def use(self, kind: str, request: Request) -> Fault | None:
+    def use(self, kind: Kind, request: Request) -> Fault | None:
         """Return the fault of this kind for the request and count its use."""
         with self._lock:
             for fault in self._faults:

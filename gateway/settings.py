@@ -127,6 +127,8 @@ DATABASES: dict[str, dict[str, Any]] = {
             # Whatever else the URL says, such as sslmode, goes to the driver as it is.
             **{name: text for name, text in _database.items() if name not in _PLACE},
             "options": _TIMEOUTS,
+            # Only statements of gateway.common.sql are ever prepared: the ORM's carry their values in the text.
+            "prepare_threshold": 5,
             "pool": {
                 "min_size": 1,
                 "max_size": env.integer("DATABASE_POOL_SIZE", default=10, minimum=1),

@@ -56,11 +56,18 @@ class Reading:
 def _seconds(pid: int) -> float:
     """Sum over the process, its descendants, and those of them that have ended."""
     process = psutil.Process(pid)
-    total = 0.0
-    for member in [process, *process.children(recursive=True)]:
-        spent = member.cpu_times()
-        total += spent.user + spent.system + spent.children_user + spent.children_system
-    return total
+    while True:
+        try:
+            return sum(_spent(member) for member in [process, *process.children(recursive=True)])
+        except psutil.NoSuchProcess:
+            # A descendant ended meanwhile; its time is its parent's now, which was read before.
+            if not process.is_running():
+                raise
+
+
+def _spent(process: psutil.Process) -> float:
+    spent = process.cpu_times()
+    return float(spent.user + spent.system + spent.children_user + spent.children_system)
 
 
 def _busy_seconds() -> float:

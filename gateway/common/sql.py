@@ -3,12 +3,17 @@ Statements that are written out, for paths where building them anew each time is
 
 The ORM builds a statement in Python for longer than PostgreSQL takes to answer it
 (`docs/performance.md`). Only the path of a relay call and the ledger's moves are worth that.
+
+Parameters travel beside the text here, unlike the ORM's, so a statement that comes again and
+again is prepared by the driver and planned once per connection.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
+import psycopg
 from django.db import DEFAULT_DB_ALIAS, connection
+from django.db.backends.utils import CursorWrapper
 from django.db.models import Model
 
 _Row = TypeVar("_Row", bound=Model)
@@ -16,7 +21,7 @@ _Row = TypeVar("_Row", bound=Model)
 
 def first_row(statement: str, params: Mapping[str, Any]) -> tuple[Any, ...] | None:
     """Execute a statement and return its first row, or None where there is none."""
-    with connection.cursor() as cursor:
+    with _cursor() as cursor:
         cursor.execute(statement, params)
         row: tuple[Any, ...] | None = cursor.fetchone()
     return row
@@ -32,10 +37,20 @@ def only_row(statement: str, params: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def all_rows(statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """Execute a statement and return its rows."""
-    with connection.cursor() as cursor:
+    with _cursor() as cursor:
         cursor.execute(statement, params)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
+
+
+def _cursor() -> CursorWrapper:
+    """Return Django's cursor, which counts, wraps and translates errors, around one that binds at the server."""
+    connection.ensure_connection()
+    # The stubs know the driver's cursors by the name of Django's.
+    cursor = cast("CursorWrapper", psycopg.Cursor(connection.connection))
+    return (
+        connection.make_debug_cursor(cursor) if connection.queries_logged else connection.make_cursor(cursor)
+    )
 
 
 def columns(model: type[Model], table: str) -> str:

@@ -108,6 +108,19 @@ def test_what_is_in_flight_is_set_aside_from_the_balance(
         execute(user=user, call=call, now=timezone.now())
 
 
+def test_where_the_least_loaded_has_spent_its_balance_another_takes_the_call(
+    relayers: list[Relayer], accept: Accept
+) -> None:
+    spent, rich, resting = relayers
+    Relayer.objects.filter(pk=resting.pk).update(is_active=False)
+    # It looks busier than the other and can still pay.
+    Relayer.objects.filter(pk=rich.pk).update(mined_account_nonce=F("mined_account_nonce") - 5)
+    row = accept(channel=any_channel())
+    assert row.relayer == spent
+    Relayer.objects.filter(pk=spent.pk).update(balance_wei=row.attempts.get().worst_cost_wei * 3 // 2)
+    assert accept(channel=any_channel()).relayer == rich
+
+
 def test_what_is_mined_is_set_aside_no_more(
     relayers: list[Relayer], accept: Accept, chain: Chain, settings: Settings
 ) -> None:

@@ -1,0 +1,74 @@
+"""Statements that are written out: what they return, how they are counted, and that they are planned once."""
+
+import secrets
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from pytest_django import DjangoAssertNumQueries
+
+from gateway.common import sql
+from tests.factories import UserFactory
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+def test_rows_come_as_they_are_selected() -> None:
+    pair = {"a": secrets.randbelow(2**31), "b": secrets.token_hex(8)}
+    assert sql.first_row("SELECT %(a)s::bigint, %(b)s::text", pair) == (pair["a"], pair["b"])
+    assert sql.only_row("SELECT %(b)s::text", pair) == (pair["b"],)
+    both = "SELECT %(a)s::bigint UNION ALL SELECT -1"
+    assert sql.all_rows(both, pair) == [(pair["a"],), (-1,)]
+    assert sql.first_row(both, pair) == (pair["a"],)
+
+
+def test_a_statement_without_rows_answers_none_or_is_a_fault() -> None:
+    nothing = "SELECT 1 WHERE %(no)s::boolean"
+    assert sql.first_row(nothing, {"no": False}) is None
+    assert sql.all_rows(nothing, {"no": False}) == []
+    with pytest.raises(RuntimeError, match="no row"):
+        sql.only_row(nothing, {"no": False})
+
+
+def test_a_statement_is_counted_and_its_errors_are_djangos(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    with django_assert_num_queries(1):
+        sql.first_row("SELECT 1", {})
+    owner = UserFactory.create()
+    again = "INSERT INTO users_user SELECT * FROM users_user WHERE id = %(id)s"
+    with pytest.raises(IntegrityError, match="users_user_pkey"), transaction.atomic():
+        sql.first_row(again, {"id": owner.pk})
+
+
+def test_what_comes_again_and_again_is_planned_once() -> None:
+    mark = secrets.token_hex(8)
+    statement = f"SELECT %(n)s::bigint AS mark_{mark}"
+    prepared = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE %(text)s"
+    for n in range(12):
+        assert sql.first_row(statement, {"n": n}) == (n,)
+    assert sql.first_row(prepared, {"text": f"%mark_{mark}%"}) == (1,)
+
+
+def test_statements_of_the_orm_are_never_prepared() -> None:
+    for _ in range(12):
+        User.objects.filter(username="nobody").exists()
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT %s", [1])
+    prepared = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%%users_user%%'"
+    with connection.cursor() as cursor:
+        cursor.execute(prepared, [])
+        assert cursor.fetchone() == (0,)
+
+
+def test_a_row_becomes_the_models_instance() -> None:
+    owner = UserFactory.create()
+    statement = f"SELECT {sql.columns(User, 'owner')} FROM users_user AS owner WHERE id = %(id)s"  # noqa: S608
+    found = sql.instance(User, sql.only_row(statement, {"id": owner.pk}))
+    expected = User.objects.values().get(pk=owner.pk)
+    assert {name: getattr(found, name) for name in expected} == expected
+    assert not found.get_deferred_fields()
+
+    found.first_name = secrets.token_hex(4)
+    found.save()
+    assert User.objects.get(pk=owner.pk).first_name == found.first_name

@@ -11,11 +11,11 @@ from django.utils import timezone
 
 from credits.admin import actions, earnings
 from credits.admin.ledger import OwnedAdmin
+from credits.admin.trying import Trying
 from credits.models import AdNetwork, NetworkUser, Postback
 from credits.networks.contract import is_weak
 from credits.networks.registry import ADAPTERS
-from credits.services import ad_networks, network_figures, network_secrets
-from gateway.common.admin import StaffAdmin
+from credits.services import ad_networks, network_figures, network_secrets, postback_trial
 from gateway.common.sealing import SealedUnderAnotherKey
 from gateway.common.staff_actions import ReasonedActions
 
@@ -70,7 +70,7 @@ class AdNetworkForm(forms.ModelForm[AdNetwork]):
 
 
 @admin.register(AdNetwork)
-class AdNetworkAdmin(ReasonedActions, StaffAdmin[AdNetwork]):
+class AdNetworkAdmin(ReasonedActions, Trying):
     """Settings change through the service; addresses and secrets by their own actions."""
 
     form = AdNetworkForm
@@ -105,6 +105,12 @@ class AdNetworkAdmin(ReasonedActions, StaffAdmin[AdNetwork]):
         return super().change_view(
             request, object_id, form_url, {**(extra_context or {}), "figures": figures}
         )
+
+    def offered_for(self, request: HttpRequest, row: Any) -> list[dict[str, str]]:
+        offered = super().offered_for(request, row)
+        if row is not None and self.has_change_permission(request, row) and postback_trial.can_be_tried(row):
+            offered.append({"label": "Try a postback", "url": self.try_url(row)})
+        return offered
 
     def has_delete_permission(self, request: HttpRequest, obj: AdNetwork | None = None) -> bool:
         # Its postbacks name it; a network that is no longer used is disabled.

@@ -15,7 +15,6 @@ from credits.networks.contract import (
 from credits.networks.reading import identifier, kind_of, number, optional_number, parameters
 from credits.networks.signatures import hex_hmac, require_match
 
-_HEADER = "x-ayetstudios-security-hash"
 _CHARGEBACK_PREFIX = "r-"
 
 
@@ -26,6 +25,7 @@ class AyetStudios(Adapter):
     title: ClassVar = "ayeT-Studios"
     kind: ClassVar = EntrySource.OFFERWALL
     covers: ClassVar = frozenset({"external_id", "user", "amount", "payout_usd"})
+    signature_header: ClassVar = "x-ayetstudios-security-hash"
     template: ClassVar = (
         "transaction_id={transaction_id}&external_identifier={external_identifier}"
         "&currency_amount={currency_amount}&payout_usd={payout_usd}&is_chargeback={is_chargeback}"
@@ -36,7 +36,7 @@ class AyetStudios(Adapter):
         fields = parameters(request.query)
         # PHP escapes the tilde, Python does not.
         message = urlencode(sorted(fields.items())).replace("~", "%7E").encode()
-        given = request.headers.get(_HEADER, "").lower()
+        given = request.headers.get(self.signature_header, "").lower()
         require_match(given, secrets=secrets, compute=hex_hmac("sha256", message))
         return fields
 

@@ -105,6 +105,8 @@ class Adapter(Protocol):
     signs_for_all: ClassVar[bool] = False
     # The path's last part is the network's own token, checked before the signature.
     has_path_token: ClassVar[bool] = True
+    # Of the header that carries its signature, in lower case.
+    signature_header: ClassVar[str] = ""
     # Staff import its earnings from files.
     has_reports: ClassVar[bool] = False
     # Query parameters of the address that staff paste into the network's page.

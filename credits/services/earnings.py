@@ -42,8 +42,8 @@ def receive(*, slug: str, request: RawRequest, now: datetime, request_id: str = 
     """
     adapter, network = _admit(slug, request)
     try:
-        event = _authenticate(adapter, network, request, now=now)
-        user = _user_of(network, event)
+        _require_listed(network, request)
+        event, user = understand(adapter, network, request, now=now)
     except PostbackPostponed as reason:
         logger.error("a postback of %s must come again: %s", slug, reason)
         return adapter.answers.retry
@@ -73,18 +73,28 @@ def _admit(slug: str, request: RawRequest) -> tuple[Adapter, AdNetwork]:
     return adapter, network
 
 
-def _authenticate(
-    adapter: Adapter, network: AdNetwork, request: RawRequest, *, now: datetime
-) -> PostbackEvent:
+def _require_listed(network: AdNetwork, request: RawRequest) -> None:
     if network.allowed_addresses and not is_within(request.sender, network.allowed_addresses):
         raise PostbackRefused("the sender's address is not on the list")
+
+
+def understand(
+    adapter: Adapter, network: AdNetwork, request: RawRequest, *, now: datetime
+) -> tuple[PostbackEvent, ProfileOwner | None]:
+    """
+    Return what the network says and of whom, once its signature and time have been checked. Nothing is stored.
+
+    Raises:
+        PostbackRefused: the network did not say this, or says nothing that could be believed.
+        PostbackPostponed: it cannot be judged now.
+    """
     keys = {} if adapter.needs_secret else _verifier_keys(adapter.slug, now=now)
     fields = adapter.verify(request, secrets=_secrets(network), keys=keys)
     event = adapter.parse(fields)
     check_freshness(adapter, event, now=now)
     if adapter.signs_for_all and event.is_about_credits and event.ad_unit not in network.allowed_ad_units:
         raise PostbackRefused("the ad unit is not on the list")
-    return event
+    return event, _user_of(network, event)
 
 
 def _secrets(network: AdNetwork) -> list[str]:

@@ -41,15 +41,18 @@ def figures_of(network: AdNetwork, *, now: datetime) -> list[Figures]:
         lately = Q(received_at__gte=since)
         for name, state in _BY_STATE.items():
             wanted[f"{name}_{place}"] = Count("pk", filter=lately & state)
-        wanted[f"given_{place}"] = Sum("credits", filter=lately & posted & _CREDIT, default=0)
-        wanted[f"taken_{place}"] = Sum("credits", filter=lately & posted & ~_CREDIT, default=0)
+        wanted[f"credits_given_{place}"] = Sum("credits", filter=lately & posted & _CREDIT, default=0)
+        wanted[f"credits_taken_{place}"] = Sum("credits", filter=lately & posted & ~_CREDIT, default=0)
     found = Postback.objects.filter(network=network, received_at__gte=spans["30 days"]).aggregate(**wanted)
     return [
         Figures(
             since,
-            *(found[f"{name}_{place}"] for name in _BY_STATE),
-            found[f"given_{place}"],
-            found[f"taken_{place}"],
+            credited=found[f"credited_{place}"],
+            held=found[f"held_{place}"],
+            taken_back=found[f"taken_back_{place}"],
+            refused=found[f"refused_{place}"],
+            credits_given=found[f"credits_given_{place}"],
+            credits_taken=found[f"credits_taken_{place}"],
         )
         for place, since in enumerate(spans)
     ]

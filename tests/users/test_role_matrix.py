@@ -34,6 +34,8 @@ class Row(NamedTuple):
     delete: str = ""
     actions: dict[str, str] = {}
     export: str = ""
+    # Pages of its own about a row.
+    pages: dict[str, str] = {}
 
 
 MATRIX = {
@@ -51,6 +53,7 @@ MATRIX = {
     "credits.AdNetwork": Row(
         ALL, add="oS", change="oS",
         actions={"pause": "oS", "resume": "oS", "issue_address": "oS", "retire_secret": "oS"},
+        pages={"try": "oS"},
     ),
     "credits.Postback": Row(ALL, actions={"release_early": "fS", "forfeit": "fS"}),
     "credits.NetworkUser": Row(ALL),
@@ -186,6 +189,7 @@ def names_of(label: str) -> set[str]:
     """Return the names of the pages that the table wants of a model."""
     wanted = MATRIX[label]
     pages = _USUAL | ({"do"} if wanted.actions else set()) | ({"export"} if wanted.export else set())
+    pages |= wanted.pages.keys()
     return {f"{label.replace('.', '_').lower()}_{name}" for name in pages}
 
 
@@ -254,6 +258,9 @@ def test_a_page_is_open_to_its_roles_and_to_nobody_else(label: str, browsers: di
     assert_open_to(wanted.add, page(label, "add"), browsers, post=True)
     assert_open_to(wanted.change, page(label, "change", row.pk), browsers, post=True)
     assert_open_to(wanted.delete, page(label, "delete", row.pk), browsers, post=True)
+    for name, letters in wanted.pages.items():
+        assert_open_to(letters, page(label, name, row.pk), browsers)
+        assert_open_to(letters, page(label, name, row.pk), browsers, post=True)
     if wanted.export:
         for kind in ("csv", "xlsx"):
             assert_open_to(wanted.export, page(label, "export", kind), browsers)

@@ -7,6 +7,7 @@ import pytest
 from django.utils import timezone
 
 from credits.models import CreditEntry, Postback, PostbackState
+from credits.models.postbacks import WORTHLESS
 from credits.queries import balance_of
 from credits.services import postback_purge
 from credits.services.earnings_release import forfeit, release_due
@@ -104,7 +105,7 @@ def test_more_than_a_batch_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_old_ones_are_found_by_their_index() -> None:
-    wanted = Postback.objects.filter(postback_purge.WORTHLESS, received_at__lt=timezone.now())
+    wanted = Postback.objects.filter(WORTHLESS, received_at__lt=timezone.now())
     query("SET LOCAL enable_seqscan = off")
     query("SET LOCAL enable_bitmapscan = off")
 

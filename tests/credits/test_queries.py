@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries as NumQueries
@@ -15,6 +16,7 @@ from credits.queries import (
     account_of,
     badges_at,
     balance_of,
+    debt_limit_of,
     has_earned,
     owner_of,
     recent_entries,
@@ -121,6 +123,38 @@ def test_the_subscriber_badge_counts_while_the_allowance_runs(user: User) -> Non
     after = standing_of(user=user, now=begin + timedelta(days=30))
     assert (after.subscriber_badge.exp_lower_bound, after.is_subscriber) == (0, False)
     assert after.benefits.bonus_for(EntrySource.SURVEYS) == 0
+
+
+@pytest.mark.parametrize("richer", list(BadgeTrack))
+@pytest.mark.parametrize("renews", [False, True])
+def test_the_debt_limit_is_the_standings_at_any_time(user: User, richer: str, renews: bool) -> None:
+    begin = timezone.now()
+    for track in BadgeTrack:
+        debt = random.randint(1, 99) + 100 * (track == richer)
+        experience.gain(user=user, track=track, base=debt, key=secrets.token_hex(8), cause="TEST")
+        Badge.objects.filter(track=track).update(acceptable_credit_debt=F("pk") + debt)
+    end = begin + timedelta(days=30)
+    set_allowance(user=user, credits=5, starts_at=begin, ends_at=end, renews=renews)
+    seconds = [begin - timedelta(seconds=1), begin, end - timedelta(seconds=1), end]
+    limits = []
+    for now in (*seconds, end + timedelta(hours=72, seconds=-1), end + timedelta(hours=72)):
+        limits.append(debt_limit_of(user=user, now=now))
+        assert limits[-1] == standing_of(user=user, now=now).benefits.debt_limit
+    if richer == BadgeTrack.SUBSCRIBER:
+        assert len(set(limits)) == 2
+
+
+@pytest.mark.django_db
+def test_without_account_allowance_or_ladders_the_debt_limit_is_told_too(
+    django_assert_num_queries: NumQueries,
+) -> None:
+    stranger, now = UserFactory.create(), timezone.now()
+    debt = random.randint(1, 99)
+    Badge.objects.filter(track=BadgeTrack.PERMANENT).update(acceptable_credit_debt=debt)
+    with django_assert_num_queries(1):
+        assert debt_limit_of(user=stranger, now=now) == debt
+    Badge.objects.all().delete()
+    assert debt_limit_of(user=stranger, now=now) == 0
 
 
 @pytest.mark.parametrize("offset", [-1, 0])

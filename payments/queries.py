@@ -1,10 +1,12 @@
 """What others ask about payments. Nothing here writes."""
 
 from decimal import Decimal
+from typing import NamedTuple
 
+from gateway.common import sql
 from gateway.common.owner import ProfileOwner
 from payments.amounts import MINOR_UNITS
-from payments.models import Subscription
+from payments.models import ReconciliationRun, Subscription
 
 
 def monthly_amount_of(user: ProfileOwner) -> Decimal:
@@ -12,3 +14,35 @@ def monthly_amount_of(user: ProfileOwner) -> Decimal:
     living = Subscription.objects.living().filter(user_id=user.pk)
     amount_minor = living.values_list("amount_minor", flat=True).first()
     return Decimal(amount_minor or 0) / MINOR_UNITS
+
+
+class Figures(NamedTuple):
+    """How payments stand, as of one moment. Ages are seconds, 0 where nothing waits."""
+
+    received_events: int
+    failed_events: int
+    # Since the oldest event came that is not done with.
+    oldest_event_age: float
+    pending_operations: int
+    oldest_operation_age: float
+
+
+def figures() -> Figures:
+    """Return how payments stand, in one statement that reads what is not done with."""
+    return Figures(*sql.only_row(_FIGURES, {}))
+
+
+_FIGURES = """
+SELECT event.*, operation.*
+FROM (SELECT count(*) FILTER (WHERE status = 'received'), count(*) FILTER (WHERE status = 'failed'),
+             coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(received_at))), 0)::float
+      FROM payments_stripeevent WHERE status IN ('received', 'failed')) AS event,
+     (SELECT count(*), coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(created_at))), 0)::float
+      FROM payments_billingoperation WHERE status = 'pending') AS operation
+"""
+
+
+def last_reconciliation() -> ReconciliationRun | None:
+    """Return the newest finished comparison with Stripe, without its findings."""
+    finished = ReconciliationRun.objects.filter(kind=ReconciliationRun.Kind.STRIPE, finished_at__isnull=False)
+    return finished.defer("findings").order_by("-started_at").first()

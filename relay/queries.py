@@ -1,16 +1,17 @@
 """What others ask about relaying. Nothing here writes."""
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from gateway.chain.code import code_hash, implementation_of
 from gateway.common import sql
 from gateway.common.owner import ProfileOwner
 from relay.errors import TransactionNotFound
-from relay.models import RelaySwitch, RelayTransaction, TrustedImplementation
+from relay.models import Relayer, RelaySwitch, RelayTransaction, TrustedImplementation
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +132,60 @@ def credits_of(found: RelayTransaction) -> tuple[int, int, int]:
 def trusts_any_code() -> bool:
     """Return whether unvetted profiles are served as well (`CHAIN_TRUST=open`)."""
     return bool(settings.CHAIN_TRUST == "open")
+
+
+class Figures(NamedTuple):
+    """How relaying stands, as of one moment. Ages are seconds, 0 where nothing waits."""
+
+    pending: int
+    submitted: int
+    # Since the oldest call in progress was accepted.
+    oldest_age: float
+    # Since the oldest attempt was signed that was never sent.
+    unsent_age: float
+    # Since the first bytes were sent of a call of which nothing is mined, however often they were replaced.
+    unmined_age: float
+    is_paused: bool
+
+
+def figures() -> Figures:
+    """Return how relaying stands, in one statement that reads what is in progress and nothing else."""
+    return Figures(*sql.only_row(_FIGURES, {}))
+
+
+_FIGURES = """
+WITH call AS MATERIALIZED (
+    SELECT id, status, created_at FROM relay_relaytransaction WHERE status IN ('Pending', 'Submitted')
+), attempt AS MATERIALIZED (
+    SELECT attempt.relay_transaction_id AS call_id, attempt.status, attempt.created_at, attempt.first_sent_at
+    FROM call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
+), oldest AS (
+    SELECT (SELECT min(created_at) FROM call) AS asked_at,
+           (SELECT min(created_at) FROM attempt WHERE status = 'signed') AS signed_at,
+           (SELECT min(first_sent_at) FROM attempt
+            WHERE call_id NOT IN (SELECT call_id FROM attempt WHERE status = 'mined')) AS sent_at
+)
+SELECT (SELECT count(*) FROM call WHERE status = 'Pending'),
+       (SELECT count(*) FROM call WHERE status = 'Submitted'),
+       coalesce(greatest(0, extract(epoch FROM statement_timestamp() - asked_at)), 0)::float,
+       coalesce(greatest(0, extract(epoch FROM statement_timestamp() - signed_at)), 0)::float,
+       coalesce(greatest(0, extract(epoch FROM statement_timestamp() - sent_at)), 0)::float,
+       coalesce((SELECT NOT is_open FROM relay_relayswitch ORDER BY id DESC LIMIT 1), false)
+FROM oldest
+"""
+
+# Longer than any call takes that ends by itself; calls have an index of when they were accepted, and none of their end.
+_LONGEST = timedelta(days=1)
+
+
+def ended(*, since: datetime) -> dict[str, int]:
+    """Return how many calls have ended since then, by status; 0 for a status that none has ended in."""
+    found = RelayTransaction.objects.filter(created_at__gte=since - _LONGEST, settled_at__gte=since)
+    counted = dict(found.values_list("status").annotate(Count("id")).order_by("status"))
+    final = set(RelayTransaction.Status) - set(RelayTransaction.IN_PROGRESS)
+    return {status.value: counted.get(status.value, 0) for status in sorted(final)}
+
+
+def relayers() -> list[Relayer]:
+    """Return every relayer."""
+    return list(Relayer.objects.order_by("pk"))

@@ -92,7 +92,7 @@ def test_the_description_is_made_once_and_may_be_kept(monkeypatch: pytest.Monkey
     ("level", "quieter"), [("DEBUG", "INFO"), ("INFO", "WARNING"), ("WARNING", "WARNING"), ("ERROR", "ERROR")]
 )
 def test_clients_of_others_are_a_level_quieter_and_keep_their_debug_lines(level: str, quieter: str) -> None:
-    loggers = _settings_with(LOG_LEVEL=level).LOGGING["loggers"]
+    loggers = settings_with(LOG_LEVEL=level).LOGGING["loggers"]
 
     assert {name: found["level"] for name, found in loggers.items() if "level" in found} == {
         "urllib3": quieter,
@@ -101,8 +101,8 @@ def test_clients_of_others_are_a_level_quieter_and_keep_their_debug_lines(level:
 
 
 def test_statements_have_fifteen_seconds_unless_the_environment_says_otherwise() -> None:
-    assert "statement_timeout=15s" in _settings_with().DATABASES["default"]["OPTIONS"]["options"]
-    unlimited = _settings_with(DATABASE_STATEMENT_TIMEOUT_SECONDS="0")
+    assert "statement_timeout=15s" in settings_with().DATABASES["default"]["OPTIONS"]["options"]
+    unlimited = settings_with(DATABASE_STATEMENT_TIMEOUT_SECONDS="0")
     assert "statement_timeout=0s" in unlimited.DATABASES["default"]["OPTIONS"]["options"]
 
 
@@ -142,7 +142,7 @@ def test_a_message_without_a_broker_is_lost_at_once() -> None:
     assert time.monotonic() - started < 1
 
 
-def _settings_with(**environment: str) -> ModuleType:
+def settings_with(**environment: str) -> ModuleType:
     """Return the settings as another process with this environment would read them."""
     spec = importlib.util.find_spec("gateway.settings")
     assert spec is not None
@@ -150,7 +150,7 @@ def _settings_with(**environment: str) -> ModuleType:
     found = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(structlog, "configure", lambda **_: None)
-        for name in ("LOG_LEVEL", "DATABASE_STATEMENT_TIMEOUT_SECONDS"):
+        for name in ("LOG_LEVEL", "DATABASE_STATEMENT_TIMEOUT_SECONDS", "METRICS_TOKEN"):
             patch.delenv(name, raising=False)
         for name, text in environment.items():
             patch.setenv(name, text)

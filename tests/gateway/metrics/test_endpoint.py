@@ -1,0 +1,114 @@
+"""GET /metrics: closed to everybody but the operator's Prometheus, and the same from every process."""
+
+import secrets
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+from django.db.utils import OperationalError
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from drf_spectacular.generators import SchemaGenerator
+from prometheus_client.parser import text_string_to_metric_families
+from pytest_django import Settings
+
+from tests.factories import UserFactory
+from tests.gateway.metrics.conftest import Scrape
+from tests.gateway.test_wiring import settings_with
+from tests.users.api.histories import earned, relayed
+
+
+def asked(authorization: str = "", method: str = "get", path: str = "/metrics") -> tuple[int, str]:
+    headers = {"authorization": authorization} if authorization else {}
+    answer = getattr(Client(), method)(path, headers=headers)
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert answer.headers["Cache-Control"] == "no-store"
+    return answer.status_code, answer.json().get("code")
+
+
+@pytest.mark.parametrize("method", ["get", "post", "options"])
+def test_without_a_token_configured_there_is_no_such_page(settings: Settings, method: str) -> None:
+    settings.METRICS_TOKENS = []
+    for header in ("", "Bearer ", f"Bearer {secrets.token_urlsafe(32)}"):
+        assert asked(header, method) == (404, "not-found")
+
+
+@pytest.mark.parametrize("method", ["get", "post", "options"])
+def test_without_the_right_token_nothing_is_told(token: str, method: str) -> None:
+    wrong = ("", "Bearer", "Bearer ", f"Bearer {token[:-1]}", f"Bearer {token}x", f"Token {token}", token)
+    for header in (*wrong, "Bearer ü", f"Bearer {secrets.token_urlsafe(32)}"):
+        assert asked(header, method) == (401, "not-authenticated")
+
+
+def test_a_refusal_asks_the_database_nothing(token: str) -> None:
+    # Without the fixture `db` any statement fails the test.
+    assert asked("Bearer nonsense")[0] == 401
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/metrics", "/metrics/"])
+def test_every_configured_token_opens_it(settings: Settings, path: str) -> None:
+    settings.METRICS_TOKENS = [secrets.token_urlsafe(32) for _ in range(3)]
+    for token in settings.METRICS_TOKENS:
+        answer = Client().get(path, headers={"authorization": f"Bearer {token}"})
+        assert answer.status_code == 200
+        assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        assert answer.headers["Cache-Control"] == "no-store"
+
+
+def test_it_is_only_read(token: str) -> None:
+    assert asked(f"Bearer {token}", "post") == (405, "method-not-allowed")
+
+
+@pytest.mark.django_db
+def test_names_and_explanations_are_as_prometheus_wants_them(token: str, client: Client) -> None:
+    text = client.get("/metrics", headers={"authorization": f"Bearer {token}"}).content.decode()
+    families = list(text_string_to_metric_families(text))
+    assert len(families) == len({family.name for family in families}) > 30
+    for family in families:
+        assert family.name.startswith("gateway_")
+        assert family.documentation.endswith(".")
+        # What is counted from rows at each scrape is a gauge; _total is for counters.
+        assert family.type == "gauge"
+        assert not family.name.endswith("_total")
+
+
+def test_it_is_no_part_of_the_api() -> None:
+    description = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    assert not any("metrics" in path for path in description["paths"])
+
+
+def test_it_costs_the_same_whatever_happened(scrape: Scrape) -> None:
+    counts = []
+    for length in (1, 20):
+        user = UserFactory.create()
+        earned(user, length)
+        relayed(user, length)
+        with CaptureQueriesContext(connection) as statements:
+            scrape()
+        counts.append(len(statements))
+    # Calls, ended calls, relayers; books; check-ins' pause, networks; payments; audits, Stripe's comparison.
+    assert counts == [9, 9]
+
+
+@pytest.mark.django_db
+def test_without_the_database_it_says_so(token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise OperationalError("the connection is lost")
+
+    monkeypatch.setattr(connection, "cursor", away)
+    assert asked(f"Bearer {token}") == (503, "service-unavailable")
+
+
+def test_tokens_come_from_the_environment_or_a_file(tmp_path: Path) -> None:
+    one, two = (secrets.token_urlsafe(32) for _ in range(2))
+    (tmp_path / "token").write_text(f"{one}\n")
+    for environment, tokens in (
+        ({}, []),
+        ({"METRICS_TOKEN": f"{one}, {two},"}, [one, two]),
+        ({"METRICS_TOKEN_FILE": str(tmp_path / "token")}, [one]),
+    ):
+        assert tokens == settings_with(**environment).METRICS_TOKENS
+    with pytest.raises(ImproperlyConfigured, match="METRICS_TOKEN"):
+        settings_with(METRICS_TOKEN=f"{one},{'x' * 31}")

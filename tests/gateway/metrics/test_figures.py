@@ -1,0 +1,283 @@
+"""Every figure is the rows' own."""
+
+import random
+import secrets
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from checkin.models import CheckInSwitch
+from credits.models import AdNetwork, EntrySource, LedgerAudit, Postback
+from credits.services import ledger
+from payments.models import BillingOperation, ReconciliationRun, StripeEvent
+from relay.models import Attempt, Relayer, RelaySwitch, RelayTransaction
+from tests.credits.networks_at_work import set_up
+from tests.factories import UserFactory, random_address
+from tests.gateway.metrics.conftest import Scrape
+from tests.users.api.histories import relayed
+
+pytestmark = pytest.mark.django_db
+Status = RelayTransaction.Status
+
+
+def ago(seconds: float) -> datetime:
+    return timezone.now() - timedelta(seconds=seconds)
+
+
+def calls(count: int, **values: Any) -> list[RelayTransaction]:
+    """Make calls, settled unless `values` say otherwise."""
+    before = set(RelayTransaction.objects.values_list("pk", flat=True))
+    relayed(UserFactory.create(), count)
+    made = RelayTransaction.objects.exclude(pk__in=before)
+    made_ids = list(made.values_list("pk", flat=True))
+    RelayTransaction.objects.filter(pk__in=made_ids).update(**values)
+    return list(RelayTransaction.objects.filter(pk__in=made_ids).order_by("pk"))
+
+
+def waiting(*, age: float, status: str = Status.PENDING) -> RelayTransaction:
+    [row] = calls(1, status=status, settled_at=None, created_at=ago(age))
+    return row
+
+
+def attempt(call: RelayTransaction, *, age: float, sequence: int = 0, **values: Any) -> None:
+    """Sign bytes for a call, `age` seconds ago."""
+    receipt = {"block_number": 1, "block_hash": "0x1", "succeeded": True, "gas_used": 1}
+    mined = receipt if values.get("status") == Attempt.Status.MINED else {}
+    Attempt.objects.create(
+        relay_transaction=call,
+        relayer=call.relayer,
+        account_nonce=call.pk,
+        sequence=sequence,
+        transaction_hash="0x" + secrets.token_hex(32),
+        raw=b"",
+        gas_limit=21_000,
+        max_fee_per_gas_wei=1,
+        max_priority_fee_per_gas_wei=1,
+        created_at=ago(age),
+        **{**mined, **values},
+    )
+
+
+def about(seconds: float) -> Any:
+    """Return what an age may be, when so much time has passed and the test went on a while."""
+    return pytest.approx(seconds + 30, abs=30)
+
+
+def test_without_any_row_every_figure_is_nothing(scrape: Scrape) -> None:
+    found = scrape()
+    ours = {
+        key: value for key, value in found.items() if not key[0].startswith(("periodic", "redis", "queue"))
+    }
+    told = {key for key, value in ours.items() if value}
+    assert told == {("reconciliation_scheduled", "ledger"), ("reconciliation_scheduled", "chain")}
+    assert {key[0] for key in ours} >= {"relay_paused", "credits_outstanding", "stripe_events_waiting"}
+    assert not any(key[0].startswith(("relayer_", "reconciliation_f")) for key in ours)
+
+
+def test_calls_are_counted_by_status(scrape: Scrape) -> None:
+    pending, submitted = random.randint(1, 4), random.randint(5, 9)
+    calls(pending, status=Status.PENDING, settled_at=None)
+    calls(submitted, status=Status.SUBMITTED, settled_at=None)
+    ended = {status: random.randint(1, 5) for status in set(Status) - set(RelayTransaction.IN_PROGRESS)}
+    for status, count in ended.items():
+        calls(count, status=status)
+    calls(2, settled_at=ago(3700))
+    found = scrape()
+    assert found["relay_calls_in_progress", "Pending"] == pending
+    assert found["relay_calls_in_progress", "Submitted"] == submitted
+    assert {status: found["relay_calls_ended_in_last_hour", status] for status in ended} == ended
+
+
+def test_a_call_that_took_its_time_is_counted_when_it_ends(scrape: Scrape) -> None:
+    calls(1, created_at=ago(24.5 * 3600), settled_at=ago(60))
+    calls(1, created_at=ago(26 * 3600), settled_at=ago(60))
+    assert scrape()["relay_calls_ended_in_last_hour", "Success"] == 1
+
+
+def test_the_oldest_that_is_signed_and_not_sent_tells_its_age(scrape: Scrape) -> None:
+    for age in (300, 900):
+        attempt(waiting(age=age + 1000), age=age)
+    attempt(waiting(age=9000), age=8000, status=Attempt.Status.SENT, first_sent_at=ago(1))
+    [settled] = calls(1)
+    attempt(settled, age=7000)
+    found = scrape()
+    assert found["relay_oldest_unsent_age_seconds",] == about(900)
+    assert found["relay_oldest_call_age_seconds",] == about(9000)
+
+
+def test_a_replaced_call_waits_since_it_was_first_sent(scrape: Scrape) -> None:
+    call = waiting(age=4000, status=Status.SUBMITTED)
+    attempt(call, age=3000, status=Attempt.Status.OUTBID, first_sent_at=ago(2900))
+    attempt(call, age=200, sequence=1, status=Attempt.Status.SENT, first_sent_at=ago(100))
+    mined = waiting(age=9000, status=Status.SUBMITTED)
+    attempt(mined, age=8000, status=Attempt.Status.OUTBID, first_sent_at=ago(7900))
+    attempt(
+        mined,
+        age=8000,
+        sequence=1,
+        status=Attempt.Status.MINED,
+        first_sent_at=ago(7800),
+        effective_gas_price_wei=1,
+    )
+    found = scrape()
+    assert found["relay_oldest_unmined_age_seconds",] == about(2900)
+    assert found["relay_oldest_unsent_age_seconds",] == 0
+
+
+def test_a_relayer_tells_what_it_holds_and_has_in_flight(scrape: Scrape) -> None:
+    read = timezone.now()
+    balance, flight = random.randint(1, 10**18), random.randint(1, 16)
+    one = Relayer.objects.create(
+        address=random_address(),
+        next_account_nonce=100 + flight,
+        mined_account_nonce=100,
+        balance_wei=balance,
+        synced_at=read,
+    )
+    two = Relayer.objects.create(
+        address=random_address(), next_account_nonce=5, mined_account_nonce=7, is_active=False
+    )
+    found = scrape()
+    assert found["relayer_balance_wei", one.address] == float(balance)
+    assert found["relayer_read_timestamp_seconds", one.address] == pytest.approx(read.timestamp(), abs=1e-3)
+    assert found["relayer_account_nonces_in_flight", one.address] == flight
+    assert (found["relayer_active", one.address], found["relayer_active", two.address]) == (1, 0)
+    assert found["relayer_account_nonces_in_flight", two.address] == 0
+    # What was never read is not told as a moment.
+    assert ("relayer_read_timestamp_seconds", two.address) not in found
+
+
+def test_a_pause_shows_until_it_ends(scrape: Scrape) -> None:
+    actor = UserFactory.create(profile_address=None, is_staff=True)
+    for switch, name in ((RelaySwitch, "relay_paused"), (CheckInSwitch, "check_ins_paused")):
+        for is_open in (False, True, False):
+            switch._default_manager.create(is_open=is_open, reason="a test", actor=actor)
+            assert scrape()[name,] == (not is_open)
+
+
+def test_a_network_that_is_off_shows(scrape: Scrape) -> None:
+    slug = set_up("bitlabs").row.slug
+    assert scrape()["ad_network_enabled", slug] == 1
+    AdNetwork.objects.filter(slug=slug).update(is_enabled=False)
+    assert scrape()["ad_network_enabled", slug] == 0
+
+
+def test_the_ledger_is_summed(scrape: Scrape) -> None:
+    rich, other, indebted = (UserFactory.create() for _ in range(3))
+    owned, more, debt = random.randint(1_000, 9_999), random.randint(1, 999), random.randint(1, 999)
+    for user, amount in ((rich, owned), (other, more)):
+        ledger.grant(user=user, credits=amount, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+    ledger.adjust(user=indebted, credits=-debt, key=secrets.token_hex(8), actor=None, reason="owes")
+    held = [random.randint(1, 99) for _ in range(3)]
+    for amount in held:
+        ledger.hold(user=rich, credits=amount, key=secrets.token_hex(8))
+    ledger.release(hold_id=ledger.hold(user=rich, credits=7, key=secrets.token_hex(8)).hold.pk)
+    found = scrape()
+    assert found["credit_accounts",] == 3
+    assert (found["credits_outstanding",], found["credits_owed",]) == (owned + more, debt)
+    assert found["credits_held",] == found["credit_holds_open_credits",] == sum(held)
+    assert found["credit_holds_open",] == 3
+    assert found["credit_holds_oldest_age_seconds",] == about(0)
+
+
+def test_earnings_that_wait_or_were_refused_show(scrape: Scrape) -> None:
+    user, network = UserFactory.create(), set_up("bitlabs", hold_hours=5)
+    for _ in range(3):
+        network.sends(network.says(user))
+    held = list(Postback.objects.order_by("pk"))
+    found = scrape()
+    assert found["postbacks_held",] == 3
+    assert found["postbacks_held_credits",] == sum(row.credits for row in held) > 0
+    assert found["postbacks_held_overdue_seconds",] == 0
+    Postback.objects.filter(pk=held[0].pk).update(available_at=ago(700))
+    Postback.objects.filter(pk=held[1].pk).update(is_conflicting=True)
+    Postback.objects.filter(pk=held[2].pk).update(is_conflicting=True, received_at=ago(90_000))
+    found = scrape()
+    assert found["postbacks_held_overdue_seconds",] == about(700)
+    assert found["postbacks_conflicting_in_last_day",] == 1
+
+
+def test_refused_earnings_of_a_day_are_counted(scrape: Scrape) -> None:
+    user, network = UserFactory.create(), set_up("bitlabs", per_event_cap=1)
+    for _ in range(3):
+        network.sends(network.says(user))
+    assert set(Postback.objects.values_list("state", flat=True)) == {"REFUSED"}
+    newest = Postback.objects.order_by("-pk")[0]
+    Postback.objects.filter(pk=newest.pk).update(received_at=ago(90_000))
+    assert scrape()["postbacks_refused_in_last_day",] == 2
+
+
+def stripe_event(status: str, *, age: float) -> None:
+    StripeEvent.objects.create(
+        stripe_event_id=f"evt_{secrets.token_hex(8)}",
+        type="invoice.paid",
+        object_id="in_1",
+        raw_body=b"{}",
+        status=status,
+        received_at=ago(age),
+        next_attempt_at=ago(age),
+        processed_at=ago(1) if status == StripeEvent.Status.PROCESSED else None,
+    )
+
+
+def test_events_that_are_not_applied_are_counted_and_the_oldest_tells_its_age(scrape: Scrape) -> None:
+    failed, received = random.randint(1, 4), random.randint(1, 4)
+    for count, status in ((failed, "failed"), (received, "received"), (3, "processed")):
+        for place in range(count):
+            stripe_event(status, age=1000 + place)
+    stripe_event("failed", age=5000)
+    stripe_event("processed", age=9000)
+    found = scrape()
+    assert found["stripe_events_waiting", "failed"] == failed + 1
+    assert found["stripe_events_waiting", "received"] == received
+    assert found["stripe_events_oldest_age_seconds",] == about(5000)
+
+
+def test_a_change_at_stripe_that_is_not_finished_shows(scrape: Scrape) -> None:
+    for status, age in (("pending", 600), ("pending", 1200), ("done", 9000), ("refused", 9000)):
+        BillingOperation.objects.create(
+            user=UserFactory.create(),
+            kind="create-customer",
+            parameters={},
+            status=status,
+            created_at=ago(age),
+        )
+    found = scrape()
+    assert found["billing_operations_pending",] == 2
+    assert found["billing_operations_oldest_age_seconds",] == about(1200)
+
+
+def run_of(model: type[Any], kind: str, *, age: float, findings: int, finished: bool = True) -> None:
+    begun = ago(age)
+    model.objects.create(
+        kind=kind,
+        started_at=begun,
+        finished_at=begun + timedelta(seconds=1) if finished else None,
+        counts={"accounts": 5, "findings": findings} if finished else {},
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"), [(LedgerAudit, "ledger"), (LedgerAudit, "chain"), (ReconciliationRun, "stripe")]
+)
+def test_the_last_finished_comparison_counts(scrape: Scrape, model: type[Any], kind: str) -> None:
+    findings = random.randint(1, 2_000)
+    run_of(model, kind, age=90_000, findings=findings + 1)
+    run_of(model, kind, age=4_000, findings=findings)
+    run_of(model, kind, age=60, findings=0, finished=False)
+    found = scrape()
+    assert found["reconciliation_findings", kind] == findings
+    assert found["reconciliation_finished_timestamp_seconds", kind] == pytest.approx(
+        ago(3_999).timestamp(), abs=30
+    )
+    others = {"ledger", "chain", "stripe"} - {kind}
+    assert not any(("reconciliation_findings", other) in found for other in others)
+
+
+@pytest.mark.parametrize("key", ["", "sk_test_something"])
+def test_stripe_is_compared_where_it_is_set_up(scrape: Scrape, settings: Settings, key: str) -> None:
+    settings.STRIPE_SECRET_KEY = key
+    assert (("reconciliation_scheduled", "stripe") in scrape()) == bool(key)

@@ -1,0 +1,137 @@
+"""Periodic tasks leave a sign in Redis, and processes one on their disk."""
+
+import logging
+import secrets
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from celery import Celery, signals
+from django.conf import settings as project
+from pytest_django import Settings
+from redis import Redis
+
+from checkin import tasks as checkin_tasks
+from credits import tasks as credits_tasks
+from devstack.services import Services
+from gateway import lifesigns
+from gateway.beat import Clock
+from gateway.metrics import workers
+from tests.credits.rows import query
+from tests.factories import UserFactory
+from tests.users.api.histories import earned
+
+PERIODIC = sorted(lifesigns.scheduled())
+
+
+@pytest.fixture
+def redis(services: Services) -> Iterator[Redis]:
+    """The broker, which knows no sign yet."""
+    found = Redis.from_url(services.redis_url)
+    found.delete(lifesigns._KEY, "relay", "default")
+    yield found
+    found.delete(lifesigns._KEY, "relay", "default")
+
+
+def figures() -> dict[tuple[str, ...], float]:
+    return {
+        (sample.name.removeprefix("gateway_"), *sample.labels.values()): sample.value
+        for family in workers.periodic_tasks()
+        for sample in family.samples
+    }
+
+
+def ended(task: str, state: str) -> None:
+    """Let the signal come that a worker gives."""
+    signals.task_postrun.send(sender=None, task=SimpleNamespace(name=task), state=state)
+
+
+def test_every_task_of_beat_tells_how_often_it_is_rung(redis: Redis) -> None:
+    found = figures()
+    for entry in project.CELERY_BEAT_SCHEDULE.values():
+        assert found["periodic_task_period_seconds", entry["task"]] > 0
+    assert found["periodic_task_period_seconds", "relay.track"] == project.RELAY_TRACK_SECONDS
+    assert found["periodic_task_period_seconds", "credits.audit"] == 86_400
+
+
+@pytest.mark.parametrize("task", PERIODIC)
+def test_a_success_is_an_end_and_a_failure_is_no_success(redis: Redis, task: str) -> None:
+    begun = time.time()
+    ended(task, "FAILURE")
+    found = figures()
+    assert begun <= found["periodic_task_ended_timestamp_seconds", task] <= time.time()
+    assert ("periodic_task_succeeded_timestamp_seconds", task) not in found
+
+    ended(task, "SUCCESS")
+    found = figures()
+    succeeded = found["periodic_task_succeeded_timestamp_seconds", task]
+    assert succeeded == found["periodic_task_ended_timestamp_seconds", task] >= begun
+
+    ended(task, "FAILURE")
+    assert figures()["periodic_task_succeeded_timestamp_seconds", task] == succeeded
+    assert not any(
+        key[1:] == (other,) for other in PERIODIC if other != task for key in figures() if "ed_t" in key[0]
+    )
+
+
+@pytest.mark.django_db
+def test_a_task_that_celery_runs_leaves_its_sign(redis: Redis) -> None:
+    earned(UserFactory.create(), 1)
+    query("UPDATE credits_account SET balance = balance + 1")
+    checkin_tasks.keep_seeds.apply()
+    credits_tasks.audit.apply()
+    found = figures()
+    assert ("periodic_task_succeeded_timestamp_seconds", "checkin.keep_seeds") in found
+    assert ("periodic_task_ended_timestamp_seconds", "credits.audit") in found
+    assert ("periodic_task_succeeded_timestamp_seconds", "credits.audit") not in found
+
+
+def test_what_beat_does_not_ring_leaves_no_sign(redis: Redis) -> None:
+    ended("relay.broadcast", "SUCCESS")
+    assert not redis.exists(lifesigns._KEY)
+
+
+def test_a_task_that_is_rung_no_more_is_forgotten(redis: Redis) -> None:
+    redis.hset(lifesigns._KEY, "ended relay.no-more", "1")
+    assert not any("relay.no-more" in key for key in figures())
+
+
+def test_messages_that_nobody_takes_are_counted(redis: Redis) -> None:
+    redis.rpush("relay", *(secrets.token_hex(4) for _ in range(3)))
+    found = figures()
+    assert (found["queue_messages", "relay"], found["queue_messages", "default"]) == (3, 0)
+    assert found["redis_up",] == 1
+
+
+def test_without_redis_only_that_is_told(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, logger="gateway.lifesigns")
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    ended("relay.track", "SUCCESS")
+    found = figures()
+    assert found["redis_up",] == 0
+    assert {key[0] for key in found} == {"redis_up", "periodic_task_period_seconds"}
+    assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
+
+
+def test_a_worker_and_beat_renew_the_file_of_their_health_check(settings: Settings, tmp_path: Path) -> None:
+    file = tmp_path / "alive"
+    settings.ALIVE_FILE = str(file)
+    signals.heartbeat_sent.send(sender=None)
+    assert file.exists()
+    file.unlink()
+
+    quiet = Celery("tests", broker="memory://", set_as_current=False)
+    clock = Clock(quiet, schedule_filename=str(tmp_path / "schedule"), lazy=True)
+    clock.setup_schedule()
+    clock.schedule.clear()
+    clock.tick()
+    clock.close()
+    assert file.exists()
+
+
+def test_without_a_file_configured_none_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    signals.heartbeat_sent.send(sender=None)
+    assert list(tmp_path.iterdir()) == []

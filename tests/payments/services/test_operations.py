@@ -1,0 +1,60 @@
+"""Billing operations: one at a time, closed once, joined while their key is good, resumed once they are abandoned."""
+
+from datetime import timedelta
+
+import pytest
+
+from payments.errors import BillingInProgress
+from payments.models import BillingOperation
+from payments.services import operations, resuming
+from tests.fakes.billing import FakeBilling
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+KIND = BillingOperation.Kind.CREATE_CUSTOMER
+MOMENT = timedelta(seconds=1)
+
+
+@pytest.fixture
+def begun(fake: FakeBilling, user: User) -> BillingOperation:
+    """Return an operation that a process has begun just now, and then died."""
+    parameters = {"address": user.profile_address}
+    return operations.begin(user=user, kind=KIND, parameters=parameters, now=fake.now())
+
+
+def test_what_is_closed_is_not_closed_again(begun: BillingOperation, fake: FakeBilling) -> None:
+    done_at, later = fake.now(), fake.now() + MOMENT
+    assert operations.finish(operation=begun, outcome="cus_1", now=done_at)
+    assert not operations.refuse(operation=begun, code="billing-refused", now=later)
+    assert not operations.finish(operation=begun, outcome="cus_2", now=later)
+    begun.refresh_from_db()
+    assert (begun.status, begun.outcome, begun.finished_at) == ("done", "cus_1", done_at)
+
+
+def test_what_was_refused_stays_refused(begun: BillingOperation, fake: FakeBilling) -> None:
+    assert operations.refuse(operation=begun, code="card-declined", now=fake.now())
+    assert not operations.finish(operation=begun, outcome="cus_1", now=fake.now())
+    begun.refresh_from_db()
+    assert (begun.status, begun.outcome) == ("refused", "card-declined")
+
+
+def test_an_equal_request_joins_it_for_23_hours_and_not_longer(
+    begun: BillingOperation, user: User, fake: FakeBilling
+) -> None:
+    last = begun.created_at + timedelta(hours=23)
+    joined = operations.begin(user=user, kind=KIND, parameters=begun.parameters, now=last)
+    assert joined.pk == begun.pk
+    with pytest.raises(BillingInProgress):
+        operations.begin(user=user, kind=KIND, parameters=begun.parameters, now=last + MOMENT)
+    assert BillingOperation.objects.get().status == "pending"
+
+
+def test_the_sweep_leaves_it_to_its_request_for_a_minute(begun: BillingOperation, fake: FakeBilling) -> None:
+    abandoned_at = begun.created_at + timedelta(minutes=1)
+    fake.asked.clear()
+    assert resuming.resume_abandoned(now=abandoned_at) == 0
+    assert not fake.asked
+    assert resuming.resume_abandoned(now=abandoned_at + MOMENT) == 1
+    assert dict(fake.asked) == {"create_customer": 1}
+    begun.refresh_from_db()
+    assert (begun.status, begun.attempts) == ("done", 1)

@@ -8,6 +8,7 @@ from django.contrib.postgres.forms import SimpleArrayField
 from django.db.models import Max, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
 
 from credits.admin import actions, earnings
 from credits.admin.ledger import OwnedAdmin
@@ -36,18 +37,20 @@ class AdNetworkForm(forms.ModelForm[AdNetwork]):
     new_secret = forms.CharField(
         required=False,
         strip=True,
-        widget=forms.PasswordInput(render_value=False, attrs={"autocomplete": "new-password"}),
+        widget=UnfoldAdminPasswordWidget(render_value=False, attrs={"autocomplete": "new-password"}),
         help_text="Signs from now on; the one before it stays live until it is retired.",
     )
     allowed_addresses = SimpleArrayField(
         forms.CharField(max_length=49),
         required=False,
+        widget=UnfoldAdminTextInputWidget,
         help_text="IP addresses or networks that may send, separated by commas; empty lets any.",
     )
 
     allowed_ad_units = SimpleArrayField(
         forms.CharField(max_length=60),
         required=False,
+        widget=UnfoldAdminTextInputWidget,
         help_text="Of AdMob: your ad units, separated by commas. Google signs those of others as well.",
     )
 

@@ -1,12 +1,13 @@
 """AdGem: offers, by GET postback."""
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from functools import partial
 from typing import ClassVar
 
 from credits.models import EntrySource, PostbackKind
 from credits.networks.contract import Adapter, PostbackEvent, RawRequest, SignedFields
-from credits.networks.reading import identifier, kind_of, number, optional_number
+from credits.networks.reading import flag, identifier, kind_of, number, optional_number
 from credits.networks.signatures import hex_hmac, signed_url
 
 
@@ -27,12 +28,15 @@ class AdGem(Adapter):
         return signed_url(request, name="verifier", secrets=secrets, hmac_of=partial(hex_hmac, "sha256"))
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
-        """Read a reward; a negative amount or payout takes it back."""
-        transaction, amount = identifier(fields, "transaction_id"), number(fields, "amount")
-        payout = optional_number(fields, "payout")
-        is_reversed = payout is not None and payout < 0
+        """Read a reward; a negative amount or payout takes it back. An installation alone pays nothing."""
+        transaction, payout = identifier(fields, "transaction_id"), optional_number(fields, "payout")
+        if flag(fields, "nonpayable_install_goal"):
+            kind, amount = PostbackKind.INFO, Decimal(0)
+        else:
+            amount = number(fields, "amount")
+            kind = PostbackKind.REVERSAL if payout is not None and payout < 0 else kind_of(amount)
         return PostbackEvent(
-            kind=PostbackKind.REVERSAL if is_reversed else kind_of(amount),
+            kind=kind,
             external_id=transaction,
             original_id=transaction,
             user_ref=fields.get("player_id", ""),

@@ -66,6 +66,14 @@ def optional_number(fields: SignedFields, name: str) -> Decimal | None:
     return number(fields, name) if fields.get(name) else None
 
 
+def flag(fields: SignedFields, name: str) -> bool:
+    """Return whether it is `true`; what is left out is false."""
+    told = fields.get(name) or "false"
+    if told not in {"true", "false"}:
+        raise PostbackRefused(f"no usable {name}")
+    return told == "true"
+
+
 def kind_of(amount: Decimal) -> PostbackKind:
     """Tell a credit from its reversal by the sign; nothing is worth a row for information only."""
     if amount == 0:

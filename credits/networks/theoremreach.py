@@ -10,11 +10,10 @@ from credits.networks.contract import (
     Answer,
     Answers,
     PostbackEvent,
-    PostbackRefused,
     RawRequest,
     SignedFields,
 )
-from credits.networks.reading import identifier, kind_of, number
+from credits.networks.reading import flag, identifier, kind_of, number
 from credits.networks.signatures import base64url_hmac, signed_url
 
 
@@ -35,9 +34,9 @@ class TheoremReach(Adapter):
         """Read a reward, its reversal, or a debug callback, which credits nobody."""
         transaction, amount = identifier(fields, "tx_id"), number(fields, "reward")
         kind = kind_of(amount)
-        if _flag(fields, "reversal"):
+        if flag(fields, "reversal"):
             kind = PostbackKind.REVERSAL
-        if _flag(fields, "debug"):
+        if flag(fields, "debug"):
             kind = PostbackKind.TEST
         return PostbackEvent(
             kind=kind,
@@ -46,10 +45,3 @@ class TheoremReach(Adapter):
             user_ref=fields.get("user_id", ""),
             amount=amount,
         )
-
-
-def _flag(fields: SignedFields, name: str) -> bool:
-    told = fields.get(name) or "false"
-    if told not in {"true", "false"}:
-        raise PostbackRefused(f"no usable {name}")
-    return told == "true"

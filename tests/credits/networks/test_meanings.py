@@ -121,6 +121,15 @@ def test_a_negative_payout_of_adgem_takes_back_a_positive_amount() -> None:
     assert _parsed("adgem", transaction_id="t", amount="5", payout="-0.1") == (REVERSAL, "t", "t")
 
 
+@pytest.mark.parametrize("amount", ["0", "5", "", "-5"])
+def test_an_installation_of_adgem_is_information(amount: str) -> None:
+    """AdGem ends the address of an offer's mere installation so; nobody is paid for it."""
+    told = {"transaction_id": "t", "payout": "0.1", "nonpayable_install_goal": "true"}
+    assert _parsed("adgem", amount=amount, **told) == (INFO, "t", "t")
+    with pytest.raises(PostbackRefused):
+        _parsed("adgem", **{**told, "amount": "5", "nonpayable_install_goal": "maybe"})
+
+
 def test_a_colon_cannot_move_the_border_between_tapjoys_fields() -> None:
     secret = new_secret("tapjoy")
     request = request_of("tapjoy", told(external_id="a", user="b:c", amount="5"), secret)

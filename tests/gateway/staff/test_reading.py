@@ -145,3 +145,17 @@ def test_an_empty_list_says_so_and_offers_to_reset_filters_only_where_there_are_
     assert "Show all" in narrowed
     added = read(client, f"{list_of(Group)}?q=nobody")
     assert "No groups match." in added
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
+def test_every_field_that_takes_text_is_seen(client: Client, model: type[models.Model]) -> None:
+    let_in(client)
+    row = make(model)
+    for path in (page_of(row), list_of(model) + "add/"):
+        form = client.get(path).content.decode().split('id="content-main"')[-1]
+        bare = [
+            field
+            for field in re.findall(r"<(?:input|textarea)\b[^>]*>", form)
+            if not re.search(r'type="(?:hidden|submit|checkbox|radio|file)"', field) and "border" not in field
+        ]
+        assert bare == [], path

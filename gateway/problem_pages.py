@@ -9,9 +9,9 @@ from django.shortcuts import render
 from django.urls import re_path
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
-from django.views.decorators.http import require_safe
 
 from gateway.common.errors import DomainError, all_refusals
+from gateway.common.problems import for_methods
 from gateway.common.schema import meaning
 
 _CODE_SPAN = re.compile(r"`([^`]+)`")
@@ -44,13 +44,13 @@ def _marked_up(text: str) -> SafeString:
     return mark_safe(_CODE_SPAN.sub(r"<code>\1</code>", escape(text)))  # noqa: S308 - escaped just before
 
 
-@require_safe
+@for_methods("GET", "HEAD")
 def index(request: HttpRequest) -> HttpResponse:
     """List all codes."""
     return render(request, "problems/index.html", {"entries": catalogue()})
 
 
-@require_safe
+@for_methods("GET", "HEAD")
 def detail(request: HttpRequest, code: str) -> HttpResponse:
     """Explain one code."""
     found = next((entry for entry in catalogue() if entry.code == code), None)

@@ -13,6 +13,7 @@ from datetime import date, datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from checkin.draw import commitment_of
@@ -32,8 +33,16 @@ def keep(*, now: datetime) -> int:
     with transaction.atomic(durable=True):
         for ahead in range(2):
             seed_of(day_of(now) + timedelta(days=ahead))
-    due = DailySeed.objects.filter(day__lte=day_of(now - REVEALED_AFTER), revealed_at=None)
-    return sum(_reveal(row) for row in due.order_by("day"))
+    return sum(_reveal(row) for row in _due(now).order_by("day"))
+
+
+def is_overdue(day: date, *, now: datetime) -> bool:
+    """Return whether the day has a seed that should be public by now and is not."""
+    return _due(now).filter(day=day).exists()
+
+
+def _due(now: datetime) -> QuerySet[DailySeed]:
+    return DailySeed.objects.filter(day__lte=day_of(now - REVEALED_AFTER), revealed_at=None)
 
 
 def seed_of(day: date) -> DailySeed:

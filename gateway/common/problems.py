@@ -5,14 +5,15 @@ Known refusals tell their facts; anything else is logged with the request id and
 answered as `internal-error`, because an unknown exception's text may hold secrets.
 """
 
+import functools
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.core.exceptions import RequestDataTooBig
 from django.db import InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
@@ -22,6 +23,7 @@ from gateway.common.http import request_id
 
 logger = logging.getLogger(__name__)
 CONTENT_TYPE = "application/problem+json"
+_View = Callable[..., HttpResponse]
 
 _KNOWN: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[errors.DomainError], str], ...] = (
     (drf.ParseError, errors.InvalidRequest, "The body is not valid JSON."),
@@ -97,6 +99,23 @@ def json_problem(refusal: errors.DomainError) -> JsonResponse:
     return JsonResponse(
         document(refusal), status=refusal.status, headers=_headers(refusal), content_type=CONTENT_TYPE
     )
+
+
+def for_methods(*methods: str) -> Callable[[_View], _View]:
+    """Refuse every other method of a view outside REST framework as a problem; Django's decorator says it in HTML."""
+
+    def decorate(view: _View) -> _View:
+        @functools.wraps(view)
+        def known(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if request.method in methods:
+                return view(request, *args, **kwargs)
+            refused = json_problem(errors.MethodNotAllowed("This path does not know the method."))
+            refused["Allow"] = ", ".join(methods)
+            return refused
+
+        return known
+
+    return decorate
 
 
 def malformed(request: HttpRequest, exception: Exception) -> JsonResponse:

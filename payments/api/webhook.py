@@ -3,15 +3,14 @@
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_POST
 
 from gateway.common.errors import DomainError
-from gateway.common.problems import json_problem
+from gateway.common.problems import for_methods, json_problem
 from payments.services import inbox
 
 
 @csrf_exempt
-@require_POST
+@for_methods("POST")
 def stripe_webhook(request: HttpRequest) -> HttpResponse:
     """Answer 200 once the event is stored, 400 to anything that Stripe did not sign for us just now."""
     try:

@@ -70,5 +70,9 @@ def test_an_unknown_code_has_no_page() -> None:
     assert Client().get("/problems/no-such-code").status_code == 404
 
 
-def test_pages_are_only_read() -> None:
-    assert Client().post("/problems").status_code == 405
+@pytest.mark.parametrize("path", ["/problems", "/problems/not-found"])
+def test_pages_are_only_read(path: str) -> None:
+    refused = Client().post(path)
+    assert (refused.status_code, refused.headers["Allow"]) == (405, "GET, HEAD")
+    assert refused.json()["code"] == "method-not-allowed"
+    assert Client().head(path).status_code == 200

@@ -4,13 +4,18 @@ from datetime import date
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
 
 from checkin.errors import DayNotRevealed
+from checkin.services import seeds
 from checkin.services.verifying import verify_day
 
 
 class Command(BaseCommand):
-    help = "Recompute every draw of a day whose seed is public, look up its effect, and exit 1 on any difference."
+    help = (
+        "Recompute every draw of a day whose seed is public, look up its effect, and exit 1 on any difference, or "
+        "where the seed should be public and is not; 2 where nothing can be said of the day (yet)."
+    )
     requires_migrations_checks = True
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -21,7 +26,8 @@ class Command(BaseCommand):
         try:
             found = verify_day(day)
         except DayNotRevealed as refusal:
-            raise CommandError(refusal.detail, returncode=1) from refusal
+            is_late = seeds.is_overdue(day, now=timezone.now())
+            raise CommandError(refusal.detail, returncode=1 if is_late else 2) from refusal
         for difference in found.differences:
             of = "the day" if difference.check_in_id is None else f"check-in {difference.check_in_id}"
             self.stdout.write(

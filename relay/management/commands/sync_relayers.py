@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from gateway.chain.errors import NodeUnavailable
+from gateway.chain.signing import NoSigner
 from relay.models import Relayer
 from relay.services import roster
 
@@ -25,6 +26,8 @@ class Command(BaseCommand):
             added = roster.synchronise(now=timezone.now())
         except NodeUnavailable as error:
             raise CommandError(error.detail) from error
+        except NoSigner as error:
+            raise CommandError(str(error)) from error
         self.stdout.write(f"{added} enlisted")
         for relayer in Relayer.objects.order_by("pk"):
             state = "active" if relayer.is_active else "inactive"

@@ -7,6 +7,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.utils import timezone
 
 from checkin.services import seeds
 from checkin.services.checkins import execute
@@ -50,12 +51,22 @@ def test_a_difference_is_shown_and_exits_1(day: str) -> None:
     assert "possible results is" in out.getvalue()
 
 
-def test_a_day_without_a_public_seed_exits_1(now: datetime, day: str) -> None:
+def test_a_day_that_nothing_can_be_said_of_yet_exits_2(now: datetime, day: str) -> None:
     seeds.keep(now=now)
     for other in (now, now - timedelta(days=300)):
         with pytest.raises(CommandError, match="No seed of") as stopped:
             verify(other.date().isoformat())
-        assert stopped.value.returncode == 1
+        assert stopped.value.returncode == 2
+
+
+def test_a_seed_that_is_overdue_exits_1() -> None:
+    today = timezone.now().date()
+    for age, code in ((1, 2), (2, 1), (3, 1)):
+        late = today - timedelta(days=age)
+        seeds.seed_of(late)
+        with pytest.raises(CommandError, match="No seed of") as stopped:
+            verify(late.isoformat())
+        assert stopped.value.returncode == code
 
 
 def test_what_is_no_date_is_refused() -> None:

@@ -187,4 +187,7 @@ def test_stripe_is_not_asked_while_it_waits(body: bytes, fake: FakeBilling) -> N
 
 @pytest.mark.parametrize("method", ["get", "put", "delete", "patch"])
 def test_only_post_is_known(method: str) -> None:
-    assert getattr(Client(), method)(PATH).status_code == 405
+    refused = getattr(Client(), method)(PATH)
+    assert (refused.status_code, refused.headers["Allow"]) == (405, "POST")
+    assert refused.headers["Content-Type"] == "application/problem+json"
+    assert refused.json()["code"] == "method-not-allowed"

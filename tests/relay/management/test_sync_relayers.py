@@ -4,6 +4,7 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from pytest_django import Settings
 
 from gateway.chain.signing import get_signer
 from relay.models import Relayer
@@ -53,5 +54,12 @@ def test_it_fails_where_an_active_relayer_holds_less_than_it_should(chain: Chain
 
 def test_without_a_node_it_fails(chain: Chain) -> None:
     with pytest.raises(CommandError), node_away():
+        printed()
+    assert Relayer.objects.count() == 0
+
+
+def test_without_relayer_keys_it_says_where_to_run_it(chain: Chain, settings: Settings) -> None:
+    settings.RELAY_SIGNER = "none"
+    with pytest.raises(CommandError, match="RELAY_SIGNER is none here"):
         printed()
     assert Relayer.objects.count() == 0

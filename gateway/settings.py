@@ -224,6 +224,8 @@ RELAY_EXECUTE_RATE = env.optional("RELAY_EXECUTE_RATE", "600/minute")
 LSP15_RATE = env.optional("LSP15_RATE", "120/minute")
 LSP15_SIGNER_RATE = env.optional("LSP15_SIGNER_RATE", "120/minute")
 LSP15_NEW_SIGNER_RATE = env.optional("LSP15_NEW_SIGNER_RATE", "30/minute")
+# The signature of a call that failed on chain is public: from so many failures on, only a token tries it again.
+LSP15_FAILURES_PER_CALL = env.integer("LSP15_FAILURES_PER_CALL", default=2, minimum=1)
 DASHBOARD_RATE = env.optional("DASHBOARD_RATE", "600/minute")
 RELAY_READ_RATE = env.optional("RELAY_READ_RATE", "1200/minute")
 

@@ -106,6 +106,17 @@ class TooManyDeadEnds(DomainError):
     code, title, status, retryable = "too-many-dead-ends", "Too many calls ended without effect", 429, True
 
 
+class CallFailedBefore(DomainError):
+    """
+    This very call has failed on chain, so anybody can read its signature there and hand it in again at your cost.
+
+    Nothing was held. Sign in to try it again (`/api/relay/execute`), or sign a new call: another nonce, or other
+    validity timestamps.
+    """
+
+    code, title, status = "call-failed-before", "The call has failed before", 409
+
+
 class NotYourProfile(DomainError):
     """The address in the body is not the signed-in profile."""
 

@@ -48,6 +48,8 @@ class Known(NamedTuple):
     transaction_hash: str | None
     # The number of the next try of this identity; 0 for the first.
     generation: int
+    # How many tries of this identity have failed on chain, which makes its signature public.
+    failures: int
     # Staff have paused the whole relay.
     is_paused: bool
 
@@ -64,6 +66,8 @@ SELECT (SELECT transaction_hash FROM relay_relaytransaction
           AND status IN ('Pending', 'Submitted', 'Success', 'ExecutedExternally') ORDER BY id LIMIT 1),
        (SELECT coalesce(max(generation) + 1, 0) FROM relay_relaytransaction
         WHERE digest = %(digest)s AND controller_address = %(controller)s),
+       (SELECT count(*) FROM relay_relaytransaction
+        WHERE digest = %(digest)s AND controller_address = %(controller)s AND status = 'Failed'),
        coalesce((SELECT NOT is_open FROM relay_relayswitch ORDER BY id DESC LIMIT 1), false)
 """
 

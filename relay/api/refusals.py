@@ -41,7 +41,7 @@ QUOTA = problem_responses(
     relay.NotYourProfile,
 )
 STATUS = problem_responses(*_WITH_TOKEN, relay.TransactionNotFound)
-LSP15_EXECUTE = problem_responses(*BODY, *CALL, relay.ProfileNotRegistered)
+LSP15_EXECUTE = problem_responses(*BODY, *CALL, relay.ProfileNotRegistered, relay.CallFailedBefore)
 LSP15_QUOTA = problem_responses(
     *BODY,
     chain.NodeUnavailable,

@@ -12,7 +12,8 @@ from django.conf import settings
 
 from gateway.common import sql
 from gateway.common.owner import ProfileOwner
-from relay.errors import RelayShareUsed, TooManyDeadEnds
+from relay.errors import CallFailedBefore, RelayShareUsed, TooManyDeadEnds
+from relay.queries import Known
 from relay.services import statements
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
@@ -43,6 +44,20 @@ def check_dead_ends(*, user: ProfileOwner, now: datetime) -> None:
                 maximum=allowed,
                 windowSeconds=int(window.total_seconds()),
             )
+
+
+def check_failures(*, known: Known) -> None:
+    """
+    Refuse a call that nobody signed in asks for and that has failed before: its signature is public.
+
+    Raises:
+        CallFailedBefore: only somebody with a token tries it again.
+    """
+    if known.failures >= settings.LSP15_FAILURES_PER_CALL:
+        raise CallFailedBefore(
+            "This call has failed on chain. Sign in to try it again, or sign a new call.",
+            maximum=settings.LSP15_FAILURES_PER_CALL,
+        )
 
 
 def check_share(*, user: ProfileOwner) -> None:

@@ -27,12 +27,13 @@ from relay.pricing import cost_in_credits
 from relay.services import budgets, channels, preflight, relayers, statements
 
 
-def execute(*, user: ProfileOwner, call: RelayCall, now: datetime) -> str:
+def execute(*, user: ProfileOwner, call: RelayCall, now: datetime, is_signed_in: bool = True) -> str:
     """
     Relay the call for the user's profile and return the transaction's hash.
 
     A repeat of a call that is in progress or executed returns the same hash. After
-    a dead end (`Failed`, `Cancelled`, `Expired`) it is tried anew.
+    a dead end (`Failed`, `Cancelled`, `Expired`) it is tried anew; by callers without
+    a token only as often as `budgets.check_failures` allows.
 
     Raises:
         DomainError: the call was refused; nothing is stored, held or sent.
@@ -44,6 +45,8 @@ def execute(*, user: ProfileOwner, call: RelayCall, now: datetime) -> str:
     known = queries.look_up(user=user, identity=identity)
     if known.transaction_hash is not None:
         return known.transaction_hash
+    if not is_signed_in:
+        budgets.check_failures(known=known)
     if known.is_paused:
         raise RelayPaused
     budgets.check_dead_ends(user=user, now=now)

@@ -3,8 +3,9 @@ Callers without a token: everything that needs no node comes before a node is as
 
 Such a request costs its sender nothing, so it is judged by form, then counted by who
 signed it, and only then looked into. The relay nonces of a profile are public, and
-so are the signed calls that were mined: a known call answers its hash uncounted, so
-that nobody uses up a signer's rate by repeating them.
+so are the signed calls that were mined: a known call answers its hash uncounted, and
+one that failed is refused uncounted, so that nobody uses up a signer's rate by
+repeating them.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from gateway.chain.lsp25 import RelayCall, normalise_signature, recover_address
 from gateway.common.owner import ProfileOwner
 from relay import queries
 from relay.errors import KeyManagerNotFound, KeyManagerNotOwner
-from relay.services import execution, key_managers, preflight
+from relay.services import budgets, execution, key_managers, preflight
 
 # Counts a request of this signer, or of one who is new to the profile; raises where there are too many.
 Admit = Callable[[str | None], None]
@@ -34,20 +35,26 @@ def execute(*, user: ProfileOwner, call: RelayCall, now: datetime, admit: Admit)
     known = key_managers.remembered(user=user)
     if known is None:
         admit(None)
-        return execution.execute(user=user, call=_addressed(user, call), now=now)
+        return _execute(user, _addressed(user, call), now)
     call, identity = execution.identify(call=replace(call, key_manager=known))
-    standing = queries.standing_transaction(user=user, identity=identity)
-    if standing is not None:
-        return standing.transaction_hash
+    before = queries.look_up(user=user, identity=identity)
+    if before.transaction_hash is not None:
+        return before.transaction_hash
+    # Before it is counted: strangers who repeat a failed call use up nobody's rate.
+    budgets.check_failures(known=before)
     admit(key_managers.has_signed_here(key_manager=known, signers=[identity.controller]))
     try:
-        return execution.execute(user=user, call=call, now=now)
+        return _execute(user, call, now)
     except (KeyManagerNotFound, KeyManagerNotOwner):
         # The profile has moved to another key manager since its last call here.
         moved = _addressed(user, call)
         if moved.key_manager == known:
             raise
-        return execution.execute(user=user, call=moved, now=now)
+        return _execute(user, moved, now)
+
+
+def _execute(user: ProfileOwner, call: RelayCall, now: datetime) -> str:
+    return execution.execute(user=user, call=call, now=now, is_signed_in=False)
 
 
 def admit_quota_reader(*, user: ProfileOwner, timestamp: int, signature: bytes, admit: Admit) -> None:

@@ -12,15 +12,18 @@ from devstack.services import Services
 from devstack.services.server import free_port
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
+from relay.errors import CallFailedBefore
 from relay.models import RelayTransaction
-from tests.relay.api.conftest import Answer, Wallet, network_address
+from relay.services import wallet_calls
+from relay.services.execution import execute
+from tests.relay.api.conftest import Answer, Wallet, execute_body, network_address
 from tests.relay.api.test_bodies import LSP15_EXECUTE, LSP15_QUOTA
-from tests.relay.api.test_execute import assert_problem
+from tests.relay.api.test_execute import EXECUTE, assert_problem
 from tests.relay.api.test_lsp15 import lsp15_body
 from tests.relay.api.test_quota import quota_body
 from tests.relay.chain import MeddlingClient
 from tests.relay.rows import everything
-from tests.relay.signing import window
+from tests.relay.signing import execute_payload, window
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -159,3 +162,61 @@ def test_a_profile_that_has_moved_to_another_key_manager_is_served_there(
     answer = ask(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=5)))
     assert answer.status == 200, answer.body
     assert RelayTransaction.objects.latest("id").key_manager_address == profile.key_manager_address
+
+
+def test_a_call_that_failed_is_repeated_without_a_token_so_often_and_no_more(
+    wallet: Wallet,
+    profile: Profile,
+    new_call: NewCall,
+    services: Services,
+    settle: Callable[[], int],
+    settings: Settings,
+    node: MeddlingClient,
+) -> None:
+    settings.LSP15_FAILURES_PER_CALL = 2
+    flaky = services.world.deploy_flaky()
+    call = new_call(payload=execute_payload(flaky.address))
+    for _ in range(2):
+        assert ask(LSP15_EXECUTE, lsp15_body(profile, call)).status == 200
+        flaky.flip()
+        settle()
+        flaky.flip()
+    assert set(RelayTransaction.objects.values_list("status", flat=True)) == {"Failed"}
+    # Strangers who repeat it use up nobody's rate.
+    settings.LSP15_SIGNER_RATE = "1/day"
+    before, asked = everything(), node.requests
+    for _ in range(3):
+        members = assert_problem(ask(LSP15_EXECUTE, lsp15_body(profile, call)), 409, "call-failed-before")
+        assert members == {"maximum": 2}
+    assert (everything(), node.requests) == (before, asked)
+    # Another call of the same controller goes on, and so does this one with a token.
+    another = new_call(payload=execute_payload(flaky.address), channel=11)
+    assert ask(LSP15_EXECUTE, lsp15_body(profile, another)).status == 200
+    again = wallet.post(EXECUTE, execute_body(call))
+    assert again.status == 200, again.body
+    # What is in progress is known to everybody again.
+    assert ask(LSP15_EXECUTE, lsp15_body(profile, call)).body == again.body
+
+
+def test_a_call_that_failed_while_a_stranger_waited_is_refused_when_it_is_accepted(
+    profile: Profile,
+    user: User,
+    new_call: NewCall,
+    services: Services,
+    settle: Callable[[], int],
+    settings: Settings,
+) -> None:
+    settings.LSP15_FAILURES_PER_CALL = 1
+    flaky = services.world.deploy_flaky()
+    call = new_call(payload=execute_payload(flaky.address))
+
+    def fail_first(signer: str | None) -> None:
+        execute(user=user, call=call, now=timezone.now())
+        flaky.flip()
+        settle()
+        flaky.flip()
+
+    assert ask(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=12))).status == 200
+    with pytest.raises(CallFailedBefore):
+        wallet_calls.execute(user=user, call=call, now=timezone.now(), admit=fail_first)
+    assert RelayTransaction.objects.filter(payload=call.payload).count() == 1

@@ -216,6 +216,7 @@ def test_the_proof_is_found_without_reading_what_lies_between(user: User) -> Non
     with CaptureQueriesContext(connection) as captured:
         assert has_earned(user)
     query("SET LOCAL enable_seqscan = off")
+    query("SET LOCAL enable_bitmapscan = off")
     plan = [line for (line,) in query(f"EXPLAIN {captured.captured_queries[0]['sql']}")]
     reads = [line.split("(")[0].strip(" ->") for line in plan if "Scan" in line and "credits_entry" in line]
     assert [read.split(" on ")[0] for read in reads] == ["Index Only Scan using credits_entry_proofs"] * 3

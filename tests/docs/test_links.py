@@ -23,12 +23,12 @@ def _broken(page: Path) -> list[str]:
             continue
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
-        if not target.exists() or (anchor and anchor not in _anchors(target)):
+        if not target.exists() or (anchor and anchor not in anchors(target)):
             broken.append(link)
     return broken
 
 
-def _anchors(page: Path) -> list[str]:
+def anchors(page: Path) -> list[str]:
     return [_anchor(heading) for heading in _HEADING.findall(prose(page))]
 
 

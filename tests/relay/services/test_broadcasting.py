@@ -207,3 +207,24 @@ def test_behind_what_the_node_left_open_nothing_of_the_relayer_leaves_in_that_ru
 
     assert broadcast_all() == 3
     assert node.sent == [bytes(row.attempts.get().raw) for row in rows]
+
+
+def test_behind_what_the_node_left_open_of_one_relayer_the_others_go_on(
+    accept: Accept, node: MeddlingClient, relayers: list[Relayer]
+) -> None:
+    rows: dict[int, list[RelayTransaction]] = {}
+    for relayer in relayers[:2]:
+        Relayer.objects.update(is_active=False)
+        Relayer.objects.filter(pk=relayer.pk).update(is_active=True)
+        channel = secrets.randbits(120)
+        rows[relayer.pk] = [accept(channel=channel, ahead=ahead) for ahead in range(2)]
+    first, second = sorted(rows)
+    node.answer_next(SendKind.UNREACHABLE)
+
+    assert broadcasting.broadcast(now=timezone.now()) == 2
+
+    # The first calls of both left together; behind the one that stayed, the second of its relayer stayed too.
+    assert node.batches == [2, 1]
+    assert node.sent == [bytes(row.attempts.get().raw) for row in rows[second]]
+    assert broadcasting.broadcast(now=timezone.now()) == 2
+    assert node.sent[2:] == [bytes(row.attempts.get().raw) for row in rows[first]]

@@ -1,9 +1,12 @@
 """Relayers as rows: enlisted from the keys we hold, kept up with the chain."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 from django.conf import settings
+from django.db import transaction
 from django.utils import timezone
 
 from gateway.chain.errors import NodeUnavailable
@@ -69,3 +72,26 @@ def test_without_a_node_nobody_is_enlisted(chain: Chain) -> None:
 def test_processes_that_start_together_enlist_each_key_once(transactional_db: None, chain: Chain) -> None:
     at_once([partial(roster.enlist_new_relayers, now=timezone.now())] * 8)
     assert sorted(Relayer.objects.values_list("address", flat=True)) == sorted(get_signer().addresses())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_relayer_that_a_request_holds_keeps_no_other_from_being_noted(
+    chain: Chain, relayers: list[Relayer]
+) -> None:
+    busy, free = relayers[0], relayers[1]
+    chain.fund(7 * LYX, busy.address, free.address)
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            Relayer.objects.select_for_update(no_key=True).get(pk=busy.pk)
+            noting = threads.submit(at_once, [partial(roster.synchronise, now=timezone.now())])
+            while Relayer.objects.get(pk=free.pk).balance_wei != 7 * LYX:
+                assert not noting.done(), "it ended without the free one"
+                time.sleep(0.01)
+            # The free one is not locked while the busy one is waited for.
+            assert Relayer.objects.select_for_update(nowait=True, no_key=True).get(pk=free.pk)
+            assert Relayer.objects.get(pk=busy.pk).balance_wei != 7 * LYX
+            Relayer.objects.filter(pk=busy.pk).update(next_account_nonce=busy.next_account_nonce + 5)
+        noting.result(timeout=10)
+    taken = busy.next_account_nonce + 5
+    busy.refresh_from_db()
+    assert (busy.balance_wei, busy.next_account_nonce) == (7 * LYX, taken)

@@ -15,6 +15,7 @@ from pytest_django import Settings
 
 from credits.models import Badge, BadgeTrack, CreditAccount, CreditEntry, EntrySource, HoldStatus
 from credits.queries import balance_of
+from credits.services import ledger
 from credits.services.reconcile import find_differences
 from devstack.services import Services
 from devstack.world import Call
@@ -298,3 +299,46 @@ def test_a_cancelled_call_earns_nothing(user: User, accept: Accept, settle: Call
     settlement.settle_lost(attempts=[row.attempts.get()], now=timezone.now())
     assert not CreditEntry.objects.filter(source=EntrySource.CREDITS_BACK).exists()
     assert CreditAccount.objects.get(user=user).permanent_experience == 0
+
+
+def test_calls_that_cannot_be_settled_together_are_settled_one_by_one(
+    user: User, accept: Accept, chain: Chain, caplog: pytest.LogCaptureFixture
+) -> None:
+    Badge.objects.filter(track=BadgeTrack.PERMANENT).update(credits_back_percent=Decimal("0.5"))
+    rows = [accept(channel=secrets.randbits(120)) for _ in range(4)]
+    # The key under which the third one's share would come back is taken: a statement for all of them fails.
+    taken = f"back:hold:{rows[2].hold_id}"
+    ledger.grant(user=user, credits=1, source=EntrySource.CREDITS_BACK, key=taken)
+    broadcast_all()
+    chain.mine(django_settings.CONFIRMATIONS)
+
+    assert track() == 3
+
+    assert "4 calls together" in caplog.text
+    statuses = RelayTransaction.objects.order_by("pk").values_list("status", flat=True)
+    assert list(statuses) == ["Success", "Success", "Submitted", "Success"]
+    charges = CreditEntry.objects.filter(source=EntrySource.RELAY_TRANSACTION)
+    assert charges.count() == CreditEntry.objects.filter(source=EntrySource.CREDITS_BACK).count() - 1 == 3
+    assert rows[2].hold.status == HoldStatus.HELD
+    assert balance_of(user).held == rows[2].hold.amount
+    assert find_differences() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_calls_that_many_workers_settle_at_once_are_charged_once_each(
+    user: User, accept: Accept, chain: Chain
+) -> None:
+    for _ in range(6):
+        accept(channel=secrets.randbits(120))
+    broadcast_all()
+    chain.mine(django_settings.CONFIRMATIONS)
+    attempts = Attempt.objects.select_related("relay_transaction__relayer")
+    confirmed = [Confirmed(attempt, receipt_of(attempt)) for attempt in attempts]
+    orders = [secrets.SystemRandom().sample(confirmed, len(confirmed)) for _ in range(6)]
+
+    outcomes = at_once([partial(settlement.settle, confirmed=order, now=timezone.now()) for order in orders])
+
+    assert sorted(map(str, outcomes)) == ["0"] * 5 + ["6"]
+    assert CreditEntry.objects.filter(source=EntrySource.RELAY_TRANSACTION).count() == 6
+    assert balance_of(user).held == 0
+    assert find_differences() == []

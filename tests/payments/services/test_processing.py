@@ -161,6 +161,14 @@ def test_storing_rings_the_worker_after_the_commit(
         row = store(_body(fake, "invoice.paid"), now=fake.now())
         assert rung == []
     assert rung == [("payments.process_event", {"event_id": row.pk})]
+    # Sent again before it was processed, it rings again; afterwards it does not.
+    with django_capture_on_commit_callbacks(execute=True):
+        store(_body(fake, "invoice.paid"), now=fake.now())
+    assert rung == [("payments.process_event", {"event_id": row.pk})] * 2
+    events.process(event_id=row.pk, now=fake.now())
+    with django_capture_on_commit_callbacks(execute=True):
+        store(_body(fake, "invoice.paid"), now=fake.now())
+    assert len(rung) == 2
 
 
 def _foreign(type: str, object_id: str, fake: FakeBilling) -> bytes:

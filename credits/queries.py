@@ -206,7 +206,7 @@ class Figures(NamedTuple):
     oldest_hold_age: float
     held_earnings: int
     held_earning_credits: int
-    # Since the oldest held earning might have been given.
+    # Since the oldest held earning should have been given; those of a network that is off wait for it.
     overdue_age: float
     # Of the last 24 hours.
     refused_postbacks: int
@@ -226,9 +226,11 @@ FROM (SELECT count(*), coalesce(sum(balance) FILTER (WHERE balance > 0), 0)::big
      (SELECT count(*), coalesce(sum(amount), 0)::bigint,
              coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(created_at))), 0)::float
       FROM credits_hold WHERE status = 'HELD') AS hold,
-     (SELECT count(*), coalesce(sum(credits), 0)::bigint,
-             coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(available_at))), 0)::float
-      FROM credits_postback WHERE state = 'HELD') AS earning,
+     (SELECT count(*), coalesce(sum(held.credits), 0)::bigint,
+             coalesce(greatest(0, extract(epoch FROM statement_timestamp() -
+                 min(held.available_at) FILTER (WHERE network.is_enabled))), 0)::float
+      FROM credits_postback AS held JOIN credits_adnetwork AS network ON network.id = held.network_id
+      WHERE held.state = 'HELD') AS earning,
      (SELECT count(*) FILTER (WHERE state = 'REFUSED'), count(*) FILTER (WHERE is_conflicting)
       FROM credits_postback WHERE received_at >= statement_timestamp() - interval '24 hours') AS postback
 """

@@ -26,7 +26,7 @@ def ledger() -> Iterator[Metric]:
     yield gauge("postbacks_held_credits", "Credits of the held earnings.", found.held_earning_credits)
     yield gauge(
         "postbacks_held_overdue_seconds",
-        "Since the oldest held earning should have been given; 0 where none is late.",
+        "Since the oldest held earning of an enabled network should have been given; 0 where none is late.",
         found.overdue_age,
     )
     yield gauge(

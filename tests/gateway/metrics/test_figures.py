@@ -198,6 +198,10 @@ def test_earnings_that_wait_or_were_refused_show(scrape: Scrape) -> None:
     found = scrape()
     assert found["postbacks_held_overdue_seconds",] == about(700)
     assert found["postbacks_conflicting_in_last_day",] == 1
+    # What a network has told that is off waits until it is on again, and is not late.
+    AdNetwork.objects.update(is_enabled=False)
+    found = scrape()
+    assert (found["postbacks_held",], found["postbacks_held_overdue_seconds",]) == (3, 0)
 
 
 def test_refused_earnings_of_a_day_are_counted(scrape: Scrape) -> None:

@@ -163,6 +163,7 @@ AUTH_PASSWORD_VALIDATORS = [
 AXES_VERBOSE = False
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_CALLABLE = "gateway.staff.refusals.locked_out"
 # Where a proxy stands before the service, its address is no reason to lock a name for everybody.
 AXES_CLIENT_IP_CALLABLE = "gateway.common.callers.client_ip_if_known"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]

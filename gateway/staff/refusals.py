@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -46,6 +47,20 @@ def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
             "Nothing was done. Go back, reload the page and send it anew.",
         )
     return problems.json_problem(errors.PermissionDenied("A form of another site, or one that is too old."))
+
+
+def locked_out(
+    request: HttpRequest, original_response: HttpResponse | None = None, credentials: Any = None
+) -> HttpResponse:
+    """Answer a login after too many wrong ones; this is axes' AXES_LOCKOUT_CALLABLE."""
+    minutes = int(settings.AXES_COOLOFF_TIME.total_seconds()) // 60
+    told = (
+        f"For {minutes} minutes from the last try nothing opens this name from where you are, not even the right "
+        "password. A superuser can open it sooner, under Access attempts."
+    )
+    response = _page(request, 429, "Too many wrong logins", told)
+    response["Retry-After"] = str(minutes * 60)
+    return response
 
 
 def _is_of_staff(request: HttpRequest) -> bool:

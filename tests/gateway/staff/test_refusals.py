@@ -1,9 +1,11 @@
 """Staff are refused in words, on a page of the admin; callers of the API get problem documents as ever."""
 
+import secrets
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib import admin
 from django.test import Client
 from django.utils.module_loading import import_string
@@ -88,3 +90,14 @@ def test_nobody_without_a_right_to_change_people_reads_how_a_password_is_kept() 
     assert "iterations" not in shown
     assert "algorithm" not in shown
     assert "this form" in browser_of(member("superuser")).get(page).content.decode()
+
+
+def test_who_is_locked_out_is_told_for_how_long() -> None:
+    person, browser = member("support"), Client()
+    tries = [
+        browser.post("/admin/login/", {"username": person.username, "password": secrets.token_hex(8)})
+        for _ in range(settings.AXES_FAILURE_LIMIT)
+    ]
+    assert_page(tries[-1], 429, "Too many wrong logins", "For 15 minutes")
+    assert tries[-1]["Retry-After"] == "900"
+    assert person.username not in tries[-1].content.decode()

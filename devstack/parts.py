@@ -30,7 +30,7 @@ class Web(Part):
     def command(self) -> list[str]:
         """Return the foreground server with two processes of four threads."""
         place = ["--host", "127.0.0.1", "--port", str(self._port)]
-        size = ["--workers", "2", "--blocking-threads", "4", "--no-ws"]
+        size = ["--workers", "2", "--blocking-threads", "4", "--http", "1", "--no-ws"]
         return [
             sys.executable,
             "-m",

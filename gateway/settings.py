@@ -73,7 +73,9 @@ MIDDLEWARE = [
     "gateway.health.probes",
     "django_structlog.middlewares.RequestMiddleware",
     "gateway.common.http.request_id_header",
+    "gateway.common.transport.lengths_told",
     "django.middleware.security.SecurityMiddleware",
+    "gateway.common.transport.https_only",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -85,7 +87,7 @@ MIDDLEWARE = [
     "gateway.staff.sessions.staff_sessions",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
-    "gateway.staff.policy.staff_policy",
+    "gateway.staff.policy.policies",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -174,7 +176,9 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
 SESSION_COOKIE_HTTPONLY = True
 SECURE_HSTS_SECONDS = 31_536_000 if PUBLIC_URL.startswith("https://") else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = bool(SECURE_HSTS_SECONDS)
-SECURE_SSL_REDIRECT = False  # An API call over plain http must fail, not leak its token and be redirected.
+SECURE_SSL_REDIRECT = PUBLIC_URL.startswith("https://")
+# Pages for people alone. An API call over plain http must fail, not leak its token and be redirected.
+SECURE_REDIRECT_EXEMPT = [r"^(?!(admin|problems)(/|$))"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]

@@ -49,6 +49,12 @@ class NotAuthenticated(DomainError):
     code, title, status = "not-authenticated", "Sign in first", 401
 
 
+class HttpsRequired(DomainError):
+    """The request came by plain http. Ask by https, and make secrets anew that it carried: others could read them."""
+
+    code, title, status = "https-required", "Only https is served", 403
+
+
 class NotFound(DomainError):
     """There is nothing at this address that the caller may see."""
 
@@ -65,6 +71,12 @@ class NotAcceptable(DomainError):
     """The service answers JSON only."""
 
     code, title, status = "not-acceptable", "Only JSON can be answered", 406
+
+
+class LengthRequired(DomainError):
+    """The body came in chunks (`Transfer-Encoding`). Send it whole, with `Content-Length`; nothing of it was read."""
+
+    code, title, status = "length-required", "Tell the body's length", 411
 
 
 class RequestTooLarge(DomainError):

@@ -23,6 +23,8 @@ from gateway.common.http import request_id
 
 logger = logging.getLogger(__name__)
 CONTENT_TYPE = "application/problem+json"
+# Of answers that are no pages: a browser that shows one loads nothing, runs nothing and frames nothing.
+POLICY_OF_DATA = "default-src 'none'; frame-ancestors 'none'"
 _View = Callable[..., HttpResponse]
 
 _KNOWN: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[errors.DomainError], str], ...] = (
@@ -77,7 +79,7 @@ def document(refusal: errors.DomainError) -> dict[str, Any]:
 
 
 def _headers(refusal: errors.DomainError) -> dict[str, str]:
-    headers: dict[str, str] = {"Cache-Control": "no-store"}
+    headers: dict[str, str] = {"Cache-Control": "no-store", "Content-Security-Policy": POLICY_OF_DATA}
     if refusal.retry_after is not None:
         headers["Retry-After"] = str(refusal.retry_after)
     if refusal.status == errors.NotAuthenticated.status:

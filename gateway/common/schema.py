@@ -29,9 +29,9 @@ class ProblemSerializer(serializers.Serializer[Any]):
 
 
 # What any request may be answered.
-ALWAYS = (errors.TooManyRequests, errors.InternalError, errors.ServiceUnavailable)
+ALWAYS = (errors.HttpsRequired, errors.TooManyRequests, errors.InternalError, errors.ServiceUnavailable)
 # What a request with a body may be answered besides.
-BODY = (errors.InvalidRequest, errors.RequestTooLarge, errors.UnsupportedMediaType)
+BODY = (errors.InvalidRequest, errors.LengthRequired, errors.RequestTooLarge, errors.UnsupportedMediaType)
 
 
 def problem_responses(*refusals: type[DomainError]) -> dict[tuple[int, str], OpenApiResponse]:

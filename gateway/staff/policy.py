@@ -1,9 +1,15 @@
-"""The content security policy of the admin: own files only, no inline script, no eval, no frame."""
+"""
+The content security policies of the admin and of data; the documentation's is that of the settings.
+
+Admin: own files only, no inline script, no eval, no frame. Data: nothing at all.
+"""
 
 from collections.abc import Callable
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+
+from gateway.common.problems import POLICY_OF_DATA
 
 _POLICY = {
     "default-src": ["'none'"],
@@ -22,15 +28,17 @@ _POLICY = {
 }
 
 
-def staff_policy(
+def policies(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Give every page of the admin its own policy instead of the API documentation's."""
+    """Middleware: give answers of the admin and answers that are no pages their policies."""
 
     def with_policy(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
         if request.resolver_match and "admin" in request.resolver_match.app_names:
             response._csp_replace = _POLICY  # type: ignore[attr-defined]
+        elif not response.headers.get("Content-Type", "").startswith("text/html"):
+            response.headers["Content-Security-Policy"] = POLICY_OF_DATA
         return response
 
     return with_policy

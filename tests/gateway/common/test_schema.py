@@ -29,6 +29,7 @@ def test_every_answer_is_a_problem_document_like_the_real_ones() -> None:
 def test_refusals_are_grouped_by_status_in_order_with_what_any_request_may_meet() -> None:
     assert list(_codes(NotFound, InvalidRequest).items()) == [
         (400, ["invalid-request"]),
+        (403, ["https-required"]),
         (404, ["not-found"]),
         (429, ["too-many-requests"]),
         (500, ["internal-error"]),

@@ -54,3 +54,26 @@ def test_alpine_is_the_build_that_evaluates_nothing(client: Client) -> None:
     code = b"".join(response).decode()
     assert "CSP build" in code
     assert not re.search(r"\bAsyncFunction\(|new Function\(|\beval\(", code)
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("/.well-known/jwks.json", {}),
+        ("/api/openapi.json", {}),
+        ("/api/auth/me", {}),
+        ("/api/relay/execute", {}),
+        ("/nowhere", {}),
+        ("/metrics", {}),
+        ("/api/auth/nonce", {"Transfer-Encoding": "chunked"}),
+        ("/api/auth/me", {"Host": "elsewhere.example"}),
+    ],
+)
+def test_data_is_no_page_that_could_load_anything(client: Client, path: str, headers: dict[str, str]) -> None:
+    answer = client.get(path, headers=headers)
+    assert answer.headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
+
+
+@pytest.mark.parametrize("path", ["/api/docs", "/api/docs/redoc", "/problems/not-found"])
+def test_pages_of_the_documentation_load_our_own_files(client: Client, path: str) -> None:
+    assert _directives(client, path)["default-src"] == "'self'"

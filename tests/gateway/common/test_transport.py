@@ -1,0 +1,101 @@
+"""Nothing is served by plain http where the service is public by https, and no body without its length."""
+
+import json
+import secrets
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from tests.gateway.test_wiring import settings_with
+from users.models import SignInChallenge
+
+pytestmark = pytest.mark.django_db
+PLAIN = "http"
+BODY = json.dumps({"address": "0x" + secrets.token_hex(20)})
+
+
+@pytest.fixture
+def public_by_https(settings: Settings) -> None:
+    """The service as behind a proxy that ends TLS."""
+    found = settings_with(PUBLIC_URL="https://testserver", TRUSTED_PROXY_COUNT="1")
+    for name in dir(found):
+        if name.startswith("SECURE_"):
+            setattr(settings, name, getattr(found, name))
+
+
+def ask(path: str, *, proto: str | None, **headers: str) -> Any:
+    told = {} if proto is None else {"X-Forwarded-Proto": proto}
+    return Client().post(path, BODY, content_type="application/json", headers={**told, **headers})
+
+
+@pytest.mark.parametrize("proto", [PLAIN, None, "http, https", "ws"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/auth/nonce",
+        "/api/relay/execute",
+        "/api/lsp15/execute/",
+        "/.well-known/jwks.json",
+        "/webhooks/stripe",
+        "/api/postbacks/bitlabs/" + "a" * 43,
+        "/api/docs",
+        "/nowhere",
+    ],
+)
+@pytest.mark.usefixtures("public_by_https")
+def test_plain_http_is_refused_and_redirected_nowhere(path: str, proto: str | None) -> None:
+    refused = ask(path, proto=proto)
+    assert (refused.status_code, refused.json()["code"]) == (403, "https-required")
+    assert refused.headers["Content-Type"] == "application/problem+json"
+    assert refused.headers["X-Request-ID"] == refused.json()["requestId"]
+    assert "Location" not in refused.headers
+    assert not SignInChallenge.objects.exists()
+
+
+@pytest.mark.usefixtures("public_by_https")
+def test_what_came_by_https_is_served() -> None:
+    served = Client().get("/.well-known/jwks.json", headers={"X-Forwarded-Proto": "https"})
+    assert served.status_code == 200
+    assert "includeSubDomains" in served.headers["Strict-Transport-Security"]
+
+
+@pytest.mark.usefixtures("public_by_https")
+@pytest.mark.parametrize(
+    "path", ["/admin/login/?next=/admin/", "/admin", "/problems", "/problems/https-required"]
+)
+def test_a_person_is_led_to_the_page(path: str) -> None:
+    answer = Client().get(path, headers={"X-Forwarded-Proto": PLAIN})
+    assert (answer.status_code, answer.headers["Location"]) == (301, f"https://testserver{path}")
+
+
+@pytest.mark.usefixtures("public_by_https")
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_probes_from_inside_come_by_plain_http(path: str) -> None:
+    assert Client().get(path).status_code == 200
+
+
+@pytest.mark.usefixtures("public_by_https")
+def test_a_scraper_from_inside_comes_by_plain_http(settings: Settings) -> None:
+    token = secrets.token_hex(32)
+    settings.METRICS_TOKENS = [token]
+    assert Client().get("/metrics", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+
+
+def test_a_service_without_tls_serves_plain_http() -> None:
+    assert settings_with(PUBLIC_URL="http://127.0.0.1:8000").SECURE_SSL_REDIRECT is False
+    assert ask("/api/auth/nonce", proto=PLAIN).status_code != 403
+
+
+@pytest.mark.parametrize("coding", ["chunked", "gzip, chunked", "identity"])
+@pytest.mark.parametrize("path", ["/api/auth/nonce", "/api/relay/execute", "/api/user/executeCheckIn"])
+def test_a_body_in_chunks_is_refused_instead_of_taken_for_none(path: str, coding: str) -> None:
+    refused = ask(path, proto=None, **{"Transfer-Encoding": coding})
+    assert (refused.status_code, refused.json()["code"]) == (411, "length-required")
+    assert refused.headers["X-Request-ID"] == refused.json()["requestId"]
+    assert not SignInChallenge.objects.exists()
+
+
+def test_no_body_needs_no_length() -> None:
+    assert Client().post("/api/auth/logout").status_code in (400, 401, 415)

@@ -1,5 +1,9 @@
 """What compose.yaml gives to whom."""
 
+import os
+import subprocess
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,3 +47,22 @@ def test_every_process_runs_read_only_and_without_capabilities(services: dict[st
     assert part["security_opt"] == ["no-new-privileges:true"]
     assert not part.get("privileged")
     assert all(port.startswith("127.0.0.1:") for port in part.get("ports", ()))
+
+
+@pytest.mark.parametrize("name", ["beat", "worker-default", "worker-relay"])
+def test_a_process_without_a_port_is_healthy_as_long_as_it_renews_its_file(
+    services: dict[str, Any], tmp_path: Path, name: str
+) -> None:
+    part = services[name]
+    kind, command = part["healthcheck"]["test"]
+    assert kind == "CMD-SHELL"
+    assert part["environment"]["ALIVE_FILE"] in command
+    file = tmp_path / "alive"
+    check = ["sh", "-c", command.replace(part["environment"]["ALIVE_FILE"], str(file))]
+
+    assert subprocess.run(check, capture_output=True).returncode != 0
+    file.touch()
+    assert subprocess.run(check, capture_output=True).returncode == 0
+    old = time.time() - 180
+    os.utime(file, (old, old))
+    assert subprocess.run(check, capture_output=True).returncode != 0

@@ -51,7 +51,7 @@ def ended(task: str, state: str) -> None:
 def test_every_task_of_beat_tells_how_often_it_is_rung(redis: Redis) -> None:
     found = figures()
     for entry in project.CELERY_BEAT_SCHEDULE.values():
-        assert found["periodic_task_period_seconds", entry["task"]] > 0
+        assert found["periodic_task_period_seconds", str(entry["task"])] > 0
     assert found["periodic_task_period_seconds", "relay.track"] == project.RELAY_TRACK_SECONDS
     assert found["periodic_task_period_seconds", "credits.audit"] == 86_400
 

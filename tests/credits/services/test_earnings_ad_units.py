@@ -74,16 +74,6 @@ def test_the_button_that_verifies_the_address_needs_no_ad_unit_of_ours() -> None
     assert balance_of(user).balance == 0
 
 
-def test_a_row_without_an_ad_unit_is_refused_whatever_the_caller_sends() -> None:
-    user, network = UserFactory.create(), set_up("admob")
-    request = network.request(network.says(user))
-    without = request.query.replace(f"ad_unit={AD_UNIT}&".encode(), b"")
-
-    assert without != request.query
-    assert network.sends(network.says(user), query=without).status == 400
-    assert not Postback.objects.exists()
-
-
 def test_it_is_enabled_with_a_list_of_ad_units_only() -> None:
     with pytest.raises(ValidationError, match="ad unit"):
         ad_networks.configure(slug="admob", is_enabled=True)

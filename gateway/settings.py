@@ -408,7 +408,7 @@ ALIVE_FILE = env.optional("ALIVE_FILE")
 # --- the API's description -------------------------------------------------------------------
 SPECTACULAR_SETTINGS = {
     "TITLE": "Credit relay gateway",
-    "DESCRIPTION": "Relay transactions for LUKSO Universal Profiles, paid for with credits.",
+    "DESCRIPTION": (BASE_DIR / "gateway/description.md").read_text(encoding="utf-8"),
     "VERSION": "1.0.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",

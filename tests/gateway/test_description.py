@@ -1,14 +1,19 @@
 """What the API's description as a whole promises to those who make a client from it."""
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from django.conf import settings
+from django.urls import resolve
 from drf_spectacular.generators import SchemaGenerator
 
 from credits.models import EntrySource, ModifierType
 from gateway.common.errors import NotAuthenticated, all_refusals
+from gateway.common.pagination import NewestFirst
 from relay.models import RelayTransaction
 
 HISTORIES = ("/api/user/earnings", "/api/user/transactions")
@@ -85,3 +90,29 @@ def test_paths_without_a_token_speak_of_none(description: Any, path: str) -> Non
 
     assert "profile-not-registered" in told
     assert told.isdisjoint(ours)
+
+
+def test_it_tells_an_integrator_what_no_single_path_tells(description: Any) -> None:
+    told = description["info"]["description"]
+    headings = re.findall(r"^## (.+)$", told, re.MULTILINE)
+
+    assert headings == ["Sign in", "Numbers", "Errors", "Once is enough", "Pages", "Rates"]
+    assert "Idempotency-Key" in told
+    assert "Retry-After" in told
+
+
+def test_every_path_that_it_names_is_one_of_the_service(description: Any) -> None:
+    told = description["info"]["description"]
+    named = {path for _, path in re.findall(r"(GET|POST) (/[\w/]+)", told)}
+    linked = set(re.findall(r"\]\(([^)]+)\)", told))
+
+    assert named
+    assert named <= set(description["paths"])
+    assert linked == {"/problems"}
+    assert all(resolve(path) for path in linked)
+    assert (Path(settings.BASE_DIR) / re.findall(r"`(docs/[\w.]+)`", told)[0]).exists()
+
+
+def test_the_sizes_of_pages_are_told_as_they_are_checked(description: Any) -> None:
+    told = " ".join(description["info"]["description"].split())
+    assert f"({NewestFirst.page_size} unless told, {NewestFirst.max_page_size} at most)" in told

@@ -41,7 +41,7 @@ def answer(task_name: str) -> None:
 
 
 def _key(task_name: str) -> str:
-    return f"bell:{task_name}"
+    return f"gateway:bell:{task_name}"
 
 
 @functools.cache

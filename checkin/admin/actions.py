@@ -11,7 +11,7 @@ from checkin import queries
 from checkin.admin.odds import odds_page
 from checkin.models import CheckInSwitch, DropTable
 from checkin.services import publishing, switching
-from gateway.common.decisions import Decision, ReasonForm, StaffAction
+from gateway.common.decisions import Decision, ReasonedAction, ReasonForm
 
 
 def _switch(decision: Decision, *, is_open: bool) -> str:
@@ -23,7 +23,7 @@ def _is_open(_: CheckInSwitch) -> bool:
     return not queries.is_paused()
 
 
-PAUSE = StaffAction(
+PAUSE = ReasonedAction(
     name="pause",
     label="Pause check-ins",
     permission="checkin.add_checkinswitch",
@@ -32,7 +32,7 @@ PAUSE = StaffAction(
     run=lambda _, decision: _switch(decision, is_open=False),
     applies_to=_is_open,
 )
-RESUME = StaffAction(
+RESUME = ReasonedAction(
     name="resume",
     label="Resume check-ins",
     permission="checkin.add_checkinswitch",
@@ -65,7 +65,7 @@ def _publishing(row: DropTable) -> SafeString:
     return format_html("{} {}{}", effect, " ".join(publishing.faults_of(row)), odds_page(row))
 
 
-PUBLISH = StaffAction(
+PUBLISH = ReasonedAction(
     name="publish",
     label="Publish",
     permission="checkin.publish_droptable",

@@ -16,7 +16,7 @@ from unfold.widgets import (
 from credits.models import AdjustmentDecision, AdjustmentRequest, AdNetwork, ModifierType
 from credits.models.adjustments import LARGEST_ADJUSTMENT
 from credits.services import ad_networks, adjustments, modifiers, network_secrets
-from gateway.common.decisions import Decision, ReasonForm, StaffAction
+from gateway.common.decisions import Decision, ReasonedAction, ReasonForm
 from gateway.common.owner import ProfileOwner
 
 Owner = Callable[[Any], ProfileOwner]
@@ -42,7 +42,7 @@ class AdjustForm(ReasonForm):
         return moved
 
 
-def adjust_credits(owner: Owner) -> StaffAction:
+def adjust_credits(owner: Owner) -> ReasonedAction:
     """Return the action for rows whose user `owner` tells."""
 
     def run(row: Any, decision: Decision) -> str:
@@ -57,7 +57,7 @@ def adjust_credits(owner: Owner) -> StaffAction:
             return f"Adjustment {asked.pk} over {asked.credits:+d} credits waits for a second person."
         return f"{asked.credits:+d} credits are posted."
 
-    return StaffAction(
+    return ReasonedAction(
         name="adjust_credits",
         label="Adjust credits",
         permission="credits.add_adjustmentrequest",
@@ -92,7 +92,7 @@ class ModifierForm(ReasonForm):
     field_order = ("modifier_type", "value", "minutes", "reason")
 
 
-def grant_modifier(owner: Owner) -> StaffAction:
+def grant_modifier(owner: Owner) -> ReasonedAction:
     """Return the action for rows whose user `owner` tells."""
 
     def run(row: Any, decision: Decision) -> str:
@@ -110,7 +110,7 @@ def grant_modifier(owner: Owner) -> StaffAction:
             f"{given.get_modifier_type_display()} +{given.value} until {given.expires_at:%Y-%m-%d %H:%M} UTC."
         )
 
-    return StaffAction(
+    return ReasonedAction(
         name="grant_modifier",
         label="Grant a modifier",
         permission="credits.add_modifier",
@@ -141,7 +141,7 @@ def _reject(row: AdjustmentRequest, decision: Decision) -> str:
     return "Nothing is posted."
 
 
-APPROVE_ADJUSTMENT = StaffAction(
+APPROVE_ADJUSTMENT = ReasonedAction(
     name="approve",
     label="Approve",
     permission="credits.decide_adjustment",
@@ -149,7 +149,7 @@ APPROVE_ADJUSTMENT = StaffAction(
     run=_approve,
     applies_to=_waits,
 )
-REJECT_ADJUSTMENT = StaffAction(
+REJECT_ADJUSTMENT = ReasonedAction(
     name="reject",
     label="Reject",
     permission="credits.decide_adjustment",
@@ -165,7 +165,7 @@ def _switch(row: AdNetwork, *, is_enabled: bool) -> str:
     return f"It is {state} from now on." if changed else f"It was {state} before."
 
 
-PAUSE_NETWORK = StaffAction(
+PAUSE_NETWORK = ReasonedAction(
     name="pause",
     label="Pause",
     permission="credits.change_adnetwork",
@@ -175,7 +175,7 @@ PAUSE_NETWORK = StaffAction(
     run=lambda row, decision: _switch(row, is_enabled=False),
     applies_to=lambda row: row.is_enabled,
 )
-RESUME_NETWORK = StaffAction(
+RESUME_NETWORK = ReasonedAction(
     name="resume",
     label="Resume",
     permission="credits.change_adnetwork",
@@ -195,14 +195,14 @@ def _retire(row: AdNetwork, decision: Decision) -> str:
     return "Only the newest secret is believed."
 
 
-ISSUE_ADDRESS = StaffAction(
+ISSUE_ADDRESS = ReasonedAction(
     name="issue_address",
     label="Issue a new address",
     permission="credits.change_adnetwork",
     effect=lambda row: "A new address is shown once, for the network's own pages. The old one ends at once.",
     run=_issue,
 )
-RETIRE_SECRET = StaffAction(
+RETIRE_SECRET = ReasonedAction(
     name="retire_secret",
     label="Retire the previous secret",
     permission="credits.change_adnetwork",

@@ -2,7 +2,7 @@
 
 from credits.models import Postback, PostbackState
 from credits.services import earnings_release
-from gateway.common.decisions import Decision, StaffAction
+from gateway.common.decisions import Decision, ReasonedAction
 
 
 def _is_held(row: Postback) -> bool:
@@ -19,7 +19,7 @@ def _forfeit(row: Postback, decision: Decision) -> str:
     return "Its credits will never be given."
 
 
-RELEASE_EARLY = StaffAction(
+RELEASE_EARLY = ReasonedAction(
     name="release_early",
     label="Release early",
     permission="credits.decide_earning",
@@ -31,7 +31,7 @@ RELEASE_EARLY = StaffAction(
     run=_release,
     applies_to=_is_held,
 )
-FORFEIT = StaffAction(
+FORFEIT = ReasonedAction(
     name="forfeit",
     label="Forfeit",
     permission="credits.decide_earning",

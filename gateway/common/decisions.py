@@ -51,7 +51,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class StaffAction:
+class ReasonedAction:
     """
     An action that is confirmed with a reason.
 
@@ -88,7 +88,7 @@ class SentBefore(Exception):
     """The page was sent before; the argument tells what is known of it."""
 
 
-def carry_out(action: StaffAction, row: Any, decision: Decision) -> str:
+def carry_out(action: ReasonedAction, row: Any, decision: Decision) -> str:
     """
     Do it to the row, and return what to tell.
 
@@ -104,14 +104,14 @@ def carry_out(action: StaffAction, row: Any, decision: Decision) -> str:
 
 
 @transaction.atomic
-def _in_one_transaction(action: StaffAction, row: Any, decision: Decision) -> str:
+def _in_one_transaction(action: ReasonedAction, row: Any, decision: Decision) -> str:
     # The entry comes first: of a page that is sent twice at once, the second waits here for the first.
     if _note(action, row, decision, once=True) is None:
         raise SentBefore("Its history says what became of it.")
     return action.run(row, decision) or action.label
 
 
-def _reaching_out(action: StaffAction, row: Any, decision: Decision) -> str:
+def _reaching_out(action: ReasonedAction, row: Any, decision: Decision) -> str:
     with try_advisory_lock(decision.key(row)) as acquired:
         if not acquired:
             raise SentBefore("It is under way.")
@@ -130,7 +130,7 @@ def _reaching_out(action: StaffAction, row: Any, decision: Decision) -> str:
 
 
 def _note(
-    action: StaffAction,
+    action: ReasonedAction,
     row: Any,
     decision: Decision,
     stage: str = "",

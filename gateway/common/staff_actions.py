@@ -18,7 +18,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
-from gateway.common.decisions import Decision, ReasonForm, SentBefore, StaffAction, carry_out
+from gateway.common.decisions import Decision, ReasonedAction, ReasonForm, SentBefore, carry_out
 from gateway.common.errors import DomainError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ MOST_ROWS = 100
 class ReasonedActions(_Admin):
     """Offers `staff_actions` in the list and on the row's page, and asks for a reason before each."""
 
-    staff_actions: ClassVar[Sequence[StaffAction]] = ()
+    staff_actions: ClassVar[Sequence[ReasonedAction]] = ()
     change_form_outer_before_template = "admin/staff_actions.html"
     list_before_template = "admin/staff_actions.html"
 
@@ -82,7 +82,7 @@ class ReasonedActions(_Admin):
             and action.applies_to(row)
         ]
 
-    def confirm_url(self, action: StaffAction, ids: Sequence[Any]) -> str:
+    def confirm_url(self, action: ReasonedAction, ids: Sequence[Any]) -> str:
         """Return where the action is confirmed for these rows."""
         page = self._url("do", action.name)
         return f"{page}?{urlencode({'ids': ','.join(str(found) for found in ids)})}" if ids else page
@@ -108,7 +108,7 @@ class ReasonedActions(_Admin):
         )
 
     def _page(
-        self, request: HttpRequest, action: StaffAction, rows: list[Any], form: ReasonForm
+        self, request: HttpRequest, action: ReasonedAction, rows: list[Any], form: ReasonForm
     ) -> dict[str, Any]:
         applicable = [row for row in rows if action.applies_to(row)]
         return {
@@ -130,7 +130,7 @@ class ReasonedActions(_Admin):
         return rows
 
     def _do(
-        self, request: HttpRequest, action: StaffAction, rows: list[Any], answers: dict[str, Any]
+        self, request: HttpRequest, action: ReasonedAction, rows: list[Any], answers: dict[str, Any]
     ) -> HttpResponse:
         reason, token = answers.pop("reason"), answers.pop("token")
         actor: Any = request.user
@@ -141,7 +141,7 @@ class ReasonedActions(_Admin):
             return HttpResponseRedirect(self._url("change", rows[0].pk))
         return HttpResponseRedirect(self._url("changelist"))
 
-    def _do_one(self, request: HttpRequest, action: StaffAction, row: Any, decision: Decision) -> None:
+    def _do_one(self, request: HttpRequest, action: ReasonedAction, row: Any, decision: Decision) -> None:
         name = action.name_of(row)
         if not action.applies_to(row):
             messages.warning(request, f"{name}: {action.label} does not apply.")
@@ -155,7 +155,7 @@ class ReasonedActions(_Admin):
         else:
             messages.success(request, f"{name}: {answer}")
 
-    def _chosen(self, action: StaffAction) -> Callable[..., HttpResponse]:
+    def _chosen(self, action: ReasonedAction) -> Callable[..., HttpResponse]:
         def go(model_admin: Any, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse:
             ids = list(queryset.values_list("pk", flat=True)[: MOST_ROWS + 1])
             if len(ids) > MOST_ROWS:

@@ -4,7 +4,7 @@ from django import forms
 from django.utils import timezone
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
-from gateway.common.decisions import Decision, ReasonForm, StaffAction
+from gateway.common.decisions import Decision, ReasonedAction, ReasonForm
 from payments.models import ReconciliationRun, StripeEvent, Subscription
 from payments.services import events, reconcile, subscriptions
 
@@ -14,7 +14,7 @@ def _process_again(row: StripeEvent, decision: Decision) -> str:
     return "It will be tried now." if count else "It was processed meanwhile."
 
 
-PROCESS_AGAIN = StaffAction(
+PROCESS_AGAIN = ReasonedAction(
     name="process_again",
     label="Process again",
     permission="payments.process_stripeevent",
@@ -29,7 +29,7 @@ def _dismiss(row: StripeEvent, decision: Decision) -> str:
     return "It is not tried any more." if dismissed else "It was processed meanwhile."
 
 
-DISMISS = StaffAction(
+DISMISS = ReasonedAction(
     name="dismiss",
     label="Dismiss",
     permission="payments.dismiss_stripeevent",
@@ -63,7 +63,7 @@ def _cancel(row: Subscription, decision: Decision) -> str:
     )
 
 
-CANCEL_SUBSCRIPTION = StaffAction(
+CANCEL_SUBSCRIPTION = ReasonedAction(
     name="cancel",
     label="Cancel the subscription",
     permission="payments.cancel_subscription",
@@ -83,7 +83,7 @@ def _reconcile(row: ReconciliationRun, decision: Decision) -> str:
     return "A worker is asked to compare; the run appears in this list."
 
 
-RUN_RECONCILIATION = StaffAction(
+RUN_RECONCILIATION = ReasonedAction(
     name="run",
     label="Run now",
     permission="payments.run_reconciliation",

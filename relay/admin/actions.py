@@ -3,7 +3,7 @@
 from django.utils import timezone
 
 from credits.models import CreditHold
-from gateway.common.decisions import Decision, StaffAction
+from gateway.common.decisions import Decision, ReasonedAction
 from relay import queries
 from relay.models import Relayer, RelaySwitch, RelayTransaction
 from relay.services import cancelling, dead_holds, roster, switching
@@ -16,7 +16,7 @@ def _set_active(row: Relayer, *, is_active: bool) -> str:
     return f"It is {state} from now on." if changed else f"It was {state} before."
 
 
-PAUSE_RELAYER = StaffAction(
+PAUSE_RELAYER = ReasonedAction(
     name="pause",
     label="Pause",
     permission="relay.pause_relayer",
@@ -24,7 +24,7 @@ PAUSE_RELAYER = StaffAction(
     run=lambda row, decision: _set_active(row, is_active=False),
     applies_to=lambda row: row.is_active,
 )
-RESUME_RELAYER = StaffAction(
+RESUME_RELAYER = ReasonedAction(
     name="resume",
     label="Resume",
     permission="relay.pause_relayer",
@@ -39,7 +39,7 @@ def _broadcast_again(row: RelayTransaction, decision: Decision) -> str:
     return "The node took it." if taken else "The node did not take it; its attempts say why."
 
 
-BROADCAST_AGAIN = StaffAction(
+BROADCAST_AGAIN = ReasonedAction(
     name="broadcast_again",
     label="Broadcast again",
     permission="relay.rebroadcast_relaytransaction",
@@ -57,7 +57,7 @@ def _cancel_unsent(row: RelayTransaction, decision: Decision) -> str:
     return "A self-transfer uses up its account nonce; once that is confirmed, the hold is released."
 
 
-CANCEL_UNSENT = StaffAction(
+CANCEL_UNSENT = ReasonedAction(
     name="cancel_unsent",
     label="Cancel unsent",
     permission="relay.cancel_relaytransaction",
@@ -77,7 +77,7 @@ def _release(row: CreditHold, decision: Decision) -> str:
     return f"{row.amount} credits are released."
 
 
-RELEASE_DEAD_HOLD = StaffAction(
+RELEASE_DEAD_HOLD = ReasonedAction(
     name="release_dead_hold",
     label="Release",
     permission="relay.release_dead_hold",
@@ -98,7 +98,7 @@ def _is_open(_: RelaySwitch) -> bool:
     return not queries.is_paused()
 
 
-PAUSE_RELAY = StaffAction(
+PAUSE_RELAY = ReasonedAction(
     name="pause",
     label="Pause the whole relay",
     permission="relay.add_relayswitch",
@@ -107,7 +107,7 @@ PAUSE_RELAY = StaffAction(
     run=lambda _, decision: _switch(decision, is_open=False),
     applies_to=_is_open,
 )
-RESUME_RELAY = StaffAction(
+RESUME_RELAY = ReasonedAction(
     name="resume",
     label="Resume the relay",
     permission="relay.add_relayswitch",

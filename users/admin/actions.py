@@ -5,7 +5,7 @@ from typing import cast
 from django.utils.timezone import now
 
 from credits.admin.actions import adjust_credits, grant_modifier
-from gateway.common.decisions import Decision, StaffAction
+from gateway.common.decisions import Decision, ReasonedAction
 from gateway.common.owner import ProfileOwner
 from users.models import SignInSession, User
 from users.services import sessions
@@ -24,7 +24,7 @@ def _end(row: SignInSession, decision: Decision) -> str:
     return "It is ended." if ended else "It had ended before."
 
 
-END_SESSION = StaffAction(
+END_SESSION = ReasonedAction(
     name="revoke",
     label="End the session",
     permission="users.revoke_signinsession",
@@ -38,7 +38,7 @@ def _end_all(row: User, decision: Decision) -> str:
     return f"{sessions.end_all(user_id=row.pk, reason=SignInSession.Reason.STAFF, now=now())} sessions are ended."
 
 
-END_SESSIONS = StaffAction(
+END_SESSIONS = ReasonedAction(
     name="revoke_sessions",
     label="End all sessions",
     permission="users.revoke_signinsession",

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.test import Client
 
 from gateway.common.audit import details_of, sentence_of
-from gateway.common.decisions import Decision, StaffAction
+from gateway.common.decisions import Decision, ReasonedAction
 from gateway.common.errors import ServiceUnavailable
 from relay.models import Relayer
 from tests.factories import random_address
@@ -43,7 +43,7 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Offer:
     """Offer an action named `act` that does `run`."""
 
     def offered(run: Run, **more: Any) -> None:
-        action = StaffAction(
+        action = ReasonedAction(
             name="act", label="Act", permission="relay.pause_relayer", effect=lambda _: "x", run=run, **more
         )
         monkeypatch.setattr(type(admin.site._registry[Relayer]), "staff_actions", (action,))

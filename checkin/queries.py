@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
+from django.conf import settings
 from django.db.models import Max, Min, Q, QuerySet
 
 from checkin.draw import Item
@@ -58,8 +59,13 @@ def drop_ranges(*, user: ProfileOwner, standing: Standing) -> dict[DropType, Dro
 
 def _may_draw(*, user: ProfileOwner, standing: Standing, now: datetime) -> bool:
     """Return whether an attempt of the day is left and check-ins are not paused, in two statements."""
-    is_left = attempts_used(user=user, day=day_of(now)) < standing.benefits.check_in_attempts
+    is_left = attempts_used(user=user, day=day_of(now)) < attempts_of(standing)
     return is_left and not is_paused()
+
+
+def attempts_of(standing: Standing) -> int:
+    """Return how often a day the user may check in: what the badges give, within the operator's bound."""
+    return min(settings.CHECKIN_MAX_DAILY_ATTEMPTS, standing.benefits.check_in_attempts)
 
 
 def table_id_of(badge: Badge) -> int:
@@ -129,7 +135,7 @@ def most_attempts(badge: Badge) -> int:
     Return how often a day anybody may draw from a table of the badge.
 
     That is who wears the badge or one above it that has no table of its own, with the
-    best badge of the other track.
+    best badge of the other track; never more than the operator's bound.
     """
     above = Badge.objects.filter(track=badge.track, exp_lower_bound__gt=badge.exp_lower_bound)
     next_own = above.filter(drop_tables__published_at__isnull=False).aggregate(at=Min("exp_lower_bound"))[
@@ -137,7 +143,8 @@ def most_attempts(badge: Badge) -> int:
     ]
     sharing = above if next_own is None else above.filter(exp_lower_bound__lt=next_own)
     bonuses = [badge.bonus_daily_check_in_attempts, _most_bonus(sharing)]
-    return 1 + max(bonuses) + _most_bonus(Badge.objects.exclude(track=badge.track))
+    given = 1 + max(bonuses) + _most_bonus(Badge.objects.exclude(track=badge.track))
+    return min(settings.CHECKIN_MAX_DAILY_ATTEMPTS, given)
 
 
 def _most_bonus(badges: QuerySet[Badge]) -> int:

@@ -312,6 +312,8 @@ CHECKIN_SEED_SECRETS = [
     text.strip() for text in env.secret("CHECKIN_SEED_SECRETS").split(",") if text.strip()
 ]
 CHECKIN_RATE = env.optional("CHECKIN_RATE", "60/minute")
+# However many the badges add up to: staff shape those, and drop tables are weighed by this one.
+CHECKIN_MAX_DAILY_ATTEMPTS = env.integer("CHECKIN_MAX_DAILY_ATTEMPTS", default=5, minimum=1)
 # What a drop table may give a user in a day, as an expected value; staff cannot publish more.
 CHECKIN_MAX_DAILY_CREDITS = env.integer("CHECKIN_MAX_DAILY_CREDITS", default=500, minimum=1)
 CHECKIN_MAX_DAILY_EXPERIENCE = env.integer("CHECKIN_MAX_DAILY_EXPERIENCE", default=5_000, minimum=1)

@@ -55,7 +55,7 @@ def _check_in(user: ProfileOwner, now: datetime, key: str) -> CheckIn:
     day = queries.day_of(now)
     attempt = queries.attempts_used(user=user, day=day) + 1
     standing = standing_of(user=user, now=now)
-    if attempt > standing.benefits.check_in_attempts:
+    if attempt > queries.attempts_of(standing):
         raise CheckInUnavailable(next_at=queries.next_midnight(now))
     check_in = CheckIn(user_id=user.pk, day=day, attempt=attempt, idempotency_key=key)
     drawn = _draw_into(check_in, user=user, standing=standing)

@@ -3,9 +3,11 @@
 from typing import Any, ClassVar, cast
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -29,6 +31,19 @@ class BadgeForm(forms.ModelForm[Badge]):
     class Meta:
         model = Badge
         fields: ClassVar = ("track", "name", "exp_lower_bound", *ladders.TERMS)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields.get("bonus_daily_check_in_attempts")
+        # Whoever may only look at badges has a form without fields.
+        if field is not None:
+            most = settings.CHECKIN_MAX_DAILY_ATTEMPTS
+            field.help_text = (
+                f"Check-ins a day besides the first. Nobody has more than {most} a day, whatever the badges of both "
+                "ladders add up to (CHECKIN_MAX_DAILY_ATTEMPTS)."
+            )
+            # What check-ins never give is not promised by a badge.
+            field.validators.append(MaxValueValidator(most - 1))
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]

@@ -2,15 +2,25 @@
 
 import random
 import secrets
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.conf import settings
+from django.test import override_settings
 from django.utils import timezone
 
 from credits.models import EntrySource
 from credits.services import ledger
 from tests.factories import UserFactory
 from users.models import User
+
+
+@pytest.fixture(autouse=True)
+def attempts_as_configured() -> Iterator[None]:
+    """Take back what a test has raised the operator's bound to."""
+    with override_settings(CHECKIN_MAX_DAILY_ATTEMPTS=settings.CHECKIN_MAX_DAILY_ATTEMPTS):
+        yield
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import random
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Max
 from django.utils import timezone
 
@@ -38,7 +39,8 @@ def lowest(track: BadgeTrack) -> Badge:
 
 
 def allow_attempts(attempts: int) -> None:
-    """Let everybody check in so often a day."""
+    """Let everybody check in so often a day; `conftest` takes the operator's bound back."""
+    settings.CHECKIN_MAX_DAILY_ATTEMPTS = max(attempts, settings.CHECKIN_MAX_DAILY_ATTEMPTS)
     Badge.objects.filter(track=BadgeTrack.PERMANENT).update(bonus_daily_check_in_attempts=attempts - 1)
 
 

@@ -170,7 +170,8 @@ def test_a_check_in_costs_the_same_whatever_came_before(
         execute(user=user, now=now, idempotency_key="again")
 
 
-def test_the_most_attempts_add_the_best_of_the_other_track() -> None:
+def test_the_most_attempts_add_the_best_of_the_other_track(settings: Any) -> None:
+    settings.CHECKIN_MAX_DAILY_ATTEMPTS = 6
     Badge.objects.update(bonus_daily_check_in_attempts=0)
     Badge.objects.filter(track=BadgeTrack.SUBSCRIBER).update(bonus_daily_check_in_attempts=2)
     Badge.objects.filter(track=BadgeTrack.PERMANENT).update(bonus_daily_check_in_attempts=3)
@@ -179,7 +180,8 @@ def test_the_most_attempts_add_the_best_of_the_other_track() -> None:
     assert queries.most_attempts(lowest(BadgeTrack.PERMANENT)) == 4
 
 
-def test_the_attempts_of_badges_that_share_a_table_count() -> None:
+def test_the_attempts_of_badges_that_share_a_table_count(settings: Any) -> None:
+    settings.CHECKIN_MAX_DAILY_ATTEMPTS = 99
     Badge.objects.update(bonus_daily_check_in_attempts=0)
     ladder = list(Badge.objects.filter(track=BadgeTrack.PERMANENT).order_by("exp_lower_bound"))
     for place, badge in enumerate(ladder):

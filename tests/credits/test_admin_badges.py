@@ -160,3 +160,18 @@ def test_modifiers_and_experience_are_read(finance: Client) -> None:
         assert finance.get(f"/admin/credits/{page}/add/").status_code == 403
     assert finance.post(f"/admin/credits/modifier/{given.pk}/change/", {"value": "9"}).status_code == 403
     assert finance.post(f"/admin/credits/modifier/{given.pk}/delete/", {"post": "yes"}).status_code == 403
+
+
+def test_no_badge_promises_more_attempts_than_the_operator_gives(finance: Client, settings: Any) -> None:
+    settings.CHECKIN_MAX_DAILY_ATTEMPTS = most = random.randint(2, 9)
+    badge, before = second(), rows()
+    refused = finance.post(page_of(badge), terms_of(badge, bonus_daily_check_in_attempts=most))
+    assert f"less than or equal to {most - 1}" in refused.content.decode()
+    assert rows() == before
+    assert f"more than {most} a day" in finance.get(page_of(badge)).content.decode()
+    confirmed(finance, page_of(badge), terms_of(badge, bonus_daily_check_in_attempts=most - 1))
+    assert second().bonus_daily_check_in_attempts == most - 1
+
+
+def test_whoever_may_only_look_at_badges_is_shown_them() -> None:
+    assert browser_of(member("support")).get(page_of(second())).status_code == 200

@@ -3,18 +3,20 @@
 import random
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.db import DataError
 
+from checkin import queries
 from checkin.draw import Drop, draw
 from checkin.errors import CheckInsNotReady, CheckInUnavailable
 from checkin.models import CheckIn, DropTable, DropType
 from checkin.queries import items_of
 from checkin.services import effects, seeds
 from checkin.services.checkins import execute, ticket_of
-from credits.models import BadgeTrack, CreditAccount, CreditEntry, ExperienceEntry, Modifier
-from credits.queries import balance_of
+from credits.models import Badge, BadgeTrack, CreditAccount, CreditEntry, ExperienceEntry, Modifier
+from credits.queries import balance_of, standing_of
 from tests.checkin.items import TYPES, drop_of, item
 from tests.checkin.rows import allow_attempts, everything, lowest, only, put_in_force, subscribe
 from users.models import User
@@ -134,6 +136,23 @@ def test_each_attempt_of_a_day_is_a_draw_of_its_own(proven: User, now: datetime)
 
     assert [check_in.attempt for check_in in drawn] == list(range(1, attempts + 1))
     assert len({check_in.result["value"] for check_in in drawn}) == attempts
+
+
+def test_no_ladder_gives_more_attempts_than_the_operator(proven: User, now: datetime, settings: Any) -> None:
+    settings.CHECKIN_MAX_DAILY_ATTEMPTS = 2
+    Badge.objects.update(bonus_daily_check_in_attempts=32_767)
+    subscribe(proven, now)
+    for left in (2, 1):
+        board = queries.board_of(user=proven, standing=standing_of(user=proven, now=now), now=now)
+        assert board.can_check_in, left
+        execute(user=proven, now=now)
+    before = everything()
+    with pytest.raises(CheckInUnavailable):
+        execute(user=proven, now=now)
+    assert everything() == before
+    standing = standing_of(user=proven, now=now)
+    assert not queries.board_of(user=proven, standing=standing, now=now).can_check_in
+    assert queries.most_attempts(standing.permanent_badge) == 2
 
 
 def test_more_than_the_attempts_of_the_day_are_refused_and_change_nothing(

@@ -120,8 +120,16 @@ def transaction_report(*, user: ProfileOwner, transaction_hash: str) -> Transact
 
 
 def transactions_of(user: ProfileOwner) -> QuerySet[RelayTransaction]:
-    """Return the user's relay transactions, each with the ledger entry that `credits_of` reads."""
-    return RelayTransaction.objects.filter(user_id=user.pk).select_related("hold__entry")
+    """
+    Return the user's relay transactions, each with the ledger entry that `credits_of` reads.
+
+    They come without what was signed and sent, which is as long as the caller liked.
+    """
+    told = ("profile_address", "transaction_hash", "status", "created_at", "settled_at")
+    costs = ("expected_cost", "real_cost", "credits_before")
+    entry = ("amount", "balance_before", "balance_after")
+    found = RelayTransaction.objects.filter(user_id=user.pk).select_related("hold__entry")
+    return found.only(*told, *costs, *(f"hold__entry__{name}" for name in entry))
 
 
 def credits_of(found: RelayTransaction) -> tuple[int, int, int]:

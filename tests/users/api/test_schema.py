@@ -63,7 +63,7 @@ def test_verify_names_every_way_of_being_refused(description: Any) -> None:
         "signature-not-by-controller",
         "account-inactive",
     }
-    assert _codes(operation, 403) == {"untrusted-code", "sign-permission-missing"}
+    assert _codes(operation, 403) == {"untrusted-code", "sign-permission-missing", "https-required"}
     assert _codes(operation, 422) == {"profile-not-deployed"}
     assert {"chain-unavailable", "service-unavailable"} <= _codes(operation, 503)
 

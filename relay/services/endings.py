@@ -4,17 +4,20 @@ Endings: what a receipt means for the call it was asked for, and why a call fail
 Only a revert needs the node for that. Nothing here changes a row.
 """
 
+import logging
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from django.conf import settings
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.contracts import decode_execute_relay_call, encode_execute_relay_call, refusal_from_revert
-from gateway.chain.errors import CallReverted
+from gateway.chain.errors import CallReverted, NodeUnavailable
 from gateway.chain.states import ExternalExecution, Receipt
 from relay.models import Attempt, RelayTransaction
 from relay.pricing import cost_in_credits
 
+logger = logging.getLogger(__name__)
 _Status = RelayTransaction.Status
 
 
@@ -31,11 +34,17 @@ class Ending:
 LOST = Ending(_Status.CANCELLED, 0, "account-nonce-lost", "Another transaction used the account nonce.")
 
 
-def ending_of(*, attempt: Attempt, receipt: Receipt) -> Ending:
+# For so many blocks a revert waits for nodes that can explain it.
+_EXPLAINED_WITHIN_BLOCKS = 50
+
+
+def ending_of(*, attempt: Attempt, receipt: Receipt, now: datetime) -> Ending:
     """
     Return how the call whose `attempt` the chain has confirmed with `receipt` ends.
 
-    A success and a revert cost their gas; a self-transfer costs the user nothing.
+    A success and a revert cost their gas; a self-transfer costs the user nothing. A
+    revert that no node explains ends as failed after a while: a key manager of unvetted
+    code can emit more logs than nodes return, and would keep its hold open for ever.
 
     Raises:
         NodeUnavailable: a revert could not be explained yet; try again.
@@ -48,7 +57,14 @@ def ending_of(*, attempt: Attempt, receipt: Receipt) -> Ending:
     )
     if receipt.succeeded:
         return Ending(_Status.SUCCESS, cost)
-    return _ending_of_revert(row=row, receipt=receipt, cost=cost)
+    try:
+        return _ending_of_revert(row=row, receipt=receipt, cost=cost)
+    except NodeUnavailable:
+        patience = timedelta(seconds=_EXPLAINED_WITHIN_BLOCKS * settings.CHAIN_BLOCK_SECONDS)
+        if attempt.mined_at is None or attempt.mined_at > now - patience:
+            raise
+        logger.warning("nobody explains the revert of %s; it is settled as failed", receipt.transaction_hash)
+        return Ending(_Status.FAILED, cost, "reverted", "The call reverted, and the chain did not tell why.")
 
 
 def _ending_of_revert(*, row: RelayTransaction, receipt: Receipt, cost: int) -> Ending:

@@ -50,7 +50,7 @@ def settle(*, confirmed: Sequence[Confirmed], now: datetime) -> int:
     self-transfer costs the user nothing. What cannot be settled is logged and left
     to the next run.
     """
-    return _close_all([closing for closing in map(_closing, confirmed) if closing is not None], now)
+    return _close_all([closing for one in confirmed if (closing := _closing(one, now))], now)
 
 
 def settle_lost(*, attempts: Sequence[Attempt], now: datetime) -> int:
@@ -61,12 +61,12 @@ def settle_lost(*, attempts: Sequence[Attempt], now: datetime) -> int:
     return _close_all(closings, now)
 
 
-def _closing(confirmed: Confirmed) -> _Closing | None:
+def _closing(confirmed: Confirmed, now: datetime) -> _Closing | None:
     attempt, receipt = confirmed
     found = None
     try:
         with isolated(f"the ending of {attempt.transaction_hash}"):
-            ending = ending_of(attempt=attempt, receipt=receipt)
+            ending = ending_of(attempt=attempt, receipt=receipt, now=now)
             found = _Closing(attempt.relay_transaction_id, ending, receipt.transaction_hash)
     except NodeUnavailable:
         logger.warning("settlement of %s waits for the node", attempt.transaction_hash)

@@ -33,7 +33,7 @@ from relay.services.settlement import Confirmed
 from tests.relay.chain import Chain, MeddlingClient
 from tests.relay.signing import execute_payload, set_data_payload
 from tests.relay.threads import at_once
-from tests.relay.workers import broadcast_all, track
+from tests.relay.workers import broadcast_all, later, track
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -224,6 +224,37 @@ def test_a_key_manager_that_stops_answering_holds_nothing_up(
     row.refresh_from_db()
     assert (row.status, row.end_code) == ("Failed", "target-reverted")
     assert balance_of(user).held == 0
+
+
+def test_a_revert_that_nobody_can_explain_is_settled_as_failed_after_a_while(
+    user: User,
+    accept: Accept,
+    chain: Chain,
+    node: MeddlingClient,
+    flaky: Flaky,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    row = accept(payload=execute_payload(flaky.address))
+    flaky.flip()
+    # A stranger's call moved the nonce, and the key manager's logs are more than the node returns.
+    monkeypatch.setattr(node, "read_relay_nonce", lambda **_: row.relay_nonce + 1)
+
+    def too_many(**_: Any) -> list[Any]:
+        raise NodeUnavailable("query returned more than 10000 results")
+
+    monkeypatch.setattr(node, "read_external_executions", too_many)
+    broadcast_all()
+    chain.mine(django_settings.CONFIRMATIONS)
+    patience = 50 * django_settings.CHAIN_BLOCK_SECONDS
+    for seconds in (0, 1, patience - 5):
+        assert track(now=later(seconds)) == 0
+        assert balance_of(user).held > 0
+    assert track(now=later(patience + 5)) == 1
+    row.refresh_from_db()
+    cost = cost_on_chain(chain, row.transaction_hash)
+    assert (row.status, row.end_code, row.real_cost) == ("Failed", "reverted", cost)
+    assert (balance_of(user).held, balance_of(user).balance) == (0, 10_000 - cost)
+    assert find_differences() == []
 
 
 def test_a_call_that_would_pass_again_says_so(accept: Accept, flaky: Flaky, chain: Chain) -> None:

@@ -190,8 +190,9 @@ def test_a_key_that_ran_ahead_elsewhere_is_followed(
     assert row.status == "Success"
 
 
+@pytest.mark.parametrize("deeper", [0, 30], ids=["just confirmed", "deep enough to count as lost"])
 def test_a_replacement_that_is_mined_while_the_tracker_looks_is_not_lost(
-    user: User, accept: Accept, chain: Chain, node: MeddlingClient
+    user: User, accept: Accept, chain: Chain, node: MeddlingClient, deeper: int
 ) -> None:
     row = accept()
     broadcast_all()
@@ -202,7 +203,7 @@ def test_a_replacement_that_is_mined_while_the_tracker_looks_is_not_lost(
             attempt_id=old.pk, fees=Fees(9 * GWEI, 2 * GWEI, 9 * GWEI), now=timezone.now()
         )
         broadcast_all()
-        chain.mine(settings.CONFIRMATIONS)
+        chain.mine(settings.CONFIRMATIONS + deeper)
 
     node.meanwhile("read_chain", another_worker_replaces_it)
     track()

@@ -12,6 +12,7 @@ import secrets
 from datetime import date, datetime, timedelta
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
@@ -50,6 +51,8 @@ def seed_of(day: date) -> DailySeed:
     found = DailySeed.objects.filter(day=day).first()
     if found is not None:
         return found
+    if not settings.CHECKIN_SEED_SECRETS:
+        raise ImproperlyConfigured("This process has no CHECKIN_SEED_SECRETS.")
     salt = secrets.token_bytes(_SALT_BYTES)
     commitment = commitment_of(_derive(settings.CHECKIN_SEED_SECRETS[0], day, salt))
     row = DailySeed(day=day, salt=salt, commitment=commitment)

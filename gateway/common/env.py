@@ -30,8 +30,11 @@ def secret(name: str, *, default: str | None = None) -> str:
     Return a secret from `NAME`, or from the file that `NAME_FILE` names.
 
     The file form is for secrets mounted by an orchestrator. Setting both is a
-    mistake, since nobody could tell which one is in force.
+    mistake, since nobody could tell which one is in force. A process that
+    `WITHHELD_SECRETS` keeps this one from has none, and must have been given none.
     """
+    if name in listing("WITHHELD_SECRETS", default=()):
+        return absent(name)
     value, file_name = os.environ.get(name, ""), os.environ.get(f"{name}_FILE", "")
     if value and file_name:
         raise ImproperlyConfigured(f"Set only one of {name} and {name}_FILE.")

@@ -13,6 +13,7 @@ from functools import lru_cache
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.core.exceptions import ImproperlyConfigured
 
 _KEY_BYTES = 32
 
@@ -41,6 +42,8 @@ def unseal(sealed: str, *, keys: Sequence[str], purpose: str) -> str:
 
 @lru_cache(maxsize=16)
 def _box(keys: tuple[str, ...], purpose: str) -> MultiFernet:
+    if not keys:
+        raise ImproperlyConfigured("This process has no key to seal or open with.")
     return MultiFernet([Fernet(_derived(key, purpose)) for key in keys])
 
 

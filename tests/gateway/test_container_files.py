@@ -1,6 +1,7 @@
 """What compose.yaml gives to whom."""
 
 import os
+import secrets
 import subprocess
 import time
 from pathlib import Path
@@ -9,6 +10,9 @@ from typing import Any
 import pytest
 import yaml
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from tests.gateway.test_wiring import settings_with
 
 SIGNING = {"web", "worker-relay"}
 SILENT = {"worker-default", "beat", "migrate"}
@@ -37,7 +41,55 @@ def test_who_signs_gets_the_relayer_keys(services: dict[str, Any], name: str) ->
 def test_nobody_else_gets_the_relayer_keys(services: dict[str, Any], name: str) -> None:
     assert services[name]["environment"]["RELAY_SIGNER"] == "none"
     assert "RELAY_RELAYER_KEYS" not in str(services[name]["environment"])
-    assert "relayer_keys" not in services[name]["secrets"]
+    assert "relayer_keys" not in services[name].get("secrets", ())
+
+
+# What a process uses of the secrets of .env and secrets/; SECRET_KEY is Django's, and everybody's.
+USES = {
+    "worker-relay": set[str](),
+    "worker-default": {"STRIPE_SECRET_KEY", "CHECKIN_SEED_SECRETS"},
+    "beat": {"STRIPE_SECRET_KEY"},
+}
+SECRETS = {
+    "AUTH_SIGNING_KEYS",
+    "AUTH_REFRESH_SECRET",
+    "CHECKIN_SEED_SECRETS",
+    "AD_NETWORK_SECRET_KEYS",
+    "STRIPE_SECRET_KEY",
+    "STRIPE_WEBHOOK_SECRETS",
+    "METRICS_TOKEN",
+}
+
+
+@pytest.mark.parametrize("name", sorted(USES))
+def test_a_process_gets_no_secret_that_it_does_not_use(services: dict[str, Any], name: str) -> None:
+    environment = services[name]["environment"]
+    withheld = set(environment["WITHHELD_SECRETS"].split(","))
+    assert withheld == SECRETS - USES[name]
+    # The signing keys are a file, which is not mounted; the others stand in .env, and are hidden.
+    assert {key for key in SECRETS if environment.get(key) == ""} == withheld - {"AUTH_SIGNING_KEYS"}
+    assert "AUTH_SIGNING_KEYS_FILE" not in environment
+    assert "auth_signing_keys" not in services[name].get("secrets", ())
+
+
+@pytest.mark.parametrize("name", sorted(USES))
+def test_a_process_starts_without_what_it_is_not_given(services: dict[str, Any], name: str) -> None:
+    found = settings_with(**_environment(services, name), AUTH_SIGNING_KEYS="")
+    assert (found.AUTH_SIGNING_KEYS, found.AUTH_REFRESH_SECRET, found.AD_NETWORK_SECRET_KEYS) == ("", "", [])
+    assert bool(found.CHECKIN_SEED_SECRETS) is ("CHECKIN_SEED_SECRETS" in USES[name])
+
+
+@pytest.mark.parametrize("name", sorted(USES))
+def test_a_process_does_not_start_with_what_is_withheld_from_it(services: dict[str, Any], name: str) -> None:
+    environment = _environment(services, name)
+    with pytest.raises(ImproperlyConfigured, match="must not be given AUTH_SIGNING_KEYS"):
+        settings_with(**environment, AUTH_SIGNING_KEYS=secrets.token_hex())
+
+
+def _environment(services: dict[str, Any], name: str) -> dict[str, str]:
+    """Return what the service says of the secrets; the rest is the tests'."""
+    told = services[name]["environment"]
+    return {key: told[key] for key in (*SECRETS, "WITHHELD_SECRETS") if key in told}
 
 
 @pytest.mark.parametrize("name", sorted(SIGNING | SILENT))

@@ -12,6 +12,7 @@ from base64 import urlsafe_b64encode
 from hashlib import sha256
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 # Lets scanners find leaked tokens, and lets us tell a misplaced one from garbage.
 PREFIX = "rt_"
@@ -25,6 +26,8 @@ def new_token() -> str:
 
 def child_of(token: str) -> str:
     """Return the one token that `token` may be exchanged for."""
+    if not settings.AUTH_REFRESH_SECRET:
+        raise ImproperlyConfigured("This process has no AUTH_REFRESH_SECRET.")
     return PREFIX + _text(hmac.digest(settings.AUTH_REFRESH_SECRET.encode(), token.encode(), "sha256"))
 
 

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.db import IntegrityError, ProgrammingError, transaction
 
 from checkin.draw import commitment_of
@@ -127,3 +128,11 @@ def test_a_seed_is_told_with_its_time_or_not_at_all(now: datetime) -> None:
     for half in ({"revealed_seed": secrets.token_hex(32)}, {"revealed_at": now}):
         with pytest.raises(IntegrityError), transaction.atomic():
             DailySeed.objects.filter(pk=row.pk).update(**half)
+
+
+def test_a_process_without_the_secret_promises_no_day(now: datetime, settings: Any) -> None:
+    settings.CHECKIN_SEED_SECRETS = []
+    before = everything()
+    with pytest.raises(ImproperlyConfigured, match="CHECKIN_SEED_SECRETS"):
+        seeds.seed_of((now + timedelta(days=9)).date())
+    assert everything() == before

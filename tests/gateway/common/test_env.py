@@ -89,3 +89,14 @@ def test_a_list_drops_empty_items_and_a_choice_knows_its_words(monkeypatch: pyte
     assert env.listing(NAME) == ["a", "b"]
     with pytest.raises(ImproperlyConfigured, match="strict, open"):
         env.choice(NAME, allowed=("strict", "open"), default="strict")
+
+
+def test_a_process_has_nothing_that_is_withheld_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WITHHELD_SECRETS", f"ANOTHER, {NAME}")
+    monkeypatch.delenv(NAME, raising=False)
+    assert env.secret(NAME) == ""
+    for given in (NAME, f"{NAME}_FILE"):
+        with monkeypatch.context() as patch:
+            patch.setenv(given, secrets.token_hex())
+            with pytest.raises(ImproperlyConfigured, match=f"must not be given {NAME}"):
+                env.secret(NAME)

@@ -3,6 +3,7 @@
 import secrets
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,3 +44,9 @@ def test_nothing_else_opens_it(change: str) -> None:
             keys=[_OLD if change == "key" else _NEW],
             purpose="another" if change == "purpose" else "test",
         )
+
+
+def test_a_process_without_a_key_says_so() -> None:
+    for work in (seal, unseal):
+        with pytest.raises(ImproperlyConfigured, match="no key"):
+            work(secrets.token_hex(), keys=[], purpose="test")

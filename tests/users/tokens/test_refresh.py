@@ -3,6 +3,9 @@
 import secrets
 from typing import Any
 
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
 from users.tokens import refresh
 
 
@@ -23,3 +26,9 @@ def test_a_token_has_one_child_under_one_secret(settings: Any) -> None:
     assert refresh.child_of(refresh.new_token()) != child
     settings.AUTH_REFRESH_SECRET = secrets.token_urlsafe(50)
     assert refresh.child_of(token) != child
+
+
+def test_a_process_without_the_secret_makes_no_token(settings: Any) -> None:
+    settings.AUTH_REFRESH_SECRET = ""
+    with pytest.raises(ImproperlyConfigured, match="AUTH_REFRESH_SECRET"):
+        refresh.child_of(refresh.new_token())

@@ -15,13 +15,22 @@ def try_advisory_lock(name: str) -> Iterator[bool]:
     The lock belongs to the database session, so network calls under it hold no row.
     """
     key = zlib.crc32(name.encode())
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])
-        row = cursor.fetchone()
-    acquired = bool(row and row[0])
+    acquired = False
     try:
+        acquired = _ask("SELECT pg_try_advisory_lock(%s)", key)
         yield acquired
     finally:
         if acquired:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [key])
+            _ask("SELECT pg_advisory_unlock(%s)", key)
+
+
+def _ask(question: str, key: int) -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(question, [key])
+            row = cursor.fetchone()
+    except BaseException:
+        # A time limit may strike anywhere. The session may have the lock now, and workers keep their sessions.
+        connection.close()
+        raise
+    return bool(row and row[0])

@@ -2,8 +2,10 @@
 
 import secrets
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
+from billiard.exceptions import SoftTimeLimitExceeded
 from django.db import connection
 
 from gateway.common.locks import try_advisory_lock
@@ -36,4 +38,25 @@ def test_a_failure_inside_frees_the_lock() -> None:
     name = secrets.token_hex()
     with pytest.raises(ZeroDivisionError), try_advisory_lock(name):
         raise ZeroDivisionError
+    assert acquired_elsewhere(name)
+
+
+@pytest.mark.parametrize("question", ["pg_try_advisory_lock", "pg_advisory_unlock"])
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_time_limit_in_the_middle_of_a_question_leaves_no_lock_behind(question: str, is_late: bool) -> None:
+    name = secrets.token_hex()
+
+    def strike(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if question not in sql:
+            return execute(sql, params, many, context)
+        if is_late:
+            execute(sql, params, many, context)
+        raise SoftTimeLimitExceeded
+
+    with (
+        pytest.raises(SoftTimeLimitExceeded),
+        connection.execute_wrapper(strike),
+        try_advisory_lock(name),
+    ):
+        pass
     assert acquired_elsewhere(name)

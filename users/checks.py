@@ -65,3 +65,17 @@ def domain_is_the_public_host(**_: Any) -> list[CheckMessage]:
             id="users.W001",
         )
     ]
+
+
+@register("users", deploy=True)
+def https_can_be_told(**_: Any) -> list[CheckMessage]:
+    """Warn where every request will look like plain http and be refused."""
+    if not settings.SECURE_SSL_REDIRECT or settings.TRUSTED_PROXY_COUNT:
+        return []
+    return [
+        Warning(
+            "PUBLIC_URL is https and TRUSTED_PROXY_COUNT is 0, so no proxy is believed to have spoken it.",
+            hint="Set TRUSTED_PROXY_COUNT to the proxies before the service, which serves no TLS itself.",
+            id="users.W003",
+        )
+    ]

@@ -81,3 +81,17 @@ def test_a_domain_that_is_not_the_public_host(settings: Any) -> None:
     settings.AUTH_DOMAIN = "app.example"
 
     assert _ids() == ["users.W001"]
+
+
+@pytest.mark.parametrize(
+    ("is_https", "proxies", "expected"),
+    [(True, 0, ["users.W003"]), (True, 1, []), (False, 0, [])],
+)
+def test_https_that_no_proxy_is_believed_to_speak(
+    settings: Any, is_https: bool, proxies: int, expected: list[str]
+) -> None:
+    settings.SECURE_SSL_REDIRECT, settings.TRUSTED_PROXY_COUNT = is_https, proxies
+
+    found = run_checks(tags=["users"], include_deployment_checks=True)
+
+    assert [str(message.id) for message in found] == expected

@@ -102,8 +102,8 @@ def items_for(*, standing: Standing, tables: Tables, is_proven: bool) -> list[It
     """
     Return what may drop: the permanent table's items, then the subscriber table's while the allowance runs.
 
-    Users who have neither paid nor earned (`is_proven` is false) can win experience alone,
-    because identities are free to make. Without a permanent table nothing may drop: a
+    Users who have neither paid nor earned, or kept nothing of it (`is_proven` is false), can win
+    experience alone, because identities are free to make. Without a permanent table nothing may drop: a
     subscription adds to a check-in, and makes none.
     """
     if tables.permanent is None:

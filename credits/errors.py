@@ -78,6 +78,11 @@ class EarningDecided(DomainError):
 
 
 class NetworkUnguarded(DomainError):
-    """A network whose signature does not cover the amount is enabled only with caps and a hold time."""
+    """
+    A network that could be made to say too much is enabled only with what limits it.
+
+    One whose signature leaves out user, amount or id needs an address of its own, an address list, both
+    caps and hours of hold; one whose keys sign for every publisher needs the list of our ad units.
+    """
 
     code, title, status = "network-unguarded", "The network cannot be enabled", 409

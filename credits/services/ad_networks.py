@@ -53,7 +53,7 @@ def switch(*, slug: str, is_enabled: bool) -> bool:
     Let a network's postbacks in or keep them out; False where it stood so already.
 
     Raises:
-        NetworkUnguarded: it is weak, and nothing limits what it could be made to say.
+        NetworkUnguarded: it is weak or signs for everybody, and nothing limits what it could be made to say.
     """
     changing = AdNetwork.objects.filter(slug=slug).exclude(is_enabled=is_enabled)
     try:

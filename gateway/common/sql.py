@@ -2,7 +2,8 @@
 Statements that are written out, for paths where building them anew each time is the dearest part.
 
 The ORM builds a statement in Python for longer than PostgreSQL takes to answer it
-(`docs/performance.md`). Only the path of a relay call and the ledger's moves are worth that.
+(`docs/performance.md`). The path of a relay call, the ledger's moves, the inbox of postbacks and
+the figures of `/metrics` are worth that, and nothing else is.
 
 Parameters travel beside the text here, unlike the ORM's, so a statement that comes again and
 again is prepared by the driver and planned once per connection.

@@ -25,7 +25,7 @@ from relay.services.isolation import isolated
 
 logger = logging.getLogger(__name__)
 
-# Their users' accounts are locked together, for some milliseconds; more would save little.
+# Their users' accounts are locked together, for some tens of milliseconds; more would save little.
 _TOGETHER = 200
 
 

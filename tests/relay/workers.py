@@ -2,9 +2,11 @@
 
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.utils import timezone
 
-from relay.models import Relayer
+from gateway.chain.fees import Fees, bump
+from relay.models import Attempt, Relayer
 from relay.services import broadcasting, tracking
 
 
@@ -22,3 +24,11 @@ def broadcast_all(*, now: datetime | None = None) -> int:
 def track(*, now: datetime | None = None) -> int:
     """Tick once; return how many relay transactions were settled."""
     return tracking.track(now=now or timezone.now())
+
+
+def dearer_than(attempt: Attempt) -> Fees:
+    """Return fees that replace the attempt in the nodes' pools; the cap leaves room for them above any new call."""
+    fees = Fees(attempt.max_fee_per_gas_wei, attempt.max_priority_fee_per_gas_wei, 1)
+    raised = bump(fees, cap_wei=settings.RELAY_FEE_CAP_WEI)
+    assert raised is not None
+    return raised

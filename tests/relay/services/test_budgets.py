@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -15,12 +16,13 @@ from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayShareUsed, TooManyDeadEnds
 from relay.models import Relayer, RelayTransaction
+from relay.services import budgets, replacing
 from relay.services.execution import execute
 from tests.relay.chain import Chain, MeddlingClient
 from tests.relay.conftest import Refused
 from tests.relay.signing import execute_payload, sign_call, window
 from tests.relay.threads import at_once
-from tests.relay.workers import broadcast_all, later, track
+from tests.relay.workers import broadcast_all, dearer_than, later, track
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -111,6 +113,36 @@ def test_a_day_has_a_budget_of_its_own(
     assert refusal.value.members == {"maximum": 3, "windowSeconds": 86400}
     assert 3 * 3600 < (refusal.value.retry_after or 0) <= 4 * 3600
     assert execute(user=user, call=call, now=later(4 * 3600 + 1))
+
+
+def test_the_newest_of_the_hour_count_though_the_day_has_room(
+    user: User, new_call: NewCall, refused: Refused, settings: Settings, end: Callable[..., None]
+) -> None:
+    settings.RELAY_DEAD_ENDS_PER_HOUR, settings.RELAY_DEAD_ENDS_PER_DAY = 1, 3
+    for ago in (7200, 60):
+        end(random.choice(WITHOUT_EFFECT), ago=ago)
+    with connection.cursor() as cursor:
+        # Rows come as they lie, and not as an index happens to have them.
+        cursor.execute("SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off")
+    call = new_call(channel=any_channel())
+    with refused(TooManyDeadEnds) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert refusal.value.members == {"maximum": 1, "windowSeconds": 3600}
+
+
+@pytest.mark.parametrize(("hourly", "hours"), [(1, 1), (9, 24)])
+def test_a_window_is_over_at_its_last_moment(
+    user: User, settings: Settings, end: Callable[..., None], hourly: int, hours: int
+) -> None:
+    settings.RELAY_DEAD_ENDS_PER_HOUR, settings.RELAY_DEAD_ENDS_PER_DAY = hourly, 1 if hours == 24 else 9
+    end(random.choice(WITHOUT_EFFECT))
+    settled_at = RelayTransaction.objects.get().settled_at
+    assert settled_at is not None
+    over = settled_at + timedelta(hours=hours)
+    with pytest.raises(TooManyDeadEnds) as refusal:
+        budgets.check_dead_ends(user=user, now=over - timedelta(microseconds=1))
+    assert refusal.value.retry_after == 1
+    budgets.check_dead_ends(user=user, now=over)
 
 
 def test_one_users_dead_ends_are_not_anothers(
@@ -213,6 +245,60 @@ def test_one_user_leaves_account_nonces_for_others(
     chain.mine()
     assert track() == 0
     assert execute(user=user, call=call, now=timezone.now())
+
+
+def test_what_is_sent_counts_until_it_is_mined(
+    accept: Accept, user: User, new_call: NewCall, refused: Refused, settings: Settings
+) -> None:
+    settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 1, 34
+    row = accept(channel=any_channel())
+    broadcast_all()
+    row.refresh_from_db()
+    assert (row.status, row.attempts.get().status) == ("Submitted", "sent")
+    call = new_call(channel=any_channel())
+    with refused(RelayShareUsed):
+        execute(user=user, call=call, now=timezone.now())
+
+
+def test_a_call_that_has_ended_counts_no_more_whatever_became_of_its_bytes(
+    accept: Accept, settings: Settings
+) -> None:
+    settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 1, 34
+    lost = accept(channel=any_channel())
+    ended = {"status": "Cancelled", "end_code": "account-nonce-lost", "settled_at": timezone.now()}
+    RelayTransaction.objects.filter(pk=lost.pk).update(**ended)
+    assert lost.attempts.get().status == "signed"
+    assert accept(channel=any_channel()).status == "Pending"
+
+
+@pytest.mark.parametrize("is_sent", [False, True])
+def test_a_call_whose_bytes_were_replaced_counts_once(
+    accept: Accept, user: User, new_call: NewCall, refused: Refused, settings: Settings, is_sent: bool
+) -> None:
+    settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 2, 34
+    attempt = accept(channel=any_channel()).attempts.get()
+    if is_sent:
+        broadcast_all()
+    assert replacing.replace(attempt_id=attempt.pk, fees=dearer_than(attempt), now=timezone.now())
+    attempt.refresh_from_db()
+    assert attempt.status == ("outbid" if is_sent else "withdrawn")
+    accept(channel=any_channel())
+    call = new_call(channel=any_channel())
+    with refused(RelayShareUsed) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert refusal.value.members == {"maximum": 2}
+
+
+@pytest.mark.parametrize("percent", [1, 50, 66])
+def test_a_share_is_rounded_down_and_is_one_at_least(
+    accept: Accept, user: User, new_call: NewCall, refused: Refused, settings: Settings, percent: int
+) -> None:
+    settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 1, percent
+    accept(channel=any_channel())
+    call = new_call(channel=any_channel())
+    with refused(RelayShareUsed) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert refusal.value.members == {"maximum": 1}
 
 
 def test_a_paused_relayer_gives_no_share(

@@ -16,7 +16,8 @@ from gateway.chain.errors import NotAuthorised
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import ChannelBusy, RelayersBusy, RelayNonceGap, RelayNonceTaken, RelayNonceUsed
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services.execution import execute
+from relay.services import channels, preflight
+from relay.services.execution import execute, identify
 from tests.relay.chain import Chain
 from tests.relay.conftest import Refused
 from tests.relay.signing import set_data_payload, sign_call
@@ -25,6 +26,7 @@ from users.models import User
 
 pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
+Approve = Callable[[RelayCall], preflight.Approval]
 
 
 @pytest.fixture
@@ -83,6 +85,77 @@ def test_calls_of_another_controller_close_no_gap(
     call = sign_call(services=services, profile=made, private_key=other, ahead=1)
     with refused(RelayNonceGap):
         execute(user=user, call=call, now=timezone.now())
+
+
+def test_calls_of_another_profile_by_the_same_controller_close_no_gap(
+    services: Services,
+    create_profile: Callable[..., Profile],
+    open_account: Callable[..., User],
+    refused: Refused,
+) -> None:
+    shared = ControllerPlan()
+    first, second = create_profile(shared), create_profile(shared)
+    execute(user=open_account(first), call=sign_call(services=services, profile=first), now=timezone.now())
+    user = open_account(second)
+    call = sign_call(services=services, profile=second, ahead=1)
+    with refused(RelayNonceGap):
+        execute(user=user, call=call, now=timezone.now())
+    execute(user=user, call=sign_call(services=services, profile=second), now=timezone.now())
+
+
+class TestBehindANodeThatIsBehind:
+    """The node still tells the nonce of before the call was executed."""
+
+    @pytest.fixture
+    def approve(self, profile: Profile, relayers: list[Relayer], trusted: None) -> Approve:
+        """Return a function that asks the node about a call."""
+
+        def run(call: RelayCall) -> preflight.Approval:
+            call, identity = identify(call=call)
+            return preflight.approve(
+                profile=profile.profile_address,
+                call=call,
+                identity=identity,
+                now=int(timezone.now().timestamp()),
+            )
+
+        return run
+
+    @pytest.mark.parametrize("status", ["Success", "ExecutedExternally"])
+    def test_an_executed_call_keeps_its_nonce_and_closes_the_gap_and_sticks_to_nobody(
+        self,
+        accept: Accept,
+        new_call: Callable[..., RelayCall],
+        settle: Callable[[], int],
+        approve: Approve,
+        channel: int,
+        status: str,
+    ) -> None:
+        same, after = approve(new_call(channel=channel)), approve(new_call(channel=channel, ahead=1))
+        accept(channel=channel)
+        assert settle() == 1
+        RelayTransaction.objects.update(status=status)
+        with pytest.raises(RelayNonceTaken):
+            channels.place(approval=same)
+        assert channels.place(approval=after) is None
+
+    @pytest.mark.parametrize("status", ["Failed", "Expired", "Cancelled"])
+    def test_a_call_without_effect_leaves_its_nonce(
+        self,
+        accept: Accept,
+        new_call: Callable[..., RelayCall],
+        settle: Callable[[], int],
+        approve: Approve,
+        channel: int,
+        status: str,
+    ) -> None:
+        same, after = approve(new_call(channel=channel)), approve(new_call(channel=channel, ahead=1))
+        accept(channel=channel)
+        assert settle() == 1
+        RelayTransaction.objects.update(status=status)
+        assert channels.place(approval=same) is None
+        with pytest.raises(RelayNonceGap):
+            channels.place(approval=after)
 
 
 @pytest.mark.parametrize("is_sent", [False, True])

@@ -1,23 +1,25 @@
 """The pool of sending accounts: who takes a call, and when nobody does."""
 
+import random
 import secrets
 from collections.abc import Callable
 
 import pytest
+from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 from pytest_django import Settings
 
-from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayersBusy
 from relay.models import Attempt, Relayer, RelayTransaction
+from relay.services import relayers as pool
 from relay.services import replacing
 from relay.services.execution import execute
 from tests.factories import random_address
 from tests.relay.chain import Chain
 from tests.relay.conftest import LYX, Refused
-from tests.relay.workers import broadcast_all, track
+from tests.relay.workers import broadcast_all, dearer_than, track
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -108,6 +110,64 @@ def test_what_is_in_flight_is_set_aside_from_the_balance(
         execute(user=user, call=call, now=timezone.now())
 
 
+@pytest.mark.parametrize("is_sticky", [False, True])
+def test_a_balance_may_be_used_to_the_last_wei_and_no_further(
+    relayers: list[Relayer], accept: Accept, is_sticky: bool
+) -> None:
+    one = relayers[0]
+    Relayer.objects.exclude(pk=one.pk).update(is_active=False)
+    in_flight = accept(channel=any_channel()).attempts.get().worst_cost_wei
+    worst, sticky = random.randint(1, LYX), one.pk if is_sticky else None
+    Relayer.objects.filter(pk=one.pk).update(balance_wei=in_flight + worst - 1)
+    next_nonce = Relayer.objects.get(pk=one.pk).next_account_nonce
+    with transaction.atomic():
+        with pytest.raises(RelayersBusy):
+            pool.take_slot(sticky_relayer_id=sticky, worst_cost_wei=worst)
+        Relayer.objects.filter(pk=one.pk).update(balance_wei=in_flight + worst)
+        slot = pool.take_slot(sticky_relayer_id=sticky, worst_cost_wei=worst)
+    assert slot == (one.pk, one.address, next_nonce)
+
+
+@pytest.mark.parametrize("status", ["signed", "sent", "outbid"])
+def test_what_may_still_be_mined_is_set_aside(relayers: list[Relayer], accept: Accept, status: str) -> None:
+    one = relayers[0]
+    Relayer.objects.exclude(pk=one.pk).update(is_active=False)
+    attempt = accept(channel=any_channel()).attempts.get()
+    Attempt.objects.update(status=status)
+    Relayer.objects.filter(pk=one.pk).update(balance_wei=attempt.worst_cost_wei)
+    with pytest.raises(RelayersBusy), transaction.atomic():
+        pool.take_slot(sticky_relayer_id=None, worst_cost_wei=1)
+    assert Relayer.objects.get(pk=one.pk).next_account_nonce == attempt.account_nonce + 1
+
+
+@pytest.mark.parametrize("status", ["withdrawn", "mined"])
+def test_what_is_over_is_set_aside_no_more(relayers: list[Relayer], accept: Accept, status: str) -> None:
+    one = relayers[0]
+    Relayer.objects.exclude(pk=one.pk).update(is_active=False)
+    attempt = accept(channel=any_channel()).attempts.get()
+    # The relayer's mined account nonce is not told yet.
+    Attempt.objects.update(status=status)
+    Relayer.objects.filter(pk=one.pk).update(balance_wei=attempt.worst_cost_wei)
+    with transaction.atomic():
+        slot = pool.take_slot(sticky_relayer_id=None, worst_cost_wei=attempt.worst_cost_wei)
+    assert slot.account_nonce == attempt.account_nonce + 1
+
+
+def test_what_others_have_in_flight_is_not_set_aside(relayers: list[Relayer], accept: Accept) -> None:
+    one, other = relayers[:2]
+    Relayer.objects.exclude(pk=other.pk).update(is_active=False)
+    worst = accept(channel=any_channel()).attempts.get().worst_cost_wei
+    # The oldest account nonce in flight is the other's, and this one has not come as far.
+    Relayer.objects.filter(pk=other.pk).update(is_active=False)
+    Relayer.objects.filter(pk=one.pk).update(
+        is_active=True, balance_wei=worst, next_account_nonce=0, mined_account_nonce=0
+    )
+    for sticky in (None, one.pk):
+        with transaction.atomic():
+            slot = pool.take_slot(sticky_relayer_id=sticky, worst_cost_wei=worst)
+        assert slot.relayer_id == one.pk
+
+
 def test_where_the_least_loaded_has_spent_its_balance_another_takes_the_call(
     relayers: list[Relayer], accept: Accept
 ) -> None:
@@ -132,8 +192,7 @@ def test_what_is_mined_is_set_aside_no_more(
     worst = attempt.worst_cost_wei
     broadcast_all()
     # What was outbid on the same account nonce is over as well.
-    fees = Fees(attempt.max_fee_per_gas_wei * 2, attempt.max_priority_fee_per_gas_wei * 2, 1)
-    assert replacing.replace(attempt_id=attempt.pk, fees=fees, now=timezone.now())
+    assert replacing.replace(attempt_id=attempt.pk, fees=dearer_than(attempt), now=timezone.now())
     broadcast_all()
     chain.mine()
     chain.fund(worst * 3 // 2, one.address)

@@ -1,5 +1,6 @@
 """What is told of a relay transaction, and to whom."""
 
+import random
 import secrets
 from collections.abc import Callable
 
@@ -9,16 +10,18 @@ from django.utils import timezone
 from credits.models import CreditEntry
 from credits.queries import balance_of
 from devstack.services import Services
+from gateway.chain.code import code_name, proxy_code
 from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.states import SendKind
 from relay import queries
 from relay.errors import TransactionNotFound
-from relay.models import RelayTransaction
+from relay.models import RelayTransaction, TrustedImplementation
+from relay.queries import Identity
 from relay.services import replacing
 from relay.services.execution import identify
 from relay.services.switching import switch
-from tests.factories import UserFactory
+from tests.factories import UserFactory, random_address
 from tests.relay.chain import GWEI, Chain, MeddlingClient
 from tests.relay.signing import execute_payload
 from tests.relay.workers import broadcast_all
@@ -119,6 +122,35 @@ def test_only_the_owner_is_told(user: User, accept: Accept) -> None:
         assert (refusal.value.status, refusal.value.members) == (404, {})
 
 
+@pytest.mark.parametrize(
+    ("vetted", "is_trusted"),
+    [
+        ([("profile", "one"), ("key-manager", "two")], True),
+        ([("profile", "one")], False),
+        ([("key-manager", "two")], False),
+        # Each half as the other one, and one half as both.
+        ([("key-manager", "one"), ("profile", "two")], False),
+        ([("profile", "one"), ("key-manager", "one")], False),
+        ([("profile", "two"), ("key-manager", "two")], False),
+        ([("profile", "one"), ("profile", "two")], False),
+        ([], False),
+    ],
+)
+@pytest.mark.parametrize("is_proxy", [False, True])
+def test_code_is_trusted_as_what_it_was_vetted_for(
+    vetted: list[tuple[str, str]], is_trusted: bool, is_proxy: bool
+) -> None:
+    targets = {name: secrets.token_bytes(20) for name in ("one", "two")}
+    codes = {name: proxy_code(target) if is_proxy else target for name, target in targets.items()}
+    for kind, name in vetted:
+        known = {"address" if is_proxy else "code_hash": code_name(codes[name])}
+        TrustedImplementation.objects.create(kind=kind, name=name, **known)
+    asked = {"profile_code": codes["one"], "key_manager_code": codes["two"]}
+    assert queries.code_is_trusted(**asked) is is_trusted
+    TrustedImplementation.objects.update(is_active=False)
+    assert not queries.code_is_trusted(**asked)
+
+
 def test_generations_are_counted_per_digest_and_controller(
     user: User, accept: Accept, new_call: Callable[..., RelayCall]
 ) -> None:
@@ -126,6 +158,28 @@ def test_generations_are_counted_per_digest_and_controller(
     accept(call)
     assert queries.look_up(user=user, identity=identify(call=call)[1]).generation == 1
     assert queries.look_up(user=user, identity=identify(call=other)[1]).generation == 0
+
+
+def test_another_call_and_another_controller_are_known_by_nothing_of_this_one(
+    user: User, accept: Accept, new_call: Callable[..., RelayCall]
+) -> None:
+    call = new_call()
+    row = accept(call)
+    identity = identify(call=call)[1]
+    others = [
+        Identity(identity.digest, random_address()),
+        Identity("0x" + secrets.token_hex(32), identity.controller),
+    ]
+    assert queries.look_up(user=user, identity=identity) == (row.transaction_hash, 1, 0, False)
+    assert {queries.look_up(user=user, identity=other) for other in others} == {(None, 0, 0, False)}
+    generation = random.randint(2, 9)
+    for status in ("Failed", "Expired", "Cancelled"):
+        RelayTransaction.objects.update(status=status, generation=generation, settled_at=timezone.now())
+        expected = (None, generation + 1, int(status == "Failed"), False)
+        assert queries.look_up(user=user, identity=identity) == expected
+        assert {queries.look_up(user=user, identity=other) for other in others} == {(None, 0, 0, False)}
+        # Whoever asks: a generation is the identity's, and so are its failures.
+        assert queries.look_up(user=UserFactory.create(), identity=identity) == expected
 
 
 def test_the_newest_decision_of_staff_tells_whether_calls_are_accepted(

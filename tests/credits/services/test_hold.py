@@ -33,6 +33,23 @@ def test_held_credits_are_no_longer_available(user: User, funds: int, key: str) 
     assert balance_of(user) == (funds, amount, funds - amount)
 
 
+def test_a_hold_leaves_all_other_accounts_alone(user: User, funds: int, key: str) -> None:
+    others = [UserFactory.create() for _ in range(2)]
+    for other in others:
+        ledger.grant(user=other, credits=10 * funds, source=EntrySource.SURVEYS, key=secrets.token_hex(16))
+    # Before and after this one, in the order of rows.
+    for holder in (others[0], user):
+        balances = [balance_of(other) for other in (*others, user)]
+        held = ledger.hold(user=holder, credits=funds, key=secrets.token_hex(16)).hold
+        assert held.account.user_id == holder.pk
+        moved = [
+            other for other, was in zip((*others, user), balances, strict=True) if balance_of(other) != was
+        ]
+        assert moved == [holder]
+    with pytest.raises(InsufficientCredits):
+        ledger.hold(user=user, credits=1, key=key)
+
+
 def test_a_hold_may_use_the_debt_limit_to_the_last_credit(user: User, funds: int, key: str) -> None:
     before = everything()
     with pytest.raises(InsufficientCredits) as refusal:

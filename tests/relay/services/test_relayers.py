@@ -2,14 +2,18 @@
 
 import random
 import secrets
+import threading
 from collections.abc import Callable
+from functools import partial
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
 from pytest_django import Settings
 
+from devstack.services import Services
+from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayersBusy
 from relay.models import Attempt, Relayer, RelayTransaction
@@ -19,6 +23,8 @@ from relay.services.execution import execute
 from tests.factories import random_address
 from tests.relay.chain import Chain
 from tests.relay.conftest import LYX, Refused
+from tests.relay.signing import set_data_payload, sign_call
+from tests.relay.threads import at_once
 from tests.relay.workers import broadcast_all, dearer_than, track
 from users.models import User
 
@@ -89,6 +95,90 @@ def test_a_row_without_a_key_takes_no_call(relayers: list[Relayer], accept: Acce
     for _ in range(2 * len(relayers)):
         accept(channel=any_channel())
     assert retired.attempts.count() == 0
+
+
+def test_a_follower_waits_where_its_relayer_has_lost_its_key(
+    user: User, accept: Accept, new_call: Callable[..., RelayCall], refused: Refused
+) -> None:
+    channel = any_channel()
+    keyless = accept(channel=channel).relayer
+    Relayer.objects.filter(pk=keyless.pk).update(address=random_address())
+    call = new_call(channel=channel, ahead=1)
+    with refused(RelayersBusy):
+        execute(user=user, call=call, now=timezone.now())
+
+
+def test_the_last_account_nonce_below_the_cap_is_taken(
+    relayers: list[Relayer], accept: Accept, settings: Settings
+) -> None:
+    settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 2, 100
+    taken = [accept(channel=any_channel()).relayer for _ in range(2 * len(relayers))]
+    assert sorted(found.pk for found in taken) == sorted(2 * [found.pk for found in relayers])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_finds_a_relayer_locked_takes_another_and_waits_where_there_is_none(
+    relayers: list[Relayer], accept: Accept
+) -> None:
+    def hold(locked: list[Relayer], begun: threading.Event, over: threading.Event) -> None:
+        with transaction.atomic():
+            keys = [found.pk for found in locked]
+            list(Relayer.objects.select_for_update(no_key=True).filter(pk__in=keys))
+            begun.set()
+            assert over.wait(20)
+        connection.close()
+
+    def run(locked: list[Relayer], seconds: float | None) -> Relayer:
+        begun, over = threading.Event(), threading.Event()
+        holder = threading.Thread(target=hold, args=(locked, begun, over))
+        holder.start()
+        assert begun.wait(20)
+        if seconds is not None:
+            threading.Timer(seconds, over.set).start()
+        try:
+            return accept(channel=any_channel()).relayer
+        finally:
+            over.set()
+            holder.join()
+
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '5s'")
+    assert run(relayers[:1], None) == relayers[1]
+    assert run(relayers, 0.5) in relayers
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_sticky", [False, True])
+def test_users_at_once_are_promised_no_more_than_the_balance(
+    relayers: list[Relayer],
+    create_profile: Callable[..., Profile],
+    open_account: Callable[..., User],
+    services: Services,
+    is_sticky: bool,
+) -> None:
+    Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
+    profiles = [create_profile() for _ in range(6)]
+    users = [open_account(profile) for profile in profiles]
+    payload = set_data_payload()
+    sign = partial(sign_call, services=services, payload=payload)
+    for user, profile in zip(users, profiles, strict=True):
+        execute(user=user, call=sign(profile=profile), now=timezone.now())
+    promised = sum(attempt.worst_cost_wei for attempt in Attempt.objects.all())
+    # Two more fit with something to spare, a third one does not.
+    spare = promised // len(users) * 5 // 2
+    Relayer.objects.filter(pk=relayers[0].pk).update(balance_wei=promised + spare)
+    place = {"ahead": 1} if is_sticky else {"channel": 1}
+
+    answers = at_once(
+        [
+            partial(execute, user=user, call=sign(profile=profile, **place), now=timezone.now())
+            for user, profile in zip(users, profiles, strict=True)
+        ]
+    )
+
+    assert sorted(type(answer).__name__ for answer in answers) == ["RelayersBusy"] * 4 + ["str"] * 2
+    promised = sum(attempt.worst_cost_wei for attempt in Attempt.objects.all())
+    assert promised <= Relayer.objects.get(pk=relayers[0].pk).balance_wei
 
 
 def test_what_is_in_flight_is_set_aside_from_the_balance(

@@ -11,7 +11,14 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries as NumQueries
 
-from credits.models import Badge, BadgeTrack, CreditEntry, EntrySource, ModifierType
+from credits.models import (
+    Badge,
+    BadgeTrack,
+    CreditAccount,
+    CreditEntry,
+    EntrySource,
+    ModifierType,
+)
 from credits.queries import (
     account_of,
     badges_at,
@@ -142,6 +149,46 @@ def test_the_debt_limit_is_the_standings_at_any_time(user: User, richer: str, re
         assert limits[-1] == standing_of(user=user, now=now).benefits.debt_limit
     if richer == BadgeTrack.SUBSCRIBER:
         assert len(set(limits)) == 2
+
+
+@pytest.mark.parametrize("track", BadgeTrack)
+def test_the_debt_limit_is_that_of_the_badge_worn_by_nobody_else(user: User, track: str) -> None:
+    now = timezone.now()
+    period = {"starts_at": now - timedelta(days=1), "ends_at": now + timedelta(days=1), "renews": False}
+    # Somebody else has come further on both ladders, and is subscribed.
+    other = UserFactory.create()
+    ladder = list(Badge.objects.filter(track=track).order_by("exp_lower_bound"))
+    top = ladder[-1].exp_lower_bound
+    for gaining in BadgeTrack:
+        experience.gain(user=other, track=gaining, base=top, key=secrets.token_hex(8), cause="TEST")
+    set_allowance(user=other, credits=9, **period)
+    Badge.objects.update(acceptable_credit_debt=0)
+    debts = random.sample(range(1, 999), len(ladder))
+    for badge, debt in zip(ladder, debts, strict=True):
+        Badge.objects.filter(pk=badge.pk).update(acceptable_credit_debt=debt)
+
+    column = f"{track.lower()}_experience"
+    is_subscribers = track == BadgeTrack.SUBSCRIBER
+    for is_subscribed in (False, True):
+        if is_subscribed:
+            set_allowance(user=user, credits=5, **period)
+        for position, badge in enumerate(ladder):
+            for offset in (0, 1) if position == 0 else (-1, 0, 1):
+                CreditAccount.objects.filter(user=user).update(**{column: badge.exp_lower_bound + offset})
+                worn = debts[position - 1 if offset == -1 else position]
+                expected = worn if is_subscribed or not is_subscribers else 0
+                assert debt_limit_of(user=user, now=now) == expected
+
+
+@pytest.mark.django_db
+def test_a_subscriber_without_an_account_may_owe_what_the_lowest_badge_accepts() -> None:
+    user, now = UserFactory.create(), timezone.now()
+    lowest = Badge.objects.filter(track=BadgeTrack.SUBSCRIBER).earliest("exp_lower_bound")
+    debt = random.randint(1, 99)
+    Badge.objects.filter(pk=lowest.pk).update(acceptable_credit_debt=debt)
+    set_allowance(user=user, credits=5, starts_at=now, ends_at=now + timedelta(days=1), renews=False)
+    CreditAccount.objects.filter(user=user).delete()
+    assert debt_limit_of(user=user, now=now) == debt
 
 
 @pytest.mark.django_db

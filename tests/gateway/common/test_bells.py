@@ -9,6 +9,7 @@ import pytest
 from celery import current_app
 from django.db import transaction
 from pytest_django import Settings
+from redis import Redis
 
 from gateway.common import bells
 from gateway.common.enqueue import ring_on_commit
@@ -38,6 +39,13 @@ def test_an_unheard_bell_rings_again_after_a_while(name: str, monkeypatch: pytes
     assert bells.is_first(name)
     time.sleep(0.05)
     assert bells.is_first(name)
+
+
+def test_an_unheard_bell_is_silent_for_seconds_and_not_longer(name: str, settings: Settings) -> None:
+    assert bells.is_first(name)
+    with Redis.from_url(settings.REDIS_URL) as redis:
+        (key,) = redis.keys(f"*{name}")
+        assert 0 < redis.pttl(key) <= 5_000
 
 
 def test_of_many_at_once_one_is_first(name: str) -> None:

@@ -1,0 +1,47 @@
+"""What sign-in reads: each session is its own, and its user's."""
+
+import uuid
+
+import pytest
+from django.utils.timezone import now
+
+from tests.fakes.chain import FakeChain
+from tests.fakes.profiles import Profile
+from tests.users.wallet import signed_in
+from users import queries
+from users.errors import SessionEnded
+from users.models import SignInSession
+from users.services import sessions
+from users.services.access import authenticate
+
+pytestmark = pytest.mark.django_db
+
+
+def test_of_many_sessions_the_asked_one_is_read_with_its_own_user(profile: Profile, chain: FakeChain) -> None:
+    for signer in (profile, chain.create_profile(), profile):
+        signed_in(signer)
+    for session in SignInSession.objects.select_related("user"):
+        found = queries.session_with_user(session_id=session.pk)
+        assert found is not None
+        for row, expected in ((found, session), (found.user, session.user)):
+            values = type(expected)._default_manager.values().get(pk=expected.pk)
+            assert {name: getattr(row, name) for name in values} == values
+    assert queries.session_with_user(session_id=uuid.uuid4()) is None
+
+
+@pytest.mark.parametrize("ended", range(3))
+def test_a_token_is_as_good_as_its_own_session(profile: Profile, chain: FakeChain, ended: int) -> None:
+    tokens = [signed_in(signer).access for signer in (profile, chain.create_profile(), profile)]
+    granted = [authenticate(token=token, now=now()) for token in tokens]
+    session_ids = [grant.session_id for _, grant in granted]
+    assert len(set(session_ids)) == 3
+    assert [user.profile_address for user, _ in granted] == [grant.profile_address for _, grant in granted]
+    over = session_ids[ended]
+    assert over is not None
+    sessions.end(session_id=over, reason=SignInSession.Reason.STAFF, now=now())
+    for token, session_id in zip(tokens, session_ids, strict=True):
+        if session_id == over:
+            with pytest.raises(SessionEnded):
+                authenticate(token=token, now=now())
+        else:
+            assert authenticate(token=token, now=now())[1].session_id == session_id

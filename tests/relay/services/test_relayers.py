@@ -20,6 +20,7 @@ from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import relayers as pool
 from relay.services import replacing
 from relay.services.execution import execute
+from tests.credits.threads import blocked_by_this_transaction
 from tests.factories import random_address
 from tests.relay.chain import Chain
 from tests.relay.conftest import LYX, Refused
@@ -145,6 +146,24 @@ def test_who_finds_a_relayer_locked_takes_another_and_waits_where_there_is_none(
         cursor.execute("SET lock_timeout = '5s'")
     assert run(relayers[:1], None) == relayers[1]
     assert run(relayers, 0.5) in relayers
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_sticky", [False, True])
+def test_who_waits_for_a_relayer_sees_what_was_stored_for_it_meanwhile(
+    relayers: list[Relayer], accept: Accept, is_sticky: bool
+) -> None:
+    one = relayers[0]
+    Relayer.objects.exclude(pk=one.pk).update(is_active=False)
+    worst = accept(channel=any_channel()).attempts.get().worst_cost_wei
+    Attempt.objects.update(status="withdrawn")
+    Relayer.objects.filter(pk=one.pk).update(balance_wei=worst * 3 // 2)
+    take = partial(pool.take_slot, sticky_relayer_id=one.pk if is_sticky else None, worst_cost_wei=worst)
+    with blocked_by_this_transaction(take) as second:
+        assert take().relayer_id == one.pk
+        # Stands for the bytes that this transaction stores.
+        Attempt.objects.update(status="signed")
+    assert type(second.result()) is RelayersBusy
 
 
 @pytest.mark.django_db(transaction=True)

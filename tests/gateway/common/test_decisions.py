@@ -15,9 +15,10 @@ from django.test import Client
 from gateway.common.audit import details_of, sentence_of
 from gateway.common.decisions import Decision, ReasonedAction
 from gateway.common.errors import ServiceUnavailable
-from relay.models import Relayer
+from relay.models import Relayer, RelayTransaction
 from tests.factories import random_address
 from tests.staff import browser_of, confirm, everything, member, messages_of
+from users.models import User
 
 pytestmark = pytest.mark.django_db
 Run = Callable[[Relayer, Decision], str | None]
@@ -119,6 +120,37 @@ def test_a_refusal_is_on_record_with_the_reason_and_without_an_effect(
     # What was refused has not been done, so the same page may do it.
     assert "It is done." in messages_of(send(client, row, token))
     assert log() == ["act refused", "act"]
+
+
+@pytest.mark.parametrize("reaches_out", [False, True])
+def test_a_page_decides_about_each_row_once_and_the_next_page_decides_again(
+    client: Client, offer: Offer, row: Relayer, reaches_out: bool
+) -> None:
+    other = Relayer.objects.create(address=random_address(), next_account_nonce=0, mined_account_nonce=0)
+    offer(steps := Steps(), reaches_out=reaches_out)
+    token = uuid.uuid4()
+    for chosen in (row, other):
+        assert "It is done." in messages_of(send(client, chosen, token))
+        assert "sent before" in messages_of(send(client, chosen, token))
+    assert steps.runs == 2
+    assert "It is done." in messages_of(send(client, row, uuid.uuid4()))
+    assert steps.runs == 3
+
+
+def test_a_decision_is_known_by_its_page_its_action_its_table_and_its_row() -> None:
+    number = secrets.randbelow(2**31)
+    rows = [Relayer(pk=number), Relayer(pk=number + 1), RelayTransaction(pk=number)]
+
+    def keys(token: uuid.UUID) -> set[str]:
+        return {
+            Decision(User(), action, "because", {}, token).key(row)
+            for action in ("pause", "resume")
+            for row in rows
+        }
+
+    token = uuid.uuid4()
+    assert len(keys(token) | keys(uuid.uuid4())) == 2 * 2 * len(rows)
+    assert keys(token) == keys(token)
 
 
 class TestReachingOut:

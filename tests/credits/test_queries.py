@@ -3,6 +3,7 @@
 import random
 import secrets
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.db import connection
@@ -154,14 +155,16 @@ def test_the_debt_limit_is_the_standings_at_any_time(user: User, richer: str, re
 @pytest.mark.parametrize("track", BadgeTrack)
 def test_the_debt_limit_is_that_of_the_badge_worn_by_nobody_else(user: User, track: str) -> None:
     now = timezone.now()
-    period = {"starts_at": now - timedelta(days=1), "ends_at": now + timedelta(days=1), "renews": False}
+    subscribe = partial(
+        set_allowance, starts_at=now - timedelta(days=1), ends_at=now + timedelta(days=1), renews=False
+    )
     # Somebody else has come further on both ladders, and is subscribed.
     other = UserFactory.create()
     ladder = list(Badge.objects.filter(track=track).order_by("exp_lower_bound"))
     top = ladder[-1].exp_lower_bound
     for gaining in BadgeTrack:
         experience.gain(user=other, track=gaining, base=top, key=secrets.token_hex(8), cause="TEST")
-    set_allowance(user=other, credits=9, **period)
+    subscribe(user=other, credits=9)
     Badge.objects.update(acceptable_credit_debt=0)
     debts = random.sample(range(1, 999), len(ladder))
     for badge, debt in zip(ladder, debts, strict=True):
@@ -171,7 +174,7 @@ def test_the_debt_limit_is_that_of_the_badge_worn_by_nobody_else(user: User, tra
     is_subscribers = track == BadgeTrack.SUBSCRIBER
     for is_subscribed in (False, True):
         if is_subscribed:
-            set_allowance(user=user, credits=5, **period)
+            subscribe(user=user, credits=5)
         for position, badge in enumerate(ladder):
             for offset in (0, 1) if position == 0 else (-1, 0, 1):
                 CreditAccount.objects.filter(user=user).update(**{column: badge.exp_lower_bound + offset})

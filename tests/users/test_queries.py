@@ -10,7 +10,7 @@ from tests.fakes.profiles import Profile
 from tests.users.wallet import signed_in
 from users import queries
 from users.errors import SessionEnded
-from users.models import SignInSession
+from users.models import SignInSession, User
 from users.services import sessions
 from users.services.access import authenticate
 
@@ -23,9 +23,10 @@ def test_of_many_sessions_the_asked_one_is_read_with_its_own_user(profile: Profi
     for session in SignInSession.objects.select_related("user"):
         found = queries.session_with_user(session_id=session.pk)
         assert found is not None
-        for row, expected in ((found, session), (found.user, session.user)):
-            values = type(expected)._default_manager.values().get(pk=expected.pk)
-            assert {name: getattr(row, name) for name in values} == values
+        of_session = SignInSession.objects.values().get(pk=session.pk)
+        of_user = User.objects.values().get(pk=session.user_id)
+        assert {name: getattr(found, name) for name in of_session} == of_session
+        assert {name: getattr(found.user, name) for name in of_user} == of_user
     assert queries.session_with_user(session_id=uuid.uuid4()) is None
 
 

@@ -186,11 +186,11 @@ def test_users_at_once_are_promised_no_more_than_the_balance(
     # Two more fit with something to spare, a third one does not.
     spare = promised // len(users) * 5 // 2
     Relayer.objects.filter(pk=relayers[0].pk).update(balance_wei=promised + spare)
-    place = {"ahead": 1} if is_sticky else {"channel": 1}
+    sign = partial(sign, ahead=1) if is_sticky else partial(sign, channel=1)
 
     answers = at_once(
         [
-            partial(execute, user=user, call=sign(profile=profile, **place), now=timezone.now())
+            partial(execute, user=user, call=sign(profile=profile), now=timezone.now())
             for user, profile in zip(users, profiles, strict=True)
         ]
     )

@@ -141,9 +141,11 @@ DATABASES: dict[str, dict[str, Any]] = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss"))
-# JSON, since what Django writes by itself could run code when it is read.
 CACHES = {
-    "default": {
+    # For libraries, such as the names of pages that the admin's sidebar finds: each process keeps its own.
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    # JSON, since what Django writes by itself could run code when it is read.
+    "figures": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": "gateway",
@@ -152,7 +154,7 @@ CACHES = {
             "socket_timeout": 0.5,
             "socket_connect_timeout": 0.5,
         },
-    }
+    },
 }
 
 # --- staff -----------------------------------------------------------------------------------

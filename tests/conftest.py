@@ -35,7 +35,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     """Yield the running servers; the chain mines a block for each transaction it is sent."""
     with start_services(tmp_path_factory.mktemp("services"), block_time=None, durable=False) as running:
         settings.REDIS_URL = running.redis_url
-        settings.CACHES["default"]["LOCATION"] = running.redis_url
+        settings.CACHES["figures"]["LOCATION"] = running.redis_url
         settings.CHAIN_RPC_URLS = [running.rpc_url]
         yield running
 

@@ -46,7 +46,7 @@ def clock(bell: Bell, tmp_path: Any) -> Iterator[Clock]:
 
 def tick(clock: Clock) -> None:
     clock.apply_entry(
-        ScheduleEntry(name="relay-track", task="tests.nothing", schedule=schedule(1.0), app=clock.app)
+        ScheduleEntry(name="relay-track", task="tests.sent_by_name", schedule=schedule(1.0), app=clock.app)
     )
 
 

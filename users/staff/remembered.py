@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.core.cache import cache
+from django.core.cache import caches
 from redis.exceptions import RedisError
 
 logger = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ def _recall() -> dict[str, Any] | None:
     if not settings.STAFF_FIGURES_SECONDS:
         return None
     try:
-        known: dict[str, Any] | None = cache.get(_KEY)
+        known: dict[str, Any] | None = caches["figures"].get(_KEY)
     except RedisError as error:
         logger.warning("the figures cannot be recalled: %s", type(error).__name__)
         return None
@@ -51,6 +51,6 @@ def _remember(found: dict[str, Any]) -> None:
     if not settings.STAFF_FIGURES_SECONDS:
         return
     try:
-        cache.set(_KEY, found, timeout=settings.STAFF_FIGURES_SECONDS)
+        caches["figures"].set(_KEY, found, timeout=settings.STAFF_FIGURES_SECONDS)
     except RedisError as error:
         logger.warning("the figures cannot be remembered: %s", type(error).__name__)

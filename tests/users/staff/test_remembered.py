@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.core.cache import cache
+from django.core.cache import caches
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 def keep_at(settings: Settings, url: str) -> None:
     """Let the cache be there; Django makes its clients anew when it hears of the change."""
-    settings.CACHES = {"default": {**settings.CACHES["default"], "LOCATION": url}}
+    settings.CACHES = {**settings.CACHES, "figures": {**settings.CACHES["figures"], "LOCATION": url}}
 
 
 @pytest.fixture(autouse=True)
@@ -31,10 +31,10 @@ def _remembering(db: None, settings: Settings) -> Iterator[None]:
     """Remember figures for a minute, and nothing of other tests."""
     settings.STAFF_FIGURES_SECONDS = 60
     keep_at(settings, settings.REDIS_URL)
-    cache.delete(remembered._KEY)
+    caches["figures"].delete(remembered._KEY)
     yield
     keep_at(settings, settings.REDIS_URL)
-    cache.delete(remembered._KEY)
+    caches["figures"].delete(remembered._KEY)
 
 
 def look(staff: Client) -> tuple[str, int, str]:
@@ -55,14 +55,14 @@ def test_a_second_look_within_the_time_sums_nothing_and_says_of_when_it_is(staff
     again, fewer, same = look(staff)
     assert (total, again, same) == ("3", "3", moment)
     assert fewer < statements - 10
-    cache.delete(remembered._KEY)
+    caches["figures"].delete(remembered._KEY)
     assert look(staff)[0] == "7"
 
 
 def test_the_time_is_as_long_as_the_setting_says(settings: Settings) -> None:
     settings.STAFF_FIGURES_SECONDS = random.randint(5, 500)
     remembered.figures(lambda now: {"x": 1}, now=timezone.now())
-    client: Any = cache
+    client: Any = caches["figures"]
     left = client._cache.get_client().ttl(client.make_key(remembered._KEY))
     assert settings.STAFF_FIGURES_SECONDS - 5 < left <= settings.STAFF_FIGURES_SECONDS
 
@@ -72,7 +72,7 @@ def test_nothing_is_remembered_where_the_setting_is_zero(staff: Client, settings
     earned(UserFactory.create(), 1)
     first = look(staff)
     earned(UserFactory.create(), 1)
-    assert (first[0], look(staff)[0], cache.get(remembered._KEY)) == ("1", "2", None)
+    assert (first[0], look(staff)[0], caches["figures"].get(remembered._KEY)) == ("1", "2", None)
 
 
 def test_without_the_cache_the_figures_are_computed(staff: Client, settings: Settings) -> None:
@@ -92,6 +92,6 @@ def test_recalled_figures_are_the_computed_ones() -> None:
 
 def test_what_is_stored_is_text_that_runs_nothing() -> None:
     remembered.figures(lambda now: {"x": 1}, now=timezone.now())
-    client: Any = cache
+    client: Any = caches["figures"]
     stored = client._cache.get_client().get(client.make_key(remembered._KEY))
     assert stored.startswith(b'{"x":1,')

@@ -141,7 +141,7 @@ DATABASES: dict[str, dict[str, Any]] = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss"))
-CACHES = {
+CACHES: dict[str, dict[str, Any]] = {
     # For libraries, such as the names of pages that the admin's sidebar finds: each process keeps its own.
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     # JSON, since what Django writes by itself could run code when it is read.

@@ -52,11 +52,6 @@ def balance_of(user: ProfileOwner) -> Balance:
     return Balance(account.balance, account.held, account.available) if account else Balance(0, 0, 0)
 
 
-def recent_entries(user: ProfileOwner, *, limit: int = 50) -> QuerySet[CreditEntry]:
-    """Return the user's newest `limit` entries, newest first."""
-    return CreditEntry.objects.filter(account__user_id=user.pk).order_by("-account_version")[:limit]
-
-
 def earnings_of(account: CreditAccount) -> QuerySet[CreditEntry]:
     """Return every entry of the account that is no relay charge: what was earned, given back or taken back."""
     return CreditEntry.objects.filter(account_id=account.pk).exclude(source=EntrySource.RELAY_TRANSACTION)

@@ -2,10 +2,6 @@
 
 from datetime import datetime
 
-from django.db.models import F, Q
-from django.db.models.functions import Greatest, Least
-
-from credits.models import Allowance
 from credits.services import statements
 from gateway.common import sql
 from gateway.common.owner import ProfileOwner
@@ -37,10 +33,3 @@ def set_allowance(
         "renews": renews,
     }
     return sql.first_row(statements.SET_ALLOWANCE, params) is not None
-
-
-def end_allowance(*, user: ProfileOwner, now: datetime) -> bool:
-    """End the user's allowance at once, without grace; False where none was running or awaiting renewal."""
-    end = Greatest(F("starts_at"), Least(F("ends_at"), now))
-    running = Allowance.objects.filter(Q(ends_at__gt=now) | Q(renews=True), user_id=user.pk)
-    return running.update(ends_at=end, resets_at=end, renews=False) > 0

@@ -27,7 +27,6 @@ from credits.queries import (
     debt_limit_of,
     has_earned,
     owner_of,
-    recent_entries,
     staff_named,
     standing_of,
 )
@@ -39,11 +38,10 @@ from users.models import User
 
 
 @pytest.mark.django_db
-def test_a_user_without_an_account_has_no_credits_and_no_entries() -> None:
+def test_a_user_without_an_account_has_no_credits() -> None:
     user = UserFactory.create()
     assert account_of(user) is None
     assert balance_of(user) == (0, 0, 0)
-    assert list(recent_entries(user)) == []
 
 
 def test_a_balance_says_what_is_held_and_what_is_left(user: User, funds: int, key: str) -> None:
@@ -52,18 +50,6 @@ def test_a_balance_says_what_is_held_and_what_is_left(user: User, funds: int, ke
     account = account_of(user)
     assert account is not None
     assert account.available == -3
-
-
-def test_recent_entries_are_the_users_newest_first(user: User) -> None:
-    other = UserFactory.create()
-    for number in range(4):
-        for owner in (user, other):
-            ledger.grant(
-                user=owner, credits=number + 1, source=EntrySource.SURVEYS, key=f"{owner.username}:{number}"
-            )
-    entries = recent_entries(user, limit=3)
-    assert [entry.amount for entry in entries] == [4, 3, 2]
-    assert {entry.account.user_id for entry in entries} == {user.pk}
 
 
 def test_the_newest_entries_of_an_account_are_read_from_an_index_in_order(user: User) -> None:

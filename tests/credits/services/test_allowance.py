@@ -1,4 +1,4 @@
-"""Writing down and ending the allowance of a paid period."""
+"""Writing down the allowance of a paid period."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -7,7 +7,7 @@ import pytest
 
 from credits.models import Allowance
 from credits.queries import AllowanceView, current_allowance
-from credits.services.allowance import end_allowance, set_allowance
+from credits.services.allowance import set_allowance
 from tests.credits.rows import everything
 from tests.factories import UserFactory
 from users.models import User
@@ -67,32 +67,4 @@ def test_a_period_that_is_told_late_does_not_hide_the_newer_one(subscriber: User
     before = everything()
     earlier = START - timedelta(days=31)
     assert set_allowance(user=subscriber, credits=1, starts_at=earlier, ends_at=START, renews=True) is False
-    assert everything() == before
-
-
-def test_ending_takes_effect_at_once_and_without_grace(subscriber: User) -> None:
-    now = START + HOUR
-    assert end_allowance(user=subscriber, now=now) is True
-    assert current_allowance(user=subscriber, now=now) is None
-    assert current_allowance(user=subscriber, now=now - SECOND) is not None
-    before = everything()
-    assert end_allowance(user=subscriber, now=now + HOUR) is False
-    assert everything() == before
-
-
-def test_ending_while_the_renewal_is_awaited_ends_the_grace(subscriber: User) -> None:
-    assert end_allowance(user=subscriber, now=END + HOUR) is True
-    assert current_allowance(user=subscriber, now=END + HOUR) is None
-    assert Allowance.objects.get(user=subscriber).ends_at == END
-
-
-def test_ending_before_the_start_leaves_nothing_that_runs(subscriber: User) -> None:
-    assert end_allowance(user=subscriber, now=START - HOUR) is True
-    assert current_allowance(user=subscriber, now=START) is None
-
-
-def test_ending_one_allowance_leaves_the_others(subscriber: User) -> None:
-    other = UserFactory.create()
-    before = everything()
-    assert end_allowance(user=other, now=START) is False
     assert everything() == before

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from credits.services.allowance import end_allowance, set_allowance
+from credits.services.allowance import set_allowance
 from credits.services.reconcile import find_differences
 from devstack.world import ControllerPlan, Permission
 from devstack.world.profiles import Profile
@@ -143,8 +143,6 @@ def test_a_subscriber_sees_the_period_and_its_end(ask: Ask, user: User) -> None:
     set_allowance(user=user, credits=paid, starts_at=end - timedelta(days=31), ends_at=end, renews=False)
     assert ask() == Quota(available=10_000, total=paid, reset_date=int(end.timestamp()))
     assert quota_of(user=user, now=end) == Quota(available=10_000, total=0, reset_date=-1)
-    end_allowance(user=user, now=timezone.now())
-    assert ask() == Quota(available=10_000, total=0, reset_date=-1)
 
 
 def test_a_user_without_an_account_has_nothing() -> None:

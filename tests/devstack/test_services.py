@@ -100,7 +100,6 @@ def test_leaving_the_block_ends_every_server_and_removes_the_socket_folder(tmp_p
     assert not folder.exists()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children that their parent died")
 def test_a_killed_parent_takes_its_servers_along(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _STARTS_AND_WAITS, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path.cwd()) as parent:

@@ -98,7 +98,6 @@ def test_a_signal_ends_every_part(tmp_path: Path, number: signal.Signals, status
     assert psutil.wait_procs(below, timeout=5)[1] == []
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children that their parent died")
 def test_a_killed_supervisor_takes_its_parts_along(tmp_path: Path) -> None:
     with supervised(tmp_path, "Sleeper('one', WAIT), Sleeper('two', WAIT)") as process:
         below = descendants(process, 4)

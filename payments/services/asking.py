@@ -78,9 +78,10 @@ def _settle(
 ) -> SubscriptionState:
     """Write the answer, finish the operation and return what was written: a later answer where others wrote since."""
     for _ in range(syncing.LOOKS):
+        until = syncing.mark()
         try:
             with transaction.atomic(durable=True):
-                contested = syncing.hear(customer=customer, since=since)
+                contested = syncing.hear(customer=customer, since=since, until=until)
                 syncing.store(customer=customer, state=state, contested=contested, now=now)
                 if operation is not None:
                     operations.finish(operation=operation, outcome=state.subscription_id, now=now)

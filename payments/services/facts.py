@@ -7,7 +7,7 @@ the order of events does not matter, and neither does how often one comes.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db.models import QuerySet
@@ -20,9 +20,14 @@ from payments.stripe.states import InvoiceState, MoneyBack, SubscriptionState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Answers of Stripe, asked for after `since`; none where `is_foreign`, because the customer is none of ours."""
+    """
+    Answers of Stripe, asked for after `since` and there at `until`, when the facts are put together.
+
+    None where `is_foreign`, because the customer is none of ours.
+    """
 
     since: datetime
+    until: datetime = field(default_factory=syncing.mark)
     is_foreign: bool = False
     subscriptions: tuple[SubscriptionState, ...] = ()
     invoice: InvoiceState | None = None
@@ -35,11 +40,14 @@ class Facts:
         Customers of others, with whom we may share the Stripe account, are passed over.
 
         Raises:
-            AnswerOutdated: somebody else has written since; gather again.
+            AnswerOutdated: what somebody else has written may be newer; gather again.
             UnknownSubscription, RateMissing: a payout is due and cannot be posted yet.
         """
         customers = {customer.stripe_customer_id: customer for customer in self._customers()}
-        heard = [syncing.hear(customer=customer, since=self.since) for customer in customers.values()]
+        heard = [
+            syncing.hear(customer=customer, since=self.since, until=self.until)
+            for customer in customers.values()
+        ]
         contested = any(heard)
         # A living subscription takes the place of one that is stored as living and has ended.
         for state in sorted(self.subscriptions, key=lambda state: state.status not in Subscription.ENDED):

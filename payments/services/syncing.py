@@ -2,9 +2,10 @@
 Writing down what Stripe says of a subscription.
 
 Two processes may ask Stripe one after the other and write in the other order. So whoever
-asks takes a `mark` before, and `hear` tells under the customer's lock whether somebody else
-has written since. An answer that agrees with the rows is then as good as any; one that
-differs may be the older one, and is asked for again.
+asks takes a `mark` before and another after, and `hear` tells under the customer's lock whether
+an answer was written that may be the newer one: it was not there yet when ours was asked for.
+Where our answer agrees with the rows it is then as good as any; where it differs it is asked
+for again.
 """
 
 from datetime import datetime
@@ -22,23 +23,25 @@ LOOKS = 5
 
 
 def mark() -> datetime:
-    """Return the time by the one clock that all processes share, the database's; take it before asking Stripe."""
+    """Return the time by the one clock that all processes share, the database's; take it around asking Stripe."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         row: tuple[datetime] = cursor.fetchone()
     return row[0]
 
 
-def hear(*, customer: Customer, since: datetime) -> bool:
+def hear(*, customer: Customer, since: datetime, until: datetime) -> bool:
     """
-    Lock the customer and note that Stripe is heard now; runs in the caller's transaction.
+    Lock the customer and note until when Stripe is heard; runs in the caller's transaction.
 
-    Returns whether the answers that were asked for at `since` are contested: others have
-    written since. States of one customer are written one after the other.
+    Returns whether the answers that were asked for after `since` and there at `until` are
+    contested: one that was not there before `since` is written. States of one customer are
+    written one after the other.
     """
     known = Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
     contested = known.heard_at is not None and known.heard_at >= since
-    Customer.objects.filter(pk=customer.pk).update(heard_at=mark())
+    if known.heard_at is None or known.heard_at < until:
+        Customer.objects.filter(pk=customer.pk).update(heard_at=until)
     return contested
 
 
@@ -53,12 +56,13 @@ def sync_subscription(*, subscription_id: str, now: datetime) -> Subscription | 
     for _ in range(LOOKS):
         since = mark()
         state = get_billing_client().retrieve_subscription(subscription_id=subscription_id)
+        until = mark()
         customer = Customer.objects.filter(stripe_customer_id=state.customer_id).first()
         if customer is None:
             return None
         try:
             with transaction.atomic(durable=True):
-                contested = hear(customer=customer, since=since)
+                contested = hear(customer=customer, since=since, until=until)
                 return store(customer=customer, state=state, contested=contested, now=now)
         except AnswerOutdated:
             continue

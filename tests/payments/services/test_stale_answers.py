@@ -2,8 +2,9 @@
 
 import pytest
 
+from payments.errors import AnswerOutdated
 from payments.models import Subscription
-from payments.services import events, syncing
+from payments.services import events, facts, syncing
 from tests.payments.mail import body_of, deliver, deliver_all, store
 from tests.payments.meddling import meddling, once
 from tests.payments.people import Payer
@@ -68,6 +69,48 @@ def test_the_answer_to_an_order_is_read_again_where_somebody_wrote_meanwhile(
         client.after["update_subscription"] = once(meanwhile)
         changed = running.upsert(3 * amount)
     assert (changed.amount_minor, changed.cancels_at_period_end) == (3 * amount, True)
+
+
+def test_older_answers_that_others_are_late_to_write_do_not_stand_in_the_way_of_a_newer_one(
+    double: DoubleWorld, running: Payer
+) -> None:
+    subscription_id = running.subscription.stripe_subscription_id
+    older = facts.gather(event_type="customer.subscription.updated", object_id=subscription_id)
+    double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": True})
+
+    with meddling() as client:
+        client.after["retrieve_subscription"] = lambda: older.apply(cause="late", now=double.now())
+        stored = syncing.sync_subscription(subscription_id=subscription_id, now=double.now())
+    assert stored is not None and stored.cancels_at_period_end
+    assert client.asked["retrieve_subscription"] == 1
+
+
+def test_an_older_answer_that_is_written_late_does_not_undo_a_newer_one(
+    double: DoubleWorld, running: Payer
+) -> None:
+    subscription_id = running.subscription.stripe_subscription_id
+    older = facts.gather(event_type="customer.subscription.updated", object_id=subscription_id)
+    double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": True})
+    syncing.sync_subscription(subscription_id=subscription_id, now=double.now())
+
+    with pytest.raises(AnswerOutdated):
+        older.apply(cause="late", now=double.now())
+    assert running.subscription.cancels_at_period_end
+
+
+def test_an_agreeing_answer_contests_what_was_asked_for_before_it_was_there(
+    double: DoubleWorld, running: Payer
+) -> None:
+    """Stripe goes there and back: who read the state between must not write it after who read the last one."""
+    subscription_id = running.subscription.stripe_subscription_id
+    double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": True})
+    between = facts.gather(event_type="customer.subscription.updated", object_id=subscription_id)
+    double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": False})
+    syncing.sync_subscription(subscription_id=subscription_id, now=double.now())
+
+    with pytest.raises(AnswerOutdated):
+        between.apply(cause="late", now=double.now())
+    assert not running.subscription.cancels_at_period_end
 
 
 def test_who_is_never_first_is_told_to_wait_and_the_event_is_kept(

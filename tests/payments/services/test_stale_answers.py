@@ -81,7 +81,8 @@ def test_older_answers_that_others_are_late_to_write_do_not_stand_in_the_way_of_
     with meddling() as client:
         client.after["retrieve_subscription"] = lambda: older.apply(cause="late", now=double.now())
         stored = syncing.sync_subscription(subscription_id=subscription_id, now=double.now())
-    assert stored is not None and stored.cancels_at_period_end
+    assert stored is not None
+    assert stored.cancels_at_period_end
     assert client.asked["retrieve_subscription"] == 1
 
 

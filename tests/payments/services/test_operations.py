@@ -49,6 +49,18 @@ def test_an_equal_request_joins_it_for_23_hours_and_not_longer(
     assert BillingOperation.objects.get().status == "pending"
 
 
+def test_a_request_goes_on_when_what_stands_in_its_way_has_always_just_ended(
+    begun: BillingOperation, fake: FakeBilling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_or_find = operations._create_or_find
+    just_ended = iter([(None, None)] * 20)
+    monkeypatch.setattr(
+        operations, "_create_or_find", lambda **asked: next(just_ended, None) or create_or_find(**asked)
+    )
+    joined = operations.begin(user=begun.user, kind=KIND, parameters=begun.parameters, now=fake.now())
+    assert joined == begun
+
+
 def test_the_sweep_leaves_it_to_its_request_for_a_minute(begun: BillingOperation, fake: FakeBilling) -> None:
     abandoned_at = begun.created_at + timedelta(minutes=1)
     fake.asked.clear()

@@ -78,8 +78,11 @@ def test_older_answers_that_others_are_late_to_write_do_not_stand_in_the_way_of_
     older = facts.gather(event_type="customer.subscription.updated", object_id=subscription_id)
     double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": True})
 
+    def write_late() -> None:
+        older.apply(cause="late", now=double.now())
+
     with meddling() as client:
-        client.after["retrieve_subscription"] = lambda: older.apply(cause="late", now=double.now())
+        client.after["retrieve_subscription"] = write_late
         stored = syncing.sync_subscription(subscription_id=subscription_id, now=double.now())
     assert stored is not None
     assert stored.cancels_at_period_end

@@ -43,6 +43,13 @@ def is_passing(error: stripe.StripeError) -> bool:
     return error.http_status is None or error.http_status in {409, 429} or error.http_status >= 500
 
 
+def is_key_in_use(error: stripe.StripeError) -> bool:
+    """Tell whether Stripe is still at work on another request with the same key."""
+    return (
+        error.http_status == 409 and error.error is not None and error.error.code == "idempotency_key_in_use"
+    )
+
+
 def is_saved_fault(error: stripe.StripeError) -> bool:
     """Tell whether Stripe answers a key with the 500 of its first use, which it keeps for a day."""
     headers = {name.lower(): text for name, text in (error.headers or {}).items()}

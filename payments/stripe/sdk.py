@@ -37,6 +37,7 @@ class StripeBillingClient:
         product_id: str,
     ) -> None:
         self._webhook_secrets, self._product_id = tuple(webhook_secrets), product_id
+        self._timeout_seconds = timeout_seconds
         self._is_live = is_live_key(secret_key)
         self._product_is_there = False
         self._client = (
@@ -67,7 +68,7 @@ class StripeBillingClient:
             parameters = {"description": profile_address, "metadata": metadata}
             return str(self._v1.customers.create(parameters, keyed(fresh_key)).id)
 
-        return once(key=key, order=order, find=find)
+        return once(key=key, order=order, find=find, patience_seconds=self._timeout_seconds)
 
     def create_setup_intent(self, *, customer_id: str) -> str:
         with translated():
@@ -108,7 +109,7 @@ class StripeBillingClient:
         def order(fresh_key: str) -> str:
             return str(self._v1.subscriptions.create(parameters, keyed(fresh_key)).id)
 
-        return self._read_anew(once(key=key, order=order, find=find))
+        return self._read_anew(once(key=key, order=order, find=find, patience_seconds=self._timeout_seconds))
 
     def update_subscription(
         self,
@@ -139,7 +140,7 @@ class StripeBillingClient:
         def order(fresh_key: str) -> str:
             return str(self._v1.subscriptions.update(subscription_id, parameters, keyed(fresh_key)).id)
 
-        return self._read_anew(once(key=key, order=order, find=find))
+        return self._read_anew(once(key=key, order=order, find=find, patience_seconds=self._timeout_seconds))
 
     def cancel_subscription(self, *, subscription_id: str, key: str) -> SubscriptionState:
         # Stripe takes no idempotency key here and needs none: what is cancelled stays so.

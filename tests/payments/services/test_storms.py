@@ -1,13 +1,16 @@
 """Many requests of one user at the same moment: one customer, one subscription, answers that agree."""
 
 import random
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 
 from gateway.common.errors import DomainError
 from payments.errors import BillingInProgress
 from payments.models import BillingOperation, Customer, Subscription
+from payments.services import customers
 from tests.payments.people import Payer
 from tests.payments.worlds import DECLINES, DoubleWorld
 from tests.relay.threads import at_once
@@ -33,6 +36,22 @@ def test_fifty_equal_wishes_are_one_customer_and_one_subscription(
     assert len(double.v1.invoices.list().data) == 1
     assert Customer.objects.count() == len(double.v1.customers.list().data) == 1
     assert not BillingOperation.objects.filter(status="pending").exists()
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("path", ["/v1/customers", SUBSCRIPTIONS])
+def test_equal_wishes_wait_for_the_one_that_stripe_is_at_work_on(
+    double: DoubleWorld, user: User, amount: int, path: str
+) -> None:
+    payer = Payer(double, user)
+    call: Callable[[], Any] = partial(customers.ensure_customer, user=user, now=double.now())
+    if path == SUBSCRIPTIONS:
+        call = partial(payer.with_card().upsert, amount)
+    double.controls.slow(2, method="POST", path=path)
+    answers = at_once([call] * 4)
+    assert [answer for answer in answers if isinstance(answer, DomainError)] == []
+    assert [answer for answer in answers if answer != answers[0]] == []
+    assert not BillingOperation.objects.exclude(status="done").exists()
 
 
 def test_different_wishes_are_fulfilled_or_told_to_wait_and_one_is_what_runs(

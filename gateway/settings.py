@@ -15,7 +15,6 @@ import structlog
 from celery.schedules import crontab
 from corsheaders.defaults import default_headers
 from django.core.exceptions import ImproperlyConfigured
-from psycopg.conninfo import conninfo_to_dict
 
 from gateway.common import env
 from gateway.common.logs import refusals_are_warnings, without_path_tokens
@@ -110,7 +109,7 @@ STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True
 
 # --- records ---------------------------------------------------------------------------------
-_database = conninfo_to_dict(env.secret("DATABASE_URL"))
+_database = env.database("DATABASE_URL")
 _PLACE = {"dbname", "user", "password", "host", "port"}
 _STATEMENT_SECONDS = env.integer("DATABASE_STATEMENT_TIMEOUT_SECONDS", default=15)
 # A request that waits longer than these is broken: fail it, free the row, let the caller repeat.
@@ -223,18 +222,18 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": None,
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "gateway.common.http.AlwaysJSON",
 }
-AUTH_NONCE_RATE = env.optional("AUTH_NONCE_RATE", "30/minute")
-AUTH_VERIFY_RATE = env.optional("AUTH_VERIFY_RATE", "30/minute")
-AUTH_REFRESH_RATE = env.optional("AUTH_REFRESH_RATE", "60/minute")
-RELAY_EXECUTE_RATE = env.optional("RELAY_EXECUTE_RATE", "600/minute")
+AUTH_NONCE_RATE = env.rate("AUTH_NONCE_RATE", "30/minute")
+AUTH_VERIFY_RATE = env.rate("AUTH_VERIFY_RATE", "30/minute")
+AUTH_REFRESH_RATE = env.rate("AUTH_REFRESH_RATE", "60/minute")
+RELAY_EXECUTE_RATE = env.rate("RELAY_EXECUTE_RATE", "600/minute")
 # Callers of the LSP-15 paths show no token: by network address, then by signer, who may be new to the profile.
-LSP15_RATE = env.optional("LSP15_RATE", "120/minute")
-LSP15_SIGNER_RATE = env.optional("LSP15_SIGNER_RATE", "120/minute")
-LSP15_NEW_SIGNER_RATE = env.optional("LSP15_NEW_SIGNER_RATE", "30/minute")
+LSP15_RATE = env.rate("LSP15_RATE", "120/minute")
+LSP15_SIGNER_RATE = env.rate("LSP15_SIGNER_RATE", "120/minute")
+LSP15_NEW_SIGNER_RATE = env.rate("LSP15_NEW_SIGNER_RATE", "30/minute")
 # The signature of a call that failed on chain is public: from so many failures on, only a token tries it again.
 LSP15_FAILURES_PER_CALL = env.integer("LSP15_FAILURES_PER_CALL", default=2, minimum=1)
-DASHBOARD_RATE = env.optional("DASHBOARD_RATE", "600/minute")
-RELAY_READ_RATE = env.optional("RELAY_READ_RATE", "1200/minute")
+DASHBOARD_RATE = env.rate("DASHBOARD_RATE", "600/minute")
+RELAY_READ_RATE = env.rate("RELAY_READ_RATE", "1200/minute")
 
 # --- sign-in ---------------------------------------------------------------------------------
 # PEM private keys (EC P-256), one after the other: the first signs, all verify.
@@ -247,7 +246,7 @@ AUTH_ACCESS_LIFETIME = timedelta(seconds=env.integer("AUTH_ACCESS_SECONDS", defa
 AUTH_REFRESH_LIFETIME = timedelta(days=env.integer("AUTH_REFRESH_DAYS", default=30, minimum=1))
 AUTH_REFRESH_GRACE = timedelta(seconds=10)
 AUTH_CHALLENGE_LIFETIME = timedelta(minutes=5)
-AUTH_EXTERNAL_JWKS_URL = env.optional("AUTH_EXTERNAL_JWKS_URL")
+AUTH_EXTERNAL_JWKS_URL = env.url("AUTH_EXTERNAL_JWKS_URL", default="")
 AUTH_EXTERNAL_ISSUER = env.optional("AUTH_EXTERNAL_ISSUER")
 AUTH_EXTERNAL_AUDIENCE = env.optional("AUTH_EXTERNAL_AUDIENCE")
 AUTH_EXTERNAL_ALGORITHMS = env.listing("AUTH_EXTERNAL_ALGORITHMS", default=("ES256", "RS256"))
@@ -259,10 +258,12 @@ CHAIN_RPC_URLS = env.urls("CHAIN_RPC_URLS")
 CHAIN_RPC_TIMEOUT_SECONDS = env.integer("CHAIN_RPC_TIMEOUT_SECONDS", default=5, minimum=1)
 CHAIN_BLOCK_SECONDS = env.integer("CHAIN_BLOCK_SECONDS", default=12, minimum=1)
 # Where staff look at transactions further; empty for no links.
-EXPLORER_URL = env.optional(
+EXPLORER_URL = env.url(
     "EXPLORER_URL",
-    {42: "https://explorer.lukso.network", 4201: "https://explorer.testnet.lukso.network"}.get(CHAIN_ID, ""),
-).rstrip("/")
+    default={42: "https://explorer.lukso.network", 4201: "https://explorer.testnet.lukso.network"}.get(
+        CHAIN_ID, ""
+    ),
+)
 # `open` also serves profiles whose code nobody has vetted, with a lower gas cap.
 CHAIN_TRUST = env.choice("CHAIN_TRUST", allowed=("strict", "open"), default="strict")
 
@@ -277,7 +278,7 @@ RELAY_RELAYER_KEYS = (
 RELAY_MAX_IN_FLIGHT = env.integer("RELAY_MAX_IN_FLIGHT", default=16, minimum=1)
 RELAY_MAX_FOLLOWERS = env.integer("RELAY_MAX_FOLLOWERS", default=8)
 # What one profile may take: of all account nonces in flight, and calls that end without effect.
-RELAY_USER_SHARE_PERCENT = min(100, env.integer("RELAY_USER_SHARE_PERCENT", default=50, minimum=1))
+RELAY_USER_SHARE_PERCENT = env.integer("RELAY_USER_SHARE_PERCENT", default=50, minimum=1, maximum=100)
 RELAY_DEAD_ENDS_PER_HOUR = env.integer("RELAY_DEAD_ENDS_PER_HOUR", default=10, minimum=1)
 RELAY_DEAD_ENDS_PER_DAY = env.integer("RELAY_DEAD_ENDS_PER_DAY", default=40, minimum=1)
 RELAY_MAX_GAS = env.integer("RELAY_MAX_GAS", default=3_000_000, minimum=21_000)
@@ -306,14 +307,14 @@ STRIPE_TIMEOUT_SECONDS = env.integer("STRIPE_TIMEOUT_SECONDS", default=10, minim
 STRIPE_PRODUCT_ID = env.optional("STRIPE_PRODUCT_ID", "credit-relay-subscription")
 BILLING_CURRENCIES = env.listing("BILLING_CURRENCIES", default=("usd", "eur", "gbp", "chf"))
 BILLING_MAX_AMOUNT_MINOR = env.integer("BILLING_MAX_AMOUNT_MINOR", default=1_000_000, minimum=100)
-BILLING_RATE = env.optional("BILLING_RATE", "60/minute")
+BILLING_RATE = env.rate("BILLING_RATE", "60/minute")
 
 # --- check-in --------------------------------------------------------------------------------
 # Makes the daily seeds together with a salt in the database. The first makes new ones, all are tried for old ones.
 CHECKIN_SEED_SECRETS = [
     text.strip() for text in env.secret("CHECKIN_SEED_SECRETS").split(",") if text.strip()
 ]
-CHECKIN_RATE = env.optional("CHECKIN_RATE", "60/minute")
+CHECKIN_RATE = env.rate("CHECKIN_RATE", "60/minute")
 # However many the badges add up to: staff shape those, and drop tables are weighed by this one.
 CHECKIN_MAX_DAILY_ATTEMPTS = env.integer("CHECKIN_MAX_DAILY_ATTEMPTS", default=5, minimum=1)
 # What a drop table may give a user in a day, as an expected value; staff cannot publish more.
@@ -325,7 +326,7 @@ ADJUSTMENT_APPROVAL_LIMIT = env.integer("ADJUSTMENT_APPROVAL_LIMIT", default=10_
 
 # --- ad networks -----------------------------------------------------------------------------
 ADMOB_KEYS_URL = env.url("ADMOB_KEYS_URL", default="https://www.gstatic.com/admob/reward/verifier-keys.json")
-POSTBACK_RATE = env.optional("POSTBACK_RATE", "6000/minute")
+POSTBACK_RATE = env.rate("POSTBACK_RATE", "6000/minute")
 # How long postbacks stay that no credit was given for. Networks repeat for nine days.
 POSTBACK_KEPT_DAYS = env.integer("POSTBACK_KEPT_DAYS", default=400, minimum=30)
 # Seals the networks' secrets in the database. The first seals, all open.
@@ -427,7 +428,9 @@ SPECTACULAR_SETTINGS = {
 # --- logs ------------------------------------------------------------------------------------
 DJANGO_STRUCTLOG_CELERY_ENABLED = True
 DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
-_LOG_LEVEL = env.optional("LOG_LEVEL", "INFO")
+_LOG_LEVEL = env.choice(
+    "LOG_LEVEL", allowed=("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO"
+)
 _QUIET_LEVEL = {"DEBUG": "INFO", "INFO": "WARNING"}.get(_LOG_LEVEL, _LOG_LEVEL)
 LOGGING = {
     "version": 1,

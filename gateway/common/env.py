@@ -10,6 +10,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
+from limits import parse_many
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
 
 
 def required(name: str) -> str:
@@ -65,8 +68,8 @@ def flag(name: str, *, default: bool) -> bool:
     return value == "True"
 
 
-def integer(name: str, *, default: int | None = None, minimum: int = 0) -> int:
-    """Return a decimal whole number that is at least `minimum`."""
+def integer(name: str, *, default: int | None = None, minimum: int = 0, maximum: int | None = None) -> int:
+    """Return a decimal whole number that is at least `minimum` and at most `maximum`."""
     text = required(name) if default is None else optional(name, str(default))
     try:
         value = int(text)
@@ -74,7 +77,19 @@ def integer(name: str, *, default: int | None = None, minimum: int = 0) -> int:
         raise ImproperlyConfigured(f"{name} must be a whole number.") from error
     if value < minimum:
         raise ImproperlyConfigured(f"{name} must be at least {minimum}.")
+    if maximum is not None and value > maximum:
+        raise ImproperlyConfigured(f"{name} must be at most {maximum}.")
     return value
+
+
+def rate(name: str, default: str) -> str:
+    """Return the text of one rate, such as `30/minute`."""
+    text = optional(name, default)
+    try:
+        (_,) = parse_many(text)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} must be a rate like 30/minute.") from error
+    return text
 
 
 def listing(name: str, *, default: tuple[str, ...] | None = None) -> list[str]:
@@ -84,10 +99,10 @@ def listing(name: str, *, default: tuple[str, ...] | None = None) -> list[str]:
 
 
 def url(name: str, *, default: str | None = None, schemes: tuple[str, ...] = ("http", "https")) -> str:
-    """Return an absolute URL of one of `schemes`, without a trailing slash."""
+    """Return an absolute URL of one of `schemes` without a trailing slash; empty only if `default` is empty."""
     text = required(name) if default is None else optional(name, default)
     parts = urlsplit(text)
-    if parts.scheme not in schemes or not parts.netloc:
+    if text and (parts.scheme not in schemes or not parts.netloc):
         raise ImproperlyConfigured(f"{name} must be an absolute URL ({', '.join(schemes)}).")
     return text.rstrip("/")
 
@@ -99,6 +114,16 @@ def urls(name: str) -> list[str]:
         if urlsplit(text).scheme not in {"http", "https"} or not urlsplit(text).netloc:
             raise ImproperlyConfigured(f"{name} must list absolute http(s) URLs.")
     return found
+
+
+def database(name: str) -> dict[str, str]:
+    """Return the parameters of a connection string of libpq, which is a secret."""
+    try:
+        found = conninfo_to_dict(secret(name))
+    except ProgrammingError:
+        # Without the cause, whose text quotes the secret.
+        raise ImproperlyConfigured(f"{name} must be a libpq connection string.") from None
+    return {parameter: str(value) for parameter, value in found.items()}
 
 
 def choice(name: str, *, allowed: tuple[str, ...], default: str) -> str:

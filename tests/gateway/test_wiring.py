@@ -13,6 +13,7 @@ import structlog
 from axes.helpers import get_client_ip_address
 from celery import Celery, signals
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import connections
 from django.test import Client, RequestFactory
@@ -98,6 +99,38 @@ def test_clients_of_others_are_a_level_quieter_and_keep_their_debug_lines(level:
         "urllib3": quieter,
         "stripe": quieter,
     }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "LOG_LEVEL",
+        "RELAY_USER_SHARE_PERCENT",
+        "EXPLORER_URL",
+        "AUTH_EXTERNAL_JWKS_URL",
+        "AUTH_NONCE_RATE",
+        "AUTH_VERIFY_RATE",
+        "AUTH_REFRESH_RATE",
+        "RELAY_EXECUTE_RATE",
+        "LSP15_RATE",
+        "LSP15_SIGNER_RATE",
+        "LSP15_NEW_SIGNER_RATE",
+        "DASHBOARD_RATE",
+        "RELAY_READ_RATE",
+        "BILLING_RATE",
+        "CHECKIN_RATE",
+        "POSTBACK_RATE",
+    ],
+)
+def test_a_malformed_variable_stops_the_process_at_start_and_is_named(name: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=name):
+        settings_with(**{name: "101 bananas"})
+
+
+def test_a_share_above_all_is_refused_and_not_taken_for_all() -> None:
+    assert settings_with(RELAY_USER_SHARE_PERCENT="100").RELAY_USER_SHARE_PERCENT == 100
+    with pytest.raises(ImproperlyConfigured, match="RELAY_USER_SHARE_PERCENT must be at most 100"):
+        settings_with(RELAY_USER_SHARE_PERCENT="101")
 
 
 def test_statements_have_fifteen_seconds_unless_the_environment_says_otherwise() -> None:

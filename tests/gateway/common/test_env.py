@@ -75,6 +75,48 @@ def test_a_number_that_is_not_whole_or_too_small_is_refused(
         env.integer(NAME)
 
 
+def test_a_number_has_a_bound_above_where_one_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, "100")
+    assert env.integer(NAME, maximum=100) == 100
+    monkeypatch.setenv(NAME, "101")
+    with pytest.raises(ImproperlyConfigured, match=f"{NAME} must be at most 100"):
+        env.integer(NAME, maximum=100)
+
+
+@pytest.mark.parametrize("text", ["banana", "30", "30/fortnight", "-1/minute", "30/minute;600/hour"])
+def test_what_is_not_one_rate_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv(NAME, text)
+
+    with pytest.raises(ImproperlyConfigured, match=f"{NAME} must be a rate like 30/minute"):
+        env.rate(NAME, "60/minute")
+
+
+def test_a_rate_is_its_text_or_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, "30/hour")
+    assert env.rate(NAME, "60/minute") == "30/hour"
+    monkeypatch.setenv(NAME, "")
+    assert env.rate(NAME, "60/minute") == "60/minute"
+
+
+def test_a_malformed_connection_string_is_refused_and_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    password = secrets.token_hex()
+    monkeypatch.setenv(NAME, password)
+
+    with pytest.raises(ImproperlyConfigured, match=f"{NAME} must be a libpq connection string") as refused:
+        env.database(NAME)
+
+    assert refused.value.__suppress_context__
+    monkeypatch.setenv(NAME, f"postgresql://relay:{password}@db:5433/gateway?sslmode=require")
+    assert env.database(NAME) == {
+        "user": "relay",
+        "password": password,
+        "host": "db",
+        "port": "5433",
+        "dbname": "gateway",
+        "sslmode": "require",
+    }
+
+
 @pytest.mark.parametrize("text", ["localhost:8545", "ftp://node", "http://"])
 def test_a_url_without_scheme_or_host_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv(NAME, text)
@@ -82,6 +124,14 @@ def test_a_url_without_scheme_or_host_is_refused(monkeypatch: pytest.MonkeyPatch
     for reader in (env.url, env.urls):
         with pytest.raises(ImproperlyConfigured, match=NAME):
             reader(NAME)
+
+
+def test_a_url_may_be_left_out_where_the_default_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(NAME, raising=False)
+    assert env.url(NAME, default="") == ""
+    monkeypatch.setenv(NAME, "banana")
+    with pytest.raises(ImproperlyConfigured, match=NAME):
+        env.url(NAME, default="")
 
 
 def test_a_list_drops_empty_items_and_a_choice_knows_its_words(monkeypatch: pytest.MonkeyPatch) -> None:

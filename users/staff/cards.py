@@ -26,8 +26,13 @@ def rows_of(model: str, **filters: str) -> str:
 
 def age_of(moment: datetime, now: datetime) -> str:
     """Return how long ago a moment was, in its largest unit."""
-    seconds = max(0, int((now - moment).total_seconds()))
+    return in_largest_unit((now - moment).total_seconds())
+
+
+def in_largest_unit(seconds: float) -> str:
+    """Return a length of time in its largest unit, rounded down; less than nothing is nothing."""
+    whole = max(0, int(seconds))
     for size, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {name}"
-    return f"{seconds} s"
+        if whole >= size:
+            return f"{whole // size} {name}"
+    return f"{whole} s"

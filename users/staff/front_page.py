@@ -9,17 +9,19 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
+from credits import queries as credits_queries
+from payments import queries as payments_queries
+from relay import queries as relay_queries
 from relay.models import RelayTransaction
 from users.staff import books, charts, money_figures, relay_figures, remembered
-from users.staff.cards import Card, age_of, rows_of
+from users.staff.cards import Card, in_largest_unit, rows_of
 
 # Sums tell of rows: who may look at none of these is shown none of the figures.
 FIGURES_NEED = ("credits.view_creditaccount", "relay.view_relaytransaction", "payments.view_payout")
 _DAY, _WEEK, _MONTH = timedelta(days=1), timedelta(days=7), timedelta(days=30)
 _WEI_PER_NATIVE_COIN = Decimal(10**18)
 _FEW_DAYS = 7
-_LATE = timedelta(minutes=5)
-_PENDING = {"status__exact": "pending"}
+_LATE_SECONDS = 5 * 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +47,14 @@ def figures(*, now: datetime) -> dict[str, Any]:
     """Return everything that the front page shows, in a fixed number of statements."""
     outcomes = relay_figures.outcomes(since=now - _DAY)
     by_hour = _columns(relay_figures.hours(since=now - _DAY), now)
+    # What /metrics answers, so that both say the same of the same rows.
+    ledger = credits_queries.figures()
     return {
         "relay_cards": _relay_cards(outcomes, now),
         "purses": [_line(purse) for purse in relay_figures.purses(now=now)],
-        "money_cards": _money_cards(now),
+        "money_cards": _money_cards(ledger, now),
         "books_cards": books.cards(),
-        "trouble_cards": _trouble_cards(now),
+        "trouble_cards": _trouble_cards(ledger, now),
         "calls_by_hour": charts.stacked_bars(by_hour),
         "calls_range": _range(by_hour),
         "earned_by_source": charts.shares(money_figures.earned_by_source(since=now - _MONTH)),
@@ -100,13 +104,12 @@ def _relay_cards(outcomes: relay_figures.Outcomes, now: datetime) -> list[Card]:
     ]
 
 
-def _money_cards(now: datetime) -> list[Card]:
-    owed = money_figures.outstanding()
+def _money_cards(ledger: credits_queries.Figures, now: datetime) -> list[Card]:
     cards = [
         Card(
             title="Credits outstanding",
-            value=f"{owed.owned:,}",
-            detail=f"on {owed.accounts:,} accounts; {owed.held:,} held, {owed.owed:,} owed to us",
+            value=f"{ledger.owned:,}",
+            detail=f"on {ledger.accounts:,} accounts; {ledger.held:,} held, {ledger.owed:,} owed to us",
             link=rows_of("credits_creditaccount"),
         )
     ]
@@ -122,59 +125,60 @@ def _money_cards(now: datetime) -> list[Card]:
     return cards
 
 
-def _trouble_cards(now: datetime) -> list[Card]:
-    found = money_figures.troubles(since=now - _DAY, now=now)
+def _trouble_cards(ledger: credits_queries.Figures, now: datetime) -> list[Card]:
+    payments = payments_queries.figures()
     received = _iso(now - _DAY)
     return [
         Card(
             title="Failed Stripe events",
-            value=f"{found.failed_events:,}",
+            value=f"{payments.failed_events:,}",
             detail="retried with growing patience",
             link=rows_of("payments_stripeevent", status__exact="failed"),
-            is_alarming=found.failed_events > 0,
+            is_alarming=payments.failed_events > 0,
         ),
         Card(
             title="Refused postbacks",
-            value=f"{found.refused_postbacks:,}",
+            value=f"{ledger.refused_postbacks:,}",
             detail="above a cap in 24 hours",
             link=rows_of("credits_postback", state__exact="REFUSED", received_at__gte=received),
         ),
         Card(
             title="Contradicting postbacks",
-            value=f"{found.conflicting_postbacks:,}",
+            value=f"{ledger.conflicting_postbacks:,}",
             detail="came again in 24 hours, saying something else",
             link=rows_of("credits_postback", is_conflicting__exact="1", received_at__gte=received),
-            is_alarming=found.conflicting_postbacks > 0,
+            is_alarming=ledger.conflicting_postbacks > 0,
         ),
-        *(
-            _queue(title, oldest, now, rows_of(model, **filters))
-            for title, oldest, model, filters in (
-                (
-                    "Waits for broadcast",
-                    relay_figures.oldest_unsent(),
-                    "relay_attempt",
-                    {"status__exact": "signed"},
-                ),
-                (
-                    "Stripe event waits",
-                    found.oldest_event,
-                    "payments_stripeevent",
-                    {"status__in": "received,failed"},
-                ),
-                ("Held earning is due", found.oldest_held_due, "credits_postback", {"state__exact": "HELD"}),
-                ("Order at Stripe is open", found.oldest_operation, "payments_billingoperation", _PENDING),
-            )
+        *_waiting_cards(ledger, payments),
+    ]
+
+
+def _waiting_cards(ledger: credits_queries.Figures, payments: payments_queries.Figures) -> list[Card]:
+    unsent_age = relay_queries.figures().unsent_age
+    return [
+        _waiting("Waits for broadcast", unsent_age, rows_of("relay_attempt", status__exact="signed")),
+        _waiting(
+            "Stripe event waits",
+            payments.oldest_event_age,
+            rows_of("payments_stripeevent", status__in="received,failed"),
+        ),
+        _waiting("Held earning is due", ledger.overdue_age, rows_of("credits_postback", state__exact="HELD")),
+        _waiting(
+            "Order at Stripe is open",
+            payments.oldest_operation_age,
+            rows_of("payments_billingoperation", status__exact="pending"),
         ),
     ]
 
 
-def _queue(title: str, oldest: datetime | None, now: datetime, link: str) -> Card:
+def _waiting(title: str, seconds: float, link: str) -> Card:
+    """Return the card of what waits since so many seconds; 0 where nothing does."""
     return Card(
         title=title,
-        value=age_of(oldest, now) if oldest else "nothing",
+        value=in_largest_unit(seconds) if seconds else "nothing",
         detail="age of the oldest",
         link=link,
-        is_alarming=oldest is not None and now - oldest > _LATE,
+        is_alarming=seconds > _LATE_SECONDS,
     )
 
 

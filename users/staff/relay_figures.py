@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Count, DecimalField, ExpressionWrapper, F, Min, Q, QuerySet, Sum
+from django.db.models import Count, DecimalField, ExpressionWrapper, F, Q, QuerySet, Sum
 
 from relay.models import Attempt, Relayer, RelayTransaction
 
@@ -130,12 +130,6 @@ def purses(*, now: datetime) -> list[Purse]:
 def _purse(relayer: Relayer, spent_wei: int) -> Purse:
     days = Decimal(relayer.balance_wei * WEEK.days) / spent_wei if spent_wei else None
     return Purse(relayer=relayer, spent_wei=spent_wei, days_left=days)
-
-
-def oldest_unsent() -> datetime | None:
-    """Return since when the oldest signed attempt waits for its first broadcast."""
-    found: datetime | None = Attempt.objects.unsent().aggregate(oldest=Min("created_at"))["oldest"]
-    return found
 
 
 _GAS_WEI = ExpressionWrapper(

@@ -14,11 +14,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from credits.models import CreditEntry, EntrySource
+from credits.models import AdNetwork, CreditEntry, EntrySource, Postback
 from credits.services import ledger
-from payments.models import StripeEvent
-from relay.models import Relayer, RelayTransaction
+from payments.models import BillingOperation, StripeEvent
+from relay.models import Attempt, Relayer, RelayTransaction
+from tests.credits.networks_at_work import set_up
 from tests.factories import UserFactory
+from tests.gateway.metrics.conftest import Scrape
 from tests.staff import browser_of, member
 from tests.users.api.histories import earned, relayed
 from tests.users.staff.conftest import mined
@@ -147,6 +149,41 @@ def test_failed_events_alarm_and_lead_to_their_rows(staff: Client) -> None:
     assert [row.pk for row in staff.get(shown.link).context["cl"].result_list] == [event.pk]
     waiting = card("Stripe event waits")
     assert (waiting.value, waiting.is_alarming) == ("2 h", True)
+
+
+def test_an_earning_is_due_where_its_network_is_enabled_and_metrics_agree(scrape: Scrape) -> None:
+    network = set_up("bitlabs", hold_hours=5)
+    network.sends(network.says(UserFactory.create()))
+    assert card("Held earning is due").value == "nothing"
+    Postback.objects.update(available_at=timezone.now() - timedelta(hours=3))
+    shown = card("Held earning is due")
+    assert (shown.value, shown.is_alarming) == ("3 h", True)
+    assert scrape()["postbacks_held_overdue_seconds",] >= 3 * 3600
+    AdNetwork.objects.update(is_enabled=False)
+    shown = card("Held earning is due")
+    assert (shown.value, shown.is_alarming) == ("nothing", False)
+    assert scrape()["postbacks_held_overdue_seconds",] == 0
+
+
+def test_what_waits_is_as_old_as_metrics_say(scrape: Scrape) -> None:
+    hours = random.sample(range(2, 24), 2)
+    [call] = calls(1)
+    RelayTransaction.objects.filter(pk=call.pk).update(status=Status.PENDING, settled_at=None)
+    attempt = mined(call, at=timezone.now(), gas=1, price_wei=1)
+    signed_at = timezone.now() - timedelta(hours=hours[0])
+    Attempt.objects.filter(pk=attempt.pk).update(status=Attempt.Status.SIGNED, created_at=signed_at)
+    begun_at = timezone.now() - timedelta(hours=hours[1])
+    BillingOperation.objects.create(
+        user=call.user, kind="create-customer", parameters={}, status="pending", created_at=begun_at
+    )
+    told = scrape()
+    for title, name, age in (
+        ("Waits for broadcast", "relay_oldest_unsent_age_seconds", hours[0]),
+        ("Order at Stripe is open", "billing_operations_oldest_age_seconds", hours[1]),
+    ):
+        assert told[name,] // 3600 == age
+        shown = card(title)
+        assert (shown.value, shown.is_alarming) == (f"{age} h", True)
 
 
 def test_every_card_leads_to_a_list_that_opens(staff: Client) -> None:

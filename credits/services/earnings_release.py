@@ -8,8 +8,7 @@ import logging
 from datetime import datetime
 from typing import cast
 
-from billiard.exceptions import SoftTimeLimitExceeded
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 from django.db.models import Q
 
 from credits.errors import EarningDecided
@@ -17,6 +16,7 @@ from credits.models import Postback, PostbackState, Refusal
 from credits.services import earnings_posting, earnings_reversal
 from gateway.common.locks import try_advisory_lock
 from gateway.common.owner import ProfileOwner
+from gateway.common.sweeps import would_stop_all
 
 logger = logging.getLogger(__name__)
 # So many take a worker well under a minute.
@@ -77,10 +77,9 @@ def release_due(*, now: datetime) -> int:
 def _try_release(postback_id: int, now: datetime) -> bool:
     try:
         return release(postback_id=postback_id, now=now)
-    except (OperationalError, InterfaceError, SoftTimeLimitExceeded):
-        # No database, or no time: the others would fare no better.
-        raise
-    except Exception:
+    except Exception as error:
+        if would_stop_all(error):
+            raise
         logger.exception("held postback %s cannot be released; the others go on", postback_id)
         return False
 

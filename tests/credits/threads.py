@@ -15,6 +15,7 @@ from tests.credits.rows import query
 T = TypeVar("T")
 # Unlike pg_stat_activity, this view is read anew within a transaction.
 _WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+_PATIENCE_SECONDS = 60
 
 
 def at_once(calls: Sequence[Callable[[], T]]) -> list[T | DomainError]:
@@ -38,7 +39,7 @@ def blocked_by_this_transaction(call: Callable[[], T]) -> Iterator["Future[T | D
             yield waiting
             started = threads.submit(_in_own_transaction, call)
             _wait_for_a_blocked_session()
-        waiting.set_result(started.result(timeout=10))
+        waiting.set_result(started.result(timeout=_PATIENCE_SECONDS))
 
 
 def _in_own_transaction(call: Callable[[], T]) -> T | DomainError:
@@ -52,8 +53,30 @@ def _in_own_transaction(call: Callable[[], T]) -> T | DomainError:
 
 
 def _wait_for_a_blocked_session() -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + _PATIENCE_SECONDS
     while query(_WAITING) == [(0,)]:
         if time.monotonic() > deadline:
             raise AssertionError("nothing waits for this transaction")
         time.sleep(0.01)
+
+
+@contextmanager
+def locked_elsewhere(lock: Callable[[], object]) -> Iterator[None]:
+    """Let another session hold the locks that `lock` takes; this one waits a tenth of a second for them, no longer."""
+    locked, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        lock()
+        locked.set()
+        done.wait(60)
+
+    with ThreadPoolExecutor(1) as threads:
+        holding = threads.submit(_in_own_transaction, hold)
+        try:
+            assert locked.wait(_PATIENCE_SECONDS)
+            query("SET lock_timeout = '100ms'")
+            yield
+        finally:
+            query("RESET lock_timeout")
+            done.set()
+            holding.result(timeout=_PATIENCE_SECONDS)

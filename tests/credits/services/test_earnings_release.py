@@ -2,16 +2,20 @@
 
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
+from django.db import OperationalError, connection
 from django.utils import timezone
 
 from credits.models import CreditEntry, EntrySource, ExperienceEntry, Postback, PostbackState
 from credits.queries import balance_of
-from credits.services import ad_networks, ledger
+from credits.services import ad_networks, earnings_posting, ledger
 from credits.services.earnings_release import release, release_due
 from credits.tasks import release_earnings
 from tests.credits.networks_at_work import Network, set_up
+from tests.credits.threads import locked_elsewhere
 from tests.factories import UserFactory
 from tests.relay.threads import at_once
 from users.models import User
@@ -101,6 +105,43 @@ def test_what_cannot_be_released_does_not_keep_the_others_back(
     broken.refresh_from_db()
     assert broken.state == PostbackState.HELD
     assert f"held postback {broken.pk} cannot be released" in caplog.text
+
+
+def test_an_account_that_somebody_holds_locked_does_not_keep_the_others_back(
+    transactional_db: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    network = set_up("tapjoy", hold_hours=1)
+    busy, waiting = _earn(network)
+    user, _ = _earn(network)
+
+    with locked_elsewhere(partial(earnings_posting.lock_account, busy)):
+        assert release_due(now=timezone.now() + HOLD) == 1
+
+    assert (balance_of(busy).available, balance_of(user).available) == (0, 120)
+    assert f"held postback {waiting.pk} cannot be released" in caplog.text
+    assert release_due(now=timezone.now() + HOLD) == 1
+    assert balance_of(busy).available == 120
+
+
+def test_without_a_database_no_other_is_tried(
+    transactional_db: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    network = set_up("tapjoy", hold_hours=1)
+    for _ in range(2):
+        _earn(network)
+
+    def lose_the_server(run: Any, sql: str, *rest: Any) -> Any:
+        if "FOR NO KEY UPDATE" in sql:
+            monkeypatch.setitem(connection.settings_dict, "HOST", str(tmp_path))
+            connection.connection.close()
+        return run(sql, *rest)
+
+    with connection.execute_wrapper(lose_the_server), pytest.raises(OperationalError):
+        release_due(now=timezone.now() + HOLD)
+
+    monkeypatch.undo()
+    assert "cannot be released" not in caplog.text
+    assert set(Postback.objects.values_list("state", flat=True)) == {PostbackState.HELD}
 
 
 def test_the_periodic_task_gives_what_is_due_by_the_clock(network: Network) -> None:

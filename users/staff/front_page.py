@@ -139,7 +139,7 @@ def _trouble_cards(ledger: credits_queries.Figures, now: datetime) -> list[Card]
         Card(
             title="Refused postbacks",
             value=f"{ledger.refused_postbacks:,}",
-            detail="above a cap in 24 hours",
+            detail="in 24 hours; each row says why",
             link=rows_of("credits_postback", state__exact="REFUSED", received_at__gte=received),
         ),
         Card(

@@ -12,7 +12,9 @@ from relay.models import Attempt, Relayer, RelayTransaction
 
 DAY, WEEK = timedelta(days=1), timedelta(days=7)
 _Status = RelayTransaction.Status
-# Ends that are nobody's wish. A call that somebody else executed did what it should.
+# A call that somebody else executed did what its controller wanted.
+_SUCCEEDED = (_Status.SUCCESS, _Status.EXECUTED_EXTERNALLY)
+# Unwanted endings.
 _UNSUCCESSFUL = (_Status.FAILED, _Status.EXPIRED, _Status.CANCELLED)
 _WEI_PER_NATIVE_COIN = 10**18
 
@@ -27,10 +29,9 @@ class Outcomes:
 
     @property
     def success_rate(self) -> Decimal | None:
-        """Return the share of ended calls that succeeded, None where none has ended."""
-        failed = sum(self.by_status.get(status, 0) for status in _UNSUCCESSFUL)
-        succeeded = self.by_status.get(_Status.SUCCESS, 0)
-        ended = failed + succeeded
+        """Return the share of ended calls that were executed, by us or by others; None where none has ended."""
+        succeeded = sum(self.by_status.get(status, 0) for status in _SUCCEEDED)
+        ended = succeeded + sum(self.by_status.get(status, 0) for status in _UNSUCCESSFUL)
         return Decimal(succeeded) / ended if ended else None
 
 

@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from credits.models import AdNetwork, CreditEntry, EntrySource, Postback
+from credits.models import AdNetwork, CreditEntry, EntrySource, Postback, Refusal
 from credits.services import ledger
 from payments.models import BillingOperation, StripeEvent
 from relay.models import Attempt, Relayer, RelayTransaction
@@ -79,6 +79,31 @@ def test_outcomes_are_counted_by_state_and_lead_to_their_rows(staff: Client) -> 
     listed = staff.get(shown.link)
     assert listed.status_code == 200
     assert {row.pk for row in listed.context["cl"].result_list} == {row.pk for row in rows[:failed]}
+
+
+def test_a_call_that_somebody_else_executed_succeeded_in_the_rate_and_in_the_chart() -> None:
+    rows = calls(10)
+    for row, status in zip(rows, (Status.EXECUTED_EXTERNALLY, Status.EXPIRED), strict=False):
+        RelayTransaction.objects.filter(pk=row.pk).update(status=status)
+    assert card("Success rate").value == "90.0%"
+    drawn = [bar.label for bar in figures()["calls_by_hour"]]
+    counted = {series: 0 for series in ("succeeded", "unsuccessful")}
+    for label in drawn:
+        count, series = label.split(": ")[1].split()
+        counted[series] += int(count)
+    assert counted == {"succeeded": 9, "unsuccessful": 1}
+
+
+def test_refused_postbacks_are_counted_whatever_they_were_refused_for(staff: Client) -> None:
+    user, network = UserFactory.create(), set_up("bitlabs", per_event_cap=1)
+    for _ in range(2):
+        network.sends(network.says(user))
+    first, second = Postback.objects.order_by("pk")
+    assert first.refused_because == second.refused_because == Refusal.ABOVE_A_CAP
+    Postback.objects.filter(pk=second.pk).update(refused_because=Refusal.FORFEITED)
+    shown = card("Refused postbacks")
+    assert (shown.value, shown.detail) == ("2", "in 24 hours; each row says why")
+    assert {row.pk for row in staff.get(shown.link).context["cl"].result_list} == {first.pk, second.pk}
 
 
 def test_time_to_inclusion_is_until_the_block_was_seen() -> None:

@@ -1,7 +1,8 @@
 """Health, documentation and settings of the whole."""
 
-import importlib.util
+import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from django_structlog.celery.steps import DjangoStructLogInitStep
 from drf_spectacular.generators import SchemaGenerator
 from kombu.exceptions import OperationalError
 
+import gateway.settings
 from devstack.services.server import free_port
 from gateway.celery import app
 
@@ -133,6 +135,17 @@ def test_a_share_above_all_is_refused_and_not_taken_for_all() -> None:
         settings_with(RELAY_USER_SHARE_PERCENT="101")
 
 
+def test_no_module_of_the_settings_is_left_out_or_set_aside_by_another() -> None:
+    modules = [
+        importlib.import_module(f"gateway.settings.{found.name}")
+        for found in pkgutil.iter_modules(gateway.settings.__path__)
+    ]
+
+    for module in modules:
+        for name in (name for name in vars(module) if name.isupper() and not name.startswith("_")):
+            assert getattr(gateway.settings, name) is getattr(module, name), f"{module.__name__}.{name}"
+
+
 def test_statements_have_fifteen_seconds_unless_the_environment_says_otherwise() -> None:
     assert "statement_timeout=15s" in settings_with().DATABASES["default"]["OPTIONS"]["options"]
     unlimited = settings_with(DATABASE_STATEMENT_TIMEOUT_SECONDS="0")
@@ -177,15 +190,13 @@ def test_a_message_without_a_broker_is_lost_at_once() -> None:
 
 def settings_with(**environment: str) -> ModuleType:
     """Return the settings as another process with this environment would read them."""
-    spec = importlib.util.find_spec("gateway.settings")
-    assert spec is not None
-    assert spec.loader is not None
-    found = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(structlog, "configure", lambda **_: None)
+        patch.setattr(gateway, "settings", gateway.settings)
+        for module in [name for name in sys.modules if name.startswith("gateway.settings")]:
+            patch.delitem(sys.modules, module)
         for name in ("LOG_LEVEL", "DATABASE_STATEMENT_TIMEOUT_SECONDS", "METRICS_TOKEN"):
             patch.delenv(name, raising=False)
         for name, text in environment.items():
             patch.setenv(name, text)
-        spec.loader.exec_module(found)
-    return found
+        return importlib.import_module("gateway.settings")

@@ -1,0 +1,23 @@
+"""What users earn without paying: check-ins and ad networks."""
+
+from gateway.common import env
+
+# Makes the daily seeds together with a salt in the database. The first makes new ones, all are tried for old ones.
+CHECKIN_SEED_SECRETS = [
+    text.strip() for text in env.secret("CHECKIN_SEED_SECRETS").split(",") if text.strip()
+]
+CHECKIN_RATE = env.rate("CHECKIN_RATE", "60/minute")
+# However many the badges add up to: staff shape those, and drop tables are weighed by this one.
+CHECKIN_MAX_DAILY_ATTEMPTS = env.integer("CHECKIN_MAX_DAILY_ATTEMPTS", default=5, minimum=1)
+# What a drop table may give a user in a day, as an expected value; staff cannot publish more.
+CHECKIN_MAX_DAILY_CREDITS = env.integer("CHECKIN_MAX_DAILY_CREDITS", default=500, minimum=1)
+CHECKIN_MAX_DAILY_EXPERIENCE = env.integer("CHECKIN_MAX_DAILY_EXPERIENCE", default=5_000, minimum=1)
+
+ADMOB_KEYS_URL = env.url("ADMOB_KEYS_URL", default="https://www.gstatic.com/admob/reward/verifier-keys.json")
+POSTBACK_RATE = env.rate("POSTBACK_RATE", "6000/minute")
+# How long postbacks stay that no credit was given for. Networks repeat for nine days.
+POSTBACK_KEPT_DAYS = env.integer("POSTBACK_KEPT_DAYS", default=400, minimum=30)
+# Seals the networks' secrets in the database. The first key encrypts; all of them decrypt.
+AD_NETWORK_SECRET_KEYS = [
+    text.strip() for text in env.secret("AD_NETWORK_SECRET_KEYS").split(",") if text.strip()
+]

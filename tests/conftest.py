@@ -1,6 +1,7 @@
 """Fixtures of every test: real PostgreSQL, Redis and chain, started once per run and stopped after it."""
 
 import re
+import time
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
@@ -11,6 +12,8 @@ from django.apps import apps
 from django.conf import settings
 from django.db import connections, transaction
 from django.db.models.signals import post_migrate
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from psycopg.conninfo import conninfo_to_dict
 
 from devstack.services import Services, start_services
@@ -18,6 +21,10 @@ from gateway.celery import app as celery_app
 from gateway.chain import client as chain_client
 
 _LONG_HEX = re.compile("[0-9a-fA-F]{20}")
+# No test is about speed: on a busy machine any example may take its time, and so may thinking of one.
+hypothesis_settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.load_profile("unhurried")
+_DAY_SECONDS, _BEFORE_MIDNIGHT_SECONDS = 86_400, 30
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
@@ -73,6 +80,14 @@ def _real_chain_client_by_default() -> Iterator[None]:
     """Take away the fake that a test installed."""
     yield
     chain_client.set_chain_client(None)
+
+
+@pytest.fixture(autouse=True)
+def _begins_and_ends_on_one_day() -> None:
+    """Begin no test right before midnight in UTC: what it does and what it looks at are of the same day then."""
+    left = _DAY_SECONDS - time.time() % _DAY_SECONDS
+    if left < _BEFORE_MIDNIGHT_SECONDS:
+        time.sleep(left)
 
 
 @pytest.fixture

@@ -44,6 +44,11 @@ from gateway.settings import DATABASES  # noqa: E402
 
 # Tests open connections from many threads of their own; a refused one should say so at once.
 DATABASES["default"]["OPTIONS"].pop("pool")
+# The last of a storm waits for all before it, and a test that looks on keeps its transaction open meanwhile.
+_PATIENCE = {"statement_timeout": 120, "lock_timeout": 60, "idle_in_transaction_session_timeout": 120}
+DATABASES["default"]["OPTIONS"]["options"] += "".join(
+    f" -c {name}={seconds}s" for name, seconds in _PATIENCE.items()
+)
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CELERY_BROKER_URL = "memory://"

@@ -22,7 +22,7 @@ def waits_for_this_transaction(call: Callable[[], T]) -> Iterator["Future[T | Do
             yield waiting
             started = threads.submit(_on_a_connection_of_its_own, call)
             _wait_for_a_blocked_session()
-        waiting.set_result(started.result(timeout=10))
+        waiting.set_result(started.result(timeout=60))
 
 
 def _on_a_connection_of_its_own(call: Callable[[], T]) -> T | DomainError:

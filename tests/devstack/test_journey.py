@@ -18,7 +18,7 @@ from devstack.world import Permission, ProfilePlan
 from tests.devstack.stand_in import StandIn, serving
 
 # A good journey waits as long as a busy machine needs; one that must fail is not kept waiting for it.
-_LEAD, _PATIENCE, _HURRY = 3, 30, 1
+_LEAD, _PATIENCE, _HURRY = 3, 120, 5
 _FIRST_TIME = "the provider's clock begins two months ago"
 _CUT_SHORT = "an earlier journey was cut short"
 

@@ -107,5 +107,5 @@ def test_a_killed_parent_takes_its_servers_along(tmp_path: Path) -> None:
         line = next(line for line in parent.stdout if line.startswith("["))
         servers = [psutil.Process(pid) for pid in json.loads(line)]
         os.kill(parent.pid, signal.SIGKILL)
-    gone, alive = psutil.wait_procs(servers, timeout=10)
+    gone, alive = psutil.wait_procs(servers, timeout=60)
     assert (len(gone), alive) == (4, [])

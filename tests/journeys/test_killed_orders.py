@@ -44,7 +44,7 @@ def test_a_customer_outlives_the_process_that_was_killed_before_it_asked(
 def test_a_customer_outlives_the_process_that_was_killed_before_it_heard_the_answer(
     stack: Stack, newcomer: Payer
 ) -> None:
-    stack.provider.controls.timeout_after_commit(3, method="POST", path="/v1/customers")
+    stack.provider.controls.timeout_after_commit(6, method="POST", path="/v1/customers")
     with unanswered(newcomer.create_customer):
         until("the customer is made", newcomer.customers)
         stack.kill(stack.web)
@@ -77,7 +77,7 @@ def test_a_subscription_outlives_the_process_that_was_killed_before_it_asked(
     payer.hear_all()
     (customer,) = payer.customers()
     card, records = f"/v1/customers/{customer.id}", payer.records
-    stack.provider.controls.slow(3, method="GET", path=card)
+    stack.provider.controls.slow(6, method="GET", path=card)
     with unanswered(payer.upsert):
         until("it looks for the card", lambda: None in _statuses(stack, card))
         with records.unreadable("payments_subscription") as lock:
@@ -99,7 +99,7 @@ def test_a_subscription_outlives_the_process_that_was_killed_before_it_heard_the
     stack: Stack, payer: Payer
 ) -> None:
     stack.provider.controls.hold()
-    stack.provider.controls.timeout_after_commit(3, method="POST", path="/v1/subscriptions")
+    stack.provider.controls.timeout_after_commit(6, method="POST", path="/v1/subscriptions")
     with unanswered(payer.upsert):
         until("the subscription is made", payer.subscriptions)
         stack.kill(stack.web)
@@ -137,7 +137,7 @@ def test_a_change_outlives_the_process_that_was_killed_before_it_heard_the_answe
     first, (subscription,) = payer.amount, payer.subscriptions()
     stack.provider.controls.hold()
     path = f"/v1/subscriptions/{subscription.id}"
-    stack.provider.controls.timeout_after_commit(3, method="POST", path=path)
+    stack.provider.controls.timeout_after_commit(6, method="POST", path=path)
     payer.amount = 2 * first
     with unanswered(payer.upsert):
         until("the amount is changed", lambda: _amounts(payer) == [2 * first])
@@ -169,7 +169,7 @@ def test_an_end_outlives_the_process_that_was_killed_before_it_heard_the_answer(
     (subscription,) = payer.subscriptions()
     stack.provider.controls.hold()
     path = f"/v1/subscriptions/{subscription.id}"
-    stack.provider.controls.timeout_after_commit(3, method="DELETE", path=path)
+    stack.provider.controls.timeout_after_commit(6, method="DELETE", path=path)
     with unanswered(payer.cancel):
         until("it has ended", lambda: payer.subscriptions()[0].status == "canceled")
         stack.kill(stack.web)

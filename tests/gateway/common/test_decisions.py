@@ -213,7 +213,7 @@ class TestReachingOut:
         def run(row: Relayer, decision: Decision) -> str:
             assert not connection.in_atomic_block
             asked.set()
-            assert answered.wait(20)
+            assert answered.wait(120)
             return "It is done."
 
         offer(run, reaches_out=True)
@@ -225,7 +225,7 @@ class TestReachingOut:
 
         thread = threading.Thread(target=first)
         thread.start()
-        assert asked.wait(20)
+        assert asked.wait(120)
         with transaction.atomic():
             second = messages_of(send(browser_of(member("operations")), row, token))
         answered.set()

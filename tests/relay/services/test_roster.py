@@ -91,7 +91,7 @@ def test_a_relayer_that_a_request_holds_keeps_no_other_from_being_noted(
             assert Relayer.objects.select_for_update(nowait=True, no_key=True).get(pk=free.pk)
             assert Relayer.objects.get(pk=busy.pk).balance_wei != 7 * LYX
             Relayer.objects.filter(pk=busy.pk).update(next_account_nonce=busy.next_account_nonce + 5)
-        noting.result(timeout=10)
+        noting.result(timeout=60)
     taken = busy.next_account_nonce + 5
     busy.refresh_from_db()
     assert (busy.balance_wei, busy.next_account_nonce) == (7 * LYX, taken)

@@ -65,6 +65,9 @@ class RelayNonceTaken(DomainError):
 
     code, title, status = "relay-nonce-taken", "Another call holds this nonce", 409
 
+    def __init__(self, *, nonce: int) -> None:
+        super().__init__(f"Another call with nonce {nonce} is in progress or executed.", nonce=str(nonce))
+
 
 class RelayCallTooSoonExpired(DomainError):
     """The call's validity ends before it could be mined. Sign with a later end, at least `minimumSeconds` from now."""

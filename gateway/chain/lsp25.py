@@ -23,6 +23,7 @@ __all__ = [
     "personal_sign_digest",
     "recover_address",
     "relay_digest",
+    "valid_until_of",
     "wrong_hashes",
 ]
 
@@ -68,7 +69,12 @@ class RelayCall:
     @property
     def valid_until(self) -> int | None:
         """The last unix second at which the chain accepts the call; None for ever."""
-        return self.validity & _LOW_HALF or None
+        return valid_until_of(self.validity)
+
+
+def valid_until_of(validity: int) -> int | None:
+    """Return the last unix second of a validity, which is its lower half; None for ever."""
+    return validity & _LOW_HALF or None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Q
 
+from gateway.chain.contracts import encode_execute_relay_call
+from gateway.chain.lsp25 import valid_until_of
 from gateway.common.fields import AddressField, HashField, Uint256Field
 
 
@@ -140,7 +142,17 @@ class RelayTransaction(models.Model):
         """Whether the chain has not yet proved how it ended."""
         return self.status in self.IN_PROGRESS
 
+    @property
+    def calldata(self) -> bytes:
+        """What a relayer sends to the key manager to execute the call."""
+        return encode_execute_relay_call(
+            signature=bytes(self.signature),
+            nonce=self.relay_nonce,
+            validity=self.validity,
+            payload=bytes(self.payload),
+        )
+
     def expires_before(self, timestamp: int) -> bool:
-        """Return whether the call's validity ends before this unix time; an open end is 0 (LSP-25)."""
-        valid_until = self.validity & (2**128 - 1)
-        return bool(valid_until) and valid_until < timestamp
+        """Return whether the call's validity ends before this unix time; an open end never does."""
+        valid_until = valid_until_of(self.validity)
+        return valid_until is not None and valid_until < timestamp

@@ -14,7 +14,7 @@ from gateway.common import sql
 from gateway.common.owner import ProfileOwner
 from relay.errors import CallFailedBefore, RelayShareUsed, TooManyDeadEnds
 from relay.queries import Known
-from relay.services import statements
+from relay.services import relayers, statements
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 
@@ -72,12 +72,12 @@ def check_share(*, user: ProfileOwner) -> None:
     """
     if settings.RELAY_USER_SHARE_PERCENT == 100:
         return
-    relayers, waiting = sql.only_row(statements.SHARE_OF_USER, {"user": user.pk})
-    slots = relayers * settings.RELAY_MAX_IN_FLIGHT
+    active, waiting = sql.only_row(statements.SHARE_OF_USER, {"user": user.pk})
+    slots = active * settings.RELAY_MAX_IN_FLIGHT
     allowed = max(1, slots * settings.RELAY_USER_SHARE_PERCENT // 100)
     if waiting >= allowed:
         raise RelayShareUsed(
             f"{allowed} calls of the profile wait to be mined.",
-            retry_after=max(1, min(settings.CHAIN_BLOCK_SECONDS, settings.RELAY_TRACK_SECONDS + 1)),
+            retry_after=relayers.seconds_until_room(),
             maximum=allowed,
         )

@@ -32,10 +32,7 @@ def place(*, approval: Approval) -> int | None:
     call = approval.call
     standing = _standing(approval)
     if call.relay_nonce in standing:
-        raise RelayNonceTaken(
-            f"Another call with nonce {call.relay_nonce} is in progress or executed.",
-            nonce=str(call.relay_nonce),
-        )
+        raise RelayNonceTaken(nonce=call.relay_nonce)
     for nonce in range(approval.chain_nonce, call.relay_nonce)[: settings.RELAY_MAX_FOLLOWERS + 1]:
         if nonce not in standing or standing[nonce].is_ending:
             raise RelayNonceGap(

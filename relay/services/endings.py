@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 
 from gateway.chain.client import get_chain_client
-from gateway.chain.contracts import decode_execute_relay_call, encode_execute_relay_call, refusal_from_revert
+from gateway.chain.contracts import decode_execute_relay_call, refusal_from_revert
 from gateway.chain.errors import CallReverted, NodeUnavailable
 from gateway.chain.states import ExternalExecution, Receipt
 from relay.models import Attempt, RelayTransaction
@@ -111,17 +111,11 @@ def _is_ours(execution: ExternalExecution) -> bool:
 
 def _reason_of(row: RelayTransaction) -> tuple[str, str]:
     """Ask the chain why the call reverts now. It may have recovered since, which is an answer too."""
-    calldata = encode_execute_relay_call(
-        signature=bytes(row.signature),
-        nonce=row.relay_nonce,
-        validity=row.validity,
-        payload=bytes(row.payload),
-    )
     try:
         get_chain_client().simulate_relay_call(
             sender=row.relayer.address,
             key_manager=row.key_manager_address,
-            calldata=calldata,
+            calldata=row.calldata,
             gas_cap=settings.RELAY_MAX_GAS,
         )
     except CallReverted as reverted:

@@ -89,7 +89,7 @@ def _accept_once(*, user: ProfileOwner, approval: preflight.Approval, generation
     except IntegrityError as error:
         if "relaytransaction_standing_nonce" not in str(error):
             raise
-        raise _nonce_taken(approval.call) from error
+        raise RelayNonceTaken(nonce=approval.call.relay_nonce) from error
 
 
 @transaction.atomic(durable=True)
@@ -166,10 +166,4 @@ def _sign(*, slot: relayers.Slot, approval: preflight.Approval) -> SignedTransac
             to=approval.call.key_manager,
             data=approval.calldata,
         ),
-    )
-
-
-def _nonce_taken(call: RelayCall) -> RelayNonceTaken:
-    return RelayNonceTaken(
-        f"Another call with nonce {call.relay_nonce} is in progress or executed.", nonce=str(call.relay_nonce)
     )

@@ -49,12 +49,12 @@ def take_slot(*, sticky_relayer_id: int | None, worst_cost_wei: int) -> Slot:
         slot = _take(sql.first_row(statements.LOCK_RELAYER, params), params)
         if slot is None:
             raise RelayersBusy(
-                "The relayer of this channel is full. Repeat the call.", retry_after=_retry_after()
+                "The relayer of this channel is full. Repeat the call.", retry_after=seconds_until_room()
             )
         return slot
     slot = _take(_lock_least_loaded(params), params) or _take(_lock_able(params), params)
     if slot is None:
-        raise RelayersBusy("Every relayer is full. Repeat the call.", retry_after=_retry_after())
+        raise RelayersBusy("Every relayer is full. Repeat the call.", retry_after=seconds_until_room())
     return slot
 
 
@@ -91,6 +91,6 @@ def _take(locked: _Locked | None, params: dict[str, Any]) -> Slot | None:
     return None if row is None else Slot(relayer_id, address, row[0])
 
 
-def _retry_after() -> int:
-    """Return seconds: a block makes room."""
+def seconds_until_room() -> int:
+    """Return after how many seconds it is worth asking again: a block makes room."""
     return max(1, min(settings.CHAIN_BLOCK_SECONDS, settings.RELAY_TRACK_SECONDS + 1))

@@ -7,7 +7,6 @@ from django.db import transaction
 
 from credits.queries import debt_limit_of
 from credits.services import ledger
-from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.fees import Fees
 from relay.models import Attempt, RelayTransaction
 from relay.pricing import cost_in_credits
@@ -34,14 +33,8 @@ def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
         store_cancellation(newest=newest, fees=offer, now=now)
         return True
     _raise_hold(row=row, gas_limit=newest.gas_limit, price_wei=offer.max_fee_per_gas_wei, now=now)
-    calldata = encode_execute_relay_call(
-        signature=bytes(row.signature),
-        nonce=row.relay_nonce,
-        validity=row.validity,
-        payload=bytes(row.payload),
-    )
     store_dearer_call(
-        newest=newest, key_manager=row.key_manager_address, calldata=calldata, fees=offer, now=now
+        newest=newest, key_manager=row.key_manager_address, calldata=row.calldata, fees=offer, now=now
     )
     return True
 

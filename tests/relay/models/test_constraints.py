@@ -105,6 +105,12 @@ def test_a_call_expires_after_the_last_second_of_its_window(
     assert RelayTransaction(validity=validity).expires_before(timestamp) is expires
 
 
+def test_the_calldata_of_a_stored_call_is_what_its_relayer_sends(accept: Accept) -> None:
+    row = RelayTransaction.objects.get(pk=accept().pk)
+    assert row.calldata in bytes(row.attempts.get().raw)
+    assert bytes(row.payload) in row.calldata
+
+
 def test_the_largest_numbers_fit(accept: Accept) -> None:
     row = accept()
     RelayTransaction.objects.filter(pk=row.pk).update(

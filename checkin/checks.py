@@ -5,17 +5,17 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
-_SECRET_LETTERS = 32
+from gateway.common.env import SECRET_LETTERS
 
 
 @register("checkin")
 def seed_secrets_are_strong(**_: Any) -> list[CheckMessage]:
     """Refuse seed secrets that are missing, short, or do another job as well."""
     found = settings.CHECKIN_SEED_SECRETS
-    if found and all(len(text) >= _SECRET_LETTERS and text != settings.SECRET_KEY for text in found):
+    if found and all(len(text) >= SECRET_LETTERS and text != settings.SECRET_KEY for text in found):
         return []
     hint = "Make one with: openssl rand -base64 48"
     message = (
-        f"CHECKIN_SEED_SECRETS needs secrets of {_SECRET_LETTERS} characters, and none that is SECRET_KEY."
+        f"CHECKIN_SEED_SECRETS needs secrets of {SECRET_LETTERS} characters, and none that is SECRET_KEY."
     )
     return [Error(message, hint=hint, id="checkin.E001")]

@@ -7,9 +7,9 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 
+from gateway.common.env import SECRET_LETTERS
 from users.tokens.keys import signing_keys
 
-_SECRET_LETTERS = 32
 _EXTERNAL = ("AUTH_EXTERNAL_JWKS_URL", "AUTH_EXTERNAL_ISSUER", "AUTH_EXTERNAL_AUDIENCE")
 
 
@@ -27,8 +27,8 @@ def signing_keys_are_usable(**_: Any) -> list[CheckMessage]:
 @register("users")
 def refresh_secret_is_strong(**_: Any) -> list[CheckMessage]:
     """Refuse a refresh secret that is short or does another job as well."""
-    if len(settings.AUTH_REFRESH_SECRET) < _SECRET_LETTERS:
-        return [Error(f"AUTH_REFRESH_SECRET needs at least {_SECRET_LETTERS} characters.", id="users.E002")]
+    if len(settings.AUTH_REFRESH_SECRET) < SECRET_LETTERS:
+        return [Error(f"AUTH_REFRESH_SECRET needs at least {SECRET_LETTERS} characters.", id="users.E002")]
     if settings.AUTH_REFRESH_SECRET == settings.SECRET_KEY:
         return [Error("AUTH_REFRESH_SECRET must not be SECRET_KEY.", id="users.E002")]
     return []

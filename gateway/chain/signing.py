@@ -153,9 +153,8 @@ _installed: Signer | None = None
 
 @cache
 def _local() -> LocalSigner:
-    keys = [text.strip() for text in settings.RELAY_RELAYER_KEYS.split(",") if text.strip()]
     return LocalSigner(
-        keys,
+        settings.RELAY_RELAYER_KEYS,
         chain_id=settings.CHAIN_ID,
         fee_cap_wei=settings.RELAY_FEE_CAP_WEI,
         max_gas=settings.RELAY_MAX_GAS,

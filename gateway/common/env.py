@@ -14,6 +14,9 @@ from limits import parse_many
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
+# Whoever holds what a shorter secret signed or sealed could guess it.
+SECRET_LETTERS = 32
+
 
 def required(name: str) -> str:
     """Return the variable's text; an absent or empty variable stops the process."""
@@ -37,7 +40,8 @@ def secret(name: str, *, default: str | None = None) -> str:
     `WITHHELD_SECRETS` keeps this one from has none, and must have been given none.
     """
     if name in listing("WITHHELD_SECRETS", default=()):
-        return absent(name)
+        absent(name)
+        return ""
     value, file_name = os.environ.get(name, ""), os.environ.get(f"{name}_FILE", "")
     if value and file_name:
         raise ImproperlyConfigured(f"Set only one of {name} and {name}_FILE.")
@@ -51,11 +55,15 @@ def secret(name: str, *, default: str | None = None) -> str:
     return value or (default or "")
 
 
-def absent(name: str) -> str:
-    """Return nothing, after making sure that this process was not given the secret, which it has no use for."""
+def secrets(name: str, *, default: str | None = None) -> list[str]:
+    """Return a comma-separated list of secrets, which `secret` reads, without its empty items."""
+    return _items(secret(name, default=default))
+
+
+def absent(name: str) -> None:
+    """Make sure that this process was not given a secret that it has no use for."""
     if os.environ.get(name, "") or os.environ.get(f"{name}_FILE", ""):
         raise ImproperlyConfigured(f"This process must not be given {name} or {name}_FILE.")
-    return ""
 
 
 def flag(name: str, *, default: bool) -> bool:
@@ -94,8 +102,7 @@ def rate(name: str, default: str) -> str:
 
 def listing(name: str, *, default: tuple[str, ...] | None = None) -> list[str]:
     """Return a comma-separated list without its empty items."""
-    text = required(name) if default is None else optional(name, ",".join(default))
-    return [item.strip() for item in text.split(",") if item.strip()]
+    return _items(required(name) if default is None else optional(name, ",".join(default)))
 
 
 def url(name: str, *, default: str | None = None, schemes: tuple[str, ...] = ("http", "https")) -> str:
@@ -132,3 +139,7 @@ def choice(name: str, *, allowed: tuple[str, ...], default: str) -> str:
     if value not in allowed:
         raise ImproperlyConfigured(f"{name} must be one of: {', '.join(allowed)}.")
     return value
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]

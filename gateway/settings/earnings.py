@@ -3,9 +3,7 @@
 from gateway.common import env
 
 # Makes the daily seeds together with a salt in the database. The first makes new ones, all are tried for old ones.
-CHECKIN_SEED_SECRETS = [
-    text.strip() for text in env.secret("CHECKIN_SEED_SECRETS").split(",") if text.strip()
-]
+CHECKIN_SEED_SECRETS = env.secrets("CHECKIN_SEED_SECRETS")
 CHECKIN_RATE = env.rate("CHECKIN_RATE", "60/minute")
 # However many the badges add up to: staff shape those, and drop tables are weighed by this one.
 CHECKIN_MAX_DAILY_ATTEMPTS = env.integer("CHECKIN_MAX_DAILY_ATTEMPTS", default=5, minimum=1)
@@ -18,6 +16,4 @@ POSTBACK_RATE = env.rate("POSTBACK_RATE", "6000/minute")
 # How long postbacks stay that no credit was given for. Networks repeat for nine days.
 POSTBACK_KEPT_DAYS = env.integer("POSTBACK_KEPT_DAYS", default=400, minimum=30)
 # Seals the networks' secrets in the database. The first key encrypts; all of them decrypt.
-AD_NETWORK_SECRET_KEYS = [
-    text.strip() for text in env.secret("AD_NETWORK_SECRET_KEYS").split(",") if text.strip()
-]
+AD_NETWORK_SECRET_KEYS = env.secrets("AD_NETWORK_SECRET_KEYS")

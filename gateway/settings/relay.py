@@ -20,9 +20,9 @@ CREDIT_WEI = env.integer("CREDIT_WEI", default=10**12, minimum=1)
 CONFIRMATIONS = env.integer("CONFIRMATIONS", default=2, minimum=1)
 # Processes that sign nothing get no key: `none` refuses to start with one.
 RELAY_SIGNER = env.choice("RELAY_SIGNER", allowed=("local", "none"), default="local")
-RELAY_RELAYER_KEYS = (
-    env.secret("RELAY_RELAYER_KEYS") if RELAY_SIGNER == "local" else env.absent("RELAY_RELAYER_KEYS")
-)
+if RELAY_SIGNER == "none":
+    env.absent("RELAY_RELAYER_KEYS")
+RELAY_RELAYER_KEYS = env.secrets("RELAY_RELAYER_KEYS") if RELAY_SIGNER == "local" else []
 RELAY_MAX_IN_FLIGHT = env.integer("RELAY_MAX_IN_FLIGHT", default=16, minimum=1)
 RELAY_MAX_FOLLOWERS = env.integer("RELAY_MAX_FOLLOWERS", default=8)
 # What one profile may take: of all account nonces in flight, and calls that end without effect.

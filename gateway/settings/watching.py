@@ -7,9 +7,9 @@ from gateway.common import env
 from gateway.common.logs import refusals_are_warnings, without_path_tokens
 
 # Opens /metrics to whoever shows one of them.
-METRICS_TOKENS = [text.strip() for text in env.secret("METRICS_TOKEN", default="").split(",") if text.strip()]
-if any(len(text) < 32 for text in METRICS_TOKENS):
-    raise ImproperlyConfigured("METRICS_TOKEN needs 32 characters or more.")
+METRICS_TOKENS = env.secrets("METRICS_TOKEN", default="")
+if any(len(text) < env.SECRET_LETTERS for text in METRICS_TOKENS):
+    raise ImproperlyConfigured(f"METRICS_TOKEN needs {env.SECRET_LETTERS} characters or more.")
 # Workers and beat renew it, for the health check of their container.
 ALIVE_FILE = env.optional("ALIVE_FILE")
 

@@ -157,7 +157,7 @@ def test_a_broken_key_stops_the_start_and_is_not_quoted(broken: str) -> None:
 
 def test_the_settings_give_the_signer_and_a_test_may_install_another(settings: Any) -> None:
     keys = [random_key(), random_key()]
-    settings.RELAY_RELAYER_KEYS = ", ".join(keys)
+    settings.RELAY_RELAYER_KEYS = keys
     set_signer(None)
     try:
         assert get_signer().addresses() == [address_of(key) for key in keys]

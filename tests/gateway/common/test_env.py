@@ -50,6 +50,21 @@ def test_a_secret_file_that_is_missing_stops_the_process(
         env.secret(NAME)
 
 
+def test_several_secrets_are_read_like_one_and_parted_by_commas(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    one, two = secrets.token_hex(), secrets.token_hex()
+    monkeypatch.delenv(NAME, raising=False)
+    assert env.secrets(NAME, default="") == []
+    with pytest.raises(ImproperlyConfigured, match=NAME):
+        env.secrets(NAME)
+
+    (tmp_path / "secret").write_text(f"{one}, ,{two},\n")
+    monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "secret"))
+
+    assert env.secrets(NAME) == [one, two]
+
+
 @pytest.mark.parametrize(("text", "value"), [("True", True), ("False", False)])
 def test_a_flag_is_exactly_true_or_false(monkeypatch: pytest.MonkeyPatch, text: str, value: bool) -> None:
     monkeypatch.setenv(NAME, text)

@@ -20,7 +20,8 @@ from tests.relay.threads import at_once
 
 def keys() -> list[str]:
     """Return the relayers' private keys in the order of their addresses."""
-    return [key.strip() for key in settings.RELAY_RELAYER_KEYS.split(",")]
+    found: list[str] = settings.RELAY_RELAYER_KEYS
+    return found
 
 
 @pytest.mark.django_db

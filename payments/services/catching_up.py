@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from django.db import DatabaseError, transaction
+from django.db import transaction
 
 from gateway.common.errors import DomainError
+from gateway.common.sweeps import would_stop_all
 from payments.errors import AnswerOutdated, BillingUnavailable
 from payments.models import Clawback, Payout, Subscription
 from payments.services import clawbacks, facts, inbox, payouts, syncing
@@ -27,7 +28,11 @@ def fetch_undelivered_events(*, now: datetime) -> int:
         BillingUnavailable: Stripe is away.
     """
     undelivered = get_billing_client().undelivered_events(since=now - _EVENT_MEMORY, types=facts.EVENT_TYPES)
-    return sum(inbox.store(event=event, body=body, now=now) for event, body in undelivered)
+    stored = 0
+    for event, body in undelivered:
+        with _passed_over("event", event.event_id):
+            stored += inbox.store(event=event, body=body, now=now)
+    return stored
 
 
 def pay_out_missed_invoices(*, now: datetime) -> int:
@@ -97,5 +102,9 @@ def _passed_over(noun: str, identifier: str) -> Iterator[None]:
         yield
     except BillingUnavailable:
         raise
-    except (DomainError, AnswerOutdated, DatabaseError) as error:
-        logger.warning("%s %s is passed over: %s", noun, identifier, type(error).__name__)
+    except (DomainError, AnswerOutdated) as reason:
+        logger.warning("%s %s is passed over: %s", noun, identifier, type(reason).__name__)
+    except Exception as error:
+        if would_stop_all(error):
+            raise
+        logger.exception("%s %s is passed over", noun, identifier)

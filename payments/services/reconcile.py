@@ -18,6 +18,7 @@ from django.db import transaction
 from gateway.common.enqueue import enqueue_now
 from gateway.common.errors import DomainError
 from gateway.common.locks import try_advisory_lock
+from gateway.common.sweeps import would_stop_all
 from payments.errors import AnswerOutdated, BillingUnavailable
 from payments.models import ReconciliationRun
 from payments.services import clawbacks, facts, syncing
@@ -123,6 +124,10 @@ def _repair(finding: Finding, *, now: datetime) -> bool:
         raise
     except DomainError as refusal:
         logger.warning("%s cannot be repaired: %s", finding, refusal.code)
+    except Exception as error:
+        if would_stop_all(error):
+            raise
+        logger.exception("%s cannot be repaired", finding)
     return False
 
 

@@ -3,10 +3,10 @@
 import logging
 from datetime import datetime
 
-from billiard.exceptions import SoftTimeLimitExceeded
 from django.db.models import F
 
 from gateway.common.errors import DomainError
+from gateway.common.sweeps import would_stop_all
 from payments.errors import BillingUnavailable
 from payments.models import BillingOperation, Customer
 from payments.services import asking, customers, operations, syncing
@@ -24,22 +24,23 @@ def resume_abandoned(*, now: datetime) -> int:
 
     Raises:
         SoftTimeLimitExceeded: the worker must stop.
+        OperationalError: the database is away.
     """
     abandoned = BillingOperation.objects.filter(
         status=BillingOperation.Status.PENDING, created_at__lt=now - operations.PATIENCE
     )
     finished = 0
     for operation in abandoned.order_by("created_at")[:100]:
-        BillingOperation.objects.filter(pk=operation.pk).update(attempts=F("attempts") + 1)
         try:
+            BillingOperation.objects.filter(pk=operation.pk).update(attempts=F("attempts") + 1)
             resume(operation=operation, now=now)
         except BillingUnavailable:
             break
-        except SoftTimeLimitExceeded:
-            raise
         except DomainError as refusal:
             logger.warning("operation %s waits: %s", operation.pk, refusal.code)
-        except Exception:
+        except Exception as error:
+            if would_stop_all(error):
+                raise
             logger.exception("operation %s failed", operation.pk)
         else:
             finished += 1

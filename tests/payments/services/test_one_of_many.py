@@ -1,0 +1,141 @@
+"""One that cannot be worked on now holds up no other of a sweep; a lost database ends the sweep."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.db import OperationalError, connection
+
+from payments.models import BillingOperation, Customer, Payout, StripeEvent, Subscription
+from payments.services import catching_up, reconcile, resuming
+from tests.credits.threads import locked_elsewhere
+from tests.factories import UserFactory
+from tests.fakes.billing import FakeBilling
+from tests.payments.meddling import killed_before, meddling, once
+from tests.payments.people import Payer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def payers(fake: FakeBilling, rates: dict[str, int]) -> list[Payer]:
+    """Two users with a card."""
+    return [Payer(fake, UserFactory.create()).with_card() for _ in range(2)]
+
+
+@pytest.fixture
+def subscribers(payers: list[Payer], amount: int) -> list[Payer]:
+    """Two users whose first payment nobody has told us of."""
+    for payer in payers:
+        payer.upsert(amount)
+    return payers
+
+
+@pytest.fixture
+def lose_the_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[], None]:
+    """End the session, and let nobody connect anew before the test ends."""
+
+    def lose() -> None:
+        monkeypatch.setitem(connection.settings_dict, "HOST", str(tmp_path))
+        connection.close()
+
+    return lose
+
+
+def _begun(payer: Payer, amount: int) -> BillingOperation:
+    with killed_before("create_subscription"):
+        payer.upsert(amount)
+    return BillingOperation.objects.get(user=payer.user, status="pending")
+
+
+def test_an_operation_that_somebody_holds_locked(
+    payers: list[Payer], fake: FakeBilling, amount: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    busy, other = [_begun(payer, amount) for payer in payers]
+    with locked_elsewhere(lambda: BillingOperation.objects.select_for_update().get(pk=busy.pk)):
+        assert resuming.resume_abandoned(now=fake.now() + HOUR) == 1
+    assert f"operation {busy.pk} failed" in caplog.text
+    assert [operation.pk for operation in BillingOperation.objects.filter(status="pending")] == [busy.pk]
+    assert Subscription.objects.get().user_id == other.user_id
+    assert resuming.resume_abandoned(now=fake.now() + HOUR) == 1
+
+
+def test_an_invoice_that_meets_a_mistake_of_ours(
+    subscribers: list[Payer], fake: FakeBilling, caplog: pytest.LogCaptureFixture
+) -> None:
+    with meddling() as client:
+        client.before["retrieve_subscription"] = once(_break)
+        assert catching_up.pay_out_missed_invoices(now=fake.now()) == 1
+    assert "ValueError: a mistake" in caplog.text
+    assert catching_up.pay_out_missed_invoices(now=fake.now()) == 1
+    assert [len(payer.payouts) for payer in subscribers] == [1, 1]
+
+
+def test_an_event_that_somebody_else_is_about_to_store(
+    payers: list[Payer], fake: FakeBilling, caplog: pytest.LogCaptureFixture
+) -> None:
+    fake.lose_deliveries()
+    first, second = [json.loads(_capture(payer, fake))["id"] for payer in payers]
+    with locked_elsewhere(lambda: _store(first, fake)):
+        assert catching_up.fetch_undelivered_events(now=fake.now()) == 1
+    assert f"event {first} is passed over" in caplog.text
+    assert StripeEvent.objects.exclude(raw_body=b"").get().stripe_event_id == second
+
+
+def test_a_repair_that_has_to_wait(
+    subscribers: list[Payer], fake: FakeBilling, caplog: pytest.LogCaptureFixture
+) -> None:
+    busy, other = subscribers
+    with locked_elsewhere(lambda: Customer.objects.select_for_update().get(user=busy.user)):
+        run = reconcile.reconcile(now=fake.now() + HOUR, repair=True)
+    assert run is not None
+    assert (run.counts["repaired"], run.finished_at is None) == (1, False)
+    assert [finding["rule"] for finding in run.findings] == ["payout-missing"]
+    assert "cannot be repaired" in caplog.text
+    assert [payout.user for payout in Payout.objects.all()] == [other.user]
+
+
+@pytest.mark.parametrize("sweep", ["resume_abandoned", "refresh_subscriptions", "repair"])
+def test_without_a_database_the_sweep_ends(
+    payers: list[Payer],
+    fake: FakeBilling,
+    amount: int,
+    lose_the_server: Callable[[], None],
+    caplog: pytest.LogCaptureFixture,
+    sweep: str,
+) -> None:
+    now = fake.now() + HOUR
+    for payer in payers:
+        _begun(payer, amount) if sweep == "resume_abandoned" else payer.upsert(amount)
+    sweeps: dict[str, tuple[Callable[[], object], str]] = {
+        "resume_abandoned": (lambda: resuming.resume_abandoned(now=now), "create_subscription"),
+        "refresh_subscriptions": (
+            lambda: catching_up.refresh_subscriptions(now=now),
+            "retrieve_subscription",
+        ),
+        "repair": (lambda: reconcile.reconcile(now=now, repair=True), "retrieve_subscription"),
+    }
+    run, method = sweeps[sweep]
+    with meddling() as client:
+        client.after[method] = lose_the_server
+        with pytest.raises(OperationalError):
+            run()
+    assert client.asked[method] == 1
+    assert not [record for record in caplog.records if record.name.startswith("payments.services")]
+
+
+def _break() -> None:
+    raise ValueError("a mistake")
+
+
+def _capture(payer: Payer, fake: FakeBilling) -> bytes:
+    payer.with_card()
+    return fake.events[-1]
+
+
+def _store(event_id: str, fake: FakeBilling) -> None:
+    now = fake.now()
+    StripeEvent.objects.create(stripe_event_id=event_id, raw_body=b"", received_at=now, next_attempt_at=now)

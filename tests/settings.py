@@ -32,8 +32,9 @@ _environment = {
     "AUTH_DOMAIN": "testserver",
     "CHECKIN_SEED_SECRETS": secrets.token_urlsafe(50),
     "AD_NETWORK_SECRET_KEYS": secrets.token_urlsafe(50),
-    # Storms of many threads on a busy machine wait for each other, not for the double.
+    # Storms of many threads on a busy machine wait for each other, not for the double or the node.
     "STRIPE_TIMEOUT_SECONDS": "60",
+    "CHAIN_RPC_TIMEOUT_SECONDS": "60",
     "RELAY_RELAYER_KEYS": ",".join("0x" + secrets.token_hex(32) for _ in range(3)),
 }
 for _name, _value in _environment.items():

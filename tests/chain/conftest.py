@@ -37,7 +37,7 @@ def anvil(anvil_url: str, anvil_world: AnvilWorld) -> Setting:
     """Return the real chain with a fresh, funded relayer."""
     signer = new_signer()
     anvil_world.fund(ETHER, *signer.addresses())
-    return Setting(anvil_world, JsonRpcChainClient([anvil_url], timeout_seconds=10), signer)
+    return Setting(anvil_world, JsonRpcChainClient([anvil_url], timeout_seconds=60), signer)
 
 
 @pytest.fixture

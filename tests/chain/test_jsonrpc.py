@@ -60,7 +60,7 @@ def node(script: Script) -> Iterator[Node]:
 @pytest.fixture
 def client(node: Node) -> JsonRpcChainClient:
     """Return a client of that node alone."""
-    return JsonRpcChainClient([node.url], timeout_seconds=2)
+    return JsonRpcChainClient([node.url], timeout_seconds=60)
 
 
 def _relay_state(client: JsonRpcChainClient) -> Any:

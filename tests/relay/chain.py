@@ -102,7 +102,7 @@ class MeddlingClient(JsonRpcChainClient):
     """
 
     def __init__(self, services: Services) -> None:
-        super().__init__([services.rpc_url], timeout_seconds=10)
+        super().__init__([services.rpc_url], timeout_seconds=60)
         self.requests = 0
         self.sent: list[bytes] = []
         self.batches: list[int] = []

@@ -17,6 +17,7 @@ from checkin.models import CheckIn, DropTable
 from checkin.services import effects, seeds
 from credits.queries import Standing, has_earned, standing_of
 from gateway.common.owner import ProfileOwner
+from gateway.common.sql import violated_constraint
 
 # What a simultaneous check-in of the same user may have taken before this one.
 _TAKEN = {"checkin_checkin_attempt", "checkin_checkin_key"}
@@ -39,7 +40,7 @@ def execute(*, user: ProfileOwner, now: datetime, idempotency_key: str = "") -> 
             with transaction.atomic(durable=True):
                 return _repeat(user, idempotency_key) or _check_in(user, now, idempotency_key)
         except IntegrityError as error:
-            if _constraint_of(error) not in _TAKEN:
+            if violated_constraint(error) not in _TAKEN:
                 raise
 
 
@@ -98,8 +99,3 @@ def ticket_of(check_in: CheckIn, *, profile_address: str) -> Ticket:
         attempt=check_in.attempt,
         tables=tuple((table.pk, table.version) for table in tables_drawn(check_in)),
     )
-
-
-def _constraint_of(error: IntegrityError) -> str | None:
-    diagnosis = getattr(error.__cause__, "diag", None)
-    return getattr(diagnosis, "constraint_name", None)

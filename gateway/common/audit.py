@@ -20,6 +20,7 @@ from django.forms import BaseForm
 
 from gateway.common.http import request_id
 from gateway.common.owner import ProfileOwner
+from gateway.common.sql import violated_constraint
 
 Changes = Mapping[str, tuple[str, str]]
 # A field that takes a secret is said to have changed, never from what to what. The seed of a
@@ -60,7 +61,7 @@ def record(
                 change_message=json.dumps([told]),
             )
     except IntegrityError as error:
-        if _ONE_DECISION in str(error):
+        if violated_constraint(error) == _ONE_DECISION:
             return None
         raise
 

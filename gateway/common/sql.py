@@ -1,9 +1,9 @@
 """
-Statements that are written out, for paths where building them anew each time is the dearest part.
+Statements written out in SQL, and which constraint refused one.
 
-The ORM builds a statement in Python for longer than PostgreSQL takes to answer it
-(`docs/performance.md`). The path of a relay call, the ledger's moves, the inbox of postbacks and
-the figures of `/metrics` are worth that, and nothing else is.
+The ORM takes longer to build a statement than PostgreSQL takes to answer it (`docs/performance.md`).
+Only the path of a relay call, the ledger's moves, the inbox of postbacks and the figures of
+`/metrics` are worth writing them out.
 
 Parameters travel beside the text here, unlike the ORM's, so a statement that comes again and
 again is prepared by the driver and planned once per connection.
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import psycopg
-from django.db import DEFAULT_DB_ALIAS, connection
+from django.db import DEFAULT_DB_ALIAS, IntegrityError, connection
 from django.db.backends.utils import CursorWrapper
 from django.db.models import Model
 
@@ -52,6 +52,16 @@ def _cursor() -> CursorWrapper:
     return (
         connection.make_debug_cursor(cursor) if connection.queries_logged else connection.make_cursor(cursor)
     )
+
+
+def violated_constraint(error: IntegrityError) -> str | None:
+    """
+    Return the constraint or unique index that refused a row; None where PostgreSQL names none.
+
+    The error's text is no place to look: it quotes the row as well.
+    """
+    diagnosis = getattr(error.__cause__, "diag", None)
+    return getattr(diagnosis, "constraint_name", None)
 
 
 def columns(model: type[Model], table: str) -> str:

@@ -87,7 +87,7 @@ def _accept_once(*, user: ProfileOwner, approval: preflight.Approval, generation
     try:
         return _accept(user=user, approval=approval, generation=generation, now=now)
     except IntegrityError as error:
-        if "relaytransaction_standing_nonce" not in str(error):
+        if sql.violated_constraint(error) != "relaytransaction_standing_nonce":
             raise
         raise RelayNonceTaken(nonce=approval.call.relay_nonce) from error
 

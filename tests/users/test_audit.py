@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from django import forms
 from django.contrib.admin.models import LogEntry
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, IntegrityError, connection, transaction
 from pgtrigger.registry import registered
 from structlog.contextvars import bound_contextvars
 
@@ -45,6 +45,14 @@ def test_an_action_is_written_with_who_why_what_and_in_which_request(staff: User
         "changes": {"is_active": ["True", "False"]},
         "requestId": request,
     }
+
+
+def test_a_reason_that_names_the_logs_index_hides_no_other_refusal(staff: User) -> None:
+    """PostgreSQL quotes the row that it refuses, with whatever staff wrote into it."""
+    with pytest.raises(IntegrityError, match="user_id"), transaction.atomic():
+        audit.record(actor=User(), row=staff, action="look", reason="users_staffaction_decision")
+
+    assert not LogEntry.objects.exists()
 
 
 def test_entries_of_djangos_own_have_no_details(staff: User) -> None:

@@ -41,6 +41,19 @@ def test_a_statement_is_counted_and_its_errors_are_djangos(
         sql.first_row(again, {"id": owner.pk})
 
 
+def test_a_refusal_is_known_by_its_constraint_and_not_by_what_the_row_says() -> None:
+    owner = UserFactory.create(first_name="users_user_username_key")
+    again = "INSERT INTO users_user SELECT * FROM users_user WHERE id = %(id)s"
+    with pytest.raises(IntegrityError) as refused, transaction.atomic():
+        sql.first_row(again, {"id": owner.pk})
+    assert sql.violated_constraint(refused.value) == "users_user_pkey"
+
+    with pytest.raises(IntegrityError, match="users_user_username_key") as nameless, transaction.atomic():
+        User.objects.filter(pk=owner.pk).update(last_name=None)
+    assert sql.violated_constraint(nameless.value) is None
+    assert sql.violated_constraint(IntegrityError("users_user_pkey")) is None
+
+
 def test_what_comes_again_and_again_is_planned_once() -> None:
     mark = secrets.token_hex(8)
     statement = f"SELECT %(n)s::bigint AS mark_{mark}"

@@ -14,7 +14,7 @@ from django.db.models import Sum
 from django.db.models.functions import Abs, Now
 
 from credits.errors import AdjustmentDecided, KeyConflict, OwnAdjustment, ReasonRequired
-from credits.models import AdjustmentDecision, AdjustmentRequest, CreditAccount
+from credits.models import AdjustmentDecision, AdjustmentRequest
 from credits.models.adjustments import LARGEST_ADJUSTMENT
 from credits.services import ledger
 from gateway.common.owner import ProfileOwner
@@ -43,7 +43,8 @@ def request(
         user_id=user.pk, credits=credits, reason=reason.strip(), key=key, requested_by_id=actor.pk
     )
     with transaction.atomic():
-        _lock_account(user)
+        # What follows counts every adjustment of the user that was asked for before.
+        ledger.lock_account(user=user)
         asked.needs_second_person = _moved_alone(asked) + abs(credits) > settings.ADJUSTMENT_APPROVAL_LIMIT
         AdjustmentRequest.objects.bulk_create([asked], ignore_conflicts=True)
         found = _stored(asked)
@@ -78,12 +79,6 @@ def reject(*, request_id: int, actor: ProfileOwner) -> AdjustmentRequest:
         asked = _undecided(request_id, actor)
         _decide(asked, AdjustmentDecision.REJECTED, decided_by=actor)
     return asked
-
-
-def _lock_account(user: ProfileOwner) -> None:
-    """Lock the account: what follows counts every adjustment of the user that was asked before."""
-    ledger.open_account(user=user)
-    CreditAccount.objects.select_for_update(no_key=True).get(user_id=user.pk)
 
 
 def _stored(asked: AdjustmentRequest) -> AdjustmentRequest:

@@ -16,7 +16,6 @@ from credits import queries
 from credits.benefits import RAISED_BY, earned_credits
 from credits.models import (
     BadgeTrack,
-    CreditAccount,
     Postback,
     PostbackKind,
     PostbackState,
@@ -49,18 +48,10 @@ def record(arrival: Arrival) -> Postback | None:
     if arrival.user is None or postback.kind in {_Kind.INFO, _Kind.TEST}:
         postback.state = _State.INFO
     else:
-        lock_account(arrival.user)
+        ledger.lock_account(user=arrival.user)
         _FOLLOWS[_Kind(postback.kind)](postback, arrival.user)
     postback.save(update_fields=DECIDED)
     return postback
-
-
-def lock_account(user: ProfileOwner) -> None:
-    """Lock the user's account, opened where it was not, until the transaction ends."""
-    own = CreditAccount.objects.select_for_update(no_key=True).filter(user_id=user.pk)
-    if own.first() is None:
-        ledger.open_account(user=user)
-        own.get()
 
 
 def _announce(postback: Postback, user: ProfileOwner) -> None:

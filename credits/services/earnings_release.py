@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from credits.errors import EarningDecided
 from credits.models import Postback, PostbackState, Refusal
-from credits.services import earnings_posting, earnings_reversal
+from credits.services import earnings_posting, earnings_reversal, ledger
 from gateway.common.locks import try_advisory_lock
 from gateway.common.owner import ProfileOwner
 from gateway.common.sweeps import would_stop_all
@@ -86,7 +86,7 @@ def _try_release(postback_id: int, now: datetime) -> bool:
 
 def _locked_owner(postback_id: int) -> ProfileOwner:
     user = cast("ProfileOwner", Postback.objects.select_related("user").get(pk=postback_id).user)
-    earnings_posting.lock_account(user)
+    ledger.lock_account(user=user)
     return user
 
 

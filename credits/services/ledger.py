@@ -5,7 +5,7 @@ Every one of them joins the caller's transaction and is safe to repeat.
 """
 
 from credits.services.holding import HoldResult, capture, hold, raise_hold, release
-from credits.services.posting import adjust, grant, open_account, reverse
+from credits.services.posting import adjust, grant, lock_account, open_account, reverse
 
 __all__ = [
     "HoldResult",
@@ -13,6 +13,7 @@ __all__ = [
     "capture",
     "grant",
     "hold",
+    "lock_account",
     "open_account",
     "raise_hold",
     "release",

@@ -19,6 +19,14 @@ def open_account(*, user: ProfileOwner) -> CreditAccount:
     return CreditAccount.objects.get(user_id=user.pk)
 
 
+def lock_account(*, user: ProfileOwner) -> None:
+    """Lock the user's account, opened where it was not, until the transaction ends."""
+    own = CreditAccount.objects.select_for_update(no_key=True).filter(user_id=user.pk)
+    if own.first() is None:
+        open_account(user=user)
+        own.get()
+
+
 def grant(*, user: ProfileOwner, credits: int, source: str, key: str, reason: str = "") -> CreditEntry:
     """
     Give a user credits, once per key.

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from credits.models import CreditEntry, EntrySource, ExperienceEntry, Postback, PostbackState
 from credits.queries import balance_of
-from credits.services import ad_networks, earnings_posting, ledger
+from credits.services import ad_networks, ledger
 from credits.services.earnings_release import release, release_due
 from credits.tasks import release_earnings
 from tests.credits.networks_at_work import Network, set_up
@@ -114,7 +114,7 @@ def test_an_account_that_somebody_holds_locked_does_not_keep_the_others_back(
     busy, waiting = _earn(network)
     user, _ = _earn(network)
 
-    with locked_elsewhere(partial(earnings_posting.lock_account, busy)):
+    with locked_elsewhere(partial(ledger.lock_account, user=busy)):
         assert release_due(now=timezone.now() + HOLD) == 1
 
     assert (balance_of(busy).available, balance_of(user).available) == (0, 120)

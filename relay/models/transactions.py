@@ -1,6 +1,6 @@
 """Relay transactions: what a controller asked for, and how it ended."""
 
-from typing import Self
+from typing import Self, TypeAlias
 
 from django.conf import settings
 from django.contrib.postgres.indexes import BrinIndex
@@ -10,6 +10,31 @@ from django.db.models import Q
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.lsp25 import valid_until_of
 from gateway.common.fields import AddressField, HashField, Uint256Field
+
+
+class RelayStatus(models.TextChoices):
+    """The words of the wire. Final ones never change again."""
+
+    PENDING = "Pending"
+    SUBMITTED = "Submitted"
+    SUCCESS = "Success"
+    FAILED = "Failed"
+    EXPIRED = "Expired"
+    CANCELLED = "Cancelled"
+    EXECUTED_EXTERNALLY = "ExecutedExternally"
+
+
+_IN_PROGRESS = (RelayStatus.PENDING, RelayStatus.SUBMITTED)
+# By us, or by somebody else.
+_EXECUTED = (RelayStatus.SUCCESS, RelayStatus.EXECUTED_EXTERNALLY)
+_STANDING = (*_IN_PROGRESS, *_EXECUTED)
+# Every end but the one that was asked for; the order is that of the indexes.
+_UNSUCCESSFUL = (
+    RelayStatus.FAILED,
+    RelayStatus.EXPIRED,
+    RelayStatus.CANCELLED,
+    RelayStatus.EXECUTED_EXTERNALLY,
+)
 
 
 class RelayTransactionQuerySet(models.QuerySet["RelayTransaction"]):
@@ -36,19 +61,10 @@ class RelayTransaction(models.Model):
     signature; a repeat after a dead end is a new `generation` of the same identity.
     """
 
-    class Status(models.TextChoices):
-        """The words of the wire. Final ones never change again."""
-
-        PENDING = "Pending"
-        SUBMITTED = "Submitted"
-        SUCCESS = "Success"
-        FAILED = "Failed"
-        EXPIRED = "Expired"
-        CANCELLED = "Cancelled"
-        EXECUTED_EXTERNALLY = "ExecutedExternally"
-
-    IN_PROGRESS = (Status.PENDING, Status.SUBMITTED)
-    STANDING = (Status.PENDING, Status.SUBMITTED, Status.SUCCESS, Status.EXECUTED_EXTERNALLY)
+    Status: TypeAlias = RelayStatus
+    IN_PROGRESS = _IN_PROGRESS
+    EXECUTED = _EXECUTED
+    STANDING = _STANDING
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="relay_transactions")
     profile_address = AddressField()
@@ -95,12 +111,12 @@ class RelayTransaction(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["key_manager_address", "controller_address", "relay_nonce"],
-                condition=Q(status__in=["Pending", "Submitted", "Success", "ExecutedExternally"]),
+                condition=Q(status__in=_STANDING),
                 name="relaytransaction_standing_nonce",
             ),
             models.CheckConstraint(
-                condition=Q(status__in=["Pending", "Submitted"], settled_at__isnull=True)
-                | (~Q(status__in=["Pending", "Submitted"]) & Q(settled_at__isnull=False)),
+                condition=Q(status__in=_IN_PROGRESS, settled_at__isnull=True)
+                | (~Q(status__in=_IN_PROGRESS) & Q(settled_at__isnull=False)),
                 name="relaytransaction_settled_when_final",
             ),
         ]
@@ -111,13 +127,13 @@ class RelayTransaction(models.Model):
             # What a user's budget of dead ends counts; no call pays for this index before it ends as one.
             models.Index(
                 fields=["user", "-settled_at"],
-                condition=Q(status__in=["Failed", "Expired", "Cancelled", "ExecutedExternally"]),
+                condition=Q(status__in=_UNSUCCESSFUL),
                 name="relaytransaction_dead_ends",
             ),
             # What staff look for. Successes are most of all, and a list of them is found without an index.
             models.Index(
                 fields=["status", "-id"],
-                condition=Q(status__in=["Failed", "Expired", "Cancelled", "ExecutedExternally"]),
+                condition=Q(status__in=_UNSUCCESSFUL),
                 name="relaytransaction_unsuccessful",
             ),
             models.Index(
@@ -129,7 +145,7 @@ class RelayTransaction(models.Model):
             ),
             models.Index(
                 fields=["relayer", "id"],
-                condition=Q(status__in=["Pending", "Submitted"]),
+                condition=Q(status__in=_IN_PROGRESS),
                 name="relaytransaction_in_progress",
             ),
         ]

@@ -132,7 +132,7 @@ def _became_pointless(attempt: Attempt, head: Head, fees: Fees, now: datetime) -
     elif lost_its_predecessor(row=row):
         ends_as, code, detail = (
             _Status.CANCELLED,
-            "predecessor-failed",
+            dead_ends.PREDECESSOR_FAILED,
             "A call before it in its channel failed.",
         )
     else:

@@ -14,7 +14,7 @@ from gateway.common import sql
 from gateway.common.owner import ProfileOwner
 from relay.errors import CallFailedBefore, RelayShareUsed, TooManyDeadEnds
 from relay.queries import Known
-from relay.services import relayers, statements
+from relay.services import dead_ends, relayers, statements
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 
@@ -27,7 +27,12 @@ def check_dead_ends(*, user: ProfileOwner, now: datetime) -> None:
         TooManyDeadEnds: with the seconds until enough of them lie outside the window.
     """
     most = max(settings.RELAY_DEAD_ENDS_PER_HOUR, settings.RELAY_DEAD_ENDS_PER_DAY)
-    params = {"user": user.pk, "since": now - _DAY, "most": most}
+    params = {
+        "user": user.pk,
+        "since": now - _DAY,
+        "most": most,
+        "predecessor_failed": dead_ends.PREDECESSOR_FAILED,
+    }
     newest = [settled_at for (settled_at,) in sql.all_rows(statements.DEAD_ENDS_OF_USER, params)]
     budgets: list[tuple[int, timedelta]] = [
         (settings.RELAY_DEAD_ENDS_PER_DAY, _DAY),

@@ -15,6 +15,9 @@ from relay.models import Attempt, RelayTransaction
 from relay.services.attempts import store_cancellation
 from relay.services.fees import outbid
 
+# The one reason for which a call is cancelled that is its caller's doing; it counts as a dead end.
+PREDECESSOR_FAILED = "predecessor-failed"
+
 
 @transaction.atomic(durable=True)
 def begin(

@@ -23,6 +23,8 @@ from relay.models import RelayTransaction
 
 # No transaction of ours is open for so long, so nobody is about to commit the missing row.
 _OLD = timedelta(hours=1)
+# The action by whose name the audit log finds what was released.
+RELEASED = "release dead hold"
 
 
 def dead_holds(*, now: datetime) -> QuerySet[CreditHold]:
@@ -57,7 +59,7 @@ def release(*, hold_id: int, actor: ProfileOwner, reason: str, now: datetime) ->
         audit.record(
             actor=actor,
             row=found,
-            action="release dead hold",
+            action=RELEASED,
             reason=reason.strip(),
             changes={
                 "held": (str(found.amount), "0"),

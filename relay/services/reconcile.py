@@ -7,7 +7,7 @@ written down as the chain told it; what was captured follows from it, and from t
 
 import logging
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -15,6 +15,7 @@ from django.db import connection, transaction
 from credits.models import LedgerAudit
 from credits.services.audits import Compared, keep
 from gateway.common.enqueue import enqueue_now
+from relay.services import dead_holds
 
 logger = logging.getLogger(__name__)
 DAYS = 40
@@ -36,7 +37,7 @@ WITH settled AS (
     SELECT object_id FROM django_admin_log
     WHERE content_type_id = (
         SELECT id FROM django_content_type WHERE app_label = 'credits' AND model = 'credithold'
-    ) AND change_message LIKE '%%"action": "release dead hold"%%'
+    ) AND change_message LIKE %(released)s
 )
 SELECT 'the cost is the gas of the attempt that landed, at its price', id, attempt_id, cost, real_cost::numeric
 FROM settled WHERE settled_at >= %(since)s AND real_cost <> cost
@@ -96,7 +97,12 @@ def find_differences(*, since: datetime) -> list[Finding]:
     with transaction.atomic(), connection.cursor() as cursor:
         # All calls take longer than any request may.
         cursor.execute("SET LOCAL statement_timeout = '30min'")
-        cursor.execute(_FIND_DIFFERENCES, {"credit_wei": settings.CREDIT_WEI, "since": since})
+        params: dict[str, Any] = {
+            "credit_wei": settings.CREDIT_WEI,
+            "since": since,
+            "released": f'%"action": "{dead_holds.RELEASED}"%',
+        }
+        cursor.execute(_FIND_DIFFERENCES, params)
         rows = cursor.fetchall()
     return [
         Finding(rule, call_id, row_id, int(expected), int(found))

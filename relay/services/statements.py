@@ -11,7 +11,7 @@ DEAD_ENDS_OF_USER = """
 SELECT settled_at FROM relay_relaytransaction
 WHERE user_id = %(user)s AND settled_at > %(since)s
   AND status IN ('Failed', 'Expired', 'Cancelled', 'ExecutedExternally')
-  AND (status <> 'Cancelled' OR end_code = 'predecessor-failed')
+  AND (status <> 'Cancelled' OR end_code = %(predecessor_failed)s)
 ORDER BY settled_at DESC LIMIT %(most)s
 """
 

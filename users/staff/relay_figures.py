@@ -12,9 +12,7 @@ from relay.models import Attempt, Relayer, RelayTransaction
 
 DAY, WEEK = timedelta(days=1), timedelta(days=7)
 _Status = RelayTransaction.Status
-# A call that somebody else executed did what its controller wanted.
-_SUCCEEDED = (_Status.SUCCESS, _Status.EXECUTED_EXTERNALLY)
-# Unwanted endings.
+# Unwanted endings. A call that somebody else executed did what its controller wanted.
 _UNSUCCESSFUL = (_Status.FAILED, _Status.EXPIRED, _Status.CANCELLED)
 _WEI_PER_NATIVE_COIN = 10**18
 
@@ -30,7 +28,7 @@ class Outcomes:
     @property
     def success_rate(self) -> Decimal | None:
         """Return the share of ended calls that were executed, by us or by others; None where none has ended."""
-        succeeded = sum(self.by_status.get(status, 0) for status in _SUCCEEDED)
+        succeeded = sum(self.by_status.get(status, 0) for status in RelayTransaction.EXECUTED)
         ended = succeeded + sum(self.by_status.get(status, 0) for status in _UNSUCCESSFUL)
         return Decimal(succeeded) / ended if ended else None
 

@@ -5,22 +5,18 @@ A postback never waits for another network. Keys are kept for a day at most, as 
 asks; one that is not there yet makes the postback come again.
 """
 
-import json
 import logging
 from datetime import datetime, timedelta
 from typing import Any
 
-import urllib3
 from django.conf import settings
-from urllib3.exceptions import HTTPError
 
 from credits.models import AdNetwork, VerifierKeySet
+from gateway.common.fetching import FetchFailed, fetch_json
 
 logger = logging.getLogger(__name__)
 LONGEST_KEPT = timedelta(hours=24)
 _SLUG = "admob"
-_MAX_BYTES = 256 * 1024
-_http = urllib3.PoolManager(timeout=urllib3.Timeout(connect=3, read=5), retries=False)
 
 
 def refresh(*, now: datetime) -> bool:
@@ -28,23 +24,12 @@ def refresh(*, now: datetime) -> bool:
     if not AdNetwork.objects.filter(slug=_SLUG, is_enabled=True).exists():
         return False
     try:
-        keys = _read(_fetch(settings.ADMOB_KEYS_URL))
-    except (HTTPError, ValueError, RecursionError) as error:
-        logger.warning("the verifier keys cannot be fetched, the last ones stay: %s", type(error).__name__)
+        keys = _read(fetch_json(settings.ADMOB_KEYS_URL))
+    except (FetchFailed, ValueError) as error:
+        logger.warning("the verifier keys cannot be fetched, the last ones stay: %s", error)
         return False
     VerifierKeySet.objects.update_or_create(slug=_SLUG, defaults={"keys": keys, "fetched_at": now})
     return True
-
-
-def _fetch(url: str) -> Any:
-    response = _http.request("GET", url, preload_content=False, redirect=False)
-    try:
-        body = response.read(_MAX_BYTES + 1)
-    finally:
-        response.release_conn()
-    if response.status != 200 or len(body) > _MAX_BYTES:
-        raise ValueError("the answer is no list of keys")
-    return json.loads(body)
 
 
 def _read(document: Any) -> dict[str, str]:

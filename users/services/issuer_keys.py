@@ -5,22 +5,17 @@ A request never waits for the issuer's network, and an issuer that is away takes
 nobody out: the last good set stays in force.
 """
 
-import json
 import logging
 from datetime import datetime
 from typing import Any
 
-import urllib3
 from django.conf import settings
-from urllib3.exceptions import HTTPError
 
+from gateway.common.fetching import FetchFailed, fetch_json
 from users.models import IssuerKeySet
 
 logger = logging.getLogger(__name__)
-_TIMEOUT = urllib3.Timeout(connect=3, read=5)
-_MAX_BYTES = 256 * 1024
 _PUBLIC_KEY_TYPES = {"EC", "RSA", "OKP"}
-_http = urllib3.PoolManager(timeout=_TIMEOUT, retries=False)
 
 
 def refresh(*, now: datetime) -> bool:
@@ -29,25 +24,12 @@ def refresh(*, now: datetime) -> bool:
     if not url:
         return False
     try:
-        keys = _usable_keys(_fetch(url))
-    except (HTTPError, ValueError, RecursionError) as error:
-        logger.warning("the issuer's keys cannot be fetched, the last ones stay: %s", type(error).__name__)
+        keys = _usable_keys(fetch_json(url))
+    except (FetchFailed, ValueError) as error:
+        logger.warning("the issuer's keys cannot be fetched, the last ones stay: %s", error)
         return False
     IssuerKeySet.objects.update_or_create(url=url, defaults={"keys": keys, "fetched_at": now})
     return True
-
-
-def _fetch(url: str) -> Any:
-    response = _http.request(
-        "GET", url, preload_content=False, redirect=False, headers={"Accept": "application/json"}
-    )
-    try:
-        body = response.read(_MAX_BYTES + 1)
-    finally:
-        response.release_conn()
-    if response.status != 200 or len(body) > _MAX_BYTES:
-        raise ValueError("the answer is no key set")
-    return json.loads(body)
 
 
 def _usable_keys(document: Any) -> list[dict[str, Any]]:

@@ -1,0 +1,57 @@
+"""A document of others is fetched within bounds, and whatever goes wrong is one error that says what."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from devstack.services.server import free_port
+from gateway.common.fetching import FetchFailed, fetch_json
+from tests.users.issuer import ForeignIssuer
+
+
+@pytest.fixture
+def server() -> Iterator[ForeignIssuer]:
+    """A server of somebody else."""
+    foreign = ForeignIssuer()
+    with foreign.serving():
+        yield foreign
+
+
+def test_a_document_is_returned_as_it_is(server: ForeignIssuer) -> None:
+    assert fetch_json(server.url) == {"keys": server.keys}
+    server.document = ["Zürich", 1]
+    assert fetch_json(server.url) == server.document
+
+
+@pytest.mark.parametrize("status", [204, 301, 302, 404, 500])
+def test_another_status_is_no_document_and_a_redirect_is_not_followed(
+    server: ForeignIssuer, status: int
+) -> None:
+    server.status = status
+
+    with pytest.raises(FetchFailed, match=f"status {status}"):
+        fetch_json(server.url)
+    assert server.asked == 1
+
+
+@pytest.mark.parametrize("document", [b"", b"<html>", b"\xff", b"[" * 5_000])
+def test_what_is_no_json_is_refused(server: ForeignIssuer, document: Any) -> None:
+    server.document = document
+
+    with pytest.raises(FetchFailed, match="no JSON"):
+        fetch_json(server.url)
+
+
+def test_a_document_may_have_256_kibibytes(server: ForeignIssuer) -> None:
+    server.document = json.dumps([]).encode() + b" " * (256 * 1024 - 2)
+    assert fetch_json(server.url) == []
+    server.document += b" "
+    with pytest.raises(FetchFailed, match="more than 262144 bytes"):
+        fetch_json(server.url)
+
+
+def test_nobody_at_the_address_is_no_answer() -> None:
+    with pytest.raises(FetchFailed, match="no answer"):
+        fetch_json(f"http://127.0.0.1:{free_port()}/keys")

@@ -65,16 +65,21 @@ def current_allowance(*, user: ProfileOwner, now: datetime) -> AllowanceView | N
 def _running(allowance: Allowance | None, *, now: datetime) -> AllowanceView | None:
     if allowance is None:
         return None
-    period = PaidPeriod(
-        credits=allowance.credits,
-        starts_at=allowance.starts_at,
-        ends_at=allowance.ends_at,
-        resets_at=allowance.resets_at,
-        renews=allowance.renews,
-    )
+    period = paid_period(allowance)
     if not period.runs_at(now):
         return None
     return AllowanceView(credits=period.credits, ends_at=period.reset_after(now))
+
+
+def paid_period(row: Allowance) -> PaidPeriod:
+    """Return the row as the rule book reads it."""
+    return PaidPeriod(
+        credits=row.credits,
+        starts_at=row.starts_at,
+        ends_at=row.ends_at,
+        resets_at=row.resets_at,
+        renews=row.renews,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

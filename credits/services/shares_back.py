@@ -6,8 +6,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import NamedTuple
 
-from credits.benefits import PaidPeriod, benefits_of
+from credits.benefits import benefits_of
 from credits.models import Allowance, Badge, BadgeTrack, Modifier
+from credits.queries import paid_period
 
 
 class Spender(NamedTuple):
@@ -21,8 +22,8 @@ class Spender(NamedTuple):
 def shares_back(*, spenders: Sequence[Spender], now: datetime) -> list[Decimal]:
     """Return, for each spender, the fraction of a cost that comes back at `now`, as `Benefits.credits_back`."""
     users = {spender.user_id for spender in spenders}
-    periods = Allowance.objects.filter(user_id__in=users)
-    subscribers = {period.user_id for period in periods if _period(period).runs_at(now)}
+    allowances = Allowance.objects.filter(user_id__in=users)
+    subscribers = {row.user_id for row in allowances if paid_period(row).runs_at(now)}
     ladders = list(Badge.objects.all())
     modifiers = defaultdict(list)
     for modifier in Modifier.objects.active().filter(user_id__in=users):
@@ -34,16 +35,6 @@ def shares_back(*, spenders: Sequence[Spender], now: datetime) -> list[Decimal]:
         ).credits_back
         for spender in spenders
     ]
-
-
-def _period(allowance: Allowance) -> PaidPeriod:
-    return PaidPeriod(
-        credits=allowance.credits,
-        starts_at=allowance.starts_at,
-        ends_at=allowance.ends_at,
-        resets_at=allowance.resets_at,
-        renews=allowance.renews,
-    )
 
 
 def _worn(ladders: Sequence[Badge], spender: Spender, *, is_subscriber: bool) -> list[Badge]:

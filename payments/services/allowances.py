@@ -1,22 +1,11 @@
 """What the lower floors learn of payments: the allowance of the period that was paid last."""
 
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import asdict
 
+from credits.benefits import PaidPeriod
 from credits.services import allowance
 from gateway.common.owner import ProfileOwner
 from payments.models import Payout
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaidAllowance:
-    """What `credits.services.allowance` is told of a payout's period."""
-
-    credits: int
-    starts_at: datetime
-    ends_at: datetime
-    renews: bool
-    resets_at: datetime
 
 
 def follow_payouts(*, user: ProfileOwner) -> None:
@@ -28,16 +17,16 @@ def follow_payouts(*, user: ProfileOwner) -> None:
     newest = newest_payout(user=user)
     if newest is None:
         return
-    told = allowance_of(payout=newest, is_taken_back=newest.is_taken_back())
-    allowance.set_allowance(user=user, **asdict(told))
+    period = period_of(payout=newest, is_taken_back=newest.is_taken_back())
+    allowance.set_allowance(user=user, **asdict(period))
 
 
-def allowance_of(*, payout: Payout, is_taken_back: bool) -> PaidAllowance:
+def period_of(*, payout: Payout, is_taken_back: bool) -> PaidPeriod:
     """
-    Return the allowance that a user has whose newest payout this is.
+    Return the paid period of a user whose newest payout this is.
 
-    That of a subscription that was ended at once ends then, and that of a payout that was taken back
-    whole has never begun.
+    It ends early where the subscription was ended at once, and has never begun where the whole payout
+    was taken back.
     """
     subscription, ends_at = payout.subscription, payout.period_end
     if is_taken_back:
@@ -45,7 +34,7 @@ def allowance_of(*, payout: Payout, is_taken_back: bool) -> PaidAllowance:
     elif subscription.ended_at is not None:
         ends_at = max(payout.period_start, min(subscription.ended_at, ends_at))
     is_whole = ends_at == payout.period_end
-    return PaidAllowance(
+    return PaidPeriod(
         credits=payout.credits,
         starts_at=payout.period_start,
         ends_at=ends_at,

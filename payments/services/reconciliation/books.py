@@ -2,15 +2,25 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypedDict
 
 from django.db.models import OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from credits.models import Allowance, CreditEntry, EntrySource
+from credits.queries import paid_period
 from payments.amounts import payout_credits
 from payments.models import BillingOperation, Clawback, Payout, StripeEvent
-from payments.services.allowances import PaidAllowance, allowance_of
+from payments.services.allowances import period_of
 from payments.services.reconciliation.findings import Finding, Rule, Window, pages
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+
+class _TakenBack(TypedDict):
+    # In credits, so far.
+    taken_back: int
 
 
 def compare(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
@@ -84,22 +94,22 @@ def _allowances(counts: Counter[str]) -> Iterator[Finding]:
         stored = {row.user_id: row for row in Allowance.objects.filter(user__in=[it.user_id for it in page])}
         for payout in page:
             counts["allowances"] += 1
-            taken_back: int = payout.taken_back  # type: ignore[attr-defined]
-            wanted = allowance_of(payout=payout, is_taken_back=taken_back >= payout.credits)
+            wanted = period_of(payout=payout, is_taken_back=payout.taken_back >= payout.credits)
             row = stored.get(payout.user_id)
-            if row is None or _as_told(row) != wanted:
+            have = paid_period(row) if row else None
+            if have != wanted:
                 yield Finding(
                     rule=Rule.ALLOWANCE,
-                    have=str(_as_told(row)) if row else "none",
+                    have=str(have or "none"),
                     wanted=str(wanted),
                     ids={"user": str(payout.user_id), "invoice": payout.stripe_invoice_id},
                 )
     for row in Allowance.objects.exclude(user__in=Payout.objects.values("user")).order_by("pk").iterator():
         ids = {"user": str(row.user_id)}
-        yield Finding(rule=Rule.ALLOWANCE, have=str(_as_told(row)), wanted="no payout", ids=ids)
+        yield Finding(rule=Rule.ALLOWANCE, have=str(paid_period(row)), wanted="no payout", ids=ids)
 
 
-def _newest_payouts() -> QuerySet[Payout]:
+def _newest_payouts() -> "QuerySet[WithAnnotations[Payout, _TakenBack]]":
     """Return the newest payout of each user, as `allowances.newest_payout` chooses it."""
     taken = Clawback.objects.filter(payout=OuterRef("pk")).values("payout").annotate(total=Sum("credits"))
     return (
@@ -107,16 +117,6 @@ def _newest_payouts() -> QuerySet[Payout]:
         .annotate(taken_back=Coalesce(Subquery(taken.values("total")), 0))
         .order_by("user_id", "-period_start", "-subscription_id", "-pk")
         .distinct("user_id")
-    )
-
-
-def _as_told(row: Allowance) -> PaidAllowance:
-    return PaidAllowance(
-        credits=row.credits,
-        starts_at=row.starts_at,
-        ends_at=row.ends_at,
-        renews=row.renews,
-        resets_at=row.resets_at,
     )
 
 

@@ -3,11 +3,12 @@
 import hmac
 import secrets
 import uuid
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import jwt
 import pytest
+import time_machine
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.utils.timezone import now
 from jwt import PyJWK
@@ -152,9 +153,11 @@ def test_a_token_that_is_wrong_in_one_way_is_refused_by_that_name(
 
 def test_a_token_is_good_until_its_last_second(settings: Any) -> None:
     settings.AUTH_ACCESS_LIFETIME = timedelta(seconds=30)
-    text, _ = _issued(datetime.now(UTC) - timedelta(seconds=28))
+    with time_machine.travel(now().replace(microsecond=0), tick=False) as clock:
+        text, _ = _issued(now())
+        clock.shift(timedelta(seconds=29, milliseconds=999))
+        assert access.read(text)
 
-    assert access.read(text)
-    late, _ = _issued(datetime.now(UTC) - timedelta(seconds=31))
-    with pytest.raises(errors.AccessTokenExpired):
-        access.read(late)
+        clock.shift(timedelta(milliseconds=1))
+        with pytest.raises(errors.AccessTokenExpired):
+            access.read(text)

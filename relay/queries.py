@@ -5,13 +5,27 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db.models import Count, QuerySet
 
 from gateway.chain.code import code_hash, implementation_of
 from gateway.common import sql
 from gateway.common.owner import ProfileOwner
-from relay.errors import TransactionNotFound
+from relay.errors import ProfileNotRegistered, TransactionNotFound
 from relay.models import Relayer, RelaySwitch, RelayTransaction, TrustedImplementation
+
+
+def registered_owner(profile_address: str) -> ProfileOwner:
+    """
+    Return the active user of a profile, given in EIP-55 text.
+
+    Raises:
+        ProfileNotRegistered: the profile has never signed in here, or support has closed its account.
+    """
+    found = get_user_model().objects.filter(profile_address=profile_address, is_active=True).first()
+    if found is None:
+        raise ProfileNotRegistered(f"{profile_address} has never signed in here.", profile=profile_address)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,7 @@
 """Staff see relayers, relay transactions and attempts; they edit only whose code is trusted."""
 
 import re
-from decimal import Decimal
 
-from django.conf import settings
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -11,15 +9,16 @@ from django.utils.html import format_html
 
 from credits.admin.ledger import CreditHoldAdmin
 from credits.models import CreditHold
+from gateway.common import explorer
 from gateway.common.address_search import people_like
 from gateway.common.admin import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
+from gateway.common.coins import in_lyx
 from gateway.common.exports import Column, Exportable
 from gateway.common.staff_actions import ReasonedActions
 from relay.admin import actions
 from relay.models import Attempt, Relayer, RelaySwitch, RelayTransaction, TrustedImplementation
 
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
-_WEI_PER_NATIVE_COIN = Decimal(10**18)
 
 
 class AttemptInline(ReadOnlyInline[Attempt, RelayTransaction]):
@@ -36,10 +35,8 @@ class AttemptInline(ReadOnlyInline[Attempt, RelayTransaction]):
 
     @admin.display(description="explorer")
     def explorer(self, attempt: Attempt) -> str:
-        if not settings.EXPLORER_URL:
-            return "-"
-        page = f"{settings.EXPLORER_URL}/tx/{attempt.transaction_hash}"
-        return format_html('<a href="{}" rel="noreferrer noopener">open</a>', page)
+        page = explorer.transaction_page(attempt.transaction_hash)
+        return format_html('<a href="{}" rel="noreferrer noopener">open</a>', page) if page else "-"
 
 
 @admin.register(RelayTransaction)
@@ -178,7 +175,7 @@ class RelayerAdmin(ReasonedActions, ReadOnlyAdmin):
 
     @admin.display(description="balance", ordering="balance_wei")
     def balance(self, relayer: Relayer) -> str:
-        return f"{Decimal(relayer.balance_wei) / _WEI_PER_NATIVE_COIN:,.4f} LYX"
+        return in_lyx(relayer.balance_wei, places=4)
 
 
 @admin.register(TrustedImplementation)

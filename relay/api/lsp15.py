@@ -7,10 +7,8 @@ profile, which must have signed in once.
 """
 
 from functools import partial
-from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import AllowAny
@@ -20,7 +18,7 @@ from rest_framework.views import APIView
 
 from gateway.common.callers import client_network
 from gateway.common.http import RateLimit, admit
-from gateway.common.owner import ProfileOwner
+from relay import queries
 from relay.api import examples, refusals
 from relay.api.serializers import (
     Lsp15ExecuteSerializer,
@@ -29,8 +27,7 @@ from relay.api.serializers import (
     TransactionHashSerializer,
     relay_call,
 )
-from relay.errors import ProfileNotRegistered
-from relay.services import quota, wallet_calls
+from relay.services import wallet_calls
 
 _GWEI = 10**9
 
@@ -51,15 +48,6 @@ def _admit(profile: str, signer: str | None) -> None:
         admit("LSP15_NEW_SIGNER_RATE", profile)
     else:
         admit("LSP15_SIGNER_RATE", f"{profile}:{signer}")
-
-
-def registered_owner(address: str) -> ProfileOwner:
-    """Return the user of the profile, who must have signed in before."""
-    user: Any = get_user_model().objects.filter(profile_address=address, is_active=True).first()
-    if user is None:
-        raise ProfileNotRegistered(f"{address} has never signed in here.", profile=address)
-    owner: ProfileOwner = user
-    return owner
 
 
 class Lsp15ExecuteView(APIView):
@@ -83,7 +71,7 @@ class Lsp15ExecuteView(APIView):
         body = Lsp15ExecuteSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         asked = body.validated_data
-        user = registered_owner(asked["address"])
+        user = queries.registered_owner(asked["address"])
         # Which key manager it is for, the service finds out.
         call = relay_call(key_manager=asked["address"], transaction=asked["transaction"])
         known = wallet_calls.execute(
@@ -112,16 +100,14 @@ class Lsp15QuotaView(APIView):
         """Answer what is left, as gas at 1 gwei."""
         body = QuotaRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        asked, now = body.validated_data, timezone.now()
-        user = registered_owner(asked["address"])
-        quota.check_timestamp(timestamp=asked["timestamp"], now=now)
-        wallet_calls.admit_quota_reader(
-            user=user,
+        asked = body.validated_data
+        found = wallet_calls.read_quota(
+            user=queries.registered_owner(asked["address"]),
             timestamp=asked["timestamp"],
             signature=asked["signature"],
+            now=timezone.now(),
             admit=partial(_admit, asked["address"]),
         )
-        found = quota.read_quota(user=user, now=now, **asked)
         return Response(
             {
                 "quota": _as_gas(found.available),

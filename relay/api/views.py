@@ -18,8 +18,8 @@ from relay.api.serializers import (
     relay_call,
 )
 from relay.api.throttles import ExecuteRate, ReadRate
-from relay.errors import NotYourProfile
 from relay.services import execution, quota
+from relay.services.ownership import check_own
 
 
 class ExecuteView(APIView):
@@ -42,10 +42,8 @@ class ExecuteView(APIView):
         body = ExecuteSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         asked = body.validated_data
-        if asked.get("address", user.profile_address) != user.profile_address:
-            raise NotYourProfile(
-                f"You are signed in as {user.profile_address}.", profile=user.profile_address
-            )
+        if "address" in asked:
+            check_own(user=user, address=asked["address"])
         call = relay_call(key_manager=asked["keyManagerAddress"], transaction=asked["transaction"])
         return Response({"transactionHash": execution.execute(user=user, call=call, now=timezone.now())})
 

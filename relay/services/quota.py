@@ -11,7 +11,8 @@ from gateway.chain.lsp6 import Permission, has
 from gateway.chain.lsp15 import quota_digests
 from gateway.chain.lsp25 import normalise_signature, recover_address
 from gateway.common.owner import ProfileOwner
-from relay.errors import NotYourProfile, QuotaSignatureInvalid, SignPermissionMissing, TimestampOutOfWindow
+from relay.errors import QuotaSignatureInvalid, SignPermissionMissing, TimestampOutOfWindow
+from relay.services.ownership import check_own
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,19 @@ def read_quota(*, user: ProfileOwner, address: str, timestamp: int, signature: b
         NodeUnavailable: no node answered.
     """
     check_timestamp(timestamp=timestamp, now=now)
-    if address != user.profile_address:
-        raise NotYourProfile(f"You are signed in as {user.profile_address}.", profile=user.profile_address)
-    _check_signature(address=address, timestamp=timestamp, signature=signature)
+    check_own(user=user, address=address)
+    return signed_quota(user=user, timestamp=timestamp, signature=signature, now=now)
+
+
+def signed_quota(*, user: ProfileOwner, timestamp: int, signature: bytes, now: datetime) -> Quota:
+    """
+    Return the user's quota, if a controller with SIGN asks for it; the caller has checked the timestamp.
+
+    Raises:
+        UnusableSignature, QuotaSignatureInvalid, SignPermissionMissing.
+        NodeUnavailable: no node answered.
+    """
+    _check_signature(address=str(user.profile_address), timestamp=timestamp, signature=signature)
     return quota_of(user=user, now=now)
 
 

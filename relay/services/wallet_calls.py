@@ -17,7 +17,7 @@ from gateway.chain.lsp25 import RelayCall, normalise_signature, recover_address
 from gateway.common.owner import ProfileOwner
 from relay import queries
 from relay.errors import KeyManagerNotFound, KeyManagerNotOwner
-from relay.services import budgets, execution, key_managers, preflight
+from relay.services import budgets, execution, key_managers, preflight, quota
 
 # Counts a request of this signer, or of one who is new to the profile; raises where there are too many.
 Admit = Callable[[str | None], None]
@@ -57,14 +57,22 @@ def _execute(user: ProfileOwner, call: RelayCall, now: datetime) -> str:
     return execution.execute(user=user, call=call, now=now, is_signed_in=False)
 
 
-def admit_quota_reader(*, user: ProfileOwner, timestamp: int, signature: bytes, admit: Admit) -> None:
+def _addressed(user: ProfileOwner, call: RelayCall) -> RelayCall:
+    return replace(call, key_manager=key_managers.of_profile(profile=str(user.profile_address)))
+
+
+def read_quota(
+    *, user: ProfileOwner, timestamp: int, signature: bytes, now: datetime, admit: Admit
+) -> quota.Quota:
     """
-    Count who asks for the profile's quota.
+    Return the quota of the user's profile, if a controller with SIGN asks for it within the time window.
 
     Raises:
-        UnusableSignature: no address can be recovered from the signature.
+        TimestampOutOfWindow, UnusableSignature, QuotaSignatureInvalid, SignPermissionMissing.
+        NodeUnavailable: no node answered.
         DomainError: `admit` refused the signer.
     """
+    quota.check_timestamp(timestamp=timestamp, now=now)
     normalised = normalise_signature(signature)
     signers = [
         recover_address(digest, normalised)
@@ -72,7 +80,4 @@ def admit_quota_reader(*, user: ProfileOwner, timestamp: int, signature: bytes, 
     ]
     known = key_managers.remembered(user=user)
     admit(known and key_managers.has_signed_here(key_manager=known, signers=signers))
-
-
-def _addressed(user: ProfileOwner, call: RelayCall) -> RelayCall:
-    return replace(call, key_manager=key_managers.of_profile(profile=str(user.profile_address)))
+    return quota.signed_quota(user=user, timestamp=timestamp, signature=signature, now=now)

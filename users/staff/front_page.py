@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from credits import queries as credits_queries
+from gateway.common.coins import in_lyx
 from payments import queries as payments_queries
 from relay import queries as relay_queries
 from relay.models import RelayTransaction
@@ -19,7 +20,6 @@ from users.staff.cards import Card, in_largest_unit, rows_of
 # Sums tell of rows: who may look at none of these is shown none of the figures.
 FIGURES_NEED = ("credits.view_creditaccount", "relay.view_relaytransaction", "payments.view_payout")
 _DAY, _WEEK, _MONTH = timedelta(days=1), timedelta(days=7), timedelta(days=30)
-_WEI_PER_NATIVE_COIN = Decimal(10**18)
 _FEW_DAYS = 7
 _LATE_SECONDS = 5 * 60
 
@@ -95,7 +95,7 @@ def _relay_cards(outcomes: relay_figures.Outcomes, now: datetime) -> list[Card]:
         ),
         Card(
             title="Margin",
-            value=f"{_coins(margin.gained_wei)}",
+            value=_coins(margin.gained_wei),
             detail=f"{_coins(margin.captured_wei)} captured, {_coins(margin.spent_wei)} spent on gas in 7 days",
             link=rows_of("credits_creditentry", source__exact="RELAY_TRANSACTION"),
             is_alarming=margin.gained_wei < 0,
@@ -204,7 +204,7 @@ def _line(purse: relay_figures.Purse) -> PurseLine:
         address=purse.relayer.address,
         page=reverse("admin:relay_relayer_change", args=[purse.relayer.pk]),
         state="active" if purse.relayer.is_active else "paused",
-        balance=f"{purse.balance:,.4f} LYX",
+        balance=in_lyx(purse.relayer.balance_wei, places=4),
         lasts="nothing spent" if days is None else f"{days:,.1f} days",
         is_low=days is not None and days < _FEW_DAYS,
     )
@@ -229,4 +229,4 @@ def _seconds(value: float | None) -> str:
 
 
 def _coins(wei: int) -> str:
-    return f"{Decimal(wei) / _WEI_PER_NATIVE_COIN:.6f} LYX"
+    return in_lyx(wei, places=6)

@@ -13,6 +13,7 @@ from credits import queries as credits_queries
 from credits.benefits import progress_within
 from credits.models import Badge, CreditEntry, Postback
 from credits.queries import Standing
+from gateway.common import explorer
 from payments.models import Customer, Payout, Subscription
 from relay.models import Attempt, RelayTransaction
 from users.models import SignInSession, User
@@ -79,7 +80,7 @@ def person_of(*, user: User, now: datetime) -> Person:
     )
     return Person(
         user=user,
-        explorer_page=links.explorer_address(str(user.profile_address)),
+        explorer_page=explorer.account_page(str(user.profile_address)),
         standing=standing,
         badges=_badges(standing),
         entries=newest[:_NEWEST],
@@ -128,7 +129,7 @@ def _calls(user: User) -> list[Call]:
         Call(
             row=row,
             attempts=[
-                (attempt, links.explorer_transaction(attempt.transaction_hash))
+                (attempt, explorer.transaction_page(attempt.transaction_hash))
                 for attempt in row.attempts.all()
             ],
         )

@@ -14,7 +14,6 @@ DAY, WEEK = timedelta(days=1), timedelta(days=7)
 _Status = RelayTransaction.Status
 # Unwanted endings. A call that somebody else executed did what its controller wanted.
 _UNSUCCESSFUL = (_Status.FAILED, _Status.EXPIRED, _Status.CANCELLED)
-_WEI_PER_NATIVE_COIN = 10**18
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,16 +106,11 @@ def margin(*, since: datetime) -> Margin:
 
 @dataclass(frozen=True, kw_only=True)
 class Purse:
-    """A relayer, its balance in wei, and for how many days it lasts at the pace of the last week."""
+    """A relayer, what it spent in the last week, and for how many days its balance lasts at that pace."""
 
     relayer: Relayer
     spent_wei: int
     days_left: Decimal | None
-
-    @property
-    def balance(self) -> Decimal:
-        """Return the balance in the chain's coin."""
-        return Decimal(self.relayer.balance_wei) / _WEI_PER_NATIVE_COIN
 
 
 def purses(*, now: datetime) -> list[Purse]:

@@ -35,15 +35,6 @@ class HoldReleased(DomainError):
         super().__init__("The hold was released before it could be captured.", holdId=hold_id)
 
 
-class ReasonRequired(DomainError):
-    """An adjustment by staff says why it was made."""
-
-    code, title, status = "reason-required", "Give a reason", 400
-
-    def __init__(self) -> None:
-        super().__init__("An adjustment needs a reason that finance and support can read later.")
-
-
 class OwnAdjustment(DomainError):
     """Whoever asked for an adjustment does not decide it; another member of staff does."""
 

@@ -1,7 +1,7 @@
 """Pause check-ins and let them go on, by name and with a reason."""
 
 from checkin.models import CheckInSwitch
-from credits.errors import ReasonRequired
+from gateway.common.errors import stated
 from gateway.common.owner import ProfileOwner
 
 
@@ -12,6 +12,4 @@ def switch(*, is_open: bool, actor: ProfileOwner, reason: str) -> CheckInSwitch:
     Raises:
         ReasonRequired: the reason is blank.
     """
-    if not reason.strip():
-        raise ReasonRequired
-    return CheckInSwitch.objects.create(is_open=is_open, actor_id=actor.pk, reason=reason.strip())
+    return CheckInSwitch.objects.create(is_open=is_open, actor_id=actor.pk, reason=stated(reason))

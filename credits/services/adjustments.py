@@ -13,10 +13,11 @@ from django.db import transaction
 from django.db.models import Sum
 from django.db.models.functions import Abs, Now
 
-from credits.errors import AdjustmentDecided, KeyConflict, OwnAdjustment, ReasonRequired
+from credits.errors import AdjustmentDecided, KeyConflict, OwnAdjustment
 from credits.models import AdjustmentDecision, AdjustmentRequest
 from credits.models.adjustments import LARGEST_ADJUSTMENT
 from credits.services import ledger
+from gateway.common.errors import stated
 from gateway.common.owner import ProfileOwner
 
 _COUNTED = timedelta(hours=24)
@@ -37,10 +38,8 @@ def request(
     """
     if not 1 <= abs(credits) <= LARGEST_ADJUSTMENT:
         raise ValueError("an adjustment moves at least one credit, and no more than JSON can hold")
-    if not reason.strip():
-        raise ReasonRequired
     asked = AdjustmentRequest(
-        user_id=user.pk, credits=credits, reason=reason.strip(), key=key, requested_by_id=actor.pk
+        user_id=user.pk, credits=credits, reason=stated(reason), key=key, requested_by_id=actor.pk
     )
     with transaction.atomic():
         # What follows counts every adjustment of the user that was asked for before.

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from credits.errors import KeyConflict, ReasonRequired
+from credits.errors import KeyConflict
 from credits.models import CreditAccount, CreditEntry, EntrySource
 from credits.services import statements
+from gateway.common.errors import stated
 from gateway.common.owner import ProfileOwner
 
 _REVERSALS = {EntrySource.PAYOUT_CLAWBACK, EntrySource.EARNING_REVERSAL}
@@ -78,16 +79,8 @@ def adjust(
     """
     if credits == 0:
         raise ValueError("an adjustment moves at least one credit")
-    if not reason.strip():
-        raise ReasonRequired
-    return _post(
-        user=user,
-        credits=credits,
-        source=EntrySource.STAFF_ADJUSTMENT,
-        key=key,
-        actor=actor,
-        reason=reason.strip(),
-    )
+    source, why = EntrySource.STAFF_ADJUSTMENT, stated(reason)
+    return _post(user=user, credits=credits, source=source, key=key, actor=actor, reason=why)
 
 
 def _post(

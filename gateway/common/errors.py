@@ -115,6 +115,28 @@ class WorkersUnreachable(DomainError):
     code, title, status, retryable = "workers-unreachable", "No worker can be reached", 503, True
 
 
+class ReasonRequired(DomainError):
+    """Staff say why they do what nobody else can, such as correcting a balance or pausing the relay."""
+
+    code, title, status = "reason-required", "Give a reason", 400
+
+    def __init__(self) -> None:
+        super().__init__("Say why; it stays on record.")
+
+
+def stated(reason: str) -> str:
+    """
+    Return the reason without the blanks around it.
+
+    Raises:
+        ReasonRequired: nothing is left.
+    """
+    text = reason.strip()
+    if not text:
+        raise ReasonRequired
+    return text
+
+
 def all_refusals() -> Iterator[type[DomainError]]:
     """Yield every refusal class that has been imported, each once, in no promised order."""
     pending: list[type[DomainError]] = [DomainError]

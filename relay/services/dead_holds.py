@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from credits.errors import ReasonRequired
 from credits.models import CreditHold, HoldStatus
 from credits.services import ledger
 from gateway.common import audit
+from gateway.common.errors import stated
 from gateway.common.owner import ProfileOwner
 from relay.errors import HoldNotDead
 from relay.models import RelayTransaction
@@ -48,8 +48,7 @@ def release(*, hold_id: int, actor: ProfileOwner, reason: str, now: datetime) ->
         ReasonRequired: the reason is blank.
         HoldNotDead: it is closed, of a call in progress, too young, or no hold of the relay.
     """
-    if not reason.strip():
-        raise ReasonRequired
+    why = stated(reason)
     with transaction.atomic():
         # Lock order: relay transaction, hold, account. Ended, it never changes again; in progress, it is no case.
         row = RelayTransaction.objects.select_for_update(no_key=True).filter(hold_id=hold_id).first()
@@ -60,7 +59,7 @@ def release(*, hold_id: int, actor: ProfileOwner, reason: str, now: datetime) ->
             actor=actor,
             row=found,
             action=RELEASED,
-            reason=reason.strip(),
+            reason=why,
             changes={
                 "held": (str(found.amount), "0"),
                 "cost borne by the service": ("0", str(row.real_cost if row else 0)),

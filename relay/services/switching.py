@@ -1,6 +1,6 @@
 """Pause the whole relay and let it go on, by name and with a reason."""
 
-from credits.errors import ReasonRequired
+from gateway.common.errors import stated
 from gateway.common.owner import ProfileOwner
 from relay.models import RelaySwitch
 
@@ -12,6 +12,4 @@ def switch(*, is_open: bool, actor: ProfileOwner, reason: str) -> RelaySwitch:
     Raises:
         ReasonRequired: the reason is blank.
     """
-    if not reason.strip():
-        raise ReasonRequired
-    return RelaySwitch.objects.create(is_open=is_open, actor_id=actor.pk, reason=reason.strip())
+    return RelaySwitch.objects.create(is_open=is_open, actor_id=actor.pk, reason=stated(reason))

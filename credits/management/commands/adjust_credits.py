@@ -5,9 +5,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from credits.errors import KeyConflict, ReasonRequired
+from credits.errors import KeyConflict
 from credits.queries import owner_of, staff_named
 from credits.services import ledger
+from gateway.common.errors import ReasonRequired
 from gateway.common.wire import SAFE_INTEGER_MAX
 
 

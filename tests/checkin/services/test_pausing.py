@@ -10,8 +10,8 @@ from checkin.errors import CheckInsPaused
 from checkin.models import CheckInSwitch
 from checkin.services.checkins import execute
 from checkin.services.switching import switch
-from credits.errors import ReasonRequired
 from credits.queries import standing_of
+from gateway.common.errors import ReasonRequired
 from tests.checkin.rows import everything
 from tests.factories import UserFactory
 from users.models import User
@@ -55,6 +55,6 @@ def test_who_decided_and_why_is_kept_for_good(staff: User) -> None:
 
 @pytest.mark.parametrize("reason", ["", "  "])
 def test_without_a_reason_nothing_is_decided(staff: User, reason: str) -> None:
-    with pytest.raises(ReasonRequired):
+    with pytest.raises(ReasonRequired, match="Say why"):
         switch(is_open=False, actor=staff, reason=reason)
     assert not CheckInSwitch.objects.exists()

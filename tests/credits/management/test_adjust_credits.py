@@ -42,7 +42,7 @@ def test_each_run_adjusts_anew_unless_it_is_given_a_key(user: User, funds: int, 
     [
         (["0", "--reason", "typo"], "either way"),
         (["9007199254740992", "--reason", "typo"], "either way"),
-        (["5", "--reason", " "], "needs a reason"),
+        (["5", "--reason", " "], "Say why"),
         (["5", "--reason", "ok", "--actor", "nobody"], "nobody"),
         (["5"], "--reason"),
         (["1.5", "--reason", "typo"], "invalid int"),

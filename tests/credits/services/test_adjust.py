@@ -2,10 +2,11 @@
 
 import pytest
 
-from credits.errors import KeyConflict, ReasonRequired
+from credits.errors import KeyConflict
 from credits.models import EntrySource
 from credits.queries import balance_of
 from credits.services import ledger
+from gateway.common.errors import ReasonRequired
 from tests.credits.rows import everything
 from tests.factories import UserFactory
 from users.models import User
@@ -31,7 +32,7 @@ def test_an_adjustment_may_leave_the_user_in_debt(user: User, staff: User, funds
 @pytest.mark.parametrize("reason", ["", "  \n"])
 def test_an_adjustment_without_a_reason_is_refused(user: User, staff: User, key: str, reason: str) -> None:
     before = everything()
-    with pytest.raises(ReasonRequired):
+    with pytest.raises(ReasonRequired, match="Say why"):
         ledger.adjust(user=user, credits=5, key=key, actor=staff, reason=reason)
     assert everything() == before
 

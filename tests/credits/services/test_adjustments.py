@@ -11,12 +11,13 @@ from django.db import DatabaseError, IntegrityError, transaction
 from django.utils import timezone
 from pytest_django import Settings
 
-from credits.errors import AdjustmentDecided, KeyConflict, OwnAdjustment, ReasonRequired
+from credits.errors import AdjustmentDecided, KeyConflict, OwnAdjustment
 from credits.models import AdjustmentDecision, AdjustmentRequest, CreditEntry, EntrySource
 from credits.models.adjustments import LARGEST_ADJUSTMENT
 from credits.queries import balance_of
 from credits.services import adjustments, ledger
 from credits.services.reconcile import find_differences
+from gateway.common.errors import ReasonRequired
 from tests.credits.rows import everything, query
 from tests.credits.threads import at_once
 from tests.factories import UserFactory
@@ -160,7 +161,7 @@ def test_a_key_of_another_request_is_refused(user: User, asker: User, second: Us
 
 def test_a_reason_and_a_sum_are_needed(user: User, asker: User) -> None:
     before = rows()
-    with pytest.raises(ReasonRequired):
+    with pytest.raises(ReasonRequired, match="Say why"):
         ask(user, asker, 5, reason=" \n")
     for amount in (0, LARGEST_ADJUSTMENT + 1, -LARGEST_ADJUSTMENT - 1):
         with pytest.raises(ValueError, match="at least one"):

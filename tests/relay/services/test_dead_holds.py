@@ -10,11 +10,11 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.utils import timezone
 
-from credits.errors import ReasonRequired
 from credits.models import CreditHold, HoldStatus
 from credits.queries import balance_of
 from credits.services import ledger
 from credits.services.reconcile import find_differences
+from gateway.common.errors import ReasonRequired
 from relay.errors import HoldNotDead
 from relay.models import RelayTransaction
 from relay.services import dead_holds
@@ -117,7 +117,7 @@ def test_a_closed_hold_is_not_released_again(
 def test_a_reason_is_needed(accept: Accept, staff: User, now: datetime) -> None:
     hold = end(accept(), "Cancelled")
     before = everything()
-    with pytest.raises(ReasonRequired):
+    with pytest.raises(ReasonRequired, match="Say why"):
         dead_holds.release(hold_id=hold.pk, actor=staff, reason=" ", now=now)
     assert everything() == before
 

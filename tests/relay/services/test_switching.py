@@ -6,8 +6,8 @@ import pytest
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from credits.errors import ReasonRequired
 from gateway.chain.lsp25 import RelayCall
+from gateway.common.errors import ReasonRequired
 from relay.errors import RelayPaused
 from relay.models import RelaySwitch, RelayTransaction
 from relay.services.execution import execute
@@ -50,7 +50,7 @@ def test_what_was_accepted_is_answered_and_settled_while_paused(
 
 @pytest.mark.parametrize("reason", ["", " \n"])
 def test_a_pause_has_a_reason(staff: User, reason: str) -> None:
-    with pytest.raises(ReasonRequired):
+    with pytest.raises(ReasonRequired, match="Say why"):
         switch(is_open=False, actor=staff, reason=reason)
     assert not RelaySwitch.objects.exists()
 

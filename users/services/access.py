@@ -2,7 +2,7 @@
 
 import uuid
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -15,7 +15,7 @@ from users.errors import AccessTokenKindRefused, AccessTokenMalformed, AccountIn
 from users.models import User
 from users.services import accounts
 from users.tokens import access, refresh
-from users.tokens.verification import Issuer, peek_issuer, read_claims, read_header
+from users.tokens.verification import Issuer, end_of, peek_issuer, read_claims, read_header
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ def _authenticate_external(token: str) -> tuple[User, AccessGrant]:
         profile_address = checksum(str(claims[claim]))
     except ValueError as error:
         raise AccessTokenMalformed(f"The claim {claim} is not a profile address.") from error
+    expires_at = end_of(claims)
     user = accounts.user_of_profile(profile_address=profile_address)
-    expires_at = datetime.fromtimestamp(claims["exp"], UTC)
     return user, AccessGrant(issuer=issuer.name, profile_address=profile_address, expires_at=expires_at)
 
 

@@ -7,7 +7,7 @@ the backend is ours.
 
 import uuid
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import jwt
@@ -18,7 +18,7 @@ from rest_framework_simplejwt.tokens import Token
 
 from users import errors
 from users.tokens.keys import ALGORITHM, signing_keys
-from users.tokens.verification import Issuer, read_claims, read_header
+from users.tokens.verification import Issuer, end_of, read_claims, read_header
 
 HEADER_TYPE = "at+jwt"
 _CLAIMS = ("iss", "aud", "exp", "iat", "jti", "sub", "address", "sid", "ctl")
@@ -90,7 +90,7 @@ def read(text: str) -> AccessClaims:
             profile_address=claims["address"],
             session_id=uuid.UUID(claims["sid"]),
             controller_address=claims["ctl"],
-            expires_at=datetime.fromtimestamp(claims["exp"], UTC),
+            expires_at=end_of(claims),
         )
     except TokenError as error:
         raise errors.AccessTokenKindRefused("Send the access token, not another token of ours.") from error

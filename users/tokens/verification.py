@@ -7,6 +7,7 @@ algorithm by that key; `jwk`, `jku` and `x5u` in a token's header are never look
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import jwt
@@ -65,7 +66,7 @@ def read_claims(token: str, *, issuer: Issuer) -> dict[str, Any]:
     Return the claims of a token that `issuer` signed for us and that is still good.
 
     Raises:
-        AccessTokenMalformed: it is no token, or a claim is missing.
+        AccessTokenMalformed: it is no token, or a claim is missing or cannot be read.
         AccessTokenKeyUnknown, AccessTokenAlgorithmRefused, AccessTokenSignatureInvalid: not the issuer's.
         AccessTokenIssuerRefused, AccessTokenAudienceRefused: somebody else's, or for somebody else.
         AccessTokenExpired: it was good once.
@@ -78,7 +79,7 @@ def read_claims(token: str, *, issuer: Issuer) -> dict[str, Any]:
     if key is None:
         raise errors.AccessTokenKeyUnknown("The issuer has no key of this id.")
     try:
-        return jwt.decode(
+        claims = jwt.decode(
             token,
             key,
             algorithms=issuer.algorithms,
@@ -86,8 +87,27 @@ def read_claims(token: str, *, issuer: Issuer) -> dict[str, Any]:
             issuer=issuer.name,
             options={"require": list(issuer.required_claims)},
         )
-    except (jwt.InvalidTokenError, jwt.InvalidKeyError) as error:
+    # The library lets the overflow of an infinite time through.
+    except (jwt.InvalidTokenError, jwt.InvalidKeyError, OverflowError) as error:
         raise _refusal_of(error) from error
+    end_of(claims)
+    return claims
+
+
+def end_of(claims: Mapping[str, Any]) -> datetime:
+    """
+    Return until when the token is good.
+
+    Raises:
+        AccessTokenMalformed: `exp` is no number of seconds (RFC 7519, 2), or one that no calendar holds.
+    """
+    seconds = claims["exp"]
+    try:
+        if isinstance(seconds, int | float):
+            return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise errors.AccessTokenMalformed("The claim exp is not a time in seconds.") from error
+    raise errors.AccessTokenMalformed("The claim exp is not a time in seconds.")
 
 
 def _refusal_of(error: Exception) -> NotAuthenticated:

@@ -14,6 +14,7 @@ from tests.factories import random_address
 from tests.fakes.profiles import Profile
 from tests.users.issuer import ForeignIssuer
 from tests.users.pem import ec_key
+from tests.users.tokens.forge import ODD_EXPIRIES
 from tests.users.wallet import signed_in
 from users import errors
 from users.models import IssuerKeySet, SignInSession, User
@@ -85,6 +86,9 @@ def test_our_own_tokens_are_believed_beside_it(issuer: ForeignIssuer, profile: P
         ({"algorithm": "RS384", "kid": "rsa"}, errors.AccessTokenAlgorithmRefused),
         ({"aud": "another service"}, errors.AccessTokenAudienceRefused),
         ({"exp": int((now() - timedelta(seconds=1)).timestamp())}, errors.AccessTokenExpired),
+        ({"exp": int((now() + timedelta(minutes=5)).timestamp() * 1000)}, errors.AccessTokenMalformed),
+        ({"exp": str(int((now() + timedelta(minutes=5)).timestamp()))}, errors.AccessTokenMalformed),
+        *(({"exp": odd}, errors.AccessTokenMalformed) for odd in ODD_EXPIRIES),
         ({"address": "vitalik.eth"}, errors.AccessTokenMalformed),
         ({"address": None}, errors.AccessTokenMalformed),
         ({"address": ["0x" + "11" * 20]}, errors.AccessTokenMalformed),

@@ -14,6 +14,9 @@ from jwt.utils import base64url_encode
 from tests.factories import random_address
 from users.tokens.keys import signing_keys
 
+# Ends that no calendar holds, or that are no number of seconds at all.
+ODD_EXPIRIES = (10**15, 10**18, 10**30, 10**400, 1e300, float("inf"), float("nan"), [10**10], "soon")
+
 
 def claims(without: str = "", **changes: Any) -> dict[str, Any]:
     """Return the claims of a good access token, with changes and without one."""

@@ -19,6 +19,7 @@ from psycopg.conninfo import conninfo_to_dict
 from devstack.services import Services, start_services
 from gateway.celery import app as celery_app
 from gateway.chain import client as chain_client
+from gateway.staff import sessions
 
 _LONG_HEX = re.compile("[0-9a-fA-F]{20}")
 # No test is about speed: on a busy machine any example may take its time, and so may thinking of one.
@@ -80,6 +81,14 @@ def _real_chain_client_by_default() -> Iterator[None]:
     """Take away the fake that a test installed."""
     yield
     chain_client.set_chain_client(None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _staff_who_look_around_are_seldom_noted() -> Iterator[None]:
+    """Tests count a page's statements; one that takes long must not meet the write that tells of its reader."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sessions, "_STEP_SECONDS", 600)
+        yield
 
 
 @pytest.fixture(autouse=True)

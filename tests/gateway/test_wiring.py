@@ -12,6 +12,7 @@ import pytest
 import structlog
 from axes.helpers import get_client_ip_address
 from celery import Celery, signals
+from celery.schedules import crontab
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
@@ -25,6 +26,27 @@ import gateway.settings
 from devstack.services.server import free_port
 from gateway.celery import app
 
+# What beat sends: which task, every how many seconds or when, and for how many seconds a worker may still take it.
+_ALWAYS = {
+    "relay-track": ("relay.track", 7, 28),
+    "relay-sweep": ("relay.sweep", 7, 30),
+    "payments-events": ("payments.process_due_events", 10, 30),
+    "payments-operations": ("payments.resume_operations", 60, 60),
+    "payments-catch-up": ("payments.catch_up", 3600, None),
+    "checkin-seeds": ("checkin.keep_seeds", 600, 600),
+    "payments-subscriptions": ("payments.refresh_subscriptions", crontab(hour="2", minute="20"), None),
+    "credits-purge": ("credits.purge", crontab(hour="2", minute="50"), None),
+    "credits-audit": ("credits.audit", crontab(hour="3", minute="10"), None),
+    "relay-reconcile": ("relay.reconcile", crontab(hour="3", minute="25"), None),
+    "credits-release": ("credits.release_earnings", 60, 60),
+    "credits-verifier-keys": ("credits.refresh_verifier_keys", 900, None),
+    "users-purge": ("users.purge", 3600, None),
+    "users-issuer-keys": ("users.refresh_issuer_keys", 300, None),
+}
+_WITH_A_KEY_OF_STRIPE = {
+    "payments-money-back": ("payments.claw_back", crontab(hour="3", minute="0"), None),
+    "payments-reconcile": ("payments.reconcile", crontab(hour="3", minute="40"), None),
+}
 _SHOW_TIMEOUT = "from django.conf import settings as s; print(s.DATABASES['default']['OPTIONS']['options'])"
 
 
@@ -143,6 +165,24 @@ def test_no_module_of_the_settings_is_left_out_or_set_aside_by_another() -> None
     for module in modules:
         for name in (name for name in vars(module) if name.isupper() and not name.startswith("_")):
             assert getattr(gateway.settings, name) is getattr(module, name), f"{module.__name__}.{name}"
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted"),
+    [("sk_test_x", {**_ALWAYS, **_WITH_A_KEY_OF_STRIPE}), ("", _ALWAYS)],
+    ids=["key", "no key"],
+)
+def test_beat_sends_these_tasks_at_these_times_and_workers_know_them(
+    key: str, wanted: dict[str, Any]
+) -> None:
+    schedule = settings_with(STRIPE_SECRET_KEY=key, RELAY_TRACK_SECONDS="7").CELERY_BEAT_SCHEDULE
+
+    assert {
+        name: (entry["task"], entry["schedule"], entry.get("options", {}).get("expires"))
+        for name, entry in schedule.items()
+    } == wanted
+    app.loader.import_default_modules()
+    assert {entry["task"] for entry in schedule.values()} <= set(app.tasks)
 
 
 def test_statements_have_fifteen_seconds_unless_the_environment_says_otherwise() -> None:

@@ -1,6 +1,6 @@
 """How often a user may ask."""
 
-from gateway.common.http import RateLimit
+from gateway.common.rates import RateLimit
 
 
 class CheckInRate(RateLimit):

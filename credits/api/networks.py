@@ -10,13 +10,17 @@ from rest_framework.views import APIView
 
 from credits.services import network_users
 from gateway.common import errors
-from gateway.common.http import RateLimit
 from gateway.common.owner import profile_owner
+from gateway.common.rates import RateLimit
 from gateway.common.schema import problem_responses
 
 _EXAMPLE = OpenApiExample(
     "adNetworks",
-    value=[{"network": "tapjoy", "kind": "OFFERWALL", "userReference": "4b3f9d0e6a7c4c0f9a1be2d37c5a8f10"}],
+    value={
+        "networks": [
+            {"network": "tapjoy", "kind": "OFFERWALL", "userReference": "4b3f9d0e6a7c4c0f9a1be2d37c5a8f10"}
+        ]
+    },
     response_only=True,
 )
 
@@ -34,8 +38,14 @@ class AdNetworkSerializer(serializers.Serializer[Any]):
     )
 
 
+class AdNetworksSerializer(serializers.Serializer[Any]):
+    """The enabled ad networks; an object, so that it can grow."""
+
+    networks = AdNetworkSerializer(many=True)
+
+
 class ReferencesRate(RateLimit):
-    """Readings of the own references per user."""
+    """Readings of the references per user, counted with those of quota and status."""
 
     setting = "RELAY_READ_RATE"
 
@@ -53,10 +63,11 @@ class AdNetworksView(APIView):
             "A reference is opaque, differs from network to network and never changes. "
             "Earnings that a network reports for it are the user's."
         ),
-        responses={200: AdNetworkSerializer(many=True), **problem_responses(errors.NotAuthenticated)},
+        responses={200: AdNetworksSerializer, **problem_responses(errors.NotAuthenticated)},
         examples=[_EXAMPLE],
     )
     def get(self, request: Request) -> Response:
         """Answer the enabled networks."""
         known = network_users.references_of(user=profile_owner(request))
-        return Response(AdNetworkSerializer(known, many=True).data, headers={"Cache-Control": "no-store"})
+        answer = AdNetworksSerializer({"networks": known})
+        return Response(answer.data, headers={"Cache-Control": "no-store"})

@@ -13,7 +13,8 @@ from credits.networks.contract import RawRequest
 from credits.services import earnings
 from gateway.common import errors
 from gateway.common.callers import client_ip
-from gateway.common.http import RateLimit, request_id
+from gateway.common.rates import RateLimit
+from gateway.common.request_ids import request_id
 from gateway.common.schema import problem_responses
 
 _MOST_BYTES = 16 * 1024

@@ -18,8 +18,8 @@ from django.db import IntegrityError, models, transaction
 from django.db.models import F, Func, Value
 from django.forms import BaseForm
 
-from gateway.common.http import request_id
 from gateway.common.owner import ProfileOwner
+from gateway.common.request_ids import request_id
 from gateway.common.sql import violated_constraint
 
 Changes = Mapping[str, tuple[str, str]]

@@ -15,12 +15,12 @@ CORS_EXPOSE_HEADERS = ["Retry-After", "X-Request-ID"]
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["users.api.authentication.AccessTokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_PARSER_CLASSES": ["gateway.common.http.BoundedJSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["gateway.common.bodies.BoundedJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "gateway.common.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "gateway.common.http.AlwaysJSON",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "gateway.common.bodies.AlwaysJSON",
 }
 AUTH_NONCE_RATE = env.rate("AUTH_NONCE_RATE", "30/minute")
 AUTH_VERIFY_RATE = env.rate("AUTH_VERIFY_RATE", "30/minute")

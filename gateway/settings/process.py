@@ -56,7 +56,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "gateway.health.probes",
     "django_structlog.middlewares.RequestMiddleware",
-    "gateway.common.http.request_id_header",
+    "gateway.common.request_ids.request_id_header",
     "gateway.common.transport.lengths_told",
     "django.middleware.security.SecurityMiddleware",
     "gateway.common.transport.https_only",

@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from gateway.common import errors, problems
-from gateway.common.http import request_id
+from gateway.common.request_ids import request_id
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:

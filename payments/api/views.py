@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from gateway.common.http import RateLimit
 from gateway.common.owner import profile_owner
+from gateway.common.rates import RateLimit
 from payments.amounts import display_amount
 from payments.api import examples, refusals
 from payments.api.description import IMMEDIATELY, DeleteWithBody

@@ -16,8 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from gateway.common.callers import client_network
-from gateway.common.http import RateLimit, admit
+from gateway.common.rates import NetworkRate, admit
 from relay import queries
 from relay.api import examples, refusals
 from relay.api.serializers import (
@@ -32,14 +31,10 @@ from relay.services import wallet_calls
 _GWEI = 10**9
 
 
-class WalletRate(RateLimit):
+class WalletRate(NetworkRate):
     """Counted by the caller's network before the body is read: the profile in it is only a claim."""
 
     setting = "LSP15_RATE"
-    fails_closed = True
-
-    def identify(self, request: Request, view: APIView) -> str | None:
-        return client_network(request)
 
 
 def _admit(profile: str, signer: str | None) -> None:

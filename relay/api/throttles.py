@@ -1,6 +1,6 @@
 """How often a user may relay and read."""
 
-from gateway.common.http import RateLimit
+from gateway.common.rates import RateLimit
 
 
 class ExecuteRate(RateLimit):
@@ -10,6 +10,6 @@ class ExecuteRate(RateLimit):
 
 
 class ReadRate(RateLimit):
-    """Quota and status readings per user."""
+    """Readings of quota and status per user, counted with those of the ad networks."""
 
     setting = "RELAY_READ_RATE"

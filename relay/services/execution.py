@@ -18,8 +18,8 @@ from gateway.chain.signing import SignedTransaction, UnsignedTransaction, get_si
 from gateway.common import sql
 from gateway.common.enqueue import ring_on_commit
 from gateway.common.errors import DomainError
-from gateway.common.http import request_id
 from gateway.common.owner import ProfileOwner
+from gateway.common.request_ids import request_id
 from relay import queries
 from relay.errors import RelayNonceTaken, RelayPaused
 from relay.models import RelayTransaction

@@ -1,10 +1,6 @@
-"""How often a caller may read, and try to sign in. Without a counter nobody signs in: that is not to be guessed."""
+"""How often a caller may read, and try to sign in."""
 
-from rest_framework.request import Request
-from rest_framework.views import APIView
-
-from gateway.common.callers import client_network
-from gateway.common.http import RateLimit
+from gateway.common.rates import NetworkRate, RateLimit
 
 
 class DashboardRate(RateLimit):
@@ -13,7 +9,7 @@ class DashboardRate(RateLimit):
     setting = "DASHBOARD_RATE"
 
 
-class NonceRate(RateLimit):
+class NonceRate(NetworkRate):
     """
     Challenges per network address.
 
@@ -22,27 +18,15 @@ class NonceRate(RateLimit):
     """
 
     setting = "AUTH_NONCE_RATE"
-    fails_closed = True
-
-    def identify(self, request: Request, view: APIView) -> str | None:
-        return client_network(request)
 
 
-class VerifyRate(RateLimit):
+class VerifyRate(NetworkRate):
     """Answers to challenges per network address."""
 
     setting = "AUTH_VERIFY_RATE"
-    fails_closed = True
-
-    def identify(self, request: Request, view: APIView) -> str | None:
-        return client_network(request)
 
 
-class RefreshRate(RateLimit):
+class RefreshRate(NetworkRate):
     """Exchanges of refresh tokens per network address."""
 
     setting = "AUTH_REFRESH_RATE"
-    fails_closed = True
-
-    def identify(self, request: Request, view: APIView) -> str | None:
-        return client_network(request)

@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 
 from devstack.services import Services
 from gateway.common.callers import client_ip, client_ip_if_known, client_network
-from gateway.common.http import RateLimit
+from gateway.common.rates import RateLimit
 
 
 class PerMachine(RateLimit):

@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from devstack.services import Services
 from gateway.common.errors import ServiceUnavailable
-from gateway.common.http import RateLimit
+from gateway.common.rates import NetworkRate, RateLimit
 
 
 class Open(RateLimit):
@@ -25,6 +25,12 @@ class Closed(Open):
     """Refuses requests while Redis is away."""
 
     fails_closed = True
+
+
+class ByNetwork(NetworkRate):
+    """Counts callers by their network."""
+
+    setting = "RELAY_READ_RATE"
 
 
 def request_of(pk: str) -> Any:
@@ -61,3 +67,21 @@ def test_without_redis_an_open_limit_lets_pass_and_a_closed_one_refuses(settings
     assert Open().allow_request(request_of("1"), APIView())
     with pytest.raises(ServiceUnavailable):
         Closed().allow_request(request_of("1"), APIView())
+
+
+def test_a_network_is_counted_whoever_signs_in_from_it(services: Services, settings: Settings) -> None:
+    settings.RELAY_READ_RATE = "1/minute"
+    first, second, elsewhere = (request_of(secrets.token_hex()) for _ in range(3))
+    network = f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}"
+    first.META["REMOTE_ADDR"], second.META["REMOTE_ADDR"] = f"{network}::1", f"{network}::2"
+    elsewhere.META["REMOTE_ADDR"] = "203.0.113.9"
+
+    assert [ByNetwork().allow_request(request, APIView()) for request in (first, second)] == [True, False]
+    assert ByNetwork().identify(elsewhere, APIView()) == "203.0.113.9"
+
+
+def test_a_network_is_refused_while_nothing_can_be_counted(settings: Settings) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+
+    with pytest.raises(ServiceUnavailable):
+        ByNetwork().allow_request(request_of("1"), APIView())

@@ -1,0 +1,62 @@
+"""Bodies are JSON: those of requests, within bounds, and those of answers."""
+
+import json
+from typing import Any
+
+from django.conf import settings
+from rest_framework.exceptions import ParseError
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+
+from gateway.common.errors import RequestTooLarge
+
+# Far more than any documented body nests. Deep nesting can exhaust the C stack, which no handler survives.
+_MOST_BRACKETS = 256
+
+
+class BoundedJSONParser(BaseParser):
+    """
+    Parse a JSON body of at most `DATA_UPLOAD_MAX_MEMORY_SIZE` bytes.
+
+    REST framework's own parser reads the stream past Django's size cap and lets
+    absurd nesting end in a 500; `NaN` and `Infinity` are not JSON. A name that an
+    object has twice is refused: whoever looked at the body before us may have
+    believed the other one (RFC 8259, 4).
+
+    Raises:
+        RequestTooLarge: the body is longer than the cap.
+        ParseError: it is not UTF-8 or not JSON.
+    """
+
+    media_type = "application/json"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        cap = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        body = stream.read(cap + 1)
+        if len(body) > cap:
+            raise RequestTooLarge(f"A body may have {cap} bytes.", maximumBytes=cap)
+        if body.count(b"[") + body.count(b"{") > _MOST_BRACKETS:
+            raise ParseError
+        try:
+            return json.loads(body.decode(), parse_constant=_refuse_constant, object_pairs_hook=_members)
+        except ValueError as error:
+            raise ParseError from error
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("an object names a member twice")
+    return members
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+class AlwaysJSON(DefaultContentNegotiation):
+    """Answer JSON whatever the Accept header says: a refusal of the header would have to be JSON as well."""
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
+        return renderers[0], renderers[0].media_type

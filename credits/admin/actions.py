@@ -6,7 +6,6 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.db import transaction
 from unfold.widgets import (
     UnfoldAdminDecimalFieldWidget,
     UnfoldAdminIntegerFieldWidget,
@@ -96,16 +95,15 @@ def grant_modifier(owner: Owner) -> ReasonedAction:
     """Return the action for rows whose user `owner` tells."""
 
     def run(row: Any, decision: Decision) -> str:
-        with transaction.atomic():
-            given = modifiers.grant(
-                user=owner(row),
-                modifier_type=ModifierType(decision.answers["modifier_type"]),
-                value=decision.answers["value"],
-                minutes=decision.answers["minutes"],
-                key=decision.key(row),
-                reason=decision.reason,
-                actor=decision.actor,
-            )
+        given = modifiers.grant(
+            user=owner(row),
+            modifier_type=ModifierType(decision.answers["modifier_type"]),
+            value=decision.answers["value"],
+            minutes=decision.answers["minutes"],
+            key=decision.key(row),
+            reason=decision.reason,
+            actor=decision.actor,
+        )
         return (
             f"{given.get_modifier_type_display()} +{given.value} until {given.expires_at:%Y-%m-%d %H:%M} UTC."
         )

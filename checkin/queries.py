@@ -68,22 +68,16 @@ def attempts_of(standing: Standing) -> int:
     return min(settings.CHECKIN_MAX_DAILY_ATTEMPTS, standing.benefits.check_in_attempts)
 
 
-def table_id_of(badge: Badge) -> int:
-    """Return the id of the drop table in force for the badge, or 0 where none is published."""
-    found = _in_force([badge])
-    return found[badge.track].pk if found else 0
-
-
 def tables_of(standing: Standing) -> Tables:
     """Return the tables in force for both badges that the user is shown."""
-    found = _in_force([standing.permanent_badge, standing.subscriber_badge])
+    found = tables_in_force([standing.permanent_badge, standing.subscriber_badge])
     return Tables(
         permanent=found.get(standing.permanent_badge.track),
         subscriber=found.get(standing.subscriber_badge.track),
     )
 
 
-def _in_force(badges: Iterable[Badge]) -> dict[str, DropTable]:
+def tables_in_force(badges: Iterable[Badge]) -> dict[str, DropTable]:
     """
     Return the newest published table of each badge, by track.
 

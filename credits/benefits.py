@@ -91,10 +91,6 @@ class Benefits:
         """Return the whole bonus: badges' and modifiers'."""
         return self.badge_bonuses[raised] + self.modifier_bonuses[raised]
 
-    def bonus_for(self, source: EntrySource) -> Decimal:
-        """Return the bonus on earnings of that source."""
-        return self.bonus(RAISED_BY[source])
-
 
 RAISED_BY = {
     EntrySource.PUSH_ADS: ModifierType.BONUS_PUSH_ADS_CREDITS,

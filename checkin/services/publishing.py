@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from checkin import queries
-from checkin.draw import Item, Odds, odds_of
+from checkin.draw import Item, odds_of
 from checkin.errors import DropTableChanged, DropTableInvalid, DropTableNotADraft, SecondPersonNeeded
 from checkin.models import DropTable, DropType
 from gateway.common.owner import ProfileOwner
@@ -69,12 +69,8 @@ def faults_of(table: DropTable) -> Iterator[str]:
 
 
 def _excess(items: list[Item], drop_type: DropType, attempts: int, cap: int) -> Iterator[str]:
-    for odds in per_day(items, attempts):
+    for of_one in odds_of(items):
+        odds = of_one.over(attempts)
         if odds.drop_type == drop_type and odds.expected > cap:
             expected = f"{float(odds.expected):.2f}"
             yield f"{drop_type} is worth {expected} a day in {attempts} attempts; at most {cap} may be given."
-
-
-def per_day(items: list[Item], attempts: int) -> list[Odds]:
-    """Return the odds of a day in which all attempts are used."""
-    return [odds.over(attempts) for odds in odds_of(items)]

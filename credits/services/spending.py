@@ -11,26 +11,6 @@ from credits.services.shares_back import Spender, shares_back
 from gateway.common import sql
 
 
-def settle(*, hold_id: int, credits: int, now: datetime) -> CreditEntry:
-    """
-    Charge the held credits, reward the user for it, and return the charge.
-
-    Runs inside the caller's transaction; a repeat returns the first charge and
-    rewards nothing, whatever the badge is worth by then.
-
-    Raises:
-        HoldReleased: the hold was released before, so the charge cannot be made.
-        ValueError: `credits` is not positive.
-    """
-    if credits <= 0:
-        raise ValueError("what is settled is a positive number of credits")
-    settle_many(costs={hold_id: credits}, now=now)
-    entry = capture(hold_id=hold_id, credits=credits)
-    if entry is None:
-        raise ValueError("nothing was charged")
-    return entry
-
-
 def settle_many(*, costs: Mapping[int, int], now: datetime, capped: bool = False) -> None:
     """
     Close these holds at their costs in credits, and reward the users for what they paid.

@@ -72,12 +72,12 @@ def test_a_badge_without_a_table_drops_what_the_one_below_does() -> None:
     place = random.randint(1, len(ladder) - 1)
     DropTable.objects.filter(badge=ladder[place]).update(badge=None)
     below = DropTable.objects.get(badge=ladder[place - 1])
-    assert queries.table_id_of(ladder[place]) == below.pk
+    assert queries.tables_in_force([ladder[place]]) == {BadgeTrack.PERMANENT: below}
 
 
-def test_without_any_table_the_id_is_0_and_nothing_may_drop(proven: User, now: datetime) -> None:
+def test_without_any_table_none_is_in_force_and_nothing_may_drop(proven: User, now: datetime) -> None:
     DropTable.objects.update(badge=None)
-    assert queries.table_id_of(lowest(BadgeTrack.PERMANENT)) == 0
+    assert queries.tables_in_force([lowest(BadgeTrack.PERMANENT)]) == {}
     assert set(ranges_for(proven, now).values()) == {_NOTHING}
 
 
@@ -88,10 +88,9 @@ def test_the_board_tells_tables_ranges_and_whether_an_attempt_is_left(proven: Us
         standing = standing_of(user=proven, now=now)
         board = queries.board_of(user=proven, standing=standing, now=now)
         assert board.can_check_in is (used < attempts)
-        tables = (board.tables.permanent, board.tables.subscriber)
-        assert [table.pk for table in tables if table] == [
-            queries.table_id_of(standing.permanent_badge),
-            queries.table_id_of(standing.subscriber_badge),
+        worn = [standing.permanent_badge, standing.subscriber_badge]
+        assert [board.tables.permanent, board.tables.subscriber] == [
+            DropTable.objects.get(badge=badge) for badge in worn
         ]
         assert board.drop_ranges == queries.drop_ranges(user=proven, standing=standing)
         if used < attempts:

@@ -18,7 +18,7 @@ from credits.benefits import (
     ladder_faults,
     progress_within,
 )
-from credits.models import Badge, EntrySource, ModifierType
+from credits.models import Badge, ModifierType
 
 _END = datetime(2032, 3, 1, tzinfo=UTC)
 _HOUR = timedelta(hours=1)
@@ -96,8 +96,8 @@ def test_badges_and_modifiers_add_up_and_the_larger_debt_counts() -> None:
         _Modifier("BONUS_CREDITS_BACK", Decimal("0.9"))
     ] * 2
     benefits = benefits_of(badges=badges, modifiers=modifiers)
-    assert benefits.bonus_for(EntrySource.SURVEYS) == Decimal("0.123")
-    assert benefits.bonus_for(EntrySource.OFFERWALL) == 0
+    assert benefits.bonus(ModifierType.BONUS_SURVEYS_CREDITS) == Decimal("0.123")
+    assert benefits.bonus(ModifierType.BONUS_OFFERWALL_CREDITS) == 0
     assert benefits.check_in_attempts == 4
     assert benefits.debt_limit == 70
     assert benefits.modifier_bonuses[ModifierType.BONUS_CREDITS_BACK] == 1

@@ -112,11 +112,11 @@ def test_the_subscriber_badge_counts_while_the_allowance_runs(user: User) -> Non
     assert (during.subscriber_badge, during.is_subscriber) == (top, True)
     assert during.benefits.debt_limit == top.acceptable_credit_debt
     assert during.benefits.check_in_attempts == 1 + top.bonus_daily_check_in_attempts
-    assert during.benefits.bonus_for(EntrySource.SURVEYS) == top.bonus_creds_surveys
+    assert during.benefits.bonus(ModifierType.BONUS_SURVEYS_CREDITS) == top.bonus_creds_surveys
 
     after = standing_of(user=user, now=begin + timedelta(days=30))
     assert (after.subscriber_badge.exp_lower_bound, after.is_subscriber) == (0, False)
-    assert after.benefits.bonus_for(EntrySource.SURVEYS) == 0
+    assert after.benefits.bonus(ModifierType.BONUS_SURVEYS_CREDITS) == 0
 
 
 @pytest.mark.parametrize("richer", list(BadgeTrack))

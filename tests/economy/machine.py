@@ -15,7 +15,7 @@ from checkin.errors import CheckInUnavailable
 from checkin.services import checkins
 from credits import queries
 from credits.errors import AdjustmentDecided, HoldReleased, InsufficientCredits, KeyConflict, OwnAdjustment
-from credits.models import AdjustmentRequest, ModifierType
+from credits.models import AdjustmentRequest, CreditEntry, ModifierType
 from credits.services import adjustments, earnings, earnings_release, ledger, modifiers, spending
 from payments.services import clawbacks, payouts
 from payments.stripe.states import MoneyBack
@@ -181,13 +181,13 @@ class EconomyMachine(RuleBasedStateMachine):
         """Settle what was held; a repeat finds the first charge, and rewards nothing again."""
         try:
             with transaction.atomic():
-                entry = spending.settle(hold_id=hold_id, credits=cost, now=self.now)
+                spending.settle_many(costs={hold_id: cost}, now=self.now)
         except HoldReleased:
             assert hold.paid == 0
             return
         if hold.paid is None:
             subject.paper.charge(hold, cost, self.now)
-        assert -entry.amount == hold.paid
+        assert -CreditEntry.objects.get(hold=hold_id).amount == hold.paid
 
     def _release(self, hold_id: int, hold: PaperHold) -> None:
         assert ledger.release(hold_id=hold_id) is (hold.paid is None)

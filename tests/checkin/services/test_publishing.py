@@ -11,7 +11,7 @@ from django.db.models import F
 
 from checkin.errors import DropTableChanged, DropTableInvalid, DropTableNotADraft, SecondPersonNeeded
 from checkin.models import DropItem, DropTable
-from checkin.queries import table_id_of
+from checkin.queries import tables_in_force
 from checkin.services import drafts
 from checkin.services.publishing import fingerprint_of, publish
 from credits.models import Badge, BadgeTrack
@@ -46,13 +46,13 @@ def modest() -> list[Any]:
 def test_a_second_person_puts_a_draft_in_force() -> None:
     author, publisher, badge = staff(), staff(), lowest(BadgeTrack.PERMANENT)
     draft = draft_table(badge, modest(), author=author)
-    assert table_id_of(badge) != draft.pk
+    assert draft not in tables_in_force([badge]).values()
 
     table = approve(draft, publisher)
 
     assert (table.pk, table.published_by, table.author) == (draft.pk, publisher, author)
     assert table.published_at is not None
-    assert table_id_of(badge) == draft.pk
+    assert tables_in_force([badge]) == {badge.track: draft}
 
 
 def test_the_author_cannot_publish() -> None:

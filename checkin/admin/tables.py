@@ -1,6 +1,6 @@
 """Drop tables: written as drafts, weighed, published by a second person."""
 
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
@@ -14,7 +14,7 @@ from checkin.errors import DropTableNotADraft
 from checkin.models import DropItem, DropTable
 from checkin.services import drafts, publishing
 from gateway.common.admin import StaffAdmin, StaffInline
-from gateway.common.owner import ProfileOwner
+from gateway.common.owner import staff_of
 from gateway.common.staff_actions import ReasonedActions
 
 
@@ -28,10 +28,6 @@ def _may_write(request: HttpRequest, table: DropTable | None) -> bool:
     if table is None:
         return True
     return table.author_id == request.user.pk and (table.published_at is None or request.method == "POST")
-
-
-def _staff(request: HttpRequest) -> ProfileOwner:
-    return cast("ProfileOwner", request.user)
 
 
 class DropItemFormSet(BaseInlineFormSet[DropItem, DropTable, ModelForm[DropItem]]):
@@ -92,7 +88,7 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
         """Begin a draft through the service; of an old one, only the items change."""
         if change or obj.badge is None:
             return
-        begun = drafts.begin(badge=obj.badge, author=_staff(request))
+        begun = drafts.begin(badge=obj.badge, author=staff_of(request))
         obj.pk, obj.version, obj.author_id = begun.pk, begun.version, begun.author_id
         obj._state.adding = False
 
@@ -115,7 +111,7 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
         """Begin a draft with the items of each."""
         for table in queryset.select_related("badge").exclude(badge=None).order_by("id"):
             if table.badge is not None:
-                draft = drafts.begin(badge=table.badge, author=_staff(request), like=table)
+                draft = drafts.begin(badge=table.badge, author=staff_of(request), like=table)
                 self.log_addition(request, draft, f"copied from {table}")
                 messages.success(request, f"{draft} is yours to change.")
 

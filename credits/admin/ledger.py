@@ -2,7 +2,7 @@
 
 from functools import reduce
 from operator import or_
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet
@@ -11,17 +11,15 @@ from django.http import HttpRequest
 from credits.admin import actions
 from credits.models import Allowance, CreditAccount, CreditEntry, CreditHold
 from gateway.common.address_search import people_like
-from gateway.common.admin import ReadOnlyAdmin
+from gateway.common.admin import OwnedRows
 from gateway.common.exports import Column, Exportable
 from gateway.common.staff_actions import ReasonedActions
 
 
-class OwnedAdmin(ReadOnlyAdmin):
+class OwnedAdmin(OwnedRows):
     """Rows of one user each, found by the profile address in any casing: whole, how it begins or how it ends."""
 
-    owner_path: ClassVar[str]
     ordering = ("-id",)
-    list_per_page = 50
 
     def get_search_fields(self, request: HttpRequest) -> list[str]:
         # Makes the search box appear; what it finds is decided below.
@@ -44,13 +42,6 @@ class OwnedAdmin(ReadOnlyAdmin):
         # Django leaves `list_select_related` alone once anything is joined.
         others = () if isinstance(self.list_select_related, bool) else self.list_select_related
         return super().get_queryset(request).select_related(self.owner_path, *others)
-
-    @admin.display(description="profile")
-    def profile(self, row: Any) -> str:
-        owner = row
-        for step in self.owner_path.split("__"):
-            owner = getattr(owner, step)
-        return str(owner.profile_address or owner.pk)
 
 
 @admin.register(CreditAccount)

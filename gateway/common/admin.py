@@ -5,7 +5,8 @@ Apps take their bases from here and never from the theme itself: these are typed
 lists built on them count no further than `pages.FAR_ENOUGH` rows.
 """
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import reduce
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from django.contrib import admin
 from django.db import models
@@ -55,6 +56,18 @@ class ReadOnlyAdmin(StaffAdmin[Any]):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+class OwnedRows(ReadOnlyAdmin):
+    """Rows of one user each; `owner_path` leads from a row to its user."""
+
+    owner_path: ClassVar[str]
+
+    @admin.display(description="profile")
+    def profile(self, row: Any) -> str:
+        """Return the address of the owner's profile; of somebody without one, the id."""
+        owner = reduce(getattr, self.owner_path.split("__"), row)
+        return str(owner.profile_address or owner.pk)
 
 
 class ReadOnlyInline(StaffInline[_Row, _Parent]):

@@ -1,24 +1,20 @@
 """What Django's own pages write to the audit log, in our words: from what to what, and in which request."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from django.contrib import admin
 from django.contrib.admin.models import DELETION, LogEntry
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from gateway.common import audit
-
-if TYPE_CHECKING:
-    _Admin = admin.ModelAdmin[Any]
-else:
-    _Admin = object
+from gateway.common.admin_mixin import AdminMixin
+from gateway.common.owner import staff_of
 
 _HEADS = ("When", "Who", "What", "Why", "From → to", "Request")
 
 
-class Audited(_Admin):
+class Audited(AdminMixin):
     """Every addition, change and deletion leaves what it changed; the history page shows it."""
 
     def construct_change_message(
@@ -38,8 +34,7 @@ class Audited(_Admin):
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
         told = [audit.details(action="delete")]
-        actor: Any = request.user
-        return LogEntry.objects.log_actions(actor.pk, queryset, DELETION, told)
+        return LogEntry.objects.log_actions(staff_of(request).pk, queryset, DELETION, told)
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None

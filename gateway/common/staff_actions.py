@@ -8,29 +8,26 @@ one row after the other. The page works without JavaScript.
 
 import uuid
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
+from gateway.common.admin_mixin import AdminMixin
 from gateway.common.decisions import Decision, ReasonedAction, ReasonForm, SentBefore, carry_out
 from gateway.common.errors import DomainError
-
-if TYPE_CHECKING:
-    _Admin = admin.ModelAdmin[Any]
-else:
-    _Admin = object
+from gateway.common.owner import staff_of
 
 # More rows than anybody would read before confirming.
 MOST_ROWS = 100
 
 
-class ReasonedActions(_Admin):
+class ReasonedActions(AdminMixin):
     """Offers `staff_actions` in the list and on the row's page, and asks for a reason before each."""
 
     staff_actions: ClassVar[Sequence[ReasonedAction]] = ()
@@ -133,8 +130,9 @@ class ReasonedActions(_Admin):
         self, request: HttpRequest, action: ReasonedAction, rows: list[Any], answers: dict[str, Any]
     ) -> HttpResponse:
         reason, token = answers.pop("reason"), answers.pop("token")
-        actor: Any = request.user
-        decision = Decision(actor=actor, action=action.name, reason=reason, answers=answers, token=token)
+        decision = Decision(
+            actor=staff_of(request), action=action.name, reason=reason, answers=answers, token=token
+        )
         for row in rows:
             self._do_one(request, action, row, decision)
         if len(rows) == 1 and type(rows[0]).objects.filter(pk=rows[0].pk).exists():

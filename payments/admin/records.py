@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from gateway.common.admin import ReadOnlyAdmin
+from gateway.common.admin import OwnedRows, ReadOnlyAdmin
 from gateway.common.exports import Column, Exportable
 from gateway.common.fields import checksum
 from gateway.common.filters import one_of
@@ -32,20 +32,19 @@ _CURRENCY = one_of("currency", lambda: settings.BILLING_CURRENCIES)
 _TYPE = one_of("type", lambda: facts.EVENT_TYPES)
 
 
-class PaymentsAdmin(ReadOnlyAdmin):
+class PaymentsAdmin(OwnedRows):
     """
     Rows found by a whole id of Stripe's or by the whole address of the owner's profile.
 
     `stripe_ids` names the field for each prefix of an id, so that a search reads one index.
     """
 
-    owner_path: ClassVar[str] = "user"
+    owner_path = "user"
     stripe_ids: ClassVar[dict[str, str]] = {}
     # Makes the search box appear; what it finds is decided below.
     search_fields = ("pk",)
     search_help_text = "A profile address, or an id of Stripe's (cus_…, sub_…, in_…, pi_…); whole."
     ordering = ("-pk",)
-    list_per_page = 50
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -62,13 +61,6 @@ class PaymentsAdmin(ReadOnlyAdmin):
             return {f"{self.owner_path}__profile_address": checksum(term)}
         path = self.stripe_ids.get(term.split("_", 1)[0])
         return {path: term} if path else {}
-
-    @admin.display(description="profile")
-    def profile(self, row: Any) -> str:
-        owner = row
-        for step in self.owner_path.split("__"):
-            owner = getattr(owner, step)
-        return str(owner.profile_address or owner.pk)
 
 
 @admin.register(Customer)

@@ -1,7 +1,5 @@
 """What support does about people and their sessions, each through its service."""
 
-from typing import cast
-
 from django.utils.timezone import now
 
 from credits.admin.actions import adjust_credits, grant_modifier
@@ -12,7 +10,7 @@ from users.services import sessions
 
 
 def _itself(row: User) -> ProfileOwner:
-    return cast("ProfileOwner", row)
+    return row
 
 
 ADJUST_CREDITS = adjust_credits(_itself)

@@ -16,6 +16,7 @@ from credits.models import LedgerAudit
 from credits.services import audits
 from gateway.common import audit
 from gateway.common.errors import WorkersUnreachable
+from gateway.common.owner import staff_of
 from payments.models import ReconciliationRun
 from payments.services import reconcile as stripe_reconcile
 from relay.services import reconcile as relay_reconcile
@@ -141,10 +142,9 @@ def _compare_now(request: HttpRequest, seen: list[Comparison]) -> HttpResponse:
 
 
 def _record(request: HttpRequest, wanted: Comparison, action: str, *, outcome: str = "") -> None:
-    actor: Any = request.user
     row = wanted.model(kind=wanted.slug)
     changes = {"outcome": ("", outcome)} if outcome else {}
-    audit.record(actor=actor, row=row, action=action, name=wanted.title, changes=changes)
+    audit.record(actor=staff_of(request), row=row, action=action, name=wanted.title, changes=changes)
 
 
 def _section(comparison: Comparison, request: HttpRequest) -> Section:

@@ -1,9 +1,8 @@
 """The buttons of a list that give it as a file, as it is filtered and searched at the moment."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar
 
-from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import PermissionDenied
 from django.http import (
@@ -19,20 +18,16 @@ from django.urls import path, reverse
 from django.utils import timezone
 
 from gateway.common import audit
+from gateway.common.admin_mixin import AdminMixin
 from gateway.common.exports.documents import csv_lines, xlsx_file
 from gateway.common.exports.rows import Column, cells_of
-from gateway.common.owner import ProfileOwner
-
-if TYPE_CHECKING:
-    _Admin = admin.ModelAdmin[Any]
-else:
-    _Admin = object
+from gateway.common.owner import staff_of
 
 _KINDS = ("csv", "xlsx")
 _XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
-class Exportable(_Admin):
+class Exportable(AdminMixin):
     """
     Gives `export_columns` of the list's rows to whoever may view the list and has `export_<model>`.
 
@@ -81,7 +76,7 @@ class Exportable(_Admin):
     def _note(self, request: HttpRequest, kind: str) -> None:
         chosen = request.GET.urlencode() or "all"
         audit.record(
-            actor=cast("ProfileOwner", request.user),
+            actor=staff_of(request),
             row=self.model(),
             action=f"export {kind}",
             changes={"rows": ("", chosen)},

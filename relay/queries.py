@@ -8,7 +8,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db.models import Count, QuerySet
 
-from gateway.chain.code import code_hash, implementation_of
+from gateway.chain.code import code_name
 from gateway.common import sql
 from gateway.common.owner import ProfileOwner
 from relay.errors import ProfileNotRegistered, TransactionNotFound
@@ -38,7 +38,7 @@ class Identity:
 
 def code_is_trusted(*, profile_code: bytes, key_manager_code: bytes) -> bool:
     """Return whether both runtime codes belong to active trusted implementations."""
-    named = {"profile": _name_of(profile_code), "key_manager": _name_of(key_manager_code)}
+    named = {"profile": code_name(profile_code), "key_manager": code_name(key_manager_code)}
     (kinds,) = sql.only_row(_TRUSTED_KINDS, named)
     return bool(kinds == len(TrustedImplementation.Kind))
 
@@ -48,11 +48,6 @@ SELECT count(DISTINCT kind) FROM relay_trustedimplementation
 WHERE is_active AND (kind = 'profile' AND %(profile)s IN (address, code_hash)
                      OR kind = 'key-manager' AND %(key_manager)s IN (address, code_hash))
 """
-
-
-def _name_of(code: bytes) -> str:
-    """Return what the code is vetted by: the address that a minimal proxy delegates to, else the code's hash."""
-    return implementation_of(code) or code_hash(code)
 
 
 class Known(NamedTuple):

@@ -9,8 +9,9 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from credits.models.entries import CreditEntry
+from gateway.common.fields import SAFE_INTEGER_MAX
 
-LARGEST_ADJUSTMENT = 2**53 - 1
+LARGEST_ADJUSTMENT = SAFE_INTEGER_MAX
 
 
 class AdjustmentDecision(models.TextChoices):

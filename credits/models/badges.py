@@ -15,8 +15,10 @@ from django.contrib.postgres.fields import BigIntegerRangeField, RangeBoundary, 
 from django.db import models
 from django.db.models import F, Func, Q
 
+from gateway.common.fields import SAFE_INTEGER_MAX
+
 LARGEST_BONUS = Decimal(10)
-LARGEST_EXPERIENCE = 2**53 - 1
+LARGEST_EXPERIENCE = SAFE_INTEGER_MAX
 
 
 class BadgeTrack(models.TextChoices):

@@ -24,14 +24,13 @@ from credits.models import (
 from credits.networks.registry import ADAPTERS
 from credits.services import earnings_inbox, earnings_reversal, experience, ledger
 from credits.services.earnings_inbox import Arrival
+from gateway.common.fields import SAFE_INTEGER_MAX
 from gateway.common.owner import ProfileOwner
 
 logger = logging.getLogger(__name__)
 _State, _Kind = PostbackState, PostbackKind
 # What is written once an event has been decided; the rest of its row never changes.
 DECIDED = ("state", "refused_because", "badge_bonus", "modifier_bonus", "credits", "entry", "available_at")
-# No network pays so much for one event, and JSON holds no larger number exactly.
-_MOST_CREDITS = 2**53 - 1
 
 
 @transaction.atomic(durable=True)
@@ -67,7 +66,8 @@ def _credit(postback: Postback, user: ProfileOwner) -> None:
     postback.modifier_bonus = benefits.modifier_bonuses[RAISED_BY[source]]
     bonus = postback.badge_bonus + postback.modifier_bonus
     worth = earned_credits(amount=postback.amount, rate=postback.rate, bonus=bonus)
-    postback.credits = min(worth, _MOST_CREDITS)
+    # No network pays so much for one event.
+    postback.credits = min(worth, SAFE_INTEGER_MAX)
     _decide_announcements(postback, _State.INFO)
     left = earnings_reversal.meet_earlier(postback)
     if postback.state == _State.REVERSED:
@@ -106,7 +106,7 @@ def _decide_announcements(postback: Postback, outcome: PostbackState) -> None:
 
 def _exceeds_a_cap(postback: Postback) -> bool:
     network = postback.network
-    if postback.credits > min(network.per_event_cap or _MOST_CREDITS, _MOST_CREDITS - 1):
+    if postback.credits > min(network.per_event_cap or SAFE_INTEGER_MAX, SAFE_INTEGER_MAX - 1):
         return True
     if network.daily_cap is None:
         return False

@@ -11,7 +11,8 @@ from eth_account.messages import encode_intended_validator
 from web3 import Web3
 
 from gateway.chain.contracts import encode_execute_relay_call
-from gateway.chain.lsp25 import recover_address, relay_digest
+from gateway.chain.lsp25 import relay_digest
+from gateway.chain.signatures import recover_address
 from gateway.chain.signing import LocalSigner, UnsignedTransaction
 
 _ROUNDS, _REPEATS = 9, 40

@@ -2,7 +2,7 @@
 The chain's refusals: the node is away, a signature is unusable, a contract says no.
 
 Contract errors of LSP-6, LSP-25, LSP-20 and ERC-725X become one class each; their
-docstrings are the public error catalogue. `gateway.chain.contracts` decodes them.
+docstrings are the public error catalogue. `gateway.chain.reverts` decodes them.
 """
 
 from gateway.common.errors import DomainError

@@ -14,18 +14,7 @@ from eth_hash.auto import keccak
 
 from gateway.chain import mistakes
 from gateway.chain.mistakes import SignatureMistake
-from gateway.chain.signatures import normalise_signature, personal_sign_digest, recover_address
-
-__all__ = [
-    "RelayCall",
-    "WrongHash",
-    "normalise_signature",
-    "personal_sign_digest",
-    "recover_address",
-    "relay_digest",
-    "valid_until_of",
-    "wrong_hashes",
-]
+from gateway.chain.signatures import personal_sign_digest
 
 _VERSION, _OLD_VERSION = 25, 6
 _HALF_WORD = 128

@@ -46,7 +46,7 @@ def recover_address(digest: bytes, signature: bytes) -> str:
         recoverable = signature[:64] + bytes([signature[64] - 27])
         key = PublicKey.from_signature_and_message(recoverable, digest, hasher=None)
     except (ValueError, IndexError) as error:
-        # coincurve tells every failure by ValueError or a plain Exception of its C library.
+        # ValueError is coincurve's; IndexError a signature that is too short.
         raise UnrecoverableSignature("No key can have made this signature over this message.") from error
     return checksum("0x" + keccak(key.format(compressed=False)[1:])[12:].hex())
 

@@ -10,6 +10,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from eth_utils.address import is_hex_address, to_checksum_address
 
 UINT256_MAX = 2**256 - 1
+# JSON numbers above this lose digits in clients that read them as floats.
+SAFE_INTEGER_MAX = 2**53 - 1
 _UINT256_DIGITS = 78
 
 # What may be assigned and what is read; with null=True the checker's plugin adds None to both.

@@ -12,9 +12,8 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from gateway.common.fields import UINT256_MAX, checksum
+from gateway.common.fields import SAFE_INTEGER_MAX, UINT256_MAX, checksum
 
-SAFE_INTEGER_MAX = 2**53 - 1
 _HEX = re.compile(r"0[xX](?:[0-9a-fA-F]{2})*\Z")
 _DECIMAL = re.compile(r"[0-9]{1,78}\Z")
 _HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,64}\Z")

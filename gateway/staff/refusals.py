@@ -13,7 +13,7 @@ from gateway.common.request_ids import request_id
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer who may not see a page; this is Django's handler403."""
-    if _is_of_staff(request):
+    if _is_admin_page(request):
         return _page(
             request, 403, "This is not for your roles", "Ask a superuser if you need it for your work."
         )
@@ -22,7 +22,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def unknown_path(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer a path that no route knows, or a row that is not there; this is Django's handler404."""
-    if _is_of_staff(request):
+    if _is_admin_page(request):
         return _page(
             request, 404, "There is nothing here", "The row may be gone, or the address is mistyped."
         )
@@ -31,7 +31,7 @@ def unknown_path(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def broken(request: HttpRequest) -> HttpResponse:
     """Answer an exception that escaped every view; Django has logged it. This is Django's handler500."""
-    if _is_of_staff(request):
+    if _is_admin_page(request):
         told = "It is logged. What you sent may or may not be done: look at the row's history before you repeat it."
         return _page(request, 500, "Something went wrong on our side", told)
     return problems.broken(request)
@@ -39,7 +39,7 @@ def broken(request: HttpRequest) -> HttpResponse:
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer a form that was not ours, or is older than its login; this is Django's CSRF_FAILURE_VIEW."""
-    if _is_of_staff(request):
+    if _is_admin_page(request):
         return _page(
             request,
             403,
@@ -63,7 +63,7 @@ def locked_out(
     return response
 
 
-def _is_of_staff(request: HttpRequest) -> bool:
+def _is_admin_page(request: HttpRequest) -> bool:
     return request.path.startswith(reverse("admin:index"))
 
 

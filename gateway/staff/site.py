@@ -20,6 +20,7 @@ class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
     site_header = site_title = "Credit relay gateway"
     index_title = "Overview"
 
+    # django-otp would name it otpadmin.
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
 

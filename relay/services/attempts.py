@@ -5,11 +5,9 @@ from datetime import datetime
 from django.conf import settings
 
 from gateway.chain.fees import Fees
-from gateway.chain.signing import UnsignedTransaction, get_signer
+from gateway.chain.signing import SELF_TRANSFER_GAS, UnsignedTransaction, get_signer
 from gateway.common.enqueue import ring_on_commit
 from relay.models import Attempt
-
-SELF_TRANSFER_GAS = 21_000
 
 
 def store_cancellation(*, newest: Attempt, fees: Fees, now: datetime) -> Attempt:

@@ -13,7 +13,8 @@ from django.db import IntegrityError, transaction
 
 from credits.queries import debt_limit_of
 from credits.services import ledger
-from gateway.chain.lsp25 import RelayCall, normalise_signature, recover_address, relay_digest
+from gateway.chain.lsp25 import RelayCall, relay_digest
+from gateway.chain.signatures import normalise_signature, recover_address
 from gateway.chain.signing import SignedTransaction, UnsignedTransaction, get_signer
 from gateway.common import sql
 from gateway.common.enqueue import ring_on_commit

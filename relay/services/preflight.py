@@ -16,7 +16,8 @@ from gateway.chain.contracts import encode_execute_relay_call, refusal_from_reve
 from gateway.chain.errors import CallReverted, RelayCallExpired, RelayCallNotYetValid
 from gateway.chain.fees import Fees, quote_fees
 from gateway.chain.lsp6 import Permission, has
-from gateway.chain.lsp25 import RelayCall, recover_address, wrong_hashes
+from gateway.chain.lsp25 import RelayCall, wrong_hashes
+from gateway.chain.signatures import recover_address
 from gateway.chain.signing import get_signer
 from gateway.chain.states import RelayState
 from gateway.common.errors import DomainError

@@ -9,7 +9,7 @@ from credits import queries as credit_queries
 from gateway.chain.client import get_chain_client
 from gateway.chain.lsp6 import Permission, has
 from gateway.chain.lsp15 import quota_digests
-from gateway.chain.lsp25 import normalise_signature, recover_address
+from gateway.chain.signatures import normalise_signature, recover_address
 from gateway.common.owner import ProfileOwner
 from relay.errors import QuotaSignatureInvalid, SignPermissionMissing, TimestampOutOfWindow
 from relay.services.ownership import check_own

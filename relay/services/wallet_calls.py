@@ -13,7 +13,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from gateway.chain.lsp15 import quota_digests
-from gateway.chain.lsp25 import RelayCall, normalise_signature, recover_address
+from gateway.chain.lsp25 import RelayCall
+from gateway.chain.signatures import normalise_signature, recover_address
 from gateway.common.owner import ProfileOwner
 from relay import queries
 from relay.errors import KeyManagerNotFound, KeyManagerNotOwner

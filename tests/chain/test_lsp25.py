@@ -9,7 +9,8 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.chain.lsp25 import RelayCall, normalise_signature, recover_address, relay_digest
+from gateway.chain.lsp25 import RelayCall, relay_digest
+from gateway.chain.signatures import normalise_signature, recover_address
 from gateway.common.fields import checksum
 from tests.chain.vectors import VECTORS, octets
 from tests.fakes.profiles import Controller, random_address

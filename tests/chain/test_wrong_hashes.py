@@ -7,8 +7,9 @@ import pytest
 from eth_account import Account
 from eth_account.messages import encode_defunct
 
-from gateway.chain.lsp25 import RelayCall, WrongHash, recover_address, relay_digest, wrong_hashes
+from gateway.chain.lsp25 import RelayCall, WrongHash, relay_digest, wrong_hashes
 from gateway.chain.mistakes import SignatureMistake
+from gateway.chain.signatures import recover_address
 from tests.chain.vectors import VECTORS, octets
 from tests.fakes.profiles import Controller, Profile, random_address, set_data, sign_relay_call, transfer
 

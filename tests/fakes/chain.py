@@ -13,7 +13,7 @@ from typing import Any
 from rlp.exceptions import RLPException
 
 from gateway.chain.errors import CallReverted, NodeUnavailable, UnrecoverableSignature, UnusableSignature
-from gateway.chain.lsp25 import recover_address
+from gateway.chain.signatures import recover_address
 from gateway.chain.states import (
     AccountState,
     ChainView,

@@ -14,7 +14,8 @@ from eth_hash.auto import keccak
 from gateway.chain.code import proxy_code
 from gateway.chain.errors import UnrecoverableSignature
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission, has
-from gateway.chain.lsp25 import RelayCall, recover_address, relay_digest
+from gateway.chain.lsp25 import RelayCall, relay_digest
+from gateway.chain.signatures import recover_address
 from gateway.common.fields import checksum
 from tests.fakes.profiles import EXECUTE, SET_DATA
 

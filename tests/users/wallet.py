@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.timezone import now
 from rest_framework.test import APIClient
 
-from gateway.chain.lsp25 import personal_sign_digest
+from gateway.chain.signatures import personal_sign_digest
 from tests.fakes.profiles import Controller, Profile
 from users.services import challenges
 from users.services.sessions import TokenPair

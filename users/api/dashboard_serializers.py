@@ -11,7 +11,8 @@ from checkin.api.serializers import DropRangesSerializer, drop_ranges
 from checkin.models import DropTable
 from credits.benefits import progress_within
 from credits.models import Badge, EntrySource, ModifierType
-from gateway.common.wire import SAFE_INTEGER_MAX, AddressField, HashField
+from gateway.common.fields import SAFE_INTEGER_MAX
+from gateway.common.wire import AddressField, HashField
 from relay.models import RelayTransaction
 from relay.queries import credits_of
 from users.dashboard import Dashboard

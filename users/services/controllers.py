@@ -4,7 +4,7 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.code import code_name
 from gateway.chain.errors import UnrecoverableSignature
 from gateway.chain.lsp6 import Permission, has
-from gateway.chain.lsp25 import personal_sign_digest, recover_address
+from gateway.chain.signatures import personal_sign_digest, recover_address
 from gateway.chain.states import ProfileState
 from relay.errors import SignPermissionMissing, UntrustedCode
 from relay.queries import code_is_trusted, trusts_any_code

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.lsp25 import normalise_signature
+from gateway.chain.signatures import normalise_signature
 from users import queries
 from users.errors import ChallengeForeign, ProfileNotDeployed, SignatureNotByController
 from users.models import SignInChallenge

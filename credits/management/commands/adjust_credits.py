@@ -9,7 +9,7 @@ from credits.errors import KeyConflict
 from credits.queries import owner_of, staff_named
 from credits.services import ledger
 from gateway.common.errors import ReasonRequired
-from gateway.common.wire import SAFE_INTEGER_MAX
+from gateway.common.fields import SAFE_INTEGER_MAX
 
 
 class Command(BaseCommand):

@@ -18,7 +18,7 @@ from rest_framework.test import APIClient
 from credits.models import Badge, BadgeTrack, EntrySource, Modifier, ModifierType
 from credits.services import experience, ledger, modifiers
 from credits.services.allowance import set_allowance
-from gateway.common.wire import SAFE_INTEGER_MAX
+from gateway.common.fields import SAFE_INTEGER_MAX
 from payments.models import Customer, Subscription
 from tests.fakes.profiles import Profile
 from tests.users.api import spec

@@ -8,7 +8,7 @@ import pytest
 from drf_spectacular.generators import SchemaGenerator
 from jwt import PyJWK
 
-from gateway.chain.lsp25 import personal_sign_digest, recover_address
+from gateway.chain.signatures import personal_sign_digest, recover_address
 from gateway.common.errors import NotAuthenticated, all_refusals
 from users.api import examples
 

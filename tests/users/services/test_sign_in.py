@@ -11,7 +11,7 @@ from django.utils.timezone import now
 from credits.models import CreditAccount
 from gateway.chain.errors import NodeUnavailable, UnusableSignature
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission
-from gateway.chain.lsp25 import personal_sign_digest
+from gateway.chain.signatures import personal_sign_digest
 from relay.errors import SignPermissionMissing, UntrustedCode
 from relay.models import TrustedImplementation
 from tests.fakes.chain import FakeChain

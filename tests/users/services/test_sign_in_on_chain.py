@@ -8,7 +8,7 @@ from django.utils.timezone import now
 from devstack.services import Services
 from devstack.world.permissions import ALL_PERMISSIONS, Permission
 from devstack.world.profiles import ControllerPlan, ProfilePlan
-from gateway.chain.lsp25 import personal_sign_digest
+from gateway.chain.signatures import personal_sign_digest
 from relay.errors import SignPermissionMissing, UntrustedCode
 from relay.models import TrustedImplementation
 from relay.services import implementations

@@ -83,7 +83,7 @@ class Wallet:
 
     def ad_networks(self) -> list[dict[str, Any]]:
         """Return the ad networks, with the user's name at each."""
-        found: list[dict[str, Any]] = self.api.get("/api/user/adNetworks")
+        found: list[dict[str, Any]] = self.api.get("/api/user/adNetworks")["networks"]
         return found
 
     def check_in_drops(self) -> dict[str, Any]:

@@ -140,12 +140,13 @@ class Booth:
         active = [it["value"] for it in self.modifiers if it["modifier_type"] == "BONUS_CREDITS_BACK"]
         return Fraction("0.02" if self._level else 0) + sum(map(Fraction, map(str, active)))
 
-    def networks(self, _body: Thing) -> list[Thing]:
+    def networks(self, _body: Thing) -> Thing:
         """Answer adNetworks."""
         kinds = {slug: str(adapter.kind) for slug, adapter in ADAPTERS.items()}
-        return [
+        known = [
             {"network": slug, "kind": kinds[slug], "userReference": name} for slug, name in self.names.items()
         ]
+        return {"networks": known}
 
     def drops(self, _body: Thing) -> dict[str, float]:
         """Answer checkInDrops."""

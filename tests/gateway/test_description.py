@@ -48,6 +48,25 @@ def test_null_is_a_type_as_openapi_3_1_has_it(description: Any) -> None:
     assert [found for found in _objects(description["components"]) if "nullable" in found] == []
 
 
+def _json_answers(description: Any) -> Iterator[tuple[str, Any]]:
+    for path, operations in description["paths"].items():
+        for method, operation in operations.items():
+            for content in (found.get("content", {}) for found in operation["responses"].values()):
+                if "application/json" in content:
+                    yield f"{method} {path}", content["application/json"]
+
+
+def test_every_answer_is_an_object_and_its_examples_are_what_it_promises(description: Any) -> None:
+    seen = 0
+    for where, content in _json_answers(description):
+        shape = {**content["schema"], "components": description["components"]}
+        validator = jsonschema.Draft202012Validator({**shape, "type": "object"})
+        for name, example in content.get("examples", {}).items():
+            assert list(validator.iter_errors(example["value"])) == [], f"{where}, {name}"
+            seen += 1
+    assert seen > len(description["paths"]) / 2
+
+
 @pytest.mark.parametrize("path", HISTORIES)
 @pytest.mark.parametrize("following", [None, "https://gateway.example/api/user/earnings?cursor=cD0yNQ"])
 def test_a_page_may_be_the_last_or_not(description: Any, path: str, following: str | None) -> None:

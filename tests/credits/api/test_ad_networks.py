@@ -28,19 +28,21 @@ def test_each_enabled_network_has_a_name_of_its_own_for_the_user(path: str) -> N
     answer = _ask(user, path)
 
     assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-store")
-    assert answer.json() == [
-        {
-            "network": "bitlabs",
-            "kind": "SURVEYS",
-            "userReference": networks["bitlabs"].reference(user),
-        },
-        {
-            "network": "tapjoy",
-            "kind": "OFFERWALL",
-            "userReference": networks["tapjoy"].reference(user),
-        },
-    ]
-    names = {named["userReference"] for who in (user, other) for named in _ask(who).json()}
+    assert answer.json() == {
+        "networks": [
+            {
+                "network": "bitlabs",
+                "kind": "SURVEYS",
+                "userReference": networks["bitlabs"].reference(user),
+            },
+            {
+                "network": "tapjoy",
+                "kind": "OFFERWALL",
+                "userReference": networks["tapjoy"].reference(user),
+            },
+        ]
+    }
+    names = {named["userReference"] for who in (user, other) for named in _ask(who).json()["networks"]}
     assert len(names) == 4
     assert all(len(name) == 32 and str(user.profile_address)[2:].lower() not in name for name in names)
 
@@ -67,10 +69,14 @@ def test_asking_again_costs_two_statements(django_assert_num_queries: Any) -> No
 
 def test_a_name_leads_its_earnings_to_the_user() -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
-    (known,) = _ask(user).json()
+    (known,) = _ask(user).json()["networks"]
 
     assert network.sends(network.says(UserFactory.create(), user=known["userReference"])).status == 200
     assert user.credit_account.balance > 0
+
+
+def test_without_a_network_the_answer_is_an_object_still() -> None:
+    assert _ask(UserFactory.create()).json() == {"networks": []}
 
 
 @pytest.mark.parametrize("kind", ["nobody", "staff"])

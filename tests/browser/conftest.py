@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from tests.browser.chromium import find_chromium
@@ -13,6 +13,7 @@ from tests.browser.desk import Desk, Scheme
 
 # Sandboxes of the browser need rights that containers do not give; it sees our own pages only.
 _ARGUMENTS = ("--no-sandbox", "--no-zygote", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars")
+_PATIENCE_MILLISECONDS = 120_000
 
 
 @pytest.fixture(scope="package")
@@ -22,10 +23,12 @@ def browser() -> Iterator[Browser]:
     # The driver's event loop lives in this thread, where Django would suspect every query of blocking it.
     before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    expect.set_options(timeout=_PATIENCE_MILLISECONDS)
     with sync_playwright() as driver:
         running = driver.chromium.launch(
             executable_path=chromium.path,
             args=list(_ARGUMENTS),
+            timeout=_PATIENCE_MILLISECONDS,
             env={**os.environ, **chromium.environment},
         )
         yield running
@@ -50,7 +53,7 @@ def desk_in(browser: Browser, live_server: LiveServer, pictures: Path) -> Iterat
 
     def sit_down(scheme: Scheme) -> Desk:
         context = browser.new_context(color_scheme=scheme, viewport={"width": 1440, "height": 900})
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(_PATIENCE_MILLISECONDS)
         desks.append(Desk(context.new_page(), live_server.url, pictures))
         return desks[-1]
 

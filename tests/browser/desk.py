@@ -62,8 +62,8 @@ def look_up(page: Page, term: str) -> None:
 def confirm(page: Page, button: str, *, reason: str, **answers: str) -> None:
     """Press an action's button, fill its page in and confirm."""
     begin(page, button, reason=reason, **answers)
-    page.locator("form[method=post]").get_by_role("button", name=button, exact=True).click()
-    page.wait_for_load_state("networkidle")
+    with page.expect_navigation(wait_until="networkidle"):
+        page.locator("form[method=post]").get_by_role("button", name=button, exact=True).click()
 
 
 def begin(page: Page, button: str, *, reason: str, **answers: str) -> None:

@@ -221,8 +221,8 @@ def test_what_is_large_waits_for_others_and_two_who_approve_at_once_post_once(
     for page in pages:
         begin(page, "Approve", reason="the network confirms it")
     for page in pages:
-        page.locator("form[method=post]").get_by_role("button", name="Approve", exact=True).click()
-        page.wait_for_load_state("networkidle")
+        with page.expect_navigation(wait_until="networkidle"):
+            page.locator("form[method=post]").get_by_role("button", name="Approve", exact=True).click()
 
     assert [entry.amount for entry in CreditEntry.objects.all()] == [large]
     expect(pages[0].get_by_text(f"{large:+d} credits are posted").first).to_be_visible()

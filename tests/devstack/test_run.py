@@ -41,6 +41,7 @@ def described(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.journey
+@pytest.mark.timeout(1_800)
 def test_a_run_ends_well_and_a_second_one_goes_on_where_it_ended(tmp_path: Path) -> None:
     printed = run_once(tmp_path)
     first = described(tmp_path)

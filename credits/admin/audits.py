@@ -12,6 +12,7 @@ class LedgerAuditAdmin(ReadOnlyAdmin):
 
     list_display = ("started_at", "finished_at", "kind", "result")
     list_filter = ("kind",)
+    list_defer = ("findings",)
     ordering = ("-started_at",)
 
     @admin.display(description="result")

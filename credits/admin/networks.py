@@ -173,6 +173,7 @@ class PostbackAdmin(ReasonedActions, OfNetworkAdmin):
     )
     list_filter = ("network", "kind", "state", "refused_because", "is_conflicting")
     search_fields = ("external_id__exact", "request_id__exact")
+    list_defer = ("raw", "headers")
     exclude = ("raw",)
     readonly_fields = ("as_it_came",)
 

@@ -9,6 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.db import models
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, TabularInline
@@ -37,6 +38,13 @@ class StaffAdmin(Audited, _Admin[_Row]):
     list_per_page = 50
     list_filter_sheet = False
     paginator = BoundedPaginator
+    # Long columns that the list does not show and so does not read; a row's own page reads them.
+    list_defer: ClassVar[tuple[str, ...]] = ()
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        found = super().get_changelist_instance(request)
+        found.result_list = found.result_list.defer(*self.list_defer)
+        return found
 
 
 class StaffInline(_Inline[_Row, _Parent]):

@@ -172,6 +172,7 @@ class StripeEventAdmin(ReasonedActions, PaymentsAdmin):
     )
     list_filter = ("status", "outcome", _TYPE)
     exclude = ("raw_body",)
+    list_defer = ("raw_body",)
     staff_actions = (actions.PROCESS_AGAIN, actions.DISMISS)
 
     def place_of(self, term: str) -> dict[str, object]:
@@ -201,6 +202,7 @@ class ReconciliationRunAdmin(ReasonedActions, ReadOnlyAdmin):
     """What `reconcile_payments` has found, by hand or by night."""
 
     list_display = ("started_at", "finished_at", "kind", "result")
+    list_defer = ("findings",)
     ordering = ("-started_at",)
     staff_actions = (actions.RUN_RECONCILIATION,)
 

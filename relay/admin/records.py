@@ -73,7 +73,7 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
     search_help_text = "A transaction hash, a profile address whole or in part, or a request id."
     date_hierarchy = None
     ordering = ("-id",)
-    list_select_related = ("user",)
+    list_defer = ("payload", "signature")
     inlines = (AttemptInline,)
     # How it ended and why comes first: that is what support is asked.
     fieldsets = (
@@ -150,6 +150,7 @@ class AttemptAdmin(Exportable, ReadOnlyAdmin):
     search_fields = ("transaction_hash__exact",)
     ordering = ("-id",)
     list_select_related = ("relayer",)
+    list_defer = ("raw",)
     exclude = ("raw",)
 
     def get_search_results(

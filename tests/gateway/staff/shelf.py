@@ -30,7 +30,12 @@ _CHOSEN: dict[str, Callable[[], Values]] = {
     "credits.Postback": lambda: {"user": UserFactory.create()},
     "payments.Payout": lambda: {"period_end": timezone.now() + timedelta(days=30)},
     "payments.Clawback": lambda: {"credits": 0},
-    "checkin.DropTable": lambda: {"badge": make(_model("credits.Badge")), "author": UserFactory.create()},
+    "checkin.DropTable": lambda: {
+        "badge": make(_model("credits.Badge")),
+        "author": UserFactory.create(),
+        # Every badge has had tables before.
+        "version": 100 + next(_numbers),
+    },
     "checkin.CheckIn": lambda: {
         "possible_results": [{"type": "CREDITS", "value": "5", "minutes": 0}],
         "result_place": 0,

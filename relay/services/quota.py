@@ -1,7 +1,8 @@
 """Reading a quota with a signature (LSP-15)."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 from django.conf import settings
 
@@ -13,6 +14,12 @@ from gateway.chain.signatures import normalise_signature, recover_address
 from gateway.common.owner import ProfileOwner
 from relay.errors import QuotaSignatureInvalid, SignPermissionMissing, TimestampOutOfWindow
 from relay.services.ownership import check_own
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_PER_SECOND = 10**6
+# In seconds this is the year 5138; in milliseconds, 1973.
+_MILLISECONDS_FROM = 10**11
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +60,20 @@ def check_timestamp(*, timestamp: int, now: datetime) -> None:
     """
     Refuse a request that was made too long ago, or in the future; `timestamp` is in unix seconds.
 
+    It is compared with the clock and its fraction, so a second that has begun counts as its beginning.
+
     Raises:
         TimestampOutOfWindow: it is outside the window.
     """
-    server_time = int(now.timestamp())
-    if abs(server_time - timestamp) > settings.QUOTA_WINDOW_SECONDS:
-        raise TimestampOutOfWindow(
-            f"The timestamp is {timestamp - server_time:+d} s from the service's clock.",
-            serverTime=server_time,
-        )
+    clock = (now - _EPOCH) // _MICROSECOND
+    away = timestamp * _PER_SECOND - clock
+    if abs(away) <= settings.QUOTA_WINDOW_SECONDS * _PER_SECOND:
+        return
+    hint = " Send seconds, not milliseconds." if timestamp >= _MILLISECONDS_FROM else ""
+    raise TimestampOutOfWindow(
+        f"The timestamp is {Decimal(away).scaleb(-6):+f} s from the service's clock.{hint}",
+        serverTime=clock // _PER_SECOND,
+    )
 
 
 def quota_of(*, user: ProfileOwner, now: datetime) -> Quota:

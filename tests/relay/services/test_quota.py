@@ -16,7 +16,7 @@ from devstack.world.profiles import Profile
 from gateway.chain.errors import NodeUnavailable, UnusableSignature
 from relay.errors import NotYourProfile, QuotaSignatureInvalid, SignPermissionMissing, TimestampOutOfWindow
 from relay.models import RelayTransaction
-from relay.services.quota import Quota, quota_of, read_quota
+from relay.services.quota import Quota, check_timestamp, quota_of, read_quota
 from tests.factories import UserFactory, random_address
 from tests.relay.chain import MeddlingClient, node_away
 from tests.relay.signing import QUOTA_DIALECTS, sign_digest
@@ -54,20 +54,40 @@ def test_every_dialect_is_understood(ask: Ask, node: MeddlingClient, dialect: st
     assert node.requests == 1
 
 
-@pytest.mark.parametrize("seconds", [-5, -1, 0, 1, 5])
-def test_within_five_seconds_either_way_is_in_time(ask: Ask, seconds: int) -> None:
-    assert ask(seconds=seconds).available == 10_000
+@pytest.mark.parametrize(
+    ("seconds", "microsecond"), [(-5, 0), (-4, 999_999), (-1, 500_000), (0, 0), (1, 1), (5, 0), (5, 999_999)]
+)
+def test_within_five_seconds_either_way_is_in_time(ask: Ask, seconds: int, microsecond: int) -> None:
+    assert ask(seconds=seconds, now=timezone.now().replace(microsecond=microsecond)).available == 10_000
 
 
-@pytest.mark.parametrize("seconds", [-6, 6, -(10**9), 10**9])
-@pytest.mark.parametrize("microsecond", [0, 999_999])
-def test_six_seconds_are_too_far_and_the_servers_time_is_told(
-    ask: Ask, seconds: int, microsecond: int
+@pytest.mark.parametrize(
+    ("seconds", "microsecond", "told"),
+    [
+        (-5, 1, "-5.000001 s"),
+        (-5, 999_999, "-5.999999 s"),
+        (-6, 0, "-6.000000 s"),
+        (6, 999_999, "+5.000001 s"),
+        (6, 0, "+6.000000 s"),
+        (-(10**9), 0, "-1000000000.000000 s"),
+        (10**9, 0, "+1000000000.000000 s"),
+    ],
+)
+def test_a_microsecond_more_is_too_far_and_the_servers_time_is_told(
+    ask: Ask, seconds: int, microsecond: int, told: str
 ) -> None:
     now = timezone.now().replace(microsecond=microsecond)
     with pytest.raises(TimestampOutOfWindow) as refusal:
         ask(seconds=seconds, now=now)
     assert (refusal.value.status, refusal.value.members) == (401, {"serverTime": int(now.timestamp())})
+    assert told in refusal.value.detail
+    assert "milliseconds" not in refusal.value.detail
+
+
+@pytest.mark.parametrize("timestamp", [1_795_255_737_000, 10**11, 2**63 - 1])
+def test_a_timestamp_in_milliseconds_is_told_as_such(timestamp: int) -> None:
+    with pytest.raises(TimestampOutOfWindow, match=r"Send seconds, not milliseconds\."):
+        check_timestamp(timestamp=timestamp, now=timezone.now())
 
 
 def test_another_profiles_quota_is_nobodys_business(

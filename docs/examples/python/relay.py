@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # ruff: noqa: T201
 """
-A complete small client: sign a profile in, relay one call, wait for its end.
+A complete small client: sign a profile in, relay one call, and wait until it is final.
 
     pip install eth-account urllib3
     python relay.py stack.json
@@ -37,7 +37,7 @@ def lsp25_hash(
 
 
 def sign_relay_call(private_key: str, digest: bytes) -> bytes:
-    """Sign the hash itself. `Account.sign_message` over it would add a prefix, and no key manager takes that."""
+    """Sign the hash itself. `Account.sign_message` over it would add a prefix, and no key manager accepts that."""
     return bytes(Account.unsafe_sign_hash(digest, private_key).signature)
 
 
@@ -84,7 +84,7 @@ class Client:
         return int(self.post("/api/relay/quota", body)["quota"])
 
     def relay(self, payload: bytes, *, channel: int = 0) -> str:
-        """Sign the payload for the key manager's next nonce, hand it in, and return the transaction's hash."""
+        """Sign the payload for the key manager's next nonce, send it, and return the transaction's hash."""
         key_manager = self.ask("owner()", [], [], self.profile, "address")
         nonce = self.ask(
             "getNonce(address,uint128)",

@@ -1,5 +1,5 @@
 /**
- * A complete small client: sign a profile in, relay one call, wait for its end.
+ * A complete small client: sign a profile in, relay one call, and wait until it is final.
  *
  *     npm install ethers@6 && npm pkg set type=module
  *     node --experimental-strip-types relay.ts stack.json     (Node 22.6 or newer)
@@ -12,12 +12,9 @@ import { readFileSync } from "node:fs";
 import { Contract, Interface, JsonRpcProvider, SigningKey, Wallet } from "ethers";
 import { concat, getBytes, keccak256, solidityPacked, solidityPackedKeccak256 } from "ethers";
 
-const PROFILE = new Interface([
-  "function owner() view returns (address)",
-  "function execute(uint256 operation, address to, uint256 value, bytes data)",
-]);
-const KEY_MANAGER = new Interface(["function getNonce(address, uint128) view returns (uint256)"]);
-const CALL = 0n;
+const PROFILE = new Interface([ "function owner() view returns (address)", "function execute(uint256 operation, address to,
+uint256 value, bytes data)", ]); const KEY_MANAGER = new Interface(["function getNonce(address, uint128) view returns
+(uint256)"]); const CALL = 0n;
 
 export interface RelayCall {
   chainId: bigint;
@@ -37,7 +34,7 @@ export function lsp25Hash({ chainId, keyManager, nonce, payload, validity = 0n }
   return keccak256(concat(["0x1900", keyManager, words]));
 }
 
-/** Signs the hash itself. `wallet.signMessage` would add a prefix, and no key manager takes that. */
+/** Signs the hash itself. `wallet.signMessage` would add a prefix, and no key manager accepts that. */
 export function signRelayCall(privateKey: string, digest: string): string {
   return new SigningKey(privateKey).sign(digest).serialized;
 }
@@ -90,7 +87,7 @@ export class Client {
     return (await this.post("/api/relay/quota", { address: this.profile, timestamp, signature })).quota;
   }
 
-  /** Signs the payload for the key manager's next nonce, hands it in, and returns the transaction's hash. */
+  /** Signs the payload for the key manager's next nonce, sends it, and returns the transaction's hash. */
   async relay(payload: string, channel = 0n): Promise<string> {
     const keyManager: string = await this.ask(this.profile, PROFILE, "owner");
     const nonce: bigint = await this.ask(keyManager, KEY_MANAGER, "getNonce", this.wallet.address, channel);

@@ -26,7 +26,7 @@ MayView = Callable[[type[Model]], bool]
 WHAT_IS_FOUND = (
     "A profile's address, whole or four or more of the characters it begins or ends with, in any casing",
     "The hash of a relay transaction or of any of its attempts",
-    "An id of Stripe's: cus_…, sub_…, si_…, in_…, pi_…, evt_…",
+    "An id of Stripe's: cus_…, sub_…, si_…, in_…, pi_…, evt_…, and seti_…, re_… or du_… of an event about it",
     "A request id",
     "The id that an ad network gave to an event",
     "The id of an order at Stripe, which is its idempotency key",
@@ -122,6 +122,9 @@ def _at_stripe(term: str) -> Iterator[QuerySet[Any]]:
         case "evt":
             yield StripeEvent.objects.filter(stripe_event_id=term)
             return
+        # Cards, refunds, disputes and charges have no rows here, but events are about them.
+        case "seti" | "re" | "pyr" | "du" | "dp" | "ch" | "py":
+            pass
         case _:
             return
     yield StripeEvent.objects.filter(object_id=term).order_by("pk")

@@ -9,15 +9,17 @@ from datetime import timedelta
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.db import connection
+from django.db.models import Model
 from django.test import Client
 from django.utils import timezone
 
 from credits.models import AdNetwork, Postback, PostbackKind, PostbackState
 from gateway.common import audit
 from gateway.common.address_search import address_like
-from payments.models import Customer, StripeEvent, Subscription
+from payments.models import BillingOperation, Clawback, Customer, Payout, StripeEvent, Subscription
 from relay.models import Attempt, RelayTransaction
 from tests.factories import UserFactory
+from tests.gateway.staff.shelf import make
 from tests.payments.staff import browser_of
 from tests.users.api.histories import relayed
 from tests.users.staff.conftest import mined
@@ -34,7 +36,7 @@ def searched(staff: Client, term: str) -> list[str]:
     return [hit.link for hit in answer.context["hits"]]
 
 
-def page_of(row: User | RelayTransaction | Postback | Customer | Subscription | StripeEvent) -> str:
+def page_of(row: Model) -> str:
     return f"/admin/{row._meta.app_label}/{row._meta.model_name}/{row.pk}/change/"
 
 
@@ -55,6 +57,18 @@ def postback(**changes: object) -> Postback:
     return Postback.objects.create(
         **{"network": network, "amount": 1, "rate": 1, "raw": b"", "payload_hash": "", **values, **changes},
         received_at=timezone.now(),
+    )
+
+
+def told_of(object_id: str) -> StripeEvent:
+    """Store an event about something of Stripe's."""
+    return StripeEvent.objects.create(
+        stripe_event_id=f"evt_{secrets.token_hex(8)}",
+        type="invoice.paid",
+        object_id=object_id,
+        raw_body=b"",
+        received_at=timezone.now(),
+        next_attempt_at=timezone.now(),
     )
 
 
@@ -121,20 +135,41 @@ def test_stripes_ids_lead_to_what_they_name(staff: Client) -> None:
         current_period_end=now + timedelta(days=30),
         synced_at=now,
     )
-    event = StripeEvent.objects.create(
-        stripe_event_id=f"evt_{salt}",
-        type="invoice.paid",
-        object_id=f"in_{salt}",
-        raw_body=b"",
-        received_at=now,
-        next_attempt_at=now,
-    )
+    event = told_of(f"in_{salt}")
     assert searched(staff, f"cus_{salt}") == [page_of(customer), page_of(subscription)]
     assert searched(staff, f"sub_{salt}") == [page_of(subscription)]
     assert searched(staff, f"si_{salt}") == [page_of(subscription)]
-    assert searched(staff, f"evt_{salt}") == [page_of(event)]
+    assert searched(staff, event.stripe_event_id) == [page_of(event)]
     assert searched(staff, f"in_{salt}") == [page_of(event)]
     assert searched(staff, f"cus_{secrets.token_hex(8)}") == []
+
+
+def test_an_invoice_and_its_payment_lead_to_the_payout_and_what_was_taken_back_of_it(staff: Client) -> None:
+    salt, payout, other = secrets.token_hex(8), make(Payout), make(Clawback)
+    Payout.objects.filter(pk=payout.pk).update(
+        stripe_invoice_id=f"in_{salt}", stripe_payment_intent_id=f"pi_{salt}"
+    )
+    assert searched(staff, f"in_{salt}") == searched(staff, f"pi_{salt}") == [page_of(payout)]
+    Clawback.objects.filter(pk=other.pk).update(payout=payout)
+    for name in (f"in_{salt}", f"pi_{salt}"):
+        event = told_of(name)
+        assert searched(staff, name) == [page_of(payout), page_of(other), page_of(event)]
+
+
+@pytest.mark.parametrize("kind", ["seti", "re", "pyr", "du", "dp", "ch", "py"])
+def test_what_has_no_row_here_leads_to_the_events_about_it(staff: Client, kind: str) -> None:
+    name = f"{kind}_{secrets.token_hex(8)}"
+    told_of(f"{name}0")
+    assert searched(staff, name) == []
+    first, second = told_of(name), told_of(name)
+    assert searched(staff, f" {name} ") == [page_of(first), page_of(second)]
+
+
+def test_an_order_at_stripe_is_found_by_its_id(staff: Client) -> None:
+    order = make(BillingOperation)
+    make(BillingOperation)
+    assert searched(staff, str(order.pk)) == [page_of(order)]
+    assert searched(staff, str(uuid.uuid4())) == []
 
 
 def test_a_request_leads_to_all_that_it_did(staff: Client) -> None:

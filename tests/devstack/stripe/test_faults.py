@@ -83,7 +83,7 @@ def test_a_saved_error_is_the_answer_for_a_day_although_the_work_was_done(
 
 def test_two_requests_with_one_key_at_once_are_a_conflict(here: DoubleWorld, controls: Controls) -> None:
     key = secrets.token_hex(8)
-    controls.slow(0.5, method="POST")
+    controls.slow(4, method="POST")
 
     def create(_: int) -> int:
         try:

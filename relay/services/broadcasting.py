@@ -44,12 +44,13 @@ def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
     sent = 0
     held_up: set[int] = set()
     for wave in _waves(found):
-        sendable = [
-            attempt
-            for attempt in wave
-            # What comes after needs the account nonces that the node does not hold yet.
-            if attempt.relayer_id not in held_up and not _became_pointless(attempt, head, fees, now)
-        ]
+        sendable = []
+        for attempt in wave:
+            if attempt.relayer_id in held_up:
+                # It needs account nonces that the node does not hold yet.
+                continue
+            if not _ended_instead(attempt, head, fees, now):
+                sendable.append(attempt)
         taken, left_open = _send(attempts=sendable, fees=fees, now=now)
         sent += taken
         held_up |= left_open
@@ -118,8 +119,8 @@ def _waves(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
     return waves
 
 
-def _became_pointless(attempt: Attempt, head: Head, fees: Fees, now: datetime) -> bool:
-    """Return whether sending the call could only burn gas; if so, its dead end begins, unless it has begun."""
+def _ended_instead(attempt: Attempt, head: Head, fees: Fees, now: datetime) -> bool:
+    """Begin the dead end of a call that could only burn gas, unless it has begun; return whether it is such a call."""
     row = attempt.relay_transaction
     if attempt.kind == Attempt.Kind.CANCELLATION:
         return False

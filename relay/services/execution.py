@@ -120,12 +120,28 @@ def _accept(*, user: ProfileOwner, approval: preflight.Approval, generation: int
         worst_cost_wei=approval.gas_limit * approval.fees.max_fee_per_gas_wei,
     )
     signed = _sign(slot=slot, approval=approval)
+    _store(user=user, approval=approval, generation=generation, held=held, slot=slot, signed=signed, now=now)
+    ring_on_commit("relay.broadcast")
+    return signed.transaction_hash
+
+
+def _store(
+    *,
+    user: ProfileOwner,
+    approval: preflight.Approval,
+    generation: int,
+    held: ledger.HoldResult,
+    slot: relayers.Slot,
+    signed: SignedTransaction,
+    now: datetime,
+) -> None:
+    """Write the call and the signed bytes that carry it: both rows or none."""
     params = {
         "user": user.pk,
         "profile": approval.profile,
         "key_manager": approval.call.key_manager,
-        "controller": identity.controller,
-        "digest": identity.digest,
+        "controller": approval.identity.controller,
+        "digest": approval.identity.digest,
         "generation": generation,
         "channel": approval.call.channel,
         "relay_nonce": approval.call.relay_nonce,
@@ -151,8 +167,6 @@ def _accept(*, user: ProfileOwner, approval: preflight.Approval, generation: int
         "now": now,
     }
     sql.only_row(statements.STORE_CALL, params)
-    ring_on_commit("relay.broadcast")
-    return signed.transaction_hash
 
 
 def _sign(*, slot: relayers.Slot, approval: preflight.Approval) -> SignedTransaction:

@@ -67,7 +67,7 @@ def end(*, session_id: uuid.UUID, reason: SignInSession.Reason, now: datetime) -
 
 def end_all(*, user_id: int, reason: SignInSession.Reason, now: datetime) -> int:
     """End every living session of the user, and return how many this call ended."""
-    living = SignInSession.objects.filter(user_id=user_id, revoked_at=None, expires_at__gt=now)
+    living = SignInSession.objects.filter(user_id=user_id).living(now=now)
     return living.update(revoked_at=now, revoked_reason=reason)
 
 

@@ -3,11 +3,12 @@ What an event means: read Stripe afresh, then change rows.
 
 An event's body is never applied. `gather` asks Stripe, outside any transaction;
 `Facts.apply` writes what was answered, inside one, unless something newer is written. So
-the order of events does not matter, and neither does how often one comes.
+the order of events does not matter, and neither does how often one comes. One type of
+event also leads to orders: a card that was captured is put to use at Stripe.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import QuerySet
@@ -21,13 +22,13 @@ from payments.stripe.states import InvoiceState, MoneyBack, SubscriptionState
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """
-    Answers of Stripe, asked for after `since` and there at `until`, when the facts are put together.
+    Stripe's answers, asked for after `since` and complete by `until`; both are a `syncing.mark`.
 
-    None where `is_foreign`, because the customer is none of ours.
+    There are none where `is_foreign`, because the customer is none of ours.
     """
 
     since: datetime
-    until: datetime = field(default_factory=syncing.mark)
+    until: datetime
     is_foreign: bool = False
     subscriptions: tuple[SubscriptionState, ...] = ()
     invoice: InvoiceState | None = None
@@ -75,20 +76,23 @@ def gather(*, event_type: str, object_id: str) -> Facts:
     """
     Ask Stripe for everything that an event of this type is about; other types mean nothing here.
 
+    Where the event is about a captured card, the customer's newest card becomes the default first, and
+    open invoices of subscriptions that wait for money are tried with it.
+
     Raises:
         BillingUnavailable: Stripe is away.
     """
     for prefix, reader in _READERS:
         if event_type.startswith(prefix):
             return reader(object_id)
-    return Facts(since=syncing.mark())
+    return _no_answers()
 
 
 def of_invoice(invoice: InvoiceState) -> Facts:
     """Return an invoice of a customer of ours with its subscription and what went back of its payment."""
-    client, since = get_billing_client(), syncing.mark()
     if not _is_ours(invoice.customer_id):
-        return Facts(since=since, is_foreign=True)
+        return _no_answers(is_foreign=True)
+    client, since = get_billing_client(), syncing.mark()
     subscriptions = (
         (client.retrieve_subscription(subscription_id=invoice.subscription_id),)
         if invoice.subscription_id
@@ -99,13 +103,16 @@ def of_invoice(invoice: InvoiceState) -> Facts:
         if payouts.is_payable(invoice=invoice) and invoice.payment_intent_id
         else None
     )
-    return Facts(since=since, subscriptions=subscriptions, invoice=invoice, money_back=money)
+    return Facts(
+        since=since, until=syncing.mark(), subscriptions=subscriptions, invoice=invoice, money_back=money
+    )
 
 
 def of_payment(payment_intent_id: str) -> Facts:
     """Return what went back of a payment."""
     since = syncing.mark()
-    return Facts(since=since, money_back=get_billing_client().money_back(payment_intent_id=payment_intent_id))
+    money = get_billing_client().money_back(payment_intent_id=payment_intent_id)
+    return Facts(since=since, until=syncing.mark(), money_back=money)
 
 
 def _invoice(object_id: str) -> Facts:
@@ -115,7 +122,7 @@ def _invoice(object_id: str) -> Facts:
 def _subscription(object_id: str) -> Facts:
     since = syncing.mark()
     state = get_billing_client().retrieve_subscription(subscription_id=object_id)
-    return Facts(since=since, subscriptions=(state,))
+    return Facts(since=since, until=syncing.mark(), subscriptions=(state,))
 
 
 def _card(object_id: str) -> Facts:
@@ -123,23 +130,28 @@ def _card(object_id: str) -> Facts:
     client = get_billing_client()
     customer_id, method_id = client.payment_method_of_setup(setup_intent_id=object_id)
     if not _is_ours(customer_id):
-        return Facts(since=syncing.mark(), is_foreign=True)
+        return _no_answers(is_foreign=True)
     if not method_id:
-        return Facts(since=syncing.mark())
+        return _no_answers()
     # Not the card of this event: events come in any order, and an older one must not bring an older card back.
     client.use_newest_card(customer_id=customer_id)
     waiting = {Subscription.Status.INCOMPLETE, Subscription.Status.PAST_DUE, Subscription.Status.UNPAID}
-    states = client.list_subscriptions(customer_id=customer_id)
-    for state in states:
+    for state in client.list_subscriptions(customer_id=customer_id):
         if state.status in waiting and state.latest_invoice_id:
             client.pay_open_invoice(invoice_id=state.latest_invoice_id)
     since = syncing.mark()
-    return Facts(since=since, subscriptions=tuple(client.list_subscriptions(customer_id=customer_id)))
+    states = client.list_subscriptions(customer_id=customer_id)
+    return Facts(since=since, until=syncing.mark(), subscriptions=tuple(states))
 
 
 def _money(object_id: str) -> Facts:
     payment = get_billing_client().payment_intent_of(object_id=object_id)
-    return of_payment(payment) if payment else Facts(since=syncing.mark())
+    return of_payment(payment) if payment else _no_answers()
+
+
+def _no_answers(*, is_foreign: bool = False) -> Facts:
+    moment = syncing.mark()
+    return Facts(since=moment, until=moment, is_foreign=is_foreign)
 
 
 def _is_ours(customer_id: str) -> bool:

@@ -12,9 +12,12 @@ import { readFileSync } from "node:fs";
 import { Contract, Interface, JsonRpcProvider, SigningKey, Wallet } from "ethers";
 import { concat, getBytes, keccak256, solidityPacked, solidityPackedKeccak256 } from "ethers";
 
-const PROFILE = new Interface([ "function owner() view returns (address)", "function execute(uint256 operation, address to,
-uint256 value, bytes data)", ]); const KEY_MANAGER = new Interface(["function getNonce(address, uint128) view returns
-(uint256)"]); const CALL = 0n;
+const PROFILE = new Interface([
+  "function owner() view returns (address)",
+  "function execute(uint256 operation, address to, uint256 value, bytes data)",
+]);
+const KEY_MANAGER = new Interface(["function getNonce(address, uint128) view returns (uint256)"]);
+const CALL = 0n;
 
 export interface RelayCall {
   chainId: bigint;

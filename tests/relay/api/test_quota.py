@@ -60,7 +60,7 @@ def test_an_address_is_read_in_any_casing(wallet: Wallet, profile: Profile) -> N
     assert wallet.post(QUOTA, {**body, "address": body["address"].lower()}).status == 200
 
 
-@pytest.mark.parametrize("seconds", [-6, 7])
+@pytest.mark.parametrize("seconds", [-6, 60])
 def test_outside_the_window_the_servers_time_is_told(wallet: Wallet, profile: Profile, seconds: int) -> None:
     before = int(timezone.now().timestamp())
     answer = wallet.post(QUOTA, quota_body(profile, seconds=seconds))

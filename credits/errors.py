@@ -53,6 +53,15 @@ class AdjustmentDecided(DomainError):
         super().__init__(f"Somebody has decided it already. {decision}.")
 
 
+class ModifierEnded(DomainError):
+    """Only a modifier that is in force can be ended, and once."""
+
+    code, title, status = "modifier-ended", "The modifier is not in force", 409
+
+    def __init__(self) -> None:
+        super().__init__("It has ended already. Nothing was changed.")
+
+
 class LadderBroken(DomainError):
     """The change would leave a ladder of badges with a gap, an overlap, or without its bottom or top."""
 

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from credits.admin.ledger import OwnedAdmin
 from credits.errors import LadderBroken
-from credits.models import Badge, ExperienceEntry, Modifier
+from credits.models import Badge, ExperienceEntry
 from credits.services import ladders
 from credits.services.ladders import Preview
 from gateway.common.admin import StaffAdmin
@@ -155,29 +155,6 @@ class BadgeAdmin(StaffAdmin[Badge]):
             "back": request.path if object_id else reverse("admin:credits_badge_changelist"),
         }
         return TemplateResponse(request, "admin/credits/badge/preview.html", context)
-
-
-@admin.register(Modifier)
-class ModifierAdmin(OwnedAdmin):
-    """Bonuses for a time; one is given by an action on a person's page, and ends by itself."""
-
-    owner_path = "user"
-    list_display = (
-        "id",
-        "profile",
-        "modifier_type",
-        "value",
-        "created_at",
-        "expires_at",
-        "reason",
-        "given_by",
-    )
-    list_filter = ("modifier_type", ("expires_at", admin.DateFieldListFilter))
-    list_select_related = ("actor",)
-
-    @admin.display(description="given by")
-    def given_by(self, modifier: Modifier) -> str:
-        return str(modifier.actor or "")
 
 
 @admin.register(ExperienceEntry)

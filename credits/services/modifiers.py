@@ -1,11 +1,12 @@
-"""Modifiers: given once per key, gone by the database's clock."""
+"""Modifiers: given once per key, gone by the database's clock, or ended before their time."""
 
 from datetime import timedelta
 from decimal import Decimal
 
+from django.db import transaction
 from django.db.models.functions import Now
 
-from credits.errors import KeyConflict
+from credits.errors import KeyConflict, ModifierEnded
 from credits.models import Modifier, ModifierType
 from gateway.common.owner import ProfileOwner
 
@@ -50,6 +51,23 @@ def grant(
     if (found.user_id, found.modifier_type) != (user.pk, modifier_type):
         raise KeyConflict(key=key)
     return found
+
+
+@transaction.atomic
+def end(*, modifier_id: int) -> None:
+    """
+    End a modifier that is in force now, by the database's clock. Joins the caller's transaction.
+
+    What was earned with it stays.
+
+    Raises:
+        ModifierEnded: it has ended, or was ended; nothing changes.
+    """
+    row = Modifier.objects.filter(pk=modifier_id)
+    # Of two who end it at once, the second looks at the clock when the first has ended it.
+    list(row.select_for_update(no_key=True).values_list("pk"))
+    if not row.active().update(expires_at=Now()):
+        raise ModifierEnded
 
 
 def purge() -> int:

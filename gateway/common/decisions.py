@@ -59,7 +59,8 @@ class ReasonedAction:
     what will become of a row; `run` calls the service and may return what to tell. It runs
     inside a transaction, or, where it `reaches_out` over a network, outside of any; it may
     then be repeated. `initial` says what the form carries about the rows, read before their
-    effects are shown. An action with a `subject` is about something as a whole, which the
+    effects are shown; `changes` what becomes of a row, from what to what, for the log of what
+    is done. An action with a `subject` is about something as a whole, which the
     subject names: it is offered on the list, chooses no rows, and its functions get a row
     that is not stored.
     """
@@ -71,6 +72,7 @@ class ReasonedAction:
     run: Callable[[Any, Decision], str | None]
     form: type[ReasonForm] = ReasonForm
     initial: Callable[[Sequence[Any]], dict[str, Any]] = lambda rows: {}
+    changes: Callable[[Any], audit.Changes] = lambda row: {}
     applies_to: Callable[[Any], bool] = lambda row: True
     subject: str = ""
     reaches_out: bool = False
@@ -145,7 +147,8 @@ def _note(
         row=row,
         action=f"{action.name} {stage}".strip(),
         reason=decision.reason,
-        changes={name: ("", str(answer)) for name, answer in told.items()},
+        changes={name: ("", str(answer)) for name, answer in told.items()}
+        | (dict(action.changes(row)) if once else {}),
         decision=decision.key(row) if once else "",
         name=action.subject,
     )

@@ -3,16 +3,26 @@
 import random
 import secrets
 import uuid
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.urls import reverse
+from django.utils import timezone
 
-from credits.models import AdjustmentRequest, AdNetwork, CreditEntry, CreditHold, Modifier, Postback
-from credits.queries import balance_of
-from credits.services import ledger, network_secrets
+from credits.models import (
+    AdjustmentRequest,
+    AdNetwork,
+    CreditEntry,
+    CreditHold,
+    Modifier,
+    ModifierType,
+    Postback,
+)
+from credits.queries import balance_of, standing_of
+from credits.services import ledger, modifiers, network_secrets
 from gateway.common.audit import details_of, sentence_of
 from gateway.common.errors import NotFound
 from tests.credits.networks_at_work import set_up
@@ -128,6 +138,58 @@ def test_a_modifier_out_of_range_is_refused_at_the_form(user: User, wrong: dict[
     answers = {"modifier_type": "BONUS_CREDITS_BACK", "value": "0.5", "minutes": "5", **wrong}
     confirm(browser_of(member("support")), "users_user", "grant_modifier", user, **answers)
     assert everything() == before
+
+
+def granted(user: User, *, minutes: int = 60) -> Modifier:
+    return modifiers.grant(
+        user=user,
+        modifier_type=ModifierType.BONUS_SURVEYS_CREDITS,
+        value=Decimal(10),
+        minutes=minutes,
+        key=secrets.token_hex(8),
+        reason="a slip of the finger",
+    )
+
+
+def test_a_modifier_is_ended_before_its_time_and_the_log_keeps_when_it_would_have_ended(user: User) -> None:
+    given, kept = granted(user), granted(user)
+    told = prove("credits_modifier", "end", given, roles=SUPPORT)
+    assert told == f"{given}: It has ended."
+    assert standing_of(user=user, now=timezone.now()).modifiers == [kept]
+    entry = LogEntry.objects.latest("pk")
+    assert details_of(entry)["changes"] == {"expires_at": [str(given.expires_at), "now"]}
+    assert entry.object_id == str(given.pk)
+
+
+def test_its_page_says_what_ends_and_offers_it_while_there_is_something_to_end(user: User) -> None:
+    client, given, expired = browser_of(member("support")), granted(user), granted(user)
+    moment = timezone.now() - timedelta(seconds=1)
+    Modifier.objects.filter(pk=expired.pk).update(created_at=moment - timedelta(hours=1), expires_at=moment)
+    asked = client.get(address_of("credits_modifier", "end", given, expired))
+    [(name, effect)] = asked.context["effects"]
+    assert name == str(given)
+    assert effect.startswith(f"{user.profile_address} loses +10.0000 of Bonus Surveys Credits at once")
+    assert f"{given.expires_at:%Y-%m-%d %H:%M} UTC" in effect
+    assert asked.context["others"] == [str(expired)]
+    for row, is_offered in ((given, True), (expired, False)):
+        page = client.get(reverse("admin:credits_modifier_change", args=[row.pk])).content.decode()
+        assert (address_of("credits_modifier", "end", row) in page) is is_offered
+
+
+def test_one_that_was_ended_meanwhile_is_left_and_said_so(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = granted(user)
+    modifiers.end(modifier_id=given.pk)
+    # As of one that ends between the look at the row and its lock, or by a clock that is behind.
+    monkeypatch.setattr("credits.admin.modifiers.timezone.now", lambda: given.created_at)
+    before = everything()
+    answer = confirm(browser_of(member("support")), "credits_modifier", "end", given)
+    assert "The modifier is not in force. It has ended already." in messages_of(answer)
+    assert everything() == before
+    entry = LogEntry.objects.get()
+    assert sentence_of(entry) == "end refused"
+    assert details_of(entry)["changes"] == {"outcome": ["", "modifier-ended"]}
 
 
 def test_a_network_is_paused_and_resumed(user: User) -> None:

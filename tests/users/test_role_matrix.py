@@ -76,7 +76,7 @@ MATRIX = {
     "payments.StripeEvent": Row(ALL, actions={"process_again": "sS", "dismiss": "fS"}),
     "payments.PayoutRate": Row(ALL, add="fS"),
     "credits.ExperienceEntry": Row(ALL),
-    "credits.Modifier": Row(ALL),
+    "credits.Modifier": Row(ALL, actions={"end": "sS"}),
     "credits.Badge": Row(ALL, add="fS", change="fS", delete="fS"),
     "credits.LedgerAudit": Row(ALL),
     "payments.ReconciliationRun": Row(ALL, actions={"run": "fS"}),

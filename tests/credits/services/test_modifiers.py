@@ -2,8 +2,10 @@
 
 import random
 import secrets
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 
 import pytest
 from django.db import DatabaseError, transaction
@@ -11,10 +13,11 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from credits.benefits import MOST_OF_MODIFIERS
-from credits.errors import KeyConflict
+from credits.errors import KeyConflict, ModifierEnded
 from credits.models import Modifier, ModifierType
 from credits.queries import standing_of
 from credits.services import modifiers
+from tests.credits.threads import _in_own_transaction, _wait_for_a_blocked_session
 from tests.factories import UserFactory
 from users.models import User
 
@@ -105,6 +108,47 @@ def test_a_modifier_that_adds_nothing_is_refused(user: User, value: str, minutes
             reason="",
         )
     assert not Modifier.objects.exists()
+
+
+def test_an_ended_modifier_adds_nothing_from_now_on_and_the_others_stay(user: User) -> None:
+    other = UserFactory.create()
+    mistaken, kept = (
+        give(user, kind=ModifierType.BONUS_SURVEYS_CREDITS, value=value) for value in ("1", "0.1")
+    )
+    theirs = give(other, kind=ModifierType.BONUS_SURVEYS_CREDITS)
+    modifiers.end(modifier_id=mistaken.pk)
+    assert (active(user), active(other)) == ([kept], [theirs])
+    benefits = standing_of(user=user, now=timezone.now()).benefits
+    assert benefits.modifier_bonuses[ModifierType.BONUS_SURVEYS_CREDITS] == Decimal("0.1")
+    row = Modifier.objects.get(pk=mistaken.pk)
+    assert row.created_at < row.expires_at < mistaken.expires_at
+    assert (row.value, row.reason, row.key) == (mistaken.value, mistaken.reason, mistaken.key)
+
+
+def test_what_has_ended_is_left_as_it_is(user: User) -> None:
+    ended, expired = (give(user, kind=ModifierType.BONUS_CREDITS_BACK) for _ in range(2))
+    modifiers.end(modifier_id=ended.pk)
+    Modifier.objects.filter(pk=expired.pk).update(
+        created_at=Now() - timedelta(hours=1), expires_at=Now() - timedelta(minutes=1)
+    )
+    before = list(Modifier.objects.order_by("pk").values())
+    for gone in (ended.pk, expired.pk, expired.pk + 1):
+        with pytest.raises(ModifierEnded):
+            modifiers.end(modifier_id=gone)
+    assert list(Modifier.objects.order_by("pk").values()) == before
+
+
+def test_of_two_who_end_it_at_once_one_is_told_that_it_has_ended(transactional_db: None, user: User) -> None:
+    given = give(user, kind=ModifierType.BONUS_CREDITS_BACK)
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            Modifier.objects.select_for_update(no_key=True).get(pk=given.pk)
+            second = threads.submit(_in_own_transaction, partial(modifiers.end, modifier_id=given.pk))
+            _wait_for_a_blocked_session()
+            modifiers.end(modifier_id=given.pk)
+            ended_at = Modifier.objects.get(pk=given.pk).expires_at
+        assert isinstance(second.result(timeout=60), ModifierEnded)
+    assert Modifier.objects.get(pk=given.pk).expires_at == ended_at
 
 
 def test_the_database_refuses_a_window_that_ends_before_it_begins(user: User) -> None:

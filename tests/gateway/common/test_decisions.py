@@ -123,6 +123,24 @@ def test_a_refusal_is_on_record_with_the_reason_and_without_an_effect(
 
 
 @pytest.mark.parametrize("reaches_out", [False, True])
+def test_what_becomes_of_a_row_is_on_record_where_it_is_done_and_nowhere_else(
+    client: Client, offer: Offer, row: Relayer, reaches_out: bool
+) -> None:
+    def changes(row: Relayer) -> dict[str, tuple[str, str]]:
+        return {"is_active": (str(row.is_active), "False")}
+
+    offer(Steps(ServiceUnavailable("Not now."), before=True), reaches_out=reaches_out, changes=changes)
+    token = uuid.uuid4()
+    send(client, row, token)
+    send(client, row, token)
+    *others, done = LogEntry.objects.order_by("pk")
+    assert sentence_of(done) == "act"
+    assert details_of(done)["changes"]["is_active"] == ["True", "False"]
+    assert others
+    assert all("is_active" not in details_of(entry)["changes"] for entry in others)
+
+
+@pytest.mark.parametrize("reaches_out", [False, True])
 def test_a_page_decides_about_each_row_once_and_the_next_page_decides_again(
     client: Client, offer: Offer, row: Relayer, reaches_out: bool
 ) -> None:

@@ -21,6 +21,7 @@ from credits.services.allowance import set_allowance
 from gateway.common.fields import SAFE_INTEGER_MAX
 from payments.models import Customer, Subscription
 from tests.fakes.profiles import Profile
+from tests.staff import browser_of, confirm, member, messages_of
 from tests.users.api import spec
 from tests.users.api.histories import earned, relayed
 from tests.users.wallet import signed_in
@@ -149,6 +150,26 @@ def test_a_subscriber_sees_the_amount_the_badge_and_active_modifiers(user: User,
         "BONUS_PUSH_ADS_CREDITS",
         0.0525,
     )
+
+
+def test_a_modifier_that_staff_end_is_gone_at_once_and_so_is_what_it_adds(
+    user: User, dashboard: Read
+) -> None:
+    mistaken, kept = (
+        modifiers.grant(
+            user=user,
+            modifier_type=ModifierType.BONUS_CREDITS_BACK,
+            value=Decimal(value),
+            minutes=random.randint(10, 999),
+            key=secrets.token_hex(8),
+            reason="",
+        )
+        for value in ("10", "0.01")
+    )
+    assert {shown["id"] for shown in dashboard()["modifiers"]} == {mistaken.pk, kept.pk}
+    told = confirm(browser_of(member("support")), "credits_modifier", "end", mistaken)
+    assert "It has ended." in messages_of(told)
+    assert [shown["id"] for shown in dashboard()["modifiers"]] == [kept.pk]
 
 
 def test_a_lapsed_subscriber_keeps_the_experience_and_is_shown_the_lowest_badge(

@@ -55,7 +55,7 @@ def test_the_page_shows_credits_badges_and_what_moved_them(staff: Client, user: 
     ledger.adjust(user=user, credits=1_000, key=secrets.token_hex(8), actor=None, reason="sorry <b>")
     ledger.hold(user=user, credits=7, key=secrets.token_hex(8))
     experience.gain(user=user, track=BadgeTrack.PERMANENT, base=3_000, key=secrets.token_hex(8), cause="TEST")
-    modifiers.grant(
+    given = modifiers.grant(
         user=user,
         modifier_type=ModifierType.BONUS_SURVEYS_CREDITS,
         value=Decimal("0.25"),
@@ -73,6 +73,7 @@ def test_the_page_shows_credits_badges_and_what_moved_them(staff: Client, user: 
     assert "4,321" in page
     assert "sorry &lt;b&gt;" in page
     assert "a gift" in page
+    assert f'href="/admin/credits/modifier/{given.pk}/change/"' in page
     assert found.badges[0].badge.exp_lower_bound == 1_000
     assert "0.5" in f"{found.badges[0].progress:.4f}"
     assert found.balance_line is not None

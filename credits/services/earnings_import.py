@@ -70,5 +70,5 @@ def _users_of(network: AdNetwork, events: Sequence[PostbackEvent]) -> dict[str, 
     for start in range(0, len(references), _USERS_AT_ONCE):
         part = references[start : start + _USERS_AT_ONCE]
         rows = NetworkUser.objects.select_related("user").filter(network=network, reference__in=part)
-        found |= {row.reference: cast("ProfileOwner", row.user) for row in rows}
+        found |= {row.reference: row.user for row in rows}
     return found

@@ -1,6 +1,6 @@
 """How networks know our users: by an opaque name each, found again by index."""
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from django.utils.crypto import salted_hmac
 
@@ -50,4 +50,4 @@ def user_named(*, network: AdNetwork, reference: str) -> ProfileOwner | None:
     if not is_reference(reference):
         return None
     row = NetworkUser.objects.select_related("user").filter(network=network, reference=reference).first()
-    return cast("ProfileOwner", row.user) if row else None
+    return row.user if row else None

@@ -11,8 +11,11 @@ from gateway.common.errors import NotAuthenticated
 class ProfileOwner(Protocol):
     """A signed-in user who owns a Universal Profile."""
 
-    pk: Any
-    profile_address: str | None
+    @property
+    def pk(self) -> Any: ...
+
+    @property
+    def profile_address(self) -> str | None: ...
 
 
 def profile_owner(request: Request) -> ProfileOwner:

@@ -1,6 +1,7 @@
 """Staff give held credits early, or never."""
 
 import random
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 
@@ -53,6 +54,20 @@ def test_what_is_released_early_is_given_once(network: Network, amount: int, is_
     with pytest.raises(EarningDecided):
         forfeit(postback_id=held.pk)
     assert balance_of(user).available == amount
+
+
+@pytest.mark.parametrize("decide", [release_early, forfeit])
+def test_what_is_nobodys_was_never_held(network: Network, amount: int, decide: Callable[..., object]) -> None:
+    _, held = _earn(network, amount)
+    row = Postback.objects.filter(pk=held.pk)
+    row.update(kind="TEST", state=PostbackState.INFO, user=None, available_at=None)
+    before = row.values().get()
+
+    with pytest.raises(EarningDecided):
+        decide(postback_id=held.pk)
+
+    assert row.values().get() == before
+    assert not CreditEntry.objects.exists()
 
 
 def test_what_was_released_early_can_still_be_taken_back(network: Network, amount: int) -> None:

@@ -8,7 +8,8 @@ Answers an EIP-4361 message for the profile. Have a controller of the profile si
 """.strip()
 VERIFY_DESCRIPTION = """
 The controller that signed must hold SIGN on the profile. A nonce is good for one attempt, whatever becomes of it,
-except that a signature that is none at all is refused before.
+except that a signature that is none at all is refused before. So after a 503 of this path, ask for a new nonce and sign
+its message; the same body would get 401 `nonce-used`.
 """.strip()
 REFRESH_DESCRIPTION = """
 A refresh token is good for one exchange. A repeat within 10 seconds, for instance after a lost answer, gets the very

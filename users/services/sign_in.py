@@ -43,6 +43,10 @@ def sign_in(
         controller = controllers.prove(
             profile_address=challenge.profile_address, message=challenge.message, signature=plain
         )
+    except NodeUnavailable as away:
+        # "Send the same again" is what 503 says everywhere else.
+        detail = "No chain node answers, and the nonce is used up. Wait, ask for a new nonce and sign that."
+        raise NodeUnavailable(detail, retry_after=away.retry_after) from away
     except SignatureNotByController as refusal:
         if _signed_another(challenge, plain, client, now):
             raise ChallengeForeign("Another open nonce's message was signed. Send that nonce.") from refusal

@@ -14,6 +14,7 @@ item has profile_address and controller_private_key.
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,24 @@ def raw(address: str) -> bytes:
     return bytes.fromhex(address[2:])
 
 
+class Busy(RuntimeError):
+    """The service asks to come back after `seconds` (429 and 503)."""
+
+    def __init__(self, told: str, seconds: int) -> None:
+        super().__init__(told)
+        self.seconds = seconds
+
+
+def patiently(ask: Callable[[], dict[str, Any]], *, attempts: int = 5) -> dict[str, Any]:
+    """Return what `ask` returns, and ask again where the service is busy."""
+    for _ in range(attempts - 1):
+        try:
+            return ask()
+        except Busy as busy:
+            time.sleep(busy.seconds)
+    return ask()
+
+
 class Client:
     """One controller of one profile."""
 
@@ -69,19 +88,28 @@ class Client:
 
     def sign_in(self) -> None:
         """Sign the service's message and keep the access token."""
-        challenge = self.post("/api/auth/nonce", {"address": self.profile})
-        signature = personal_sign(self.private_key, challenge["message"].encode())
-        tokens = self.post(
-            "/api/auth/verify", {"nonce": challenge["nonce"], "signature": "0x" + signature.hex()}
-        )
-        self.headers = {"Authorization": f"Bearer {tokens['access']}"}
+
+        def ask() -> dict[str, Any]:
+            # Each time with a new nonce: one is good for one attempt, also where the answer is 503.
+            challenge = self.post("/api/auth/nonce", {"address": self.profile})
+            signature = personal_sign(self.private_key, challenge["message"].encode())
+            return self.post(
+                "/api/auth/verify", {"nonce": challenge["nonce"], "signature": "0x" + signature.hex()}
+            )
+
+        self.headers = {"Authorization": f"Bearer {patiently(ask)['access']}"}
 
     def quota(self) -> int:
         """Return the credits that can be spent now."""
-        now = int(time.time())
-        signature = personal_sign(self.private_key, quota_message(self.profile, now))
-        body = {"address": self.profile, "timestamp": now, "signature": "0x" + signature.hex()}
-        return int(self.post("/api/relay/quota", body)["quota"])
+
+        def ask() -> dict[str, Any]:
+            # Each time with the time of now: it is good for 5 seconds.
+            now = int(time.time())
+            signature = personal_sign(self.private_key, quota_message(self.profile, now))
+            body = {"address": self.profile, "timestamp": now, "signature": "0x" + signature.hex()}
+            return self.post("/api/relay/quota", body)
+
+        return int(patiently(ask)["quota"])
 
     def relay(self, payload: bytes, *, channel: int = 0) -> str:
         """Sign the payload for the key manager's next nonce, send it, and return the transaction's hash."""
@@ -101,31 +129,30 @@ class Client:
             "signature": "0x" + sign_relay_call(self.private_key, digest).hex(),
             "nonce": str(nonce),  # text: above 2^53 a JSON number loses digits in many clients
         }
-        answer = self.post(
-            "/api/relay/execute", {"keyManagerAddress": key_manager, "transaction": transaction}
-        )
-        return str(answer["transactionHash"])
+        body = {"keyManagerAddress": key_manager, "transaction": transaction}
+        # The very same again: the same relay call twice is one transaction.
+        return str(patiently(lambda: self.post("/api/relay/execute", body))["transactionHash"])
 
     def wait(self, transaction_hash: str, *, seconds: int = 120) -> dict[str, Any]:
         """Return the status record once it is final."""
+        asked = {"transactionHash": transaction_hash}
         for _ in range(seconds):
-            status = self.post("/api/relay/transactionStatus", {"transactionHash": transaction_hash})
+            status = patiently(lambda: self.post("/api/relay/transactionStatus", asked))
             if status["status"] not in {"Pending", "Submitted"}:
                 return status
             time.sleep(1)
         raise TimeoutError(f"{transaction_hash} is still {status['status']}")
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer. 429 and 503 are repeated: the same relay call twice is one transaction."""
-        for _ in range(5):
-            response = self.http.request("POST", self.base_url + path, json=body, headers=self.headers)
-            answer: dict[str, Any] = response.json()
-            if response.status == 200:
-                return answer
-            if response.status not in {429, 503}:
-                break
-            time.sleep(int(response.headers.get("Retry-After", "1")))
-        raise RuntimeError(f"{answer['code']}: {answer['detail']}")
+        """Return the answer; `Busy` says that it may be another one after a while."""
+        response = self.http.request("POST", self.base_url + path, json=body, headers=self.headers)
+        answer: dict[str, Any] = response.json()
+        if response.status == 200:
+            return answer
+        told = f"{answer['code']}: {answer['detail']}"
+        if response.status in {429, 503}:
+            raise Busy(told, int(response.headers.get("Retry-After", "1")))
+        raise RuntimeError(told)
 
     def ask(self, function: str, types: list[str], values: list[Any], contract: str, answer: str) -> Any:
         """Return the answer of a contract's view function."""

@@ -60,6 +60,29 @@ export interface Status {
   creditsAfter: number;
 }
 
+/** The service asks to come back after some seconds (429 and 503). */
+class Busy extends Error {
+  readonly seconds: number;
+
+  constructor(told: string, seconds: number) {
+    super(told);
+    this.seconds = seconds;
+  }
+}
+
+/** What `ask` answers; it is asked again where the service is busy. */
+async function patiently<T>(ask: () => Promise<T>, attempts = 5): Promise<T> {
+  for (let attempt = 1; attempt < attempts; attempt += 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof Busy)) throw error;
+      await pause(error.seconds);
+    }
+  }
+  return ask();
+}
+
 /** One controller of one profile. */
 export class Client {
   readonly profile: string;
@@ -78,16 +101,24 @@ export class Client {
 
   /** Signs the service's message and keeps the access token. */
   async signIn(): Promise<void> {
-    const { nonce, message } = await this.post("/api/auth/nonce", { address: this.profile });
-    const signature = await this.wallet.signMessage(message);
-    this.token = (await this.post("/api/auth/verify", { nonce, signature })).access;
+    const tokens = await patiently(async () => {
+      // Each time with a new nonce: one is good for one attempt, also where the answer is 503.
+      const { nonce, message } = await this.post("/api/auth/nonce", { address: this.profile });
+      const signature = await this.wallet.signMessage(message);
+      return this.post("/api/auth/verify", { nonce, signature });
+    });
+    this.token = tokens.access;
   }
 
   /** The credits that can be spent now. */
   async quota(): Promise<number> {
-    const timestamp = Math.floor(Date.now() / 1000);
-    const signature = await this.wallet.signMessage(quotaMessage(this.profile, timestamp));
-    return (await this.post("/api/relay/quota", { address: this.profile, timestamp, signature })).quota;
+    const found = await patiently(async () => {
+      // Each time with the time of now: it is good for 5 seconds.
+      const timestamp = Math.floor(Date.now() / 1000);
+      const signature = await this.wallet.signMessage(quotaMessage(this.profile, timestamp));
+      return this.post("/api/relay/quota", { address: this.profile, timestamp, signature });
+    });
+    return found.quota;
   }
 
   /** Signs the payload for the key manager's next nonce, sends it, and returns the transaction's hash. */
@@ -99,13 +130,15 @@ export class Client {
     const signature = signRelayCall(this.wallet.privateKey, digest);
     // The nonce goes as text: above 2^53 a JSON number loses digits.
     const transaction = { abi: payload, signature, nonce: nonce.toString() };
-    return (await this.post("/api/relay/execute", { keyManagerAddress: keyManager, transaction })).transactionHash;
+    const body = { keyManagerAddress: keyManager, transaction };
+    // The very same again: the same relay call twice is one transaction.
+    return (await patiently(() => this.post("/api/relay/execute", body))).transactionHash;
   }
 
   /** The status record once it is final. */
   async wait(transactionHash: string, seconds = 120): Promise<Status> {
     for (let second = 0; second < seconds; second += 1) {
-      const found: Status = await this.post("/api/relay/transactionStatus", { transactionHash });
+      const found: Status = await patiently(() => this.post("/api/relay/transactionStatus", { transactionHash }));
       if (found.status !== "Pending" && found.status !== "Submitted") return found;
       await pause(1);
     }
@@ -116,17 +149,16 @@ export class Client {
     this.node.destroy();
   }
 
-  /** The answer. 429 and 503 are repeated: the same relay call twice is one transaction. */
+  /** The answer; `Busy` says that it may be another one after a while. */
   private async post(path: string, body: object): Promise<any> {
-    for (let attempt = 1; ; attempt += 1) {
-      const headers: Record<string, string> = { "Content-Type": "application/json" };
-      if (this.token) headers.Authorization = `Bearer ${this.token}`;
-      const response = await fetch(this.baseUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
-      const answer: any = await response.json();
-      if (response.ok) return answer;
-      if (![429, 503].includes(response.status) || attempt === 5) throw new Error(`${answer.code}: ${answer.detail}`);
-      await pause(Number(response.headers.get("Retry-After") ?? 1));
-    }
+    const headers: Record<string, string> = { "Content-Type": "application/json" };
+    if (this.token) headers.Authorization = `Bearer ${this.token}`;
+    const response = await fetch(this.baseUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
+    const answer: any = await response.json();
+    if (response.ok) return answer;
+    const told = `${answer.code}: ${answer.detail}`;
+    if (![429, 503].includes(response.status)) throw new Error(told);
+    throw new Busy(told, Number(response.headers.get("Retry-After") ?? 1));
   }
 
   private ask(contract: string, abi: Interface, name: string, ...values: unknown[]): Promise<any> {

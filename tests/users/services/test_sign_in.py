@@ -321,6 +321,7 @@ def test_without_a_node_nobody_signs_in_and_the_nonce_is_used_up(profile: Profil
     with chain.away(), pytest.raises(NodeUnavailable) as refusal:
         _answer(challenge, signature)
     assert refusal.value.retry_after
+    assert "new nonce" in refusal.value.detail
     _assert_nobody_is_signed_in()
     with pytest.raises(ChallengeUsed):
         _answer(challenge, signature)

@@ -69,7 +69,7 @@ class RelayNonceTaken(DomainError):
         super().__init__(f"Another call with nonce {nonce} is in progress or executed.", nonce=str(nonce))
 
 
-class RelayCallTooSoonExpired(DomainError):
+class ValidityTooShort(DomainError):
     """The call's validity ends before it could be mined. Sign with a later end, at least `minimumSeconds` from now."""
 
     code, title, status = "validity-too-short", "The call would expire before it is mined", 422

@@ -16,7 +16,7 @@ class Figures(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield every family."""
         yield from relaying.calls(now=timezone.now())
-        yield from relaying.purses()
+        yield from relaying.relayers()
         yield from books.ledger()
         yield from books.doors()
         yield from books.payments()

@@ -43,7 +43,7 @@ def calls(*, now: datetime) -> Iterator[Metric]:
     yield gauge("relay_paused", "1 while staff have paused the whole relay.", found.is_paused)
 
 
-def purses() -> Iterator[Metric]:
+def relayers() -> Iterator[Metric]:
     """Yield what each relayer holds and has in flight, in one statement."""
     found = queries.relayers()
     yield gauges(

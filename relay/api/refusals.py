@@ -22,7 +22,7 @@ CALL: tuple[type[DomainError], ...] = (
     relay.RelayNonceUsed,
     relay.RelayNonceGap,
     relay.RelayNonceTaken,
-    relay.RelayCallTooSoonExpired,
+    relay.ValidityTooShort,
     relay.GasLimitExceeded,
     relay.ChannelBusy,
     relay.RelayersBusy,

@@ -20,7 +20,7 @@ from relay.services import dead_ends
 from relay.services.fees import fees_today
 from relay.services.followers import lost_its_predecessor
 from relay.services.isolation import isolated
-from relay.services.refusals import handle_refusal, note_message
+from relay.services.node_verdicts import handle_refusal, note_message
 
 _Status = RelayTransaction.Status
 

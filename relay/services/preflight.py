@@ -27,11 +27,11 @@ from relay.errors import (
     GasLimitExceeded,
     KeyManagerNotFound,
     KeyManagerNotOwner,
-    RelayCallTooSoonExpired,
     RelayNonceUsed,
     RelayPermissionMissing,
     SignerNotController,
     UntrustedCode,
+    ValidityTooShort,
 )
 from relay.pricing import gas_limit_for
 from relay.services.fees import acceptance_cap_wei
@@ -96,7 +96,7 @@ def check_validity(*, call: RelayCall, now: int) -> None:
     Refuse a call outside its validity window, or too close to its end to be mined.
 
     Raises:
-        RelayCallNotYetValid, RelayCallExpired, RelayCallTooSoonExpired.
+        RelayCallNotYetValid, RelayCallExpired, ValidityTooShort.
     """
     if not call.validity:
         return
@@ -115,7 +115,7 @@ def check_validity(*, call: RelayCall, now: int) -> None:
             serverTime=now,
         )
     if call.valid_until - now < settings.RELAY_MIN_VALIDITY_SECONDS:
-        raise RelayCallTooSoonExpired(
+        raise ValidityTooShort(
             f"The call is valid for {call.valid_until - now} s more, too short to be mined.",
             minimumSeconds=settings.RELAY_MIN_VALIDITY_SECONDS,
             validUntil=call.valid_until,

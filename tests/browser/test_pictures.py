@@ -48,7 +48,7 @@ def person(live_server: LiveServer, services: Services, settings: Any) -> Iterat
         open_networks(now=now)
     staff = User.objects.create(username="grace", is_staff=True)
     assert populate(seed=seed, people=_PEOPLE, staff=staff, rpc_url=services.rpc_url, now=now)
-    _fill_purses(services)
+    _fund_relayers(services)
     people = residents(seed=seed, people=_PEOPLE)
     busy = RelayTransaction.objects.values("user").annotate(calls=Count("pk")).order_by("-calls", "user")
     chosen = next(found for found in people if found.pk == busy[0]["user"])
@@ -58,7 +58,7 @@ def person(live_server: LiveServer, services: Services, settings: Any) -> Iterat
     set_billing_client(None)
 
 
-def _fill_purses(services: Services) -> None:
+def _fund_relayers(services: Services) -> None:
     """Give the relayers LYX for some weeks; the one that the people's calls were sent by works on."""
     services.world.fund(4 * _ETHER, *get_signer().addresses())
     roster.synchronise(now=timezone.now())

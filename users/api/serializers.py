@@ -10,17 +10,17 @@ from gateway.common.wire import AddressField, HexField
 _MAX_SIGNATURE_BYTES = 8192
 
 
-class NonceRequest(serializers.Serializer[Any]):
+class NonceRequestSerializer(serializers.Serializer[Any]):
     address = AddressField(help_text="The Universal Profile that signs in, in any casing.")
 
 
-class NonceResponse(serializers.Serializer[Any]):
+class NonceResponseSerializer(serializers.Serializer[Any]):
     nonce = serializers.CharField(help_text="Names the challenge; send it back with the signature.")
     message = serializers.CharField(help_text="The EIP-4361 text to sign, byte for byte.")
     expiresAt = serializers.DateTimeField(source="expires_at", help_text="Until when the signature is taken.")
 
 
-class VerifyRequest(serializers.Serializer[Any]):
+class VerifyRequestSerializer(serializers.Serializer[Any]):
     nonce = serializers.CharField(max_length=64, help_text="The `nonce` of the challenge.")
     signature = HexField(
         max_bytes=_MAX_SIGNATURE_BYTES, help_text="`personal_sign` of the message by a controller: 65 bytes."
@@ -30,7 +30,7 @@ class VerifyRequest(serializers.Serializer[Any]):
     )
 
 
-class TokenPairResponse(serializers.Serializer[Any]):
+class TokenPairResponseSerializer(serializers.Serializer[Any]):
     access = serializers.CharField(help_text="For the header `Authorization: Bearer <JWT>`.")
     refresh = serializers.CharField(help_text="For one exchange at `/api/auth/refresh`.")
     expiresIn = serializers.IntegerField(
@@ -39,21 +39,21 @@ class TokenPairResponse(serializers.Serializer[Any]):
     address = AddressField(source="profile_address", help_text="The signed-in profile.")
 
 
-class RefreshRequest(serializers.Serializer[Any]):
+class RefreshRequestSerializer(serializers.Serializer[Any]):
     refresh = serializers.CharField(max_length=128, help_text="The newest refresh token of the session.")
 
 
-class LogoutRequest(serializers.Serializer[Any]):
+class LogoutRequestSerializer(serializers.Serializer[Any]):
     refresh = serializers.CharField(
         max_length=128, required=False, default=None, help_text="Another session of yours to end as well."
     )
 
 
-class LogoutResponse(serializers.Serializer[Any]):
+class LogoutResponseSerializer(serializers.Serializer[Any]):
     signedOut = serializers.BooleanField(help_text="Always true.")
 
 
-class MeResponse(serializers.Serializer[Any]):
+class MeResponseSerializer(serializers.Serializer[Any]):
     address = AddressField(source="profile_address", help_text="The signed-in profile.")
     controller = AddressField(
         source="controller_address",
@@ -72,7 +72,7 @@ class MeResponse(serializers.Serializer[Any]):
     issuer = serializers.CharField(help_text="Who issued the access token.")
 
 
-class KeyResponse(serializers.Serializer[Any]):
+class KeyResponseSerializer(serializers.Serializer[Any]):
     kty = serializers.CharField(help_text="Always `EC`.")
     crv = serializers.CharField(help_text="Always `P-256`.")
     x = serializers.CharField()
@@ -82,5 +82,5 @@ class KeyResponse(serializers.Serializer[Any]):
     alg = serializers.CharField(help_text="Always `ES256`.")
 
 
-class KeySetResponse(serializers.Serializer[Any]):
-    keys = KeyResponse(many=True)
+class KeySetResponseSerializer(serializers.Serializer[Any]):
+    keys = KeyResponseSerializer(many=True)

@@ -38,15 +38,15 @@ class NonceView(_Door):
         summary="Ask for a message to sign",
         description=examples.NONCE_DESCRIPTION,
         auth=[],
-        request=serializers.NonceRequest,
-        responses={200: serializers.NonceResponse, **refusals.NONCE},
+        request=serializers.NonceRequestSerializer,
+        responses={200: serializers.NonceResponseSerializer, **refusals.NONCE},
         examples=examples.NONCE,
     )
     def post(self, request: Request) -> Response:
         """Answer the text that a controller of the profile has to sign."""
-        asked = _read(serializers.NonceRequest, request)
+        asked = _read(serializers.NonceRequestSerializer, request)
         challenge = challenges.issue(profile_address=asked["address"], client=_client(request), now=now())
-        return _answer(serializers.NonceResponse, challenge)
+        return _answer(serializers.NonceResponseSerializer, challenge)
 
 
 class VerifyView(_Door):
@@ -58,13 +58,13 @@ class VerifyView(_Door):
         summary="Sign in with the signed message",
         description=examples.VERIFY_DESCRIPTION,
         auth=[],
-        request=serializers.VerifyRequest,
-        responses={200: serializers.TokenPairResponse, **refusals.VERIFY},
+        request=serializers.VerifyRequestSerializer,
+        responses={200: serializers.TokenPairResponseSerializer, **refusals.VERIFY},
         examples=examples.VERIFY,
     )
     def post(self, request: Request) -> Response:
         """Answer the tokens of a new session."""
-        asked = _read(serializers.VerifyRequest, request)
+        asked = _read(serializers.VerifyRequestSerializer, request)
         pair = sign_in(
             nonce=asked["nonce"],
             signature=asked["signature"],
@@ -72,7 +72,7 @@ class VerifyView(_Door):
             client=_client(request),
             now=now(),
         )
-        return _answer(serializers.TokenPairResponse, pair)
+        return _answer(serializers.TokenPairResponseSerializer, pair)
 
 
 class RefreshView(_Door):
@@ -84,14 +84,16 @@ class RefreshView(_Door):
         summary="Exchange a refresh token for new tokens",
         description=examples.REFRESH_DESCRIPTION,
         auth=[],
-        request=serializers.RefreshRequest,
-        responses={200: serializers.TokenPairResponse, **refusals.REFRESH},
+        request=serializers.RefreshRequestSerializer,
+        responses={200: serializers.TokenPairResponseSerializer, **refusals.REFRESH},
         examples=examples.REFRESH,
     )
     def post(self, request: Request) -> Response:
         """Answer the next tokens of the session."""
-        asked = _read(serializers.RefreshRequest, request)
-        return _answer(serializers.TokenPairResponse, refreshing.carry_on(token=asked["refresh"], now=now()))
+        asked = _read(serializers.RefreshRequestSerializer, request)
+        return _answer(
+            serializers.TokenPairResponseSerializer, refreshing.carry_on(token=asked["refresh"], now=now())
+        )
 
 
 class LogoutView(APIView):
@@ -100,13 +102,13 @@ class LogoutView(APIView):
         tags=["sign-in"],
         summary="Sign out",
         description=examples.LOGOUT_DESCRIPTION,
-        request=serializers.LogoutRequest,
-        responses={200: serializers.LogoutResponse, **refusals.LOGOUT},
+        request=serializers.LogoutRequestSerializer,
+        responses={200: serializers.LogoutResponseSerializer, **refusals.LOGOUT},
         examples=examples.LOGOUT,
     )
     def post(self, request: Request) -> Response:
         """End the session of the access token."""
-        asked = _read(serializers.LogoutRequest, request)
+        asked = _read(serializers.LogoutRequestSerializer, request)
         user, grant = cast("User", request.user), cast("AccessGrant", request.auth)
         sessions.sign_out(user_id=user.pk, session_id=grant.session_id, token=asked["refresh"], now=now())
         return Response({"signedOut": True}, headers=_PRIVATE)
@@ -118,12 +120,12 @@ class MeView(APIView):
         tags=["sign-in"],
         summary="Who is signed in",
         description=examples.ME_DESCRIPTION,
-        responses={200: serializers.MeResponse, **refusals.ME},
+        responses={200: serializers.MeResponseSerializer, **refusals.ME},
         examples=examples.ME,
     )
     def get(self, request: Request) -> Response:
         """Answer what the access token stands for."""
-        return _answer(serializers.MeResponse, request.auth)
+        return _answer(serializers.MeResponseSerializer, request.auth)
 
 
 class KeysView(_Door):
@@ -133,7 +135,7 @@ class KeysView(_Door):
         summary="The keys that verify access tokens",
         description=examples.KEYS_DESCRIPTION,
         auth=[],
-        responses={200: serializers.KeySetResponse, **refusals.KEYS},
+        responses={200: serializers.KeySetResponseSerializer, **refusals.KEYS},
         examples=examples.KEYS,
     )
     def get(self, request: Request) -> Response:

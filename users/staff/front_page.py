@@ -25,7 +25,7 @@ _LATE_SECONDS = 5 * 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class PurseLine:
+class RelayerLine:
     """A relayer in words: where its page is, what it holds, for how long that lasts, and whether that is short."""
 
     address: str
@@ -51,7 +51,7 @@ def figures(*, now: datetime) -> dict[str, Any]:
     ledger = credits_queries.figures()
     return {
         "relay_cards": _relay_cards(outcomes, now),
-        "purses": [_line(purse) for purse in relay_figures.purses(now=now)],
+        "relayers": [_line(relayer) for relayer in relay_figures.relayers(now=now)],
         "money_cards": _money_cards(ledger, now),
         "books_cards": books.cards(),
         "trouble_cards": _trouble_cards(ledger, now),
@@ -164,7 +164,7 @@ def _waiting_cards(ledger: credits_queries.Figures, payments: payments_queries.F
         ),
         _waiting("Held earning is due", ledger.overdue_age, rows_of("credits_postback", state__exact="HELD")),
         _waiting(
-            "Order at Stripe is open",
+            "Billing operation is open",
             payments.oldest_operation_age,
             rows_of("payments_billingoperation", status__exact="pending"),
         ),
@@ -198,13 +198,13 @@ def _columns(hours: list[relay_figures.Hour], now: datetime) -> list[tuple[str, 
     return columns
 
 
-def _line(purse: relay_figures.Purse) -> PurseLine:
-    days = purse.days_left
-    return PurseLine(
-        address=purse.relayer.address,
-        page=reverse("admin:relay_relayer_change", args=[purse.relayer.pk]),
-        state="active" if purse.relayer.is_active else "paused",
-        balance=in_lyx(purse.relayer.balance_wei, places=4),
+def _line(found: relay_figures.RelayerFigures) -> RelayerLine:
+    days = found.days_left
+    return RelayerLine(
+        address=found.relayer.address,
+        page=reverse("admin:relay_relayer_change", args=[found.relayer.pk]),
+        state="active" if found.relayer.is_active else "paused",
+        balance=in_lyx(found.relayer.balance_wei, places=4),
         lasts="nothing spent" if days is None else f"{days:,.1f} days",
         is_low=days is not None and days < _FEW_DAYS,
     )

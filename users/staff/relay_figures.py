@@ -105,7 +105,7 @@ def margin(*, since: datetime) -> Margin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Purse:
+class RelayerFigures:
     """A relayer, what it spent in the last week, and for how many days its balance lasts at that pace."""
 
     relayer: Relayer
@@ -113,16 +113,16 @@ class Purse:
     days_left: Decimal | None
 
 
-def purses(*, now: datetime) -> list[Purse]:
-    """Return every relayer's purse, in two statements."""
+def relayers(*, now: datetime) -> list[RelayerFigures]:
+    """Return the figures of every relayer, in two statements."""
     spent = _mined(since=now - WEEK).values("relayer").annotate(wei=Sum(_GAS_WEI)).order_by()
     by_relayer = {row["relayer"]: int(row["wei"] or 0) for row in spent}
-    return [_purse(relayer, by_relayer.get(relayer.pk, 0)) for relayer in Relayer.objects.order_by("pk")]
+    return [_figures_of(relayer, by_relayer.get(relayer.pk, 0)) for relayer in Relayer.objects.order_by("pk")]
 
 
-def _purse(relayer: Relayer, spent_wei: int) -> Purse:
+def _figures_of(relayer: Relayer, spent_wei: int) -> RelayerFigures:
     days = Decimal(relayer.balance_wei * WEEK.days) / spent_wei if spent_wei else None
-    return Purse(relayer=relayer, spent_wei=spent_wei, days_left=days)
+    return RelayerFigures(relayer=relayer, spent_wei=spent_wei, days_left=days)
 
 
 _GAS_WEI = ExpressionWrapper(

@@ -29,7 +29,7 @@ WHAT_IS_FOUND = (
     "An id of Stripe's: cus_…, sub_…, si_…, in_…, pi_…, evt_…, and seti_…, re_… or du_… of an event about it",
     "A request id",
     "The id that an ad network gave to an event",
-    "The id of an order at Stripe, which is its idempotency key",
+    "The id of a billing operation, which is its idempotency key at Stripe",
 )
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from gateway.chain.errors import RelayCallExpired, RelayCallNotYetValid
 from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import DomainError
-from relay.errors import RelayCallTooSoonExpired
+from relay.errors import ValidityTooShort
 from relay.models import RelayTransaction
 from relay.services.execution import execute
 from relay.services.preflight import check_validity
@@ -52,7 +52,7 @@ def test_a_call_that_could_not_be_mined_in_time_is_refused(
     now = timezone.now()
     end = int(now.timestamp()) + settings.RELAY_MIN_VALIDITY_SECONDS - 1
     call = new_call(validity=window(0, end))
-    with refused(RelayCallTooSoonExpired) as refusal:
+    with refused(ValidityTooShort) as refusal:
         execute(user=user, call=call, now=now)
     assert refusal.value.members["minimumSeconds"] == settings.RELAY_MIN_VALIDITY_SECONDS
 
@@ -77,8 +77,8 @@ def test_a_call_within_its_window_is_executed(
         (window(1_000, 0), None),
         (window(1_001, 0), RelayCallNotYetValid),
         (window(0, 1_000 + settings.RELAY_MIN_VALIDITY_SECONDS), None),
-        (window(0, 999 + settings.RELAY_MIN_VALIDITY_SECONDS), RelayCallTooSoonExpired),
-        (window(0, 1_000), RelayCallTooSoonExpired),
+        (window(0, 999 + settings.RELAY_MIN_VALIDITY_SECONDS), ValidityTooShort),
+        (window(0, 1_000), ValidityTooShort),
         (window(0, 999), RelayCallExpired),
         (window(2_000, 500), RelayCallNotYetValid),
     ],

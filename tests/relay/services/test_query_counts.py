@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
 
 # What is known, dead ends, trust; BEGIN, debt limit, hold, channel, the user's share, relayer's lock, its account
-# nonce with its purse, both rows, COMMIT.
+# nonce if its balance covers the call, both rows, COMMIT.
 OF_EXECUTE = 12
 OF_REPEAT = 1
 # Two for the advisory lock; relayers without a row, attempts, relayers; what the block says of relayers.

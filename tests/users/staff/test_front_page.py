@@ -87,7 +87,7 @@ def test_a_call_that_somebody_else_executed_succeeded_in_the_rate_and_in_the_cha
         RelayTransaction.objects.filter(pk=row.pk).update(status=status)
     assert card("Success rate").value == "90.0%"
     drawn = [bar.label for bar in figures()["calls_by_hour"]]
-    counted = {series: 0 for series in ("succeeded", "unsuccessful")}
+    counted = dict.fromkeys(("succeeded", "unsuccessful"), 0)
     for label in drawn:
         count, series = label.split(": ")[1].split()
         counted[series] += int(count)
@@ -125,14 +125,14 @@ def test_the_margin_is_captured_credits_less_gas() -> None:
     assert shown.is_alarming == (gained < 0)
 
 
-def test_a_purse_lasts_as_long_as_last_week_lets_expect() -> None:
+def test_a_relayer_lasts_as_long_as_last_week_lets_expect() -> None:
     [row] = calls(1)
     mined(row, at=timezone.now(), gas=100, price_wei=10**15)
     Relayer.objects.filter(pk=row.relayer_id).update(balance_wei=10**17)
-    [purse] = figures()["purses"]
-    assert (purse.lasts, purse.balance, purse.is_low) == ("7.0 days", "0.1000 LYX", False)
+    [relayer] = figures()["relayers"]
+    assert (relayer.lasts, relayer.balance, relayer.is_low) == ("7.0 days", "0.1000 LYX", False)
     Relayer.objects.filter(pk=row.relayer_id).update(balance_wei=10**17 - 1)
-    assert figures()["purses"][0].is_low
+    assert figures()["relayers"][0].is_low
 
 
 def test_credits_outstanding_are_what_is_owned_and_owed(staff: Client) -> None:
@@ -204,7 +204,7 @@ def test_what_waits_is_as_old_as_metrics_say(scrape: Scrape) -> None:
     told = scrape()
     for title, name, age in (
         ("Waits for broadcast", "relay_oldest_unsent_age_seconds", hours[0]),
-        ("Order at Stripe is open", "billing_operations_oldest_age_seconds", hours[1]),
+        ("Billing operation is open", "billing_operations_oldest_age_seconds", hours[1]),
     ):
         assert told[name,] // 3600 == age
         shown = card(title)

@@ -3,6 +3,9 @@
 from billiard.exceptions import SoftTimeLimitExceeded
 from django.db import InterfaceError, OperationalError, connection
 
+# Raised in whatever a task is doing when its time is up: services let it pass, and know no Celery otherwise.
+OutOfTime = SoftTimeLimitExceeded
+
 
 def would_stop_all(error: Exception) -> bool:
     """
@@ -13,4 +16,4 @@ def would_stop_all(error: Exception) -> bool:
     """
     if isinstance(error, OperationalError | InterfaceError):
         return not connection.is_usable()
-    return isinstance(error, SoftTimeLimitExceeded)
+    return isinstance(error, OutOfTime)

@@ -3,13 +3,13 @@
 import logging
 from datetime import datetime, timedelta
 
-from billiard.exceptions import SoftTimeLimitExceeded
 from django.db import transaction
 from django.db.models import F, QuerySet
 
 from gateway.common.enqueue import enqueue_on_commit
 from gateway.common.errors import DomainError
 from gateway.common.locks import try_advisory_lock
+from gateway.common.sweeps import OutOfTime
 from payments.errors import AnswerOutdated, BillingUnavailable
 from payments.models import StripeEvent
 from payments.services import facts, syncing
@@ -31,14 +31,14 @@ def process(*, event_id: int, now: datetime) -> bool:
 
     Raises:
         BillingUnavailable: Stripe is away, for other events too.
-        SoftTimeLimitExceeded: the worker must stop; nothing is held against the event.
+        OutOfTime: the worker must stop; nothing is held against the event.
     """
     event = StripeEvent.objects.filter(pk=event_id).first()
     if event is None or event.status == _Status.PROCESSED:
         return False
     try:
         return _gather_and_apply(event=event, now=now)
-    except SoftTimeLimitExceeded:
+    except OutOfTime:
         # The worker has run out of time, whichever event it was at; the sweep tries this one again.
         raise
     except Exception as error:

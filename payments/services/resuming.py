@@ -23,7 +23,7 @@ def resume_abandoned(*, now: datetime) -> int:
     away, all wait for the next sweep.
 
     Raises:
-        SoftTimeLimitExceeded: the worker must stop.
+        OutOfTime: the worker must stop.
         OperationalError: the database is away.
     """
     abandoned = BillingOperation.objects.filter(

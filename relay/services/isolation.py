@@ -4,9 +4,8 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from billiard.exceptions import SoftTimeLimitExceeded
-
 from gateway.chain.errors import NodeUnavailable
+from gateway.common.sweeps import OutOfTime
 
 logger = logging.getLogger(__name__)
 
@@ -18,10 +17,11 @@ def isolated(what: str) -> Iterator[None]:
 
     Raises:
         NodeUnavailable: no node answered, so the others would fare no better.
+        OutOfTime: the worker must stop.
     """
     try:
         yield
-    except (NodeUnavailable, SoftTimeLimitExceeded):
+    except (NodeUnavailable, OutOfTime):
         raise
     except Exception:
         logger.exception("%s failed; the others go on", what)

@@ -55,7 +55,8 @@ manage: $(INSTALLED) ## Run a management command against the running stack (CMD=
 	@$(BIN)/python -m devstack manage $(CMD)
 
 lock: $(INSTALLED) ## Resolve requirements/*.in to hashed *.txt without any address
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/lock.txt
+	$(BIN)/uv pip compile $(LOCK) requirements/lock.in -o requirements/lock.txt
 	$(BIN)/uv pip compile $(LOCK) requirements/dev.in -o requirements/dev.txt
 	$(BIN)/uv pip compile $(LOCK) -c requirements/dev.txt requirements/base.in -o requirements/base.txt
 

@@ -10,7 +10,7 @@ from django.urls import path, reverse
 from django.utils import timezone
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from credits.models import AdNetwork
+from credits.models import AdNetwork, PostbackKind
 from credits.networks.registry import ADAPTERS
 from credits.services import postback_trial
 from gateway.common.admin import StaffAdmin
@@ -73,6 +73,28 @@ class Trying(StaffAdmin[AdNetwork]):
             "opts": self.opts,
             "form": form,
             "verdict": verdict,
+            "facts": _facts(verdict.meaning) if verdict and verdict.meaning else [],
             "back": reverse(f"{self.admin_site.name}:credits_adnetwork_change", args=[network.pk]),
         }
         return TemplateResponse(request, "admin/credits/adnetwork/try.html", context)
+
+
+def _facts(meaning: postback_trial.Meaning) -> list[tuple[str, str]]:
+    """Return what the postback says by labels, without what it leaves open."""
+    event, user, before = meaning.event, meaning.user, meaning.before
+    told = [
+        ("says", PostbackKind(event.kind).label),
+        ("id", event.external_id),
+        ("takes back", event.original_id if event.kind == PostbackKind.REVERSAL else ""),
+        ("user", str(user.profile_address) if user else ""),
+        ("amount", f"{event.amount:f}"),
+        ("credits before bonuses", str(meaning.worth)),
+        ("payout in USD", "" if event.payout_usd is None else f"{event.payout_usd:f}"),
+        (
+            "at, by the network's clock",
+            f"{event.occurred_at:%Y-%m-%d %H:%M:%S} UTC" if event.occurred_at else "",
+        ),
+        ("came before", before.get_state_display() if before else "no"),
+        ("would be answered", meaning.answer),
+    ]
+    return [(label, fact) for label, fact in told if fact]

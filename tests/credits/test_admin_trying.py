@@ -33,8 +33,9 @@ def _address(network: Network, user: User, **changes: Any) -> tuple[str, str]:
 
 def _tried(staff: Client, network: Network, address: str, signature: str = "") -> tuple[str, dict[str, str]]:
     url = f"/admin/credits/adnetwork/{network.row.pk}/try/"
-    verdict = staff.post(url, {"address": address, "signature": signature}).context["verdict"]
-    return verdict.sentence, dict(verdict.facts)
+    page = staff.post(url, {"address": address, "signature": signature})
+    assert page.content.decode().count("<dt") == len(page.context["facts"])
+    return page.context["verdict"].sentence, dict(page.context["facts"])
 
 
 @pytest.mark.parametrize("slug", SPOKEN)

@@ -41,34 +41,39 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
     worth = _worth(invoice=invoice, rate=rate)
     if worth == 0:
         return None
-    key = f"stripe:invoice:{invoice.invoice_id}"
     known = Payout.objects.filter(stripe_invoice_id=invoice.invoice_id).first()
     if known is not None:
         return known
-    entry = ledger.grant(user=subscription.user, credits=worth, source=EntrySource.SUBSCRIBED_PAYOUT, key=key)
-    Payout.objects.bulk_create(
-        [
-            Payout(
-                user=subscription.user,
-                subscription=subscription,
-                stripe_invoice_id=invoice.invoice_id,
-                stripe_payment_intent_id=invoice.payment_intent_id,
-                amount_minor=invoice.collected_minor,
-                currency=invoice.currency,
-                period_start=invoice.period_start,
-                period_end=invoice.period_end,
-                rate=rate,
-                credits=worth,
-                entry=entry,
-                created_at=now,
-            )
-        ],
-        ignore_conflicts=True,
+    return _insert_payout(
+        Payout(
+            user=subscription.user,
+            subscription=subscription,
+            stripe_invoice_id=invoice.invoice_id,
+            stripe_payment_intent_id=invoice.payment_intent_id,
+            amount_minor=invoice.collected_minor,
+            currency=invoice.currency,
+            period_start=invoice.period_start,
+            period_end=invoice.period_end,
+            rate=rate,
+            credits=worth,
+            created_at=now,
+        )
     )
-    payout = Payout.objects.select_related("user", "rate").get(stripe_invoice_id=invoice.invoice_id)
-    payout_experience.gain(payout=payout)
-    allowances.follow_payouts(user=subscription.user)
-    return payout
+
+
+def _insert_payout(payout: Payout) -> Payout:
+    """Give the payout's credits, store it, and return the stored row after everything that follows from it."""
+    payout.entry = ledger.grant(
+        user=payout.user,
+        credits=payout.credits,
+        source=EntrySource.SUBSCRIBED_PAYOUT,
+        key=f"stripe:invoice:{payout.stripe_invoice_id}",
+    )
+    Payout.objects.bulk_create([payout], ignore_conflicts=True)
+    stored = Payout.objects.select_related("user", "rate").get(stripe_invoice_id=payout.stripe_invoice_id)
+    payout_experience.gain(payout=stored)
+    allowances.follow_payouts(user=stored.user)
+    return stored
 
 
 def is_payable(*, invoice: InvoiceState) -> bool:

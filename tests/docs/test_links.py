@@ -7,7 +7,7 @@ import pytest
 
 from tests.docs.pages import PAGES, ROOT, prose
 
-_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_LINK = re.compile(r"""(?:\]\(|srcset="|src=")([^)\s"]+)""")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 

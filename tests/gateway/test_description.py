@@ -115,7 +115,7 @@ def test_it_tells_an_integrator_what_no_single_path_tells(description: Any) -> N
     told = description["info"]["description"]
     headings = re.findall(r"^## (.+)$", told, re.MULTILINE)
 
-    assert headings == ["Sign in", "Numbers", "Errors", "Once is enough", "Pages", "Rates"]
+    assert headings == ["Sign in", "Numbers", "Errors", "Repeating requests", "Pages", "Rates"]
     assert "Idempotency-Key" in told
     assert "Retry-After" in told
 
@@ -134,4 +134,4 @@ def test_every_path_that_it_names_is_one_of_the_service(description: Any) -> Non
 
 def test_the_sizes_of_pages_are_told_as_they_are_checked(description: Any) -> None:
     told = " ".join(description["info"]["description"].split())
-    assert f"({NewestFirst.page_size} unless told, {NewestFirst.max_page_size} at most)" in told
+    assert f"({NewestFirst.page_size} by default, at most {NewestFirst.max_page_size})" in told

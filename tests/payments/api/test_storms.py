@@ -64,7 +64,7 @@ def test_fifty_that_wish_differently_are_obeyed_or_told_to_wait_and_never_charge
     for answer in answers:
         if answer.status != 200:
             assert_problem(answer, 409, "billing-in-progress")
-            assert int(answer.headers["Retry-After"]) > 0
+            assert answer.headers["Retry-After"] in {"1", "2"}
     (made,) = double.v1.subscriptions.list({"status": "all", "limit": 100}).data
     assert {as_specified(answer, UPSERT)["subscriptionId"] for answer in obeyed} == {made.id}
     assert len(made["items"].data) == 1

@@ -1,5 +1,6 @@
 """POST /api/relay/execute on the wire."""
 
+import random
 import secrets
 from collections.abc import Callable
 from typing import Any
@@ -146,18 +147,20 @@ def test_what_the_chain_refuses_is_a_422(wallet: Wallet, new_call: Callable[...,
 
 @pytest.mark.parametrize("trouble", ["node away", "relayers busy"])
 def test_what_passes_is_a_503_with_retry_after(
-    wallet: Wallet, new_call: Callable[..., RelayCall], trouble: str
+    wallet: Wallet, new_call: Callable[..., RelayCall], settings: Settings, trouble: str
 ) -> None:
     body = execute_body(new_call())
     if trouble == "node away":
         with node_away():
             answer = wallet.post(EXECUTE, body)
         assert_problem(answer, 503, "chain-unavailable")
+        assert answer.headers["Retry-After"] == "2"
     else:
         Relayer.objects.update(is_active=False)
+        settings.CHAIN_BLOCK_SECONDS, settings.RELAY_TRACK_SECONDS = 60, random.randint(2, 40)
         answer = wallet.post(EXECUTE, body)
         assert_problem(answer, 503, "relayers-busy")
-    assert int(answer.headers["Retry-After"]) > 0
+        assert answer.headers["Retry-After"] == str(settings.RELAY_TRACK_SECONDS + 1)
 
 
 def test_callers_are_slowed_down_each_for_themselves(
@@ -169,7 +172,7 @@ def test_callers_are_slowed_down_each_for_themselves(
     answer = wallet.post(EXECUTE, body)
     assert statuses == [200, 200]
     assert_problem(answer, 429, "too-many-requests")
-    assert int(answer.headers["Retry-After"]) > 0
+    assert 3_000 < int(answer.headers["Retry-After"]) <= 3_601
 
 
 def test_the_longest_payload_is_relayed_and_one_byte_more_is_not(

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.conf import settings
 from django.utils import timezone
 
 from credits.services.allowance import set_allowance
@@ -167,7 +166,3 @@ def test_a_subscriber_sees_the_period_and_its_end(ask: Ask, user: User) -> None:
 
 def test_a_user_without_an_account_has_nothing() -> None:
     assert quota_of(user=UserFactory.create(), now=datetime.now(UTC)) == Quota(0, 0, -1)
-
-
-def test_the_window_is_the_one_that_is_documented() -> None:
-    assert settings.QUOTA_WINDOW_SECONDS == 5

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
+from gateway.common.comparing import ComparingCommand
 from payments.errors import BillingUnavailable
 from payments.services import reconcile
 
 
-class Command(BaseCommand):
+class Command(ComparingCommand):
     help = "Compare customers, subscriptions, payouts and clawbacks with Stripe; exit 1 on any difference."
-    requires_migrations_checks = True
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -36,13 +36,4 @@ class Command(BaseCommand):
             )
         except BillingUnavailable as away:
             raise CommandError(f"Nothing can be said: {away.detail}", returncode=2) from away
-        if run is None:
-            raise CommandError("Another reconciliation is under way.", returncode=2)
-        for found in run.findings:
-            named = " ".join(f"{noun}={identifier}" for noun, identifier in found["ids"].items())
-            self.stdout.write(f"{found['rule']}: {named}: have {found['have']}; wanted {found['wanted']}")
-        compared = ", ".join(f"{count} {noun}" for noun, count in run.counts.items() if noun != "findings")
-        self.stdout.write(f"Compared: {compared or 'nothing'}.")
-        if run.counts["findings"]:
-            raise CommandError(f"{run.counts['findings']} differences", returncode=1)
-        self.stdout.write("No difference.")
+        self.report(run)

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from gateway.common.comparing import ComparingCommand
 from relay.services import reconcile
 
 
-class Command(BaseCommand):
+class Command(ComparingCommand):
     help = "Compare settled calls, holds and receipts with each other; exit 1 on any difference."
-    requires_migrations_checks = True
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -21,14 +21,4 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = reconcile.reconcile(now=timezone.now(), days=options["days"])
-        if run is None:
-            raise CommandError("Another reconciliation is under way.", returncode=2)
-        for found in run.findings:
-            named = " ".join(f"{noun}={identifier}" for noun, identifier in found["ids"].items())
-            self.stdout.write(f"{found['rule']}: {named}: have {found['have']}; wanted {found['wanted']}")
-        compared = ", ".join(f"{count} {noun}" for noun, count in run.counts.items() if noun != "findings")
-        self.stdout.write(f"Compared: {compared}.")
-        if run.counts["findings"]:
-            raise CommandError(f"{run.counts['findings']} differences", returncode=1)
-        self.stdout.write("No difference.")
+        self.report(reconcile.reconcile(now=timezone.now(), days=options["days"]))

@@ -5,8 +5,11 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from credits.models import LedgerAudit
 from credits.services import ledger
+from gateway.common.locks import try_advisory_lock
 from tests.credits.rows import query
+from tests.relay.threads import at_once
 from users.models import User
 
 
@@ -14,7 +17,8 @@ def test_a_sound_ledger_is_one_line_with_what_was_checked(user: User, key: str) 
     ledger.hold(user=user, credits=1, key=key)
     out = StringIO()
     call_command("reconcile_credits", stdout=out)
-    assert out.getvalue() == "No difference: 1 accounts, 1 entries, 1 holds checked.\n"
+    assert out.getvalue() == "Compared: 1 accounts, 1 entries, 1 holds.\nNo difference.\n"
+    assert LedgerAudit.objects.get().counts["findings"] == 0
 
 
 def test_a_difference_is_printed_and_the_exit_status_is_1(user: User, funds: int) -> None:
@@ -25,6 +29,19 @@ def test_a_difference_is_printed_and_the_exit_status_is_1(user: User, funds: int
         call_command("reconcile_credits", stdout=out)
     assert failure.value.returncode == 1
     assert out.getvalue() == (
-        f"account {account.pk}: balance is the sum of the entries; "
-        f"row {account.pk} says {funds + 1}, the other rows say {funds}\n"
+        f"balance is the sum of the entries: account={account.pk} row={account.pk}: "
+        f"have {funds + 1}; wanted {funds}\n"
+        "Compared: 1 accounts, 1 entries, 0 holds.\n"
     )
+    # The nightly run's figures and pages know of it.
+    assert LedgerAudit.objects.get().counts["findings"] == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_behind_another_audit_it_does_not_wait(user: User) -> None:
+    with try_advisory_lock("credits.audit") as acquired:
+        assert acquired
+        with pytest.raises(CommandError, match="under way") as failure:
+            at_once([lambda: call_command("reconcile_credits")])
+    assert failure.value.returncode == 2
+    assert not LedgerAudit.objects.exists()

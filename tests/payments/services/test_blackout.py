@@ -1,13 +1,14 @@
 """Webhooks that never arrive: beat alone finds what happened, and late deliveries change nothing more."""
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
 from payments import tasks
 from payments.models import Payout, StripeEvent
-from payments.services import catching_up, events
+from payments.services import catching_up, events, facts
 from payments.stripe.client import get_billing_client
 from tests.payments.mail import body_of, deliver, deliver_all
 from tests.payments.meddling import meddling
@@ -58,6 +59,70 @@ def test_events_that_nobody_took_are_fetched_and_processed(
     events.process_due(now=double.now())
     assert not StripeEvent.objects.exclude(status="processed").exists()
     assert payer.payout.period_start == payer.subscription.current_period_start
+
+
+def test_these_events_are_subscribed_to_and_each_means_something() -> None:
+    assert set(facts.EVENT_TYPES) == {
+        "invoice.paid",
+        "invoice.payment_failed",
+        "invoice.payment_action_required",
+        "invoice.voided",
+        "customer.subscription.created",
+        "customer.subscription.updated",
+        "customer.subscription.deleted",
+        "customer.subscription.paused",
+        "customer.subscription.resumed",
+        "setup_intent.succeeded",
+        "refund.created",
+        "refund.updated",
+        "refund.failed",
+        "charge.dispute.created",
+        "charge.dispute.funds_withdrawn",
+        "charge.dispute.funds_reinstated",
+        "charge.dispute.closed",
+    }
+    for name in facts.EVENT_TYPES:
+        assert [reader for prefix, reader in facts._READERS if name.startswith(prefix)], name
+
+
+@pytest.mark.parametrize(
+    ("family", "happens"),
+    [
+        ("invoice.paid", lambda double, _: double.pass_time(35 * DAY)),
+        (
+            "customer.subscription.updated",
+            lambda double, payer: double.v1.subscriptions.update(
+                payer.subscription.stripe_subscription_id, {"cancel_at_period_end": True}
+            ),
+        ),
+        ("setup_intent.succeeded", lambda double, payer: double.capture(payer.customer.stripe_customer_id)),
+        (
+            "refund.created",
+            lambda double, payer: double.refund(payer.payout.stripe_payment_intent_id),
+        ),
+        (
+            "charge.dispute.created",
+            lambda double, payer: double.dispute(payer.payout.stripe_payment_intent_id),
+        ),
+    ],
+    ids=lambda found: found if isinstance(found, str) else "",
+)
+def test_an_event_of_each_family_that_nobody_took_is_fetched_and_applied(
+    double: DoubleWorld,
+    payer: Payer,
+    amount: int,
+    family: str,
+    happens: Callable[[DoubleWorld, Payer], object],
+) -> None:
+    payer.upsert(amount)
+    deliver_all(double)
+    double.lose_deliveries()
+    known = StripeEvent.objects.filter(type=family).count()
+    happens(double, payer)
+    catching_up.fetch_undelivered_events(now=double.now())
+    events.process_due(now=double.now())
+    told = StripeEvent.objects.filter(type=family).order_by("pk")[known:]
+    assert [event.outcome for event in told] == ["applied"]
 
 
 def test_a_refund_that_nobody_told_of_is_found_among_the_events(

@@ -14,17 +14,26 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from credits.models import AdNetwork, CreditEntry, EntrySource, Postback, Refusal
+from credits.models import (
+    AdNetwork,
+    CreditEntry,
+    EntrySource,
+    Postback,
+    PostbackKind,
+    PostbackState,
+    Refusal,
+)
 from credits.services import ledger
-from payments.models import BillingOperation, StripeEvent
+from payments.models import BillingOperation, Payout, StripeEvent
 from relay.models import Attempt, Relayer, RelayTransaction
 from tests.credits.networks_at_work import set_up
 from tests.factories import UserFactory
 from tests.gateway.metrics.conftest import Scrape
+from tests.gateway.staff.shelf import make
 from tests.staff import browser_of, member
 from tests.users.api.histories import earned, relayed
 from tests.users.staff.conftest import mined
-from users.staff import front_page
+from users.staff import front_page, relay_figures
 from users.staff.cards import Card
 
 pytestmark = pytest.mark.django_db
@@ -104,6 +113,53 @@ def test_refused_postbacks_are_counted_whatever_they_were_refused_for(staff: Cli
     shown = card("Refused postbacks")
     assert (shown.value, shown.detail) == ("2", "in 24 hours; each row says why")
     assert {row.pk for row in staff.get(shown.link).context["cl"].result_list} == {first.pk, second.pk}
+
+
+def test_each_sum_and_count_is_of_its_own_rows_and_leads_to_them(staff: Client) -> None:
+    payout, other = make(Payout), make(Payout)
+    minor = random.randint(100_000, 10**6)
+    Payout.objects.filter(pk=payout.pk).update(currency="usd", amount_minor=minor, credits=minor + 7)
+    Payout.objects.filter(pk=other.pk).update(currency="eur")
+    Payout.objects.update(created_at=timezone.now())
+    held, refused, contradicting = (make(Postback) for _ in range(3))
+    Postback.objects.update(
+        received_at=timezone.now() - timedelta(minutes=5), is_conflicting=False, state="AVAILABLE"
+    )
+    Postback.objects.filter(pk=held.pk).update(
+        kind=PostbackKind.CREDIT, state=PostbackState.HELD, available_at=timezone.now() - timedelta(hours=6)
+    )
+    Postback.objects.filter(pk=refused.pk).update(
+        state=PostbackState.REFUSED, refused_because=Refusal.ABOVE_A_CAP
+    )
+    Postback.objects.filter(pk=contradicting.pk).update(is_conflicting=True)
+    AdNetwork.objects.update(is_enabled=True, is_weak=False)
+    order = make(BillingOperation)
+    BillingOperation.objects.filter(pk=order.pk).update(
+        status="pending", created_at=timezone.now() - timedelta(hours=4)
+    )
+    for title, value, row in (
+        ("Payouts in USD", f"{Decimal(minor) / 100:,.2f}", payout),
+        ("Refused postbacks", "1", refused),
+        ("Contradicting postbacks", "1", contradicting),
+        ("Held earning is due", "6 h", held),
+        ("Order at Stripe is open", "4 h", order),
+    ):
+        shown = card(title)
+        assert shown.value == value, title
+        assert [found.pk for found in staff.get(shown.link).context["cl"].result_list] == [row.pk], title
+    assert f"1 month paid out as {minor + 7:,} credits" in card("Payouts in USD").detail
+
+
+def test_the_hours_count_calls_by_what_became_of_them() -> None:
+    wanted = {Status.SUCCESS: 1, Status.FAILED: 2, Status.PENDING: 3}
+    rows = iter(calls(6))
+    for status, count in wanted.items():
+        settled_at = None if status is Status.PENDING else timezone.now()
+        for _ in range(count):
+            RelayTransaction.objects.filter(pk=next(rows).pk).update(status=status, settled_at=settled_at)
+    hours = relay_figures.hours(since=timezone.now() - timedelta(days=1))
+    for name, count in (("succeeded", 1), ("unsuccessful", 2), ("waiting", 3)):
+        assert sum(getattr(hour, name) for hour in hours) == count, name
 
 
 def test_time_to_inclusion_is_until_the_block_was_seen() -> None:

@@ -1,5 +1,7 @@
 """A person's page: what support needs to see of one user, in a fixed number of statements."""
 
+import random
+import re
 import secrets
 from datetime import timedelta
 from decimal import Decimal
@@ -12,15 +14,16 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from checkin.services import checkins
-from credits.models import BadgeTrack, ModifierType
+from credits.models import BadgeTrack, CreditEntry, ModifierType
 from credits.services import experience, ledger, modifiers
 from credits.services.allowance import set_allowance
-from payments.models import Customer
+from payments.models import Clawback, Customer, Payout
 from relay.models import RelayTransaction
 from tests.factories import UserFactory
+from tests.gateway.staff.shelf import make
 from tests.users.api.histories import earned, relayed
 from tests.users.staff.conftest import mined
-from users.models import User
+from users.models import SignInSession, User
 from users.staff import links
 from users.staff.person import person_of
 
@@ -36,6 +39,20 @@ def page_of(staff: Client, user: User) -> str:
     answer = staff.get(f"/admin/users/user/{user.pk}/change/")
     assert answer.status_code == 200
     return answer.content.decode()
+
+
+def section_of(page: str, name: str) -> str:
+    """Return the text of a section, without its tags."""
+    [found] = re.findall(rf'<section aria-label="{name}">(.*?)</section>', page, re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", found))
+
+
+def figure_of(page: str, title: str) -> tuple[str, str]:
+    """Return what the card of that title says, and its second line."""
+    value = r'<span class="value"[^>]*>(.*?)</span>'
+    pattern = rf'<span class="title">{title}</span>\s*{value}<span class="detail">(.*?)</span>'
+    [(shown, detail)] = re.findall(pattern, page)
+    return shown, detail
 
 
 def test_a_new_users_page_says_that_there_is_nothing(staff: Client, user: User) -> None:
@@ -70,7 +87,8 @@ def test_the_page_shows_credits_badges_and_what_moved_them(staff: Client, user: 
     found = person_of(user=user, now=timezone.now())
     assert f'id="balance">{found.standing.account.balance:,}<' in page
     assert f'id="available">{found.standing.account.available:,}<' in page
-    assert "4,321" in page
+    assert figure_of(page, "Held") == ("7", "for calls that are not settled")
+    assert figure_of(page, "Allowance") == ("4,321", f"resets {begin + timedelta(days=9):%Y-%m-%d %H:%M} UTC")
     assert "sorry &lt;b&gt;" in page
     assert "a gift" in page
     assert f'href="/admin/credits/modifier/{given.pk}/change/"' in page
@@ -92,6 +110,24 @@ def test_hashes_lead_to_the_explorer_where_there_is_one(
     assert f'href="https://explorer.example/tx/{row.transaction_hash}"' in page_of(staff, user)
     settings.EXPLORER_URL = ""
     assert "explorer.example" not in page_of(staff, user)
+
+
+def test_a_payout_tells_what_was_taken_back_of_it(staff: Client, user: User) -> None:
+    payout, taken = make(Payout), [random.randint(1_000, 5_000) for _ in range(2)]
+    Payout.objects.filter(pk=payout.pk).update(user=user, credits=12_345, amount_minor=67_890)
+    for amount, clawback in zip(taken, (make(Clawback), make(Clawback)), strict=True):
+        Clawback.objects.filter(pk=clawback.pk).update(payout=payout, credits=amount, entry=make(CreditEntry))
+    make(Clawback)
+    told = section_of(page_of(staff, user), "Subscription")
+    assert f"67,890 minor {payout.currency.upper()} 12,345 {sum(taken):,} " in told
+
+
+def test_a_session_is_shown_by_its_controller_in_its_own_section(staff: Client, user: User) -> None:
+    mine, of_another = make(SignInSession), make(SignInSession)
+    SignInSession.objects.filter(pk=mine.pk).update(user=user)
+    told = section_of(page_of(staff, user), "Sessions")
+    assert mine.controller_address[:13] in told
+    assert of_another.controller_address[:13] not in told
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db import IntegrityError, models, transaction
 from django.db.models import F, Func, Value
-from django.forms import BaseForm
+from django.forms import BaseForm, BaseModelForm
 
 from gateway.common.owner import ProfileOwner
 from gateway.common.request_ids import request_id
@@ -114,6 +114,12 @@ def sentence_of(entry: LogEntry) -> str:
 def changes_of(form: BaseForm, *, is_new: bool = False) -> Changes:
     """Return what a bound, valid form changes: field, from, to. What is new comes from nothing."""
     return {name: _pair(form, name, is_new) for name in form.changed_data}
+
+
+def removals_of(form: BaseModelForm[Any]) -> Changes:
+    """Return what a form showed of a row that it deletes: field, from, to nothing."""
+    before = {name: _pair(form, name, is_new=False)[0] for name in form.fields if name in form.initial}
+    return {name: (text, "") for name, text in before.items() if text}
 
 
 def _pair(form: BaseForm, name: str, is_new: bool) -> tuple[str, str]:

@@ -55,14 +55,21 @@ def _with_request(message: Any) -> list[dict[str, Any]]:
 
 
 def _changes_of_rows(formset: Any) -> dict[str, tuple[str, str]]:
-    """Return what the rows below the shown one change, each field under its row's name."""
+    """Return how the rows below the shown one change, come and go, each field under its row's name."""
+    gone = {
+        # The row has lost its key with its place in the table; the form still knows what it showed.
+        f"{form.instance._meta.verbose_name} {form[form.instance._meta.pk.name].initial}: {name}": pair
+        for form in formset.deleted_forms
+        if form in formset.initial_forms
+        for name, pair in audit.removals_of(form).items()
+    }
     fresh = {id(row) for row in formset.new_objects}
     touched: Iterable[Any] = [
         form
         for form in formset.forms
         if form.has_changed() and hasattr(form, "cleaned_data") and form not in formset.deleted_forms
     ]
-    return {
+    return gone | {
         f"{form.instance._meta.verbose_name} {form.instance.pk}: {name}": pair
         for form in touched
         for name, pair in audit.changes_of(form, is_new=id(form.instance) in fresh).items()

@@ -12,6 +12,7 @@ from checkin.draw import odds_of
 from checkin.models import DropItem, DropTable
 from checkin.queries import items_of, most_attempts
 from credits.models import BadgeTrack
+from gateway.common.audit import details_of
 from tests.checkin.admin.pages import act, form_of, page_of, percent, plain, shown
 from tests.checkin.rows import everything, lowest
 from tests.checkin.threads import waits_for_this_transaction
@@ -47,6 +48,24 @@ def test_the_author_changes_items_and_throws_drafts_away(author: User, draft: Dr
 
     assert browser_of(author).post(page("delete", draft), {"post": "yes"}).status_code == 302
     assert not DropTable.objects.filter(pk=draft.pk).exists()
+
+
+def test_the_history_tells_of_each_item_that_comes_changes_and_goes(author: User, draft: DropTable) -> None:
+    rows = list(draft.items.order_by("id"))
+    kept, gone, count = rows[0], rows[1], len(rows)
+    body = shown(rows) | {"items-0-weight": 77, "items-1-DELETE": "on", "items-TOTAL_FORMS": count + 1}
+    new = {"table": draft.pk, "drop_type": "CREDITS", "weight": 5, "value_min": "1", "value_max": "2"}
+    body |= {f"items-{count}-{name}": value for name, value in new.items()}
+
+    assert browser_of(author).post(page("change", draft), body).status_code == 302
+
+    added = draft.items.latest("id")
+    changes = details_of(LogEntry.objects.get(user=author))["changes"]
+    assert changes[f"drop item {kept.pk}: weight"] == [str(kept.weight), "77"]
+    assert changes[f"drop item {gone.pk}: drop_type"] == [gone.drop_type, ""]
+    assert changes[f"drop item {gone.pk}: weight"] == [str(gone.weight), ""]
+    assert changes[f"drop item {added.pk}: weight"] == ["", "5"]
+    assert {name.split(":")[0] for name in changes} == {f"drop item {row.pk}" for row in (kept, gone, added)}
 
 
 def test_an_author_who_saves_what_was_published_meanwhile_is_told_in_the_form(

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from checkin.draw import Item
 from checkin.models import DropItem, DropTable
-from credits.models import Badge, BadgeTrack
+from credits.models import Badge, BadgeTrack, CreditAccount
 from credits.services.allowance import set_allowance
 from tests.checkin.items import item
 from tests.credits.rows import query
@@ -84,3 +84,10 @@ def subscribe(user: User, now: datetime) -> None:
     """Let the user's allowance run at `now`."""
     starts_at = now - timedelta(days=1)
     set_allowance(user=user, credits=1, starts_at=starts_at, ends_at=now + timedelta(days=20), renews=True)
+
+
+def wear_the_top_badges(user: User) -> None:
+    """Give the user the least experience of the highest badge on each track."""
+    tops = Badge.objects.filter(exp_upper_bound=None).values_list("track", "exp_lower_bound")
+    bounds = {f"{track.lower()}_experience": bound for track, bound in tops}
+    CreditAccount.objects.update_or_create(user=user, defaults=bounds)

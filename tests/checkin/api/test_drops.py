@@ -7,12 +7,12 @@ import pytest
 from django.utils import timezone
 from jsonschema import validate
 
-from credits.models import Badge, BadgeTrack, CreditAccount
+from credits.models import BadgeTrack
 from credits.services import ledger
 from tests.checkin.api.conftest import wallet_of
 from tests.checkin.api.spec import DROP_TABLE, DROP_TABLE_FIELDS, DROPS
 from tests.checkin.items import item
-from tests.checkin.rows import everything, lowest, put_in_force, subscribe
+from tests.checkin.rows import everything, lowest, put_in_force, subscribe, wear_the_top_badges
 from tests.relay.api.conftest import Wallet
 from tests.relay.api.test_execute import assert_problem
 from users.models import User
@@ -31,9 +31,7 @@ def test_every_field_of_the_contract_is_there_for_everybody(
     if kind == "lapsed":
         subscribe(who, timezone.now() - timedelta(days=90))
     if kind == "top badge":
-        tops = Badge.objects.filter(exp_upper_bound=None).values_list("track", "exp_lower_bound")
-        bounds = {f"{track.lower()}_experience": bound for track, bound in tops}
-        CreditAccount.objects.filter(user=who).update(**bounds)
+        wear_the_top_badges(who)
 
     answer = wallet_of(who).send("get", path)
 

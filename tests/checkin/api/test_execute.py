@@ -16,7 +16,7 @@ from credits.models import CreditAccount
 from tests.checkin.api.conftest import wallet_of
 from tests.checkin.api.spec import CHECK_IN_RESULT, EXECUTE
 from tests.checkin.items import TYPES
-from tests.checkin.rows import allow_attempts, everything, only, subscribe
+from tests.checkin.rows import allow_attempts, everything, only, subscribe, wear_the_top_badges
 from tests.factories import UserFactory
 from tests.relay.api.conftest import Answer, Wallet
 from tests.relay.api.test_execute import assert_problem
@@ -56,12 +56,19 @@ def test_minutes_are_told_of_bonuses_alone(wallet: Wallet, drop_type: str) -> No
     assert body["result"]["value"] == float(CheckIn.objects.get().result["value"])
 
 
-@pytest.mark.parametrize("kind", ["newcomer", "subscriber", "lapsed"])
+@pytest.mark.parametrize("kind", ["newcomer", "subscriber", "lapsed", "top badge"])
 def test_the_answer_has_the_same_shape_for_everybody(user: User, proven: User, kind: str) -> None:
     who = user if kind == "newcomer" else proven
     if kind != "newcomer":
-        subscribe(who, timezone.now() - timedelta(days=0 if kind == "subscriber" else 90))
-    validate(ask(wallet_of(who), "post").body, CHECK_IN_RESULT)
+        subscribe(who, timezone.now() - timedelta(days=90 if kind == "lapsed" else 0))
+    if kind == "top badge":
+        wear_the_top_badges(who)
+    body = ask(wallet_of(who), "post").body
+    validate(body, CHECK_IN_RESULT)
+    assert body["possibleResults"]
+    badge = CheckIn.objects.get(user=who).permanent_table.badge
+    assert badge
+    assert (badge.exp_upper_bound is None) == (kind == "top badge")
 
 
 def test_when_nothing_is_left_the_refusal_says_when_to_come_back(wallet: Wallet) -> None:

@@ -1,10 +1,12 @@
 """Two processes ask Stripe one after the other and write in the other order: the newer answer stays."""
 
 import pytest
+from django.db import transaction
 
 from payments.errors import AnswerOutdated
 from payments.models import Subscription
 from payments.services import events, facts, syncing
+from tests.checkin.threads import waits_for_this_transaction
 from tests.payments.mail import body_of, deliver, deliver_all, store
 from tests.payments.meddling import meddling, once
 from tests.payments.people import Payer
@@ -99,6 +101,28 @@ def test_an_older_answer_that_is_written_late_does_not_undo_a_newer_one(
 
     with pytest.raises(AnswerOutdated):
         older.apply(cause="late", now=double.now())
+    assert running.subscription.cancels_at_period_end
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_older_answer_waits_until_a_newer_one_is_written_and_is_outdated_then(
+    double: DoubleWorld, running: Payer
+) -> None:
+    subscription_id, customer = running.subscription.stripe_subscription_id, running.customer
+    older = facts.gather(event_type="customer.subscription.updated", object_id=subscription_id)
+    double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": True})
+    newer = facts.gather(event_type="customer.subscription.updated", object_id=subscription_id)
+
+    def write_the_older() -> None:
+        with transaction.atomic(), pytest.raises(AnswerOutdated):
+            older.apply(cause="late", now=double.now())
+
+    with waits_for_this_transaction(write_the_older) as written:
+        contested = syncing.hear(customer=customer, since=newer.since, until=newer.until)
+        (state,) = newer.subscriptions
+        syncing.store(customer=customer, state=state, contested=contested, now=double.now())
+
+    assert written.result() is None
     assert running.subscription.cancels_at_period_end
 
 

@@ -15,6 +15,8 @@ from payments.stripe.modes import is_live_key
 from payments.stripe.ordering import is_made_by, keyed, once
 from payments.stripe.states import CustomerState, InvoiceState, MoneyBack, ReceivedEvent, SubscriptionState
 
+# What our readers were written for; a newer package alone does not change what Stripe answers.
+API_VERSION = "2026-10-28.endive"
 _NETWORK_RETRIES = 2
 _DAY_SECONDS = 86_400
 _PRODUCT_NAME = "Relay credits"
@@ -25,7 +27,7 @@ _LATEST_PAYMENTS = ["latest_invoice.payments"]
 
 
 class StripeBillingClient:
-    """A `BillingClient` over the pinned API version of the SDK. Safe to share between threads."""
+    """A `BillingClient` over the SDK, at an API version of our own. Safe to share between threads."""
 
     def __init__(
         self,
@@ -43,6 +45,7 @@ class StripeBillingClient:
         self._client = (
             stripe.StripeClient(
                 secret_key,
+                stripe_version=API_VERSION,
                 base_addresses={"api": api_base},
                 max_network_retries=_NETWORK_RETRIES,
                 http_client=stripe.RequestsClient(timeout=timeout_seconds),

@@ -47,6 +47,7 @@ def test_what_is_asked_of_stripe(double: DoubleWorld, payer: Payer, amount: int)
     (item,) = order.params["items"].values()
     assert item["price_data"]["product"] == settings.STRIPE_PRODUCT_ID
     assert order.params["payment_behavior"] == "allow_incomplete"
+    assert order.params["billing_mode"] == {"type": "flexible"}
     assert order.params["cancel_at_period_end"] == "true"
     assert order.params["metadata"] == {"operation": str(operation.pk)}
     assert (operation.status, operation.outcome) == ("done", payer.subscription.stripe_subscription_id)

@@ -59,6 +59,15 @@ def test_one_fault_is_got_over_within_the_request(
     assert len(keys_used(order, double)) == 1
 
 
+def test_two_faults_in_a_row_are_got_over_within_the_request(double: DoubleWorld, user: User) -> None:
+    payer = prepared(CREATE, double, user)
+    _disturb(double, CREATE, "500", 2)
+    CREATE.ask(payer)
+    assert_carried_out_once(CREATE, double, payer)
+    assert len(keys_used(CREATE, double)) == 1
+    assert len(double.posts(CREATE.path)) == 3
+
+
 @each_order
 @pytest.mark.parametrize("fault", ["409", "429", "500", "error after commit", "timeout after commit"])
 def test_a_fault_that_lasts_is_told_or_seen_through_and_a_repeat_is_right(

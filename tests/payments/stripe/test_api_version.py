@@ -1,0 +1,30 @@
+"""Which version of Stripe's API is spoken is up to us, not to whichever package is installed."""
+
+import secrets
+
+import pytest
+import stripe
+from stripe._api_version import _ApiVersion
+
+from devstack.stripe.state import account
+from payments.stripe import sdk
+from payments.stripe.client import get_billing_client, set_billing_client
+from tests.payments.worlds import DoubleWorld
+
+
+def test_it_is_the_one_of_the_installed_package_and_of_the_double() -> None:
+    assert sdk.API_VERSION == stripe.api_version == account.API_VERSION
+
+
+def test_a_package_of_another_version_changes_nothing_that_is_asked(
+    double: DoubleWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_ApiVersion, "CURRENT", "2026-08-26.dahlia")
+    set_billing_client(None)
+
+    made = get_billing_client().create_customer(
+        profile_address="0x" + secrets.token_hex(20), user_id="7", key=secrets.token_hex(16)
+    )
+
+    monkeypatch.undo()
+    assert double.v1.customers.retrieve(made).id == made

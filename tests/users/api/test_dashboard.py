@@ -151,7 +151,6 @@ def test_a_subscriber_sees_the_amount_the_badge_and_active_modifiers(user: User,
     )
 
 
-<<<<<<< Updated upstream
 def test_a_modifier_that_staff_end_is_gone_at_once_and_so_is_what_it_adds(
     user: User, dashboard: Read
 ) -> None:
@@ -170,7 +169,8 @@ def test_a_modifier_that_staff_end_is_gone_at_once_and_so_is_what_it_adds(
     told = confirm(browser_of(member("support")), "credits_modifier", "end", mistaken)
     assert "It has ended." in messages_of(told)
     assert [shown["id"] for shown in dashboard()["modifiers"]] == [kept.pk]
-=======
+
+
 def has_one_of_each(user: User) -> None:
     """Give a row for each of the arrays, so that the form of a row is looked at."""
     earned(user, 1)
@@ -187,7 +187,6 @@ def has_one_of_each(user: User) -> None:
 
 def assert_one_of_each(found: dict[str, Any]) -> None:
     assert [len(found[name]) for name in ("modifiers", "earningHistory", "transactionHistory")] == [1, 1, 1]
->>>>>>> Stashed changes
 
 
 def test_a_lapsed_subscriber_keeps_the_experience_and_is_shown_the_lowest_badge(

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from credits.errors import HoldReleased, InsufficientCredits, KeyConflict
 from credits.models import CreditEntry, CreditHold, EntrySource, HoldStatus
-from credits.services import statements, statements_of_many
+from credits.services import bulk_statements, statements
 from credits.services.posting import open_account
 from gateway.common import sql
 from gateway.common.owner import ProfileOwner
@@ -89,7 +89,7 @@ def close(
         "source": EntrySource(source),
         "capped": capped,
     }
-    return [_closed(row) for row in CreditEntry.objects.raw(statements_of_many.CLOSE_HOLDS, params)]
+    return [_closed(row) for row in CreditEntry.objects.raw(bulk_statements.CLOSE_HOLDS, params)]
 
 
 def capture(*, hold_id: int, credits: int, source: str = EntrySource.RELAY_TRANSACTION) -> CreditEntry | None:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from credits.benefits import credits_back
 from credits.models import CreditEntry, EntrySource
-from credits.services import statements_of_many
+from credits.services import bulk_statements
 from credits.services.holding import Closed, capture, close
 from credits.services.shares_back import Spender, shares_back
 from gateway.common import sql
@@ -51,7 +51,7 @@ def _reward(charged: Sequence[tuple[Closed, CreditEntry]], now: datetime) -> Non
 def _gain_experience(charged: Sequence[tuple[Closed, CreditEntry]]) -> dict[str, int]:
     """Let each cost count as experience; return the permanent track's total after each, by the entry's key."""
     gained = sql.all_rows(
-        statements_of_many.GAIN_EXPERIENCE,
+        bulk_statements.GAIN_EXPERIENCE,
         {
             "accounts": [row.account_id for row, _ in charged],
             "bases": [-entry.amount for _, entry in charged],
@@ -67,4 +67,4 @@ def _post_what_comes_back(parts: Sequence[tuple[int, int, str]]) -> None:
         return
     accounts, amounts, keys = (list(column) for column in zip(*parts, strict=True))
     params = {"accounts": accounts, "credits": amounts, "keys": keys, "source": EntrySource.CREDITS_BACK}
-    sql.all_rows(statements_of_many.POST_ENTRIES, params)
+    sql.all_rows(bulk_statements.POST_ENTRIES, params)

@@ -1,6 +1,6 @@
 """
 The SQL that moves credits and experience: one statement per move. Many holds are closed at once
-by `credits.services.statements_of_many`.
+by `credits.services.bulk_statements`.
 
 A statement is all or nothing by itself, so a row and the running total that it
 explains never part, whatever the caller's transaction does. Four habits keep

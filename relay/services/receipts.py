@@ -6,7 +6,7 @@ from datetime import datetime
 from gateway.chain.states import ChainView, Receipt
 from gateway.common import sql
 from relay.models import Attempt, RelayTransaction
-from relay.services import statements_of_many
+from relay.services import bulk_statements
 
 _Status = RelayTransaction.Status
 
@@ -55,4 +55,4 @@ def _write(found: Sequence[tuple[Attempt, Receipt | None]], now: datetime) -> No
         "prices": [receipt and receipt.effective_gas_price_wei for receipt in receipts],
         "times": [now if receipt else None for receipt in receipts],
     }
-    sql.all_rows(statements_of_many.NOTE_RECEIPTS, params)
+    sql.all_rows(bulk_statements.NOTE_RECEIPTS, params)

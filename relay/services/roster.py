@@ -12,7 +12,7 @@ from gateway.chain.signing import get_signer
 from gateway.chain.states import AccountState
 from gateway.common import sql
 from relay.models import Relayer
-from relay.services import statements_of_many
+from relay.services import bulk_statements
 
 
 def enlist_new_relayers(*, now: datetime) -> int:
@@ -81,7 +81,7 @@ def note_accounts(
         "balances": [accounts[relayer.address].balance_wei for relayer in relayers],
         "now": now,
     }
-    noted = {row_id for (row_id,) in sql.all_rows(statements_of_many.NOTE_ACCOUNTS, params)}
+    noted = {row_id for (row_id,) in sql.all_rows(bulk_statements.NOTE_ACCOUNTS, params)}
     for relayer in relayers:
         if relayer.pk not in noted:
             _note_account(relayer, accounts[relayer.address], now)

@@ -19,7 +19,7 @@ from gateway.chain.errors import NodeUnavailable
 from gateway.chain.states import Receipt
 from gateway.common import sql
 from relay.models import Attempt, RelayTransaction
-from relay.services import statements_of_many
+from relay.services import bulk_statements
 from relay.services.endings import LOST, Ending, ending_of
 from relay.services.isolation import isolated
 
@@ -122,4 +122,4 @@ def _write_endings(closings: Sequence[_Closing], now: datetime) -> None:
         "hashes": [closing.transaction_hash for closing in closings],
         "now": now,
     }
-    sql.all_rows(statements_of_many.END_CALLS, params)
+    sql.all_rows(bulk_statements.END_CALLS, params)

@@ -63,7 +63,7 @@ class Server(ABC):
                 start_new_session=True,  # a Ctrl-C at the terminal reaches the supervisor alone
             )
 
-    def wait(self, patience: float = 60) -> None:
+    def wait(self, patience: float = 180) -> None:
         """Return once the server answers; raise `ServerFailed` when it ends or stays silent."""
         deadline = time.monotonic() + patience
         while not self.answers():

@@ -27,7 +27,7 @@ from tests.journeys.records import Records
 from tests.journeys.waiting import side_by_side, until
 
 _CROWD = 150
-_START_SECONDS = 90
+_START_SECONDS = 300
 
 
 class SecondWorker(Worker):

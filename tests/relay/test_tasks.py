@@ -1,7 +1,7 @@
 """The doors for Celery: messages name rows, and a node that is away is no crash."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from celery import current_app
@@ -19,12 +19,14 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def rung(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, object]]]:
-    """The messages that are sent from here on; no bell rings yet."""
+def rung(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, dict[str, object]]]]:
+    """The messages that are sent from here on; no bell rings yet, and one that does rings until it is answered."""
+    monkeypatch.setattr(bells, "_RINGS_MILLISECONDS", 600_000)
     bells.answer("relay.broadcast")
     sent: list[tuple[str, dict[str, object]]] = []
     monkeypatch.setattr(current_app, "send_task", lambda name, *, kwargs, **_: sent.append((name, kwargs)))
-    return sent
+    yield sent
+    bells.answer("relay.broadcast")
 
 
 def test_accepting_rings_after_the_commit_and_once_until_a_worker_answers(

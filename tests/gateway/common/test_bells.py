@@ -21,12 +21,20 @@ def name() -> str:
     return f"tests.{secrets.token_hex(8)}"
 
 
+@pytest.fixture
+def _nobody_hurries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let bells ring longer than any test takes."""
+    monkeypatch.setattr(bells, "_RINGS_MILLISECONDS", 600_000)
+
+
+@pytest.mark.usefixtures("_nobody_hurries")
 def test_a_bell_rings_once_until_it_is_answered(name: str) -> None:
     assert [bells.is_first(name) for _ in range(3)] == [True, False, False]
     bells.answer(name)
     assert [bells.is_first(name) for _ in range(2)] == [True, False]
 
 
+@pytest.mark.usefixtures("_nobody_hurries")
 def test_bells_ring_by_themselves(name: str) -> None:
     assert bells.is_first(name)
     assert bells.is_first(name + ".other")
@@ -48,6 +56,7 @@ def test_an_unheard_bell_is_silent_for_seconds_and_not_longer(name: str, setting
         assert 0 < redis.pttl(key) <= 5_000
 
 
+@pytest.mark.usefixtures("_nobody_hurries")
 def test_of_many_at_once_one_is_first(name: str) -> None:
     together = threading.Barrier(16)
 
@@ -67,6 +76,7 @@ def test_with_redis_away_nobody_is_first_and_nobody_fails(name: str, settings: S
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("_nobody_hurries")
 def test_only_what_is_committed_rings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[str, object]] = []
     monkeypatch.setattr(current_app, "send_task", lambda name, *, kwargs, **_: sent.append((name, kwargs)))

@@ -15,7 +15,7 @@ from credits.services import ledger, modifiers
 from credits.tasks import LedgerDiffers, audit
 from gateway.common.locks import try_advisory_lock
 from tests.credits.rows import query
-from tests.relay.threads import at_once
+from tests.threads import at_once
 from users.models import User
 
 

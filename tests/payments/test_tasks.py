@@ -16,7 +16,7 @@ from tests.fakes.billing import FakeBilling
 from tests.payments.mail import deliver, store
 from tests.payments.meddling import meddling, once
 from tests.payments.people import Payer
-from tests.relay.threads import at_once
+from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db

@@ -17,9 +17,9 @@ from gateway.common.audit import details_of
 from tests.checkin.admin.pages import form_of, percent, plain, publish, review
 from tests.checkin.items import item
 from tests.checkin.rows import draft_table, everything, lowest, row_of
-from tests.checkin.threads import waits_for_this_transaction
 from tests.factories import UserFactory
 from tests.staff import browser_of, confirm, messages_of, prove
+from tests.threads import waits_for_this_transaction
 from users.models import User
 
 pytestmark = pytest.mark.django_db

@@ -15,8 +15,8 @@ from credits.models import BadgeTrack
 from gateway.common.audit import details_of
 from tests.checkin.admin.pages import act, form_of, page_of, percent, plain, shown
 from tests.checkin.rows import everything, lowest
-from tests.checkin.threads import waits_for_this_transaction
 from tests.staff import browser_of, messages_of
+from tests.threads import waits_for_this_transaction
 from users.models import User
 
 pytestmark = pytest.mark.django_db

@@ -17,9 +17,8 @@ from checkin.services.publishing import fingerprint_of, publish
 from credits.models import Badge, BadgeTrack
 from tests.checkin.items import item
 from tests.checkin.rows import draft_table, everything, lowest, put_in_force, row_of
-from tests.checkin.threads import waits_for_this_transaction
 from tests.factories import UserFactory
-from tests.relay.threads import at_once
+from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
 
 pytestmark = pytest.mark.django_db

@@ -19,7 +19,7 @@ from gateway.common.errors import DomainError
 from tests.checkin.conftest import earner
 from tests.checkin.items import drop_of
 from tests.checkin.rows import allow_attempts
-from tests.relay.threads import at_once
+from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)

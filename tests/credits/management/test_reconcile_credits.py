@@ -9,7 +9,7 @@ from credits.models import LedgerAudit
 from credits.services import ledger
 from gateway.common.locks import try_advisory_lock
 from tests.credits.rows import query
-from tests.relay.threads import at_once
+from tests.threads import at_once
 from users.models import User
 
 

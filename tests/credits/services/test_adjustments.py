@@ -19,8 +19,8 @@ from credits.services import adjustments, ledger
 from credits.services.reconcile import find_differences
 from gateway.common.errors import ReasonRequired
 from tests.credits.rows import everything, query
-from tests.credits.threads import at_once
 from tests.factories import UserFactory
+from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -215,7 +215,7 @@ def test_of_many_who_decide_at_once_one_does() -> None:
         for decide in (adjustments.approve, adjustments.reject)
         for _ in range(4)
     ]
-    answers = at_once(random.sample(decisions, len(decisions)))
+    answers = at_once(random.sample(decisions, len(decisions)), in_transaction=True)
     assert sum(isinstance(answer, AdjustmentDecided) for answer in answers) == len(decisions) - 1
     asked.refresh_from_db()
     expected = 10**6 if asked.decision == AdjustmentDecision.APPROVED else 0
@@ -227,7 +227,7 @@ def test_of_many_who_decide_at_once_one_does() -> None:
 def test_parts_asked_for_at_once_stay_within_the_limit_together(limit: int) -> None:
     user, asker = UserFactory.create(), employ()
     part = limit // 3
-    at_once([partial(ask, user, asker, part) for _ in range(8)])
+    at_once([partial(ask, user, asker, part) for _ in range(8)], in_transaction=True)
     alone = limit // part
     assert balance_of(user).balance == alone * part
     assert AdjustmentRequest.objects.filter(decision=AdjustmentDecision.PENDING).count() == 8 - alone
@@ -236,6 +236,6 @@ def test_parts_asked_for_at_once_stay_within_the_limit_together(limit: int) -> N
 @pytest.mark.django_db(transaction=True)
 def test_the_same_page_sent_many_times_at_once_asks_once(limit: int, key: str) -> None:
     user, asker = UserFactory.create(), employ()
-    answers = at_once([partial(ask, user, asker, limit, key=key) for _ in range(8)])
+    answers = at_once([partial(ask, user, asker, limit, key=key) for _ in range(8)], in_transaction=True)
     assert len({answer.pk for answer in answers if isinstance(answer, AdjustmentRequest)}) == 1
     assert balance_of(user).balance == limit

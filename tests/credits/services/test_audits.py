@@ -11,7 +11,7 @@ from credits.services.audits import Compared
 from gateway.common.locks import try_advisory_lock
 from tests.credits.rows import query
 from tests.factories import UserFactory
-from tests.relay.threads import at_once
+from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db
 

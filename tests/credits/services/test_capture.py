@@ -11,7 +11,7 @@ from credits.queries import balance_of
 from credits.services import ledger
 from credits.services.reconcile import find_differences
 from tests.credits.rows import everything, query
-from tests.credits.threads import at_once, blocked_by_this_transaction
+from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
 
 
@@ -110,7 +110,9 @@ def test_capture_and_release_are_one_statement_each(
 
 
 def test_16_captures_at_once_charge_once(transactional_db: None, user: User, held: int, funds: int) -> None:
-    entries = at_once([partial(ledger.capture, hold_id=held, credits=60 + n) for n in range(16)])
+    entries = at_once(
+        [partial(ledger.capture, hold_id=held, credits=60 + n) for n in range(16)], in_transaction=True
+    )
     (first,) = CreditEntry.objects.filter(source=EntrySource.RELAY_TRANSACTION)
     assert entries == [first] * 16
     assert balance_of(user) == (funds + first.amount, 0, funds + first.amount)
@@ -122,7 +124,8 @@ def test_a_capture_racing_a_release_settles_once(
 ) -> None:
     holds = [ledger.hold(user=user, credits=10, key=f"{key}:{n}").hold.pk for n in range(20)]
     outcomes = at_once(
-        [call for pk in holds for call in random.sample([partial(_captures, pk), partial(_releases, pk)], 2)]
+        [call for pk in holds for call in random.sample([partial(_captures, pk), partial(_releases, pk)], 2)],
+        in_transaction=True,
     )
     captured = sum(outcome == "captured" for outcome in outcomes)
     released = sum(outcome == "released" for outcome in outcomes)
@@ -143,7 +146,9 @@ def _releases(hold_id: int) -> str:
 def test_a_capture_that_waited_for_the_release_is_refused(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
-    with blocked_by_this_transaction(partial(ledger.capture, hold_id=held, credits=60)) as waited:
+    with waits_for_this_transaction(
+        partial(ledger.capture, hold_id=held, credits=60), in_transaction=True
+    ) as waited:
         ledger.release(hold_id=held)
     assert isinstance(waited.result(), HoldReleased)
     assert balance_of(user) == (funds, 0, funds)
@@ -152,7 +157,7 @@ def test_a_capture_that_waited_for_the_release_is_refused(
 def test_a_release_that_waited_for_the_capture_gives_nothing_back(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
-    with blocked_by_this_transaction(partial(ledger.release, hold_id=held)) as waited:
+    with waits_for_this_transaction(partial(ledger.release, hold_id=held), in_transaction=True) as waited:
         ledger.capture(hold_id=held, credits=60)
     assert waited.result() is False
     assert balance_of(user) == (funds - 60, 0, funds - 60)
@@ -161,7 +166,9 @@ def test_a_release_that_waited_for_the_capture_gives_nothing_back(
 def test_a_capture_that_waited_for_a_raise_drops_the_raised_amount(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
-    with blocked_by_this_transaction(partial(ledger.capture, hold_id=held, credits=60)) as waited:
+    with waits_for_this_transaction(
+        partial(ledger.capture, hold_id=held, credits=60), in_transaction=True
+    ) as waited:
         ledger.raise_hold(hold_id=held, credits=250, debt_limit=0)
     assert isinstance(waited.result(), CreditEntry)
     assert balance_of(user) == (funds - 60, 0, funds - 60)

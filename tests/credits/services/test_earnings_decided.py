@@ -16,7 +16,7 @@ from credits.services.earnings_release import forfeit, release_due, release_earl
 from credits.services.reconcile import find_differences
 from tests.credits.networks_at_work import Network, set_up
 from tests.factories import UserFactory
-from tests.relay.threads import at_once
+from tests.threads import at_once
 from users.models import User
 
 

@@ -15,7 +15,7 @@ from credits.queries import balance_of
 from credits.services import ad_networks, experience, modifiers
 from tests.credits.networks_at_work import random_id, set_up
 from tests.factories import UserFactory
-from tests.relay.threads import at_once
+from tests.threads import at_once
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -16,7 +16,7 @@ from devstack.ad_networks.dialects import Told
 from gateway.common.errors import DomainError
 from tests.credits.networks_at_work import Network, random_id, set_up
 from tests.factories import UserFactory
-from tests.relay.threads import at_once
+from tests.threads import at_once
 
 REVERSING = ["levelplay", "tapjoy", "adgem", "ayet-studios", "bitlabs", "theoremreach"]
 # Which earnings (0 to 2) are told of, and whether as credits or reversals, as often and in any order.

@@ -15,9 +15,8 @@ from credits.services import ad_networks, ledger
 from credits.services.earnings_release import release, release_due
 from credits.tasks import release_earnings
 from tests.credits.networks_at_work import Network, set_up
-from tests.credits.threads import locked_elsewhere
 from tests.factories import UserFactory
-from tests.relay.threads import at_once
+from tests.threads import at_once, locked_elsewhere
 from users.models import User
 
 HOLD = timedelta(hours=72)

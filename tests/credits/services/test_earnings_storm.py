@@ -11,7 +11,7 @@ from devstack.ad_networks.plan import make_plan
 from devstack.ad_networks.sending import send
 from devstack.ad_networks.stage import faults, set_stage, written
 from tests.factories import UserFactory
-from tests.relay.threads import at_once
+from tests.threads import at_once
 
 _THREADS, _POSTBACKS = 8, 400
 

@@ -13,8 +13,8 @@ from credits.errors import KeyConflict
 from credits.models import Badge, BadgeTrack, CreditAccount, ExperienceEntry
 from credits.services import experience, ledger
 from tests.credits.rows import query
-from tests.credits.threads import at_once
 from tests.factories import UserFactory
+from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -149,7 +149,7 @@ def test_simultaneous_gains_all_count_and_equal_ones_count_once(key: str) -> Non
                 user=user, track=BadgeTrack.SUBSCRIBER, base=base, key=f"{key}:{name}", cause="TEST"
             )
 
-    at_once([partial(gain, number) for number in range(8)])
+    at_once([partial(gain, number) for number in range(8)], in_transaction=True)
     assert totals(user)[BadgeTrack.SUBSCRIBER] == 100 + sum(bases)
     assert query("SELECT sum(amount), max(total_after) FROM credits_experience") == [
         (100 + sum(bases), 100 + sum(bases))

@@ -12,8 +12,8 @@ from credits.queries import balance_of
 from credits.services import ledger
 from credits.services.reconcile import find_differences
 from tests.credits.rows import everything, query
-from tests.credits.threads import at_once
 from tests.factories import UserFactory
+from tests.threads import at_once
 from users.models import User
 
 
@@ -87,7 +87,10 @@ def test_a_grant_is_one_statement(user: User, key: str, django_assert_num_querie
 def test_one_key_granted_16_times_at_once_posts_once(
     transactional_db: None, user: User, funds: int, key: str
 ) -> None:
-    entries = at_once([partial(ledger.grant, user=user, credits=5, source=EntrySource.SURVEYS, key=key)] * 16)
+    entries = at_once(
+        [partial(ledger.grant, user=user, credits=5, source=EntrySource.SURVEYS, key=key)] * 16,
+        in_transaction=True,
+    )
     assert {entry.pk for entry in entries if isinstance(entry, CreditEntry)} == {
         CreditEntry.objects.get(key=key).pk
     }
@@ -103,7 +106,8 @@ def test_one_key_for_two_users_at_once_posts_for_one_of_them(
         [
             partial(ledger.grant, user=user, credits=funds, source=EntrySource.SURVEYS, key=key)
             for user in users
-        ]
+        ],
+        in_transaction=True,
     )
     assert sum(isinstance(result, CreditEntry) for result in results) == 1
     assert sum(isinstance(result, KeyConflict) for result in results) == 7
@@ -115,7 +119,9 @@ def test_16_grants_at_once_make_a_chain_without_gaps(transactional_db: None, use
     amounts = [random.randint(1, 10**6) for _ in range(16)]
 
     give = partial(ledger.grant, user=user, source=EntrySource.SURVEYS)
-    at_once([partial(give, credits=amount, key=secrets.token_hex(16)) for amount in amounts])
+    at_once(
+        [partial(give, credits=amount, key=secrets.token_hex(16)) for amount in amounts], in_transaction=True
+    )
     assert balance_of(user).balance == funds + sum(amounts)
     assert query("SELECT array_agg(account_version ORDER BY id) FROM credits_entry") == [
         (list(range(1, 18)),)

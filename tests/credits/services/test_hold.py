@@ -14,8 +14,8 @@ from credits.services import ledger
 from credits.services.ledger import HoldResult
 from credits.services.reconcile import find_differences
 from tests.credits.rows import everything, query
-from tests.credits.threads import at_once, blocked_by_this_transaction
 from tests.factories import UserFactory
+from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
 
 
@@ -148,7 +148,11 @@ def test_40_holds_at_once_take_exactly_what_the_account_affords(transactional_db
     worth = price * affordable + change - debt
     ledger.adjust(user=user, credits=worth, key=key, actor=None, reason="opening balance")
     holds = at_once(
-        [partial(ledger.hold, user=user, credits=price, key=f"{key}:{n}", debt_limit=debt) for n in range(40)]
+        [
+            partial(ledger.hold, user=user, credits=price, key=f"{key}:{n}", debt_limit=debt)
+            for n in range(40)
+        ],
+        in_transaction=True,
     )
     assert sum(isinstance(result, HoldResult) for result in holds) == affordable
     assert sum(isinstance(result, InsufficientCredits) for result in holds) == 40 - affordable
@@ -160,7 +164,7 @@ def test_40_holds_at_once_take_exactly_what_the_account_affords(transactional_db
 def test_one_key_held_16_times_at_once_holds_once(
     transactional_db: None, user: User, funds: int, key: str
 ) -> None:
-    results = at_once([partial(ledger.hold, user=user, credits=funds, key=key)] * 16)
+    results = at_once([partial(ledger.hold, user=user, credits=funds, key=key)] * 16, in_transaction=True)
     held = [result for result in results if isinstance(result, HoldResult)]
     assert len(held) == 16
     assert sum(result.created for result in held) == 1
@@ -171,7 +175,9 @@ def test_one_key_held_16_times_at_once_holds_once(
 def test_a_hold_that_waited_sees_what_the_one_before_it_took(
     transactional_db: None, user: User, funds: int, key: str
 ) -> None:
-    with blocked_by_this_transaction(partial(ledger.hold, user=user, credits=1, key=key)) as waited:
+    with waits_for_this_transaction(
+        partial(ledger.hold, user=user, credits=1, key=key), in_transaction=True
+    ) as waited:
         ledger.hold(user=user, credits=funds, key=secrets.token_hex(16))
     assert isinstance(waited.result(), InsufficientCredits)
     assert query("SELECT count(*) FROM credits_hold") == [(1,)]
@@ -181,7 +187,9 @@ def test_a_hold_that_waited_sees_what_the_one_before_it_took(
 def test_a_hold_waits_for_the_same_key_and_returns_it(
     transactional_db: None, user: User, funds: int, key: str
 ) -> None:
-    with blocked_by_this_transaction(partial(ledger.hold, user=user, credits=funds, key=key)) as waited:
+    with waits_for_this_transaction(
+        partial(ledger.hold, user=user, credits=funds, key=key), in_transaction=True
+    ) as waited:
         first = ledger.hold(user=user, credits=funds, key=key)
     assert waited.result() == HoldResult(first.hold, created=False, balance=funds)
     assert balance_of(user).held == funds

@@ -13,8 +13,8 @@ from credits.models import Badge, BadgeTrack, CreditAccount
 from credits.queries import badges_at
 from credits.services import ladders, ledger
 from tests.credits.rows import query
-from tests.credits.threads import at_once
 from tests.factories import UserFactory
+from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -225,7 +225,9 @@ def test_changes_at_once_leave_a_ladder_with_all_of_them(track: str) -> None:
     before = ladder(track)
     top = before[-1][1]
     begins = random.sample(range(top + 1, top + 10**6), 8)
-    answers = at_once([partial(ladders.save_badge, badge=new(track, place)) for place in begins])
+    answers = at_once(
+        [partial(ladders.save_badge, badge=new(track, place)) for place in begins], in_transaction=True
+    )
     assert all(isinstance(answer, Badge) for answer in answers)
     assert [place for _, place, _ in ladder(track)] == [place for _, place, _ in before] + sorted(begins)
     commit()

@@ -2,7 +2,6 @@
 
 import random
 import secrets
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
@@ -17,8 +16,8 @@ from credits.errors import KeyConflict, ModifierEnded
 from credits.models import Modifier, ModifierType
 from credits.queries import standing_of
 from credits.services import modifiers
-from tests.credits.threads import _in_own_transaction, _wait_for_a_blocked_session
 from tests.factories import UserFactory
+from tests.threads import waits_for_this_transaction
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -140,14 +139,12 @@ def test_what_has_ended_is_left_as_it_is(user: User) -> None:
 
 def test_of_two_who_end_it_at_once_one_is_told_that_it_has_ended(transactional_db: None, user: User) -> None:
     given = give(user, kind=ModifierType.BONUS_CREDITS_BACK)
-    with ThreadPoolExecutor(1) as threads:
-        with transaction.atomic():
-            Modifier.objects.select_for_update(no_key=True).get(pk=given.pk)
-            second = threads.submit(_in_own_transaction, partial(modifiers.end, modifier_id=given.pk))
-            _wait_for_a_blocked_session()
-            modifiers.end(modifier_id=given.pk)
-            ended_at = Modifier.objects.get(pk=given.pk).expires_at
-        assert isinstance(second.result(timeout=60), ModifierEnded)
+    with waits_for_this_transaction(
+        partial(modifiers.end, modifier_id=given.pk), in_transaction=True
+    ) as second:
+        modifiers.end(modifier_id=given.pk)
+        ended_at = Modifier.objects.get(pk=given.pk).expires_at
+    assert isinstance(second.result(), ModifierEnded)
     assert Modifier.objects.get(pk=given.pk).expires_at == ended_at
 
 

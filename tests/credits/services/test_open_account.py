@@ -5,8 +5,8 @@ from functools import partial
 from credits.models import CreditAccount
 from credits.services import ledger
 from tests.credits.rows import everything
-from tests.credits.threads import at_once
 from tests.factories import UserFactory
+from tests.threads import at_once
 from users.models import User
 
 
@@ -25,7 +25,7 @@ def test_opening_again_returns_the_account_as_it_is(user: User, funds: int) -> N
 
 def test_16_openings_at_once_open_one_account(transactional_db: None) -> None:
     user = UserFactory.create()
-    accounts = at_once([partial(ledger.open_account, user=user)] * 16)
+    accounts = at_once([partial(ledger.open_account, user=user)] * 16, in_transaction=True)
     assert {account.pk for account in accounts if isinstance(account, CreditAccount)} == {
         CreditAccount.objects.get(user=user).pk
     }

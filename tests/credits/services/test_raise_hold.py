@@ -10,7 +10,7 @@ from credits.queries import balance_of
 from credits.services import ledger
 from credits.services.reconcile import find_differences
 from tests.credits.rows import everything
-from tests.credits.threads import at_once, blocked_by_this_transaction
+from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
 
 
@@ -52,7 +52,10 @@ def test_the_same_raise_16_times_at_once_sets_it_aside_once(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
     assert (
-        at_once([partial(ledger.raise_hold, hold_id=held, credits=funds, debt_limit=0)] * 16) == [True] * 16
+        at_once(
+            [partial(ledger.raise_hold, hold_id=held, credits=funds, debt_limit=0)] * 16, in_transaction=True
+        )
+        == [True] * 16
     )
     assert balance_of(user) == (funds, funds, 0)
     assert find_differences() == []
@@ -61,7 +64,10 @@ def test_the_same_raise_16_times_at_once_sets_it_aside_once(
 def test_different_raises_at_once_end_at_the_largest(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
-    at_once([partial(ledger.raise_hold, hold_id=held, credits=20 + n, debt_limit=0) for n in range(16)])
+    at_once(
+        [partial(ledger.raise_hold, hold_id=held, credits=20 + n, debt_limit=0) for n in range(16)],
+        in_transaction=True,
+    )
     assert balance_of(user) == (funds, 35, funds - 35)
     assert find_differences() == []
 
@@ -69,8 +75,8 @@ def test_different_raises_at_once_end_at_the_largest(
 def test_a_raise_that_waited_sees_what_a_new_hold_took(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
-    with blocked_by_this_transaction(
-        partial(ledger.raise_hold, hold_id=held, credits=11, debt_limit=0)
+    with waits_for_this_transaction(
+        partial(ledger.raise_hold, hold_id=held, credits=11, debt_limit=0), in_transaction=True
     ) as waited:
         ledger.hold(user=user, credits=funds - 10, key=secrets.token_hex(16))
     assert waited.result() is False
@@ -80,8 +86,8 @@ def test_a_raise_that_waited_sees_what_a_new_hold_took(
 def test_a_raise_that_waited_for_the_capture_raises_nothing(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
-    with blocked_by_this_transaction(
-        partial(ledger.raise_hold, hold_id=held, credits=11, debt_limit=0)
+    with waits_for_this_transaction(
+        partial(ledger.raise_hold, hold_id=held, credits=11, debt_limit=0), in_transaction=True
     ) as waited:
         ledger.capture(hold_id=held, credits=4)
     assert waited.result() is False

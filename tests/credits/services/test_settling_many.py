@@ -29,8 +29,8 @@ from credits.queries import balance_of
 from credits.services import allowance, experience, ledger, modifiers, spending
 from credits.services.reconcile import find_differences
 from tests.credits.rows import everything
-from tests.credits.threads import at_once, blocked_by_this_transaction
 from tests.factories import UserFactory
+from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -225,7 +225,10 @@ def test_workers_that_settle_the_same_holds_in_any_order_settle_each_once(transa
     people = [person() for _ in range(5)]
     holds = [held(random.choice(people), 20) for _ in range(40)]
     batches = [dict.fromkeys(random.sample(holds, 25), 10) for _ in range(8)] + [dict.fromkeys(holds, 10)]
-    at_once([partial(spending.settle_many, costs=batch, now=timezone.now()) for batch in batches])
+    at_once(
+        [partial(spending.settle_many, costs=batch, now=timezone.now()) for batch in batches],
+        in_transaction=True,
+    )
     assert CreditHold.objects.filter(status=HoldStatus.CAPTURED, captured_amount=10).count() == 40
     assert CreditEntry.objects.filter(source=EntrySource.CREDITS_BACK, amount=5).count() == 40
     assert ExperienceEntry.objects.count() == 40
@@ -235,7 +238,9 @@ def test_workers_that_settle_the_same_holds_in_any_order_settle_each_once(transa
 def test_a_settlement_that_waited_for_a_raise_drops_the_raised_amount(transactional_db: None) -> None:
     user = person()
     raised, other = held(user, 100), held(user, 100)
-    with blocked_by_this_transaction(partial(settle, {raised: 180, other: 60}, capped=True)) as waited:
+    with waits_for_this_transaction(
+        partial(settle, {raised: 180, other: 60}, capped=True), in_transaction=True
+    ) as waited:
         ledger.raise_hold(hold_id=raised, credits=250, debt_limit=0)
     assert waited.result() is None
     assert balance_of(user).held == 0

@@ -11,8 +11,8 @@ from credits.queries import balance_of
 from credits.services import ledger
 from credits.services.reconcile import Finding, find_differences
 from tests.credits.rows import query
-from tests.credits.threads import at_once
 from tests.factories import UserFactory
+from tests.threads import at_once
 from users.models import User
 
 _THREADS, _ROUNDS = 16, 12
@@ -25,7 +25,10 @@ def test_16_threads_on_two_accounts_neither_deadlock_nor_lose_a_credit(
     for user in users:
         ledger.grant(user=user, credits=10**6, source=EntrySource.SURVEYS, key=secrets.token_hex(16))
     # Threads share the hold keys of a round, so each hold has many owners who close it in their own way.
-    at_once([partial(_live, users, key, random.Random(secrets.randbits(64))) for _ in range(_THREADS)])
+    at_once(
+        [partial(_live, users, key, random.Random(secrets.randbits(64))) for _ in range(_THREADS)],
+        in_transaction=True,
+    )
 
     assert find_differences() == []
     assert query("SELECT count(*) FROM credits_hold WHERE status = 'HELD'") == [(0,)]
@@ -36,7 +39,8 @@ def test_reconciling_in_the_middle_of_it_finds_nothing(transactional_db: None, u
     rng = random.Random(secrets.randbits(64))
     results = at_once(
         [partial(_live, [user], key, random.Random(rng.random())) for _ in range(8)]
-        + [_reconcile_all_along] * 2
+        + [_reconcile_all_along] * 2,
+        in_transaction=True,
     )
     assert results == [[]] * 10
 

@@ -13,7 +13,7 @@ from tests.payments.people import Payer
 from tests.payments.worlds import DoubleWorld
 from tests.relay.api.conftest import Answer, Wallet
 from tests.relay.api.test_execute import assert_problem
-from tests.relay.threads import at_once
+from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MANY = 50

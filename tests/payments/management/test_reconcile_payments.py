@@ -11,7 +11,7 @@ from payments.models import Payout, ReconciliationRun
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import deliver
 from tests.payments.people import Payer
-from tests.relay.threads import at_once
+from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db

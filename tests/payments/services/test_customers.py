@@ -14,7 +14,7 @@ from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.rows import everything
 from tests.payments.worlds import DoubleWorld
-from tests.relay.threads import at_once
+from tests.threads import at_once
 from users.models import User
 
 CUSTOMERS = "/v1/customers"

@@ -10,11 +10,11 @@ from django.db import OperationalError, connection
 
 from payments.models import BillingOperation, Customer, Payout, StripeEvent, Subscription
 from payments.services import catching_up, reconcile, resuming
-from tests.credits.threads import locked_elsewhere
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.meddling import killed_before, meddling, once
 from tests.payments.people import Payer
+from tests.threads import locked_elsewhere
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HOUR = timedelta(hours=1)

@@ -21,7 +21,7 @@ from tests.payments.mail import body_of, deliver_all, store
 from tests.payments.people import Payer
 from tests.payments.rows import everything
 from tests.payments.worlds import DoubleWorld
-from tests.relay.threads import at_once
+from tests.threads import at_once
 
 
 @pytest.fixture

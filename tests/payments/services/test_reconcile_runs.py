@@ -18,7 +18,7 @@ from tests.payments.meddling import meddling, once
 from tests.payments.people import Payer
 from tests.payments.rows import everything, outcome
 from tests.payments.worlds import DECLINES, DoubleWorld
-from tests.relay.threads import at_once
+from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db

@@ -6,11 +6,11 @@ from django.db import transaction
 from payments.errors import AnswerOutdated
 from payments.models import Subscription
 from payments.services import events, facts, syncing
-from tests.checkin.threads import waits_for_this_transaction
 from tests.payments.mail import body_of, deliver, deliver_all, store
 from tests.payments.meddling import meddling, once
 from tests.payments.people import Payer
 from tests.payments.worlds import DoubleWorld
+from tests.threads import waits_for_this_transaction
 
 pytestmark = pytest.mark.django_db
 

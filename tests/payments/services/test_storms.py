@@ -13,7 +13,7 @@ from payments.models import BillingOperation, Customer, Subscription
 from payments.services import customers
 from tests.payments.people import Payer
 from tests.payments.worlds import DECLINES, DoubleWorld
-from tests.relay.threads import at_once
+from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -21,8 +21,8 @@ from relay.services.execution import execute
 from tests.relay.chain import Chain, MeddlingClient
 from tests.relay.conftest import Refused
 from tests.relay.signing import execute_payload, sign_call, window
-from tests.relay.threads import at_once
 from tests.relay.workers import broadcast_all, dearer_than, later, track
+from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db

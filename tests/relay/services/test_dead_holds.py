@@ -20,7 +20,7 @@ from relay.models import RelayTransaction
 from relay.services import dead_holds
 from tests.factories import UserFactory
 from tests.relay.rows import everything
-from tests.relay.threads import at_once
+from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db

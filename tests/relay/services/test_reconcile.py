@@ -19,7 +19,7 @@ from relay.services import dead_holds, reconcile
 from relay.tasks import reconcile_with_chain
 from tests.credits.rows import query
 from tests.factories import UserFactory
-from tests.relay.threads import at_once
+from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db

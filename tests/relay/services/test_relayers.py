@@ -20,13 +20,12 @@ from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import relayers as pool
 from relay.services import replacing
 from relay.services.execution import execute
-from tests.credits.threads import blocked_by_this_transaction
 from tests.factories import random_address
 from tests.relay.chain import Chain
 from tests.relay.conftest import LYX, Refused
 from tests.relay.signing import set_data_payload, sign_call
-from tests.relay.threads import at_once
 from tests.relay.workers import broadcast_all, dearer_than, track
+from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -157,7 +156,7 @@ def test_who_waits_for_a_relayer_sees_what_was_stored_for_it_meanwhile(
     Attempt.objects.update(status="withdrawn")
     Relayer.objects.filter(pk=one.pk).update(balance_wei=worst * 3 // 2)
     take = partial(pool.take_slot, sticky_relayer_id=one.pk if is_sticky else None, worst_cost_wei=worst)
-    with blocked_by_this_transaction(take) as second:
+    with waits_for_this_transaction(take, in_transaction=True) as second:
         assert take().relayer_id == one.pk
         # Stands for the bytes that this transaction stores.
         Attempt.objects.update(status="signed")

@@ -15,7 +15,7 @@ from relay.models import Relayer
 from relay.services import roster
 from tests.relay.chain import Chain, node_away
 from tests.relay.conftest import LYX
-from tests.relay.threads import at_once
+from tests.threads import at_once
 
 
 def keys() -> list[str]:

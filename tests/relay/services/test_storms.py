@@ -21,8 +21,8 @@ from relay.services.execution import execute
 from relay.services.sweeping import sweep
 from tests.relay.chain import Chain, MeddlingClient
 from tests.relay.signing import execute_payload, set_data_payload, sign_call
-from tests.relay.threads import at_once
 from tests.relay.workers import broadcast_all, later, track
+from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -6,7 +6,7 @@ import pytest
 from django.utils.timezone import now
 
 from tests.fakes.profiles import Profile
-from tests.relay.threads import at_once
+from tests.threads import at_once
 from tests.users.wallet import signed_in
 from users.errors import RefreshTokenReused, SessionEnded
 from users.models import RefreshToken, SignInSession

@@ -5,7 +5,7 @@ from django.utils.timezone import now
 
 from credits.models import CreditAccount
 from tests.fakes.profiles import Profile
-from tests.relay.threads import at_once
+from tests.threads import at_once
 from tests.users.wallet import CALLER, personal_sign, signed_in
 from users.errors import ChallengeUsed
 from users.models import SignInSession, User

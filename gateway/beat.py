@@ -1,4 +1,4 @@
-"""Beat's clock, which tells of an outage of the broker once, and not at every tick that it misses."""
+"""Beat's clock, which logs an outage of the broker once and not at every missed tick."""
 
 import logging
 from typing import Any
@@ -13,16 +13,16 @@ logger = logging.getLogger(__name__)
 
 class Clock(PersistentScheduler):
     """
-    Rings due tasks. A ring that fails is made up for by the next one: PostgreSQL holds the work.
+    Sends due tasks. If one cannot be sent, the next one does the work, which PostgreSQL holds.
 
-    The first failure of an outage is one line at WARNING, its end another one; what
-    fails for another reason than the broker is told whole every time.
+    The beginning of an outage is one line at WARNING and its end another; any other
+    failure is logged in full every time.
     """
 
     _is_out = False
 
     def tick(self, *args: Any, **options: Any) -> float:
-        """Ring what is due, and show the health check that the clock goes on."""
+        """Send what is due, and show the health check that the clock is running."""
         lifesigns.touch()
         return float(super().tick(*args, **options))
 

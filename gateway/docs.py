@@ -20,7 +20,7 @@ _PAGE = {**_PUBLIC, "renderer_classes": (TemplateHTMLRenderer,)}
 
 
 def description(request: HttpRequest) -> HttpResponse:
-    """Answer the OpenAPI document. It is the same for everybody, and dear to make, so a process makes it once."""
+    """Answer the OpenAPI document. It is the same for everybody and expensive, so a process makes it once."""
     return HttpResponse(_document(), content_type=OpenApiJsonRenderer.media_type, headers=_FILE)
 
 

@@ -1,4 +1,4 @@
-"""Liveness tells the orchestrator that the process runs; readiness, that it can serve."""
+"""Liveness: the process runs. Readiness: it can serve requests."""
 
 from collections.abc import Callable
 
@@ -12,8 +12,8 @@ def probes(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[Htt
     """
     Middleware: answer `/healthz` and `/readyz` before anything else looks at the request.
 
-    Probes come from the orchestrator under whatever host name it uses, every few
-    seconds; neither the check of host names nor the log should concern them.
+    Probes come from the orchestrator every few seconds, under any host name, so they
+    skip the check of host names and the log.
     """
     answers = {"/healthz": alive, "/readyz": ready}
 
@@ -25,7 +25,7 @@ def probes(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[Htt
 
 
 def alive() -> JsonResponse:
-    """Answer 200 as long as the process answers at all; a restart cures nothing that lies outside it."""
+    """Answer 200 as long as the process can answer at all; a restart would not mend anything outside it."""
     return JsonResponse({"status": "ok"})
 
 

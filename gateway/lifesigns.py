@@ -1,8 +1,8 @@
 """
-Signs of life of workers and beat: when each periodic task last came to its end.
+Signs of life of workers and beat: when each periodic task last ended.
 
-They are kept in Redis, for whoever watches the service; nothing is decided by them. A
-Redis that lost them knows them again after each task's next run.
+They are kept in Redis for monitoring; nothing depends on them. If Redis loses them, each
+task's next run writes them again.
 """
 
 import functools
@@ -25,7 +25,7 @@ _ENDED, _SUCCEEDED = "ended", "succeeded"
 
 @dataclass(frozen=True, kw_only=True)
 class Signs:
-    """Unix seconds by task of its last end and its last success, and the messages that wait in each queue."""
+    """The unix seconds of each task's last end and last success, and the messages waiting in each queue."""
 
     ended: dict[str, float]
     succeeded: dict[str, float]
@@ -33,12 +33,16 @@ class Signs:
 
 
 def scheduled() -> set[str]:
-    """Return the names of the tasks that beat rings."""
+    """Return the names of the tasks that beat schedules."""
     return {str(entry["task"]) for entry in settings.CELERY_BEAT_SCHEDULE.values()}
 
 
 def note(*, task: str, state: str) -> None:
-    """Write down that a task has just ended; one that beat does not ring is nobody's sign. A loss is logged."""
+    """
+    Write down that a task has just ended.
+
+    Tasks that beat does not schedule are ignored. If Redis is away, that is logged.
+    """
     if task not in scheduled():
         return
     moment = time.time()
@@ -71,13 +75,13 @@ def read(*, queues: Iterable[str]) -> Signs | None:
 
 
 def touch() -> None:
-    """Renew the file by which the container's health check knows this process; nothing where none is configured."""
+    """Renew the file that the container's health check looks at, if one is configured."""
     if settings.ALIVE_FILE:
         Path(settings.ALIVE_FILE).touch()
 
 
 def _of(what: str, noted: dict[str, str]) -> dict[str, float]:
-    """Return the moments of tasks that beat still rings."""
+    """Return the moments of tasks that beat still schedules."""
     return {task: float(noted[key]) for task in sorted(scheduled()) if (key := f"{what} {task}") in noted}
 
 

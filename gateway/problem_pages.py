@@ -1,4 +1,4 @@
-"""The catalogue of refusals for people: what every `code` means and what to do, from the docstrings themselves."""
+"""The catalogue of refusals for people: what each `code` means and what to do, from the docstrings."""
 
 import re
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Entry:
 
 
 def catalogue() -> list[Entry]:
-    """Return every refusal that the routes can answer, by status and code."""
+    """Return every refusal that the routes can give, by status and code."""
     return sorted(map(_entry, all_refusals()), key=lambda entry: (entry.status, entry.code))
 
 

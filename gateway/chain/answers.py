@@ -1,8 +1,8 @@
 """
 Read a node's JSON answers into values.
 
-Where a contract is free to answer nonsense, nonsense reads as None, empty or 0;
-where the node itself owes an answer, anything else raises `NodeUnavailable`.
+A contract may answer nonsense, which reads as None, empty or 0. The node itself must
+answer correctly; anything else raises `NodeUnavailable`.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _VERIFIED_TOPICS = 4
 
 
 def number(reply: Any) -> int:
-    """Read a quantity that the node owes."""
+    """Read a quantity that the node must return."""
     if not isinstance(reply, str):
         raise unreadable()
     try:
@@ -28,7 +28,7 @@ def number(reply: Any) -> int:
 
 
 def octets(reply: Any) -> bytes:
-    """Read bytes that the node owes."""
+    """Read bytes that the node must return."""
     if not isinstance(reply, str):
         raise unreadable()
     try:
@@ -38,12 +38,12 @@ def octets(reply: Any) -> bytes:
 
 
 def returned(reply: Any) -> bytes:
-    """Read what a contract returned; empty where it reverted."""
+    """Read what a contract returned; empty if it reverted."""
     return b"" if isinstance(reply, RpcError) else octets(reply)
 
 
 def returned_address(reply: Any) -> str | None:
-    """Read one returned address; None where the contract reverted or returned something else."""
+    """Read one returned address; None if the contract reverted or returned something else."""
     word = returned(reply)
     if len(word) != _WORD or any(word[:12]):
         return None
@@ -51,13 +51,13 @@ def returned_address(reply: Any) -> str | None:
 
 
 def returned_word(reply: Any) -> bytes | None:
-    """Read one returned 32-byte word; None where the contract reverted or returned something else."""
+    """Read one returned 32-byte word; None if the contract reverted or returned something else."""
     word = returned(reply)
     return word if len(word) == _WORD else None
 
 
 def returned_permissions(reply: Any) -> int:
-    """Read LSP-6 bits out of `getData`'s bytes the way key managers do: the first 32 bytes, zeros to the right."""
+    """Read LSP-6 bits from the bytes of `getData` as key managers do: the first 32 bytes, zeros to the right."""
     data = returned(reply)
     offset = int.from_bytes(data[:_WORD], "big")
     length = int.from_bytes(data[offset : offset + _WORD], "big")
@@ -77,7 +77,7 @@ def head(reply: Any) -> Head:
 
 
 def receipt(reply: Any) -> Receipt | None:
-    """Read a receipt; None where the node knows none."""
+    """Read a receipt; None if the node has none."""
     if reply is None:
         return None
     return Receipt(
@@ -92,10 +92,10 @@ def receipt(reply: Any) -> Receipt | None:
 
 def tip(history: Any, suggestion: Any) -> int:
     """
-    Read the wei per gas that validators were lately content with.
+    Read the tip, in wei per gas, that validators have recently accepted.
 
-    The middle of the recent blocks' middle tips; empty blocks say nothing. Where no
-    block says anything, the node's own suggestion, else 0.
+    It is the median of the recent blocks' median tips, without empty blocks. If all are
+    empty, it is the node's own suggestion, else 0.
     """
     if not isinstance(history, dict | RpcError):
         raise unreadable()
@@ -128,10 +128,10 @@ class VerifiedCall:
 
 def logs(reply: Any) -> list[VerifiedCall]:
     """
-    Read `PermissionsVerified` logs, without those that a reorganisation took back.
+    Read `PermissionsVerified` logs, without those that a reorganisation removed.
 
-    The node owes the log's place, the contract made its topics: a contract that nobody
-    vetted may log anything under the event's name, and what is not the event is left out.
+    The node must return the log's place correctly, but the contract made its topics: an
+    unvetted contract may log anything under the event's name, and such logs are skipped.
     """
     if not isinstance(reply, list):
         raise unreadable()
@@ -140,7 +140,7 @@ def logs(reply: Any) -> list[VerifiedCall]:
 
 
 def execution(call: VerifiedCall, transaction: Any) -> ExternalExecution:
-    """Read the transaction that a log stands in."""
+    """Read the transaction that a log is in."""
     to = _member(transaction, "to")
     return ExternalExecution(
         transaction_hash=call.transaction_hash,

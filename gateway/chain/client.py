@@ -1,4 +1,4 @@
-"""The one seam to the chain: the few node calls that the service makes, and who makes them."""
+"""The one seam to the chain: the few node calls that the service makes, and the client that makes them."""
 
 import os
 from collections.abc import Sequence
@@ -40,15 +40,15 @@ __all__ = [
 
 class ChainClient(Protocol):
     """
-    What the service asks of a chain node.
+    What the service asks a chain node.
 
     Addresses go in and come out as EIP-55 text, hashes as lower-case 0x-hex. Every
-    method raises `NodeUnavailable` where no node gives a usable answer; an answer
-    that a contract refuses is a fact (None, empty, 0) and not an error.
+    method raises `NodeUnavailable` if no node gives a usable answer. If a contract
+    refuses to answer, that is a value (None, empty, 0) and not an error.
     """
 
     def chain_id(self) -> int:
-        """Return the chain id that the node says it serves."""
+        """Return the chain id that the node reports."""
         ...
 
     def head(self) -> Head:
@@ -64,13 +64,13 @@ class ChainClient(Protocol):
         ...
 
     def read_permissions(self, *, profile: str, controllers: Sequence[str]) -> list[int]:
-        """Return the LSP-6 bits of each controller in order; 0 where the profile knows none."""
+        """Return the LSP-6 bits of each controller in order; 0 where the profile has none."""
         ...
 
     def read_relay_state(
         self, *, profile: str, key_manager: str, controller: str, channel: int
     ) -> RelayState:
-        """Return everything that a preflight asks, read at the newest block in one round trip."""
+        """Return everything that a preflight needs, read at the newest block in one round trip."""
         ...
 
     def simulate_relay_call(self, *, sender: str, key_manager: str, calldata: bytes, gas_cap: int) -> int:
@@ -78,7 +78,7 @@ class ChainClient(Protocol):
         Return the least gas limit with which the newest block would execute this call.
 
         Raises:
-            CallReverted: it reverts, also for want of gas under `gas_cap`.
+            CallReverted: it reverts, or needs more gas than `gas_cap`.
         """
         ...
 
@@ -89,8 +89,8 @@ class ChainClient(Protocol):
         Return a gas limit for a relay call whose nonce is not due yet.
 
         Permissions and payload are checked at the newest block; nonce, signature and
-        the effects of calls before it are not. The figure is never below what the call
-        needs at that state.
+        the effects of earlier calls are not. The limit is never below what the call
+        needs in that state.
 
         Raises:
             CallReverted: the controller may not make the call, or the payload reverts.
@@ -100,11 +100,11 @@ class ChainClient(Protocol):
     def read_chain(
         self, *, transaction_hashes: Sequence[str], accounts: Sequence[str], confirmations: int
     ) -> ChainView:
-        """Return the newest block, then what at least it knows of these transactions and accounts."""
+        """Return the newest block, and these transactions and accounts as of that block or a later one."""
         ...
 
     def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int | None:
-        """Return the controller's next relay nonce, channel bits included; None where the contract tells none."""
+        """Return the controller's next relay nonce, channel bits included; None if the contract returns none."""
         ...
 
     def read_external_executions(
@@ -117,7 +117,7 @@ class ChainClient(Protocol):
         """
         Hand signed transactions to the node in order and return its verdict on each.
 
-        A node that is away is a verdict too, so this raises nothing for the network.
+        If the node is away, that is a verdict too, so this raises no network errors.
         """
         ...
 
@@ -130,12 +130,12 @@ def _node_client() -> JsonRpcChainClient:
     return JsonRpcChainClient(settings.CHAIN_RPC_URLS, timeout_seconds=settings.CHAIN_RPC_TIMEOUT_SECONDS)
 
 
-# A forked worker must not speak over its parent's connections.
+# A forked worker must not use its parent's connections.
 os.register_at_fork(after_in_child=_node_client.cache_clear)
 
 
 def set_chain_client(client: ChainClient | None) -> None:
-    """Install another client for this process, or with None the one of the settings, made anew."""
+    """Install another client for this process, or with None a new one from the settings."""
     global _installed  # noqa: PLW0603
     _installed = client
     _node_client.cache_clear()

@@ -12,10 +12,10 @@ _PUSH1, _ADDRESS_BYTES, _JUMP = 0x60, 20, 0x2B
 
 def implementation_of(code: bytes) -> str | None:
     """
-    Return the EIP-55 address that a minimal proxy delegates to, or None where the code is anything else.
+    Return the EIP-55 address that a minimal proxy delegates to, or None for any other code.
 
-    A target with leading zero bytes may be pushed without them; the jump target
-    moves along. The comparison is exact to the byte, so nothing else can pass.
+    A target with leading zero bytes may be pushed without them, which moves the jump
+    target. The comparison is exact to the byte, so nothing else can pass.
     """
     width = len(code) - len(proxy_code(b""))
     if not 0 < width <= _ADDRESS_BYTES:
@@ -35,7 +35,7 @@ def proxy_code(target: bytes) -> bytes:
 
 
 def code_name(code: bytes) -> str:
-    """Return by what code is vetted: the address that a minimal proxy delegates to, else the hash of the code."""
+    """Return the name that code is vetted by: the address a minimal proxy delegates to, else the code's hash."""
     return implementation_of(code) or code_hash(code)
 
 

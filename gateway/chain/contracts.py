@@ -1,8 +1,8 @@
 """
 The ABI of the contracts we talk to: selectors and calldata.
 
-Selectors are written out, so that a reader can search for what a trace shows; a
-test derives each from its signature.
+Selectors are written out, so that readers can search for what a trace shows; a test
+derives each from its signature.
 """
 
 from eth_abi.abi import encode
@@ -63,7 +63,7 @@ def encode_lsp20_verify_call(*, profile: str, controller: str, payload: bytes) -
 
 
 def decode_execute_relay_call(calldata: bytes) -> tuple[bytes, int, int, bytes] | None:
-    """Return (signature, nonce, validity, payload), or None where the calldata is no `executeRelayCall`."""
+    """Return (signature, nonce, validity, payload), or None if the calldata is not `executeRelayCall`."""
     if not calldata.startswith(EXECUTE_RELAY_CALL):
         return None
     found = decoded(_RELAY_CALL_TYPES, calldata[4:])

@@ -18,7 +18,7 @@ class FeesTooHigh(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Fees:
-    """Wei per gas: the most that may be paid, the validator's part, the price at today's base fee."""
+    """Wei per gas: the most that may be paid, the validator's part, the price at the current base fee."""
 
     max_fee_per_gas_wei: int
     max_priority_fee_per_gas_wei: int
@@ -31,8 +31,8 @@ def quote_fees(*, base_fee_wei: int, tip_wei: int, floor_wei: int, cap_wei: int)
 
     Six full blocks in a row double the base fee, so the offer stays minable that
     long. Validators may refuse anything below a floor, whatever the base fee is.
-    Close to the cap the tip gives way, down to half of what others pay; with less
-    a transaction would wait for too long.
+    Close to the cap the tip shrinks, down to half of what others pay; with less a
+    transaction would wait too long.
 
     Raises:
         FeesTooHigh: base fee and half the tip together exceed the cap.
@@ -55,9 +55,9 @@ def quote_fees(*, base_fee_wei: int, tip_wei: int, floor_wei: int, cap_wei: int)
 
 def bump(fees: Fees, *, cap_wei: int) -> Fees | None:
     """
-    Return fees that replace a pending transaction of these, an eighth dearer in both parts.
+    Return the fees that replace a pending transaction with these fees: both parts an eighth higher.
 
-    None means that the replacement would exceed the cap.
+    None if the replacement would exceed the cap.
     """
     highest = _raised(fees.max_fee_per_gas_wei)
     tip = _raised(fees.max_priority_fee_per_gas_wei)

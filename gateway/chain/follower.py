@@ -1,8 +1,8 @@
 """
-Gas of a relay call that cannot be estimated as a whole, because its nonce is not due yet.
+Gas for a relay call that cannot be estimated as a whole, because its nonce is not due yet.
 
-The two halves are estimated apart: the key manager's verification (LSP-20) and the
-profile's execution, called by the key manager. What `executeRelayCall` does besides
+The two halves are estimated separately: the key manager's verification (LSP-20) and the
+profile's execution, called by the key manager. The rest of `executeRelayCall`
 is added here. Measured on anvil with the contracts of 0.14.0 behind minimal proxies:
 
 | payload, second use of the channel | least limit | this formula |

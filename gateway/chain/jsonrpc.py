@@ -1,4 +1,4 @@
-"""The chain client over JSON-RPC: one batch per question, and "latest" said aloud, since nodes' defaults differ."""
+"""The chain client over JSON-RPC: one batch per question, with "latest" given explicitly, as defaults differ."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from gateway.chain.transport import Call, RpcError, Transport
 
 _LATEST = "latest"
 _FEE_BLOCKS, _FEE_PERCENTILE = 10, 50
-# Anybody may name a contract to us: it may answer a question, not keep a node busy.
+# Callers choose the contract, so cap the gas of each question.
 _QUESTION_GAS = 500_000
 _ACCEPTED = contracts.IS_VALID_SIGNATURE
 # lsp20VerifyCall answers this and one byte of flags (LSP-20).
@@ -121,7 +121,7 @@ class JsonRpcChainClient:
     def read_chain(
         self, *, transaction_hashes: Sequence[str], accounts: Sequence[str], confirmations: int
     ) -> ChainView:
-        # The head comes first: a block that arrives in between can only add to what is read after it.
+        # The head is read first: a block that arrives meanwhile can only add to what is read afterwards.
         block, *found = self._read(
             _block(), *(("eth_getTransactionReceipt", [known]) for known in transaction_hashes)
         )
@@ -176,7 +176,7 @@ class JsonRpcChainClient:
             try:
                 replies = self._transport.batch(calls, accepts=outcomes.is_verdict)
             except NodeUnavailable as error:
-                # What comes after would wait for the same nodes, and needs what came before.
+                # The rest would wait for the same nodes, and depends on these.
                 return sent + [SendOutcome(SendKind.UNREACHABLE, error.detail)] * (len(raw) - start)
             sent += map(outcomes.sending, replies)
         return sent

@@ -8,7 +8,7 @@ from gateway.common.fields import checksum
 
 def quota_digests(*, address: str, timestamp: int) -> list[bytes]:
     """
-    Return the digests that may have been signed for this profile and unix second, the commonest first.
+    Return the digests that may have been signed for this profile and unix second, the most common first.
 
     1. personal_sign of keccak256(address, timestamp), both packed: LSP-15's documentation;
     2. personal_sign of the text "address:timestamp" with the EIP-55 address: LUKSO's relayer;

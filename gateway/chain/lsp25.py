@@ -19,7 +19,7 @@ from gateway.chain.signatures import personal_sign_digest
 _VERSION, _OLD_VERSION = 25, 6
 _HALF_WORD = 128
 _LOW_HALF = (1 << _HALF_WORD) - 1
-# Mainnet, testnet and the first testnet, whose number old examples still carry.
+# Mainnet, testnet, and the first testnet, whose id is still in old examples.
 _LUKSO_CHAIN_IDS = (42, 4201, 2828)
 _EXECUTE = bytes.fromhex("44c028fe")
 _VALUE_WORD = slice(4 + 64, 4 + 96)
@@ -95,8 +95,8 @@ def wrong_hashes(*, chain_id: int, call: RelayCall, profile: str) -> list[WrongH
     """
     Return the hashes that known mistakes produce, the likeliest first, none twice, never the right one.
 
-    A caller recovers the signature over each: where that gives a controller of the
-    profile, the mistake is found. None of these may ever be accepted.
+    The caller recovers the signer of each: if one is a controller of the profile, the
+    mistake is found. None of these hashes may ever be accepted.
     """
     seen = {_digest(call, chain_id)}
     found = []
@@ -134,7 +134,7 @@ def _candidates(chain_id: int, call: RelayCall, profile: str) -> Iterator[_Candi
 
 
 def _old_forms(chain_id: int, call: RelayCall) -> Iterator[_Candidate]:
-    """Key managers before LSP-25 had a standard of its own, newest first."""
+    """Key managers from before the LSP-25 standard, newest first."""
     words = _words(_OLD_VERSION, chain_id, call.relay_nonce, call.validity, 0)
     yield mistakes.SignedVersionSix, _validated(call.key_manager, words + call.payload), {}
     words = _words(_OLD_VERSION, chain_id, call.relay_nonce, 0)

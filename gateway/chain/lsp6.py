@@ -36,7 +36,7 @@ class Permission(IntFlag):
     EXECUTE_RELAY_CALL = 1 << 22
 
 
-# What LSP-6 calls all permissions leaves out the three that can lose a profile.
+# "All permissions" in LSP-6 leaves out the three that can lose a profile.
 ALL_PERMISSIONS = 0x7F3F7F
 
 
@@ -46,5 +46,5 @@ def permissions_key(controller: str) -> bytes:
 
 
 def has(permissions: int, permission: Permission) -> bool:
-    """Tell whether every bit of `permission` is set in `permissions`."""
+    """Return whether every bit of `permission` is set in `permissions`."""
     return permissions & permission == permission

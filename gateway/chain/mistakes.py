@@ -1,9 +1,9 @@
 """
-Known ways to sign a relay call wrongly, each a refusal of its own.
+Known ways to sign a relay call wrongly, each with its own refusal.
 
-A key manager cannot tell a wrong signature from a wrong nonce: it recovers some
-stranger and complains about them. The service recovers first, and where a known
-wrong hash leads to a controller of the profile it says which mistake was made.
+A key manager cannot distinguish a wrong signature from a wrong nonce: it recovers some
+other address and refuses that one. The service recovers first, and if a known wrong hash
+leads to a controller of the profile, it reports which mistake was made.
 """
 
 from typing import ClassVar

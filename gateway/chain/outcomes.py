@@ -15,13 +15,13 @@ _METHOD_NOT_FOUND = -32601
 _REVERT_CODES = frozenset({3, -32015})
 _RATE_LIMIT_CODES = frozenset({-32005, -32016, -32029, 429})
 
-# The first match decides. Only words known to condemn the bytes end a call; unknown ones are tried again.
+# The first match decides. Only words known to mean "never" end a call; after others it is sent again.
 _SENDING: tuple[tuple[re.Pattern[str], SendKind], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), kind)
     for kind, pattern in (
         (SendKind.ACCEPTED, r"already ?known|^known transaction|already imported|existing tx with same hash"),
         (SendKind.NONCE_TOO_LOW, r"nonce (is )?too low|old ?nonce|nonce has already been used|^mined$"),
-        # The pool's room or the order of arrival, not the transaction: the same bytes fit later.
+        # About the pool's room or the order of arrival, not the transaction: the same bytes may fit later.
         (
             SendKind.UNREACHABLE,
             r"pool is full|account limit|spammer|nonce (is )?too (high|far)|tries to replace",
@@ -49,7 +49,7 @@ _HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 
 
 def sending(reply: Any) -> SendOutcome:
-    """Return what the reply to `eth_sendRawTransaction` means; unknown words leave it open, so the bytes go again."""
+    """Return what the reply to `eth_sendRawTransaction` means; after unknown words the bytes are sent again."""
     if not isinstance(reply, RpcError):
         return SendOutcome(SendKind.ACCEPTED, "")
     message = reply.message[:_MESSAGE_CHARACTERS]
@@ -60,12 +60,12 @@ def sending(reply: Any) -> SendOutcome:
 
 
 def is_verdict(error: RpcError) -> bool:
-    """Tell whether the error judges the transaction that was sent, as opposed to how often we ask."""
+    """Return whether the error is about the transaction that was sent, and not about how often we ask."""
     return error.code not in _RATE_LIMIT_CODES
 
 
 def is_answer(error: RpcError) -> bool:
-    """Tell whether an error on reading is an answer: the called contract failed, or the node lacks the method."""
+    """Return whether an error on reading is an answer: the contract failed, or the node lacks the method."""
     if error.code in _RATE_LIMIT_CODES:
         return False
     return (
@@ -76,7 +76,7 @@ def is_answer(error: RpcError) -> bool:
 
 
 def revert_data(error: RpcError) -> bytes:
-    """Return what the contract answered on reverting; empty where the node keeps it to itself."""
+    """Return what the contract returned when it reverted; empty if the node does not show it."""
     # geth, erigon, reth and anvil put the hex text there, nethermind "Reverted 0x…", some proxies an object.
     told = error.data.get("data") if isinstance(error.data, dict) else error.data
     match = _HEX.search(told) if isinstance(told, str) else None

@@ -1,4 +1,4 @@
-"""Why a simulated call reverted: the errors of LSP-6, LSP-25, LSP-20, ERC-725X and Solidity, told to a caller."""
+"""Why a simulated call reverted: the errors of LSP-6, LSP-25, LSP-20, ERC-725X and Solidity, as our refusals."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from gateway.chain.abi import decoded
 from gateway.common.errors import DomainError
 from gateway.common.fields import checksum
 
-# Foreign contracts write these texts; a reader needs the beginning, a log needs an end.
+# Foreign contracts write these texts, so they are cut.
 _REASON_CHARACTERS = 256
 _REVERT_DATA_BYTES = 260
 _PANICS = {
@@ -23,7 +23,7 @@ _PANICS = {
 
 
 def refusal_from_revert(data: bytes) -> DomainError:
-    """Return the refusal that tells a caller why a simulated relay call reverted with `data`."""
+    """Return the refusal for a simulated relay call that reverted with `data`."""
     selector, body = data[:4], data[4:]
     if selector in _REFUSALS:
         types, build = _REFUSALS[selector]

@@ -1,9 +1,9 @@
 """
-ECDSA signatures over secp256k1 as wallets write them, and who made them.
+ECDSA signatures over secp256k1 as wallets write them, and who signed.
 
-OpenZeppelin's ECDSA library, which key managers use, accepts 65 bytes with v of 27
-or 28 and s in the lower half alone. Other spellings of the same signature are
-rewritten here, since a wallet's spelling is no reason to refuse a person.
+OpenZeppelin's ECDSA library, which key managers use, accepts only 65 bytes with v of 27
+or 28 and s in the lower half. Other forms of the same signature are rewritten here: the
+form that a wallet chooses is no reason to refuse its user.
 """
 
 from coincurve import PublicKey

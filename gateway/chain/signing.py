@@ -1,8 +1,8 @@
 """
-Relayer keys, and the policy that no caller can talk them out of.
+Relayer keys, and the policy that no caller can override.
 
-A signer refuses whatever the service has no reason to sign, so that a fault
-elsewhere can burn gas at most and never moves a relayer's funds. Keys stay inside.
+A signer refuses whatever the service has no reason to sign, so that a fault elsewhere
+can at most waste gas, and never moves a relayer's funds. Keys do not leave this module.
 """
 
 from dataclasses import dataclass
@@ -66,13 +66,13 @@ class Signer(Protocol):
         Sign for one relayer; the same transaction always gives the same bytes.
 
         Raises:
-            PolicyViolation: the transaction is none that the service sends.
+            PolicyViolation: the service never sends such a transaction.
         """
         ...
 
 
 class LocalSigner:
-    """Keys in this process's memory. They leave it in no text: not by repr, not by an error."""
+    """Keys in this process's memory. No text ever shows them: no repr, no error."""
 
     def __init__(self, keys: list[str], *, chain_id: int, fee_cap_wei: int, max_gas: int) -> None:
         self._keys = dict(_key(text, place) for place, text in enumerate(keys, start=1))
@@ -142,7 +142,7 @@ def _key(text: str, place: int) -> tuple[str, PrivateKey]:
 
 
 def _refuse_key(place: int) -> NoReturn:
-    # Neither the text nor the library's error, which may quote it.
+    # Show neither the text nor the library's error, which may quote it.
     raise ImproperlyConfigured(
         f"RELAY_RELAYER_KEYS: entry {place} is not a private key of 32 bytes in hex."
     ) from None
@@ -162,7 +162,7 @@ def _local() -> LocalSigner:
 
 
 def set_signer(signer: Signer | None) -> None:
-    """Install another signer for this process, or with None the one of the settings, made anew."""
+    """Install another signer for this process, or with None a new one from the settings."""
     global _installed  # noqa: PLW0603
     _installed = signer
     _local.cache_clear()

@@ -16,9 +16,9 @@ class Head:
 @dataclass(frozen=True, slots=True)
 class ProfileState:
     """
-    A profile and what one signature by one controller is worth to it.
+    A profile, and whether it accepts one signature by one controller.
 
-    `profile_code` is empty where no contract lives; `owner` is None where the
+    `profile_code` is empty if there is no contract; `owner` is None if the
     contract does not answer `owner()`; `permissions` are LSP-6 bits.
     """
 
@@ -30,7 +30,7 @@ class ProfileState:
 
 @dataclass(frozen=True, slots=True)
 class KeyManagerState:
-    """A key manager's code and the profile it says it controls (None without an answer)."""
+    """A key manager's code and the profile it says it controls (None if it does not answer)."""
 
     code: bytes
     target: str | None
@@ -39,10 +39,10 @@ class KeyManagerState:
 @dataclass(frozen=True, slots=True)
 class RelayState:
     """
-    Everything that the preflight of one relay call asks, read in one round trip.
+    Everything that the preflight of one relay call needs, read in one round trip.
 
     `relay_nonce` is the next one of the controller in that channel, channel bits
-    included; None where the key manager does not answer `getNonce`.
+    included; None if the key manager does not answer `getNonce`.
     """
 
     profile_code: bytes
@@ -72,7 +72,7 @@ class AccountState:
     """
     An account's next nonce at the newest block and at the newest confirmed one.
 
-    A block is confirmed once `confirmations` blocks, itself included, stand on the chain.
+    A block is confirmed once the chain has `confirmations` blocks from it on, itself included.
     """
 
     latest_nonce: int
@@ -90,18 +90,18 @@ class ChainView:
 
 
 class SendKind(Enum):
-    """What became of raw bytes that were handed to the node."""
+    """What happened to raw bytes that were handed to the node."""
 
     ACCEPTED = "accepted"
-    """The node holds the transaction, from now or from before."""
+    """The node holds the transaction, now or already before."""
     NONCE_TOO_LOW = "nonce-too-low"
     """The account nonce is used up by a mined transaction, perhaps this very one."""
     UNDERPRICED = "underpriced"
-    """The fees do not suffice at this node; a dearer replacement may pass."""
+    """The fees are too low for this node; a replacement with higher fees may pass."""
     REFUSED = "refused"
     """These bytes can never be mined as they are."""
     UNREACHABLE = "unreachable"
-    """No node answered, or none that condemns these bytes; send the same ones again."""
+    """No node answered, or none that rejects these bytes for good; send the same ones again."""
 
 
 @dataclass(frozen=True, slots=True)

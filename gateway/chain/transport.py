@@ -1,9 +1,9 @@
 """
-JSON-RPC over HTTP: batches, keep-alive connections, and the next node where one fails.
+JSON-RPC over HTTP: batches, keep-alive connections, and the next node if one fails.
 
 Every request is safe to repeat (reads, and transactions that are the same bytes),
-so any fault of a node moves on to the next one. URLs may hold access keys and
-appear in no log and no error.
+so after any fault of a node the next one is asked. URLs may hold access keys, so no log
+and no error shows them.
 """
 
 import json
@@ -43,11 +43,11 @@ class RpcError:
 
 
 class _NodeFault(Exception):
-    """One node failed; the text names the kind of failure and nothing of the URL."""
+    """One node failed; the text names the kind of failure and no part of the URL."""
 
 
 def unreadable() -> NodeUnavailable:
-    """Return the refusal for an answer that makes no sense."""
+    """Return the refusal for a malformed answer."""
     return NodeUnavailable("The chain node gave no usable answer.", retry_after=_RETRY_AFTER_SECONDS)
 
 
@@ -57,7 +57,7 @@ class Transport:
     def __init__(self, urls: Sequence[str], *, timeout_seconds: float) -> None:
         self._resting_until = dict.fromkeys(urls, 0.0)
         timeout = urllib3.Timeout(connect=min(_CONNECT_SECONDS, timeout_seconds), read=timeout_seconds)
-        # A pool of each node's own: a general one would look up the node's anew for every request.
+        # One pool per node: a general pool would look up the node's for every request.
         self._nodes = {
             url: (
                 urllib3.connection_from_url(
@@ -72,11 +72,11 @@ class Transport:
         """
         Return each call's result, or an `RpcError` that `accepts` likes, in the order of `calls`.
 
-        Any other error is a fault of the node, and the next one is asked. More than
+        Any other error is a fault of the node, and the next node is asked. More than
         200 calls go in several requests, one after the other.
 
         Raises:
-            NodeUnavailable: no node of the list gave an answer.
+            NodeUnavailable: no node in the list answered.
         """
         replies: list[Any] = []
         for start in range(0, len(calls), _BATCH_LIMIT):

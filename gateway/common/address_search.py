@@ -1,4 +1,4 @@
-"""Find people by their profile's address as staff have it at hand: whole, how it begins, how it ends, or both."""
+"""Find people by their profile's address as staff have it: the whole, its beginning, its end, or both."""
 
 import re
 
@@ -15,9 +15,9 @@ _ASKED = re.compile(r"(?P<mark>0x)?(?P<begin>[0-9a-f]*)(?P<gap>…|\.{2,3})?(?P<
 
 def address_like(term: str, *, path: str = "profile_address") -> Q | None:
     """
-    Return the condition on the address at `path`; None where the term is no part of an address.
+    Return the condition on the address at `path`; None if the term cannot be part of an address.
 
-    Two indexes of `users` serve it, one from the front and one from the back.
+    Two indexes of `users` serve it, one for beginnings and one for ends.
     """
     found = _ASKED.fullmatch(term.strip().lower())
     if found is None:
@@ -34,9 +34,9 @@ def address_like(term: str, *, path: str = "profile_address") -> Q | None:
 
 def people_like(term: str) -> list[int]:
     """
-    Return the ids of people whose address is like the term, the first `MOST` of them.
+    Return the ids of the first `MOST` people whose address matches the term.
 
-    Lists of their rows are narrowed by these: a condition across a join would read every row.
+    Lists filter their rows by these ids: a condition across a join would read every row.
     """
     condition = address_like(term)
     if condition is None:
@@ -54,5 +54,5 @@ def _ends(path: str, digits: str) -> Q:
 
 
 def _lowered(path: str) -> Lower:
-    # As text: an address field would write what is whole in its own casing.
+    # As text: an address field would change the casing of a whole address.
     return Lower(F(path), output_field=TextField())

@@ -9,27 +9,27 @@ def normal_network(text: str) -> str:
     Return an IP address or network in its usual form.
 
     Raises:
-        ValueError: it is neither, or a network with bits of a host.
+        ValueError: it is neither, or a network with host bits set.
     """
     network = ipaddress.ip_network(text)
     return str(network.network_address) if network.num_addresses == 1 else str(network)
 
 
-# Wider than any registry hands out at once, by IP version.
+# The widest networks that are still accepted, by IP version.
 _WIDEST = {4: 8, 6: 16}
 
 
 def is_bounded(network: str) -> bool:
-    """Tell whether an address or network is narrow enough to say who is meant: no wider than /8, of IPv6 /16."""
+    """Return whether an address or network is narrow enough to identify a sender: at most /8, or /16 in IPv6."""
     found = ipaddress.ip_network(network)
     return found.prefixlen >= _WIDEST[found.version]
 
 
 def is_within(address: str, networks: Iterable[str]) -> bool:
     """
-    Tell whether the address lies in one of the networks; what is no address lies in none.
+    Return whether the address is in one of the networks; text that is not an address is in none.
 
-    A socket that serves both protocols tells of 203.0.113.7 as ::ffff:203.0.113.7, which is the same sender.
+    A socket for both protocols reports 203.0.113.7 as ::ffff:203.0.113.7, which is the same sender.
     """
     try:
         told = ipaddress.ip_address(address)

@@ -1,8 +1,8 @@
 """
-What every page of the admin stands on.
+The base of every admin page.
 
-Apps take their bases from here and never from the theme itself: these are typed, and
-lists built on them count no further than `pages.FAR_ENOUGH` rows.
+Apps take their base classes from here and never from the theme: these are typed, and
+their lists count at most `pages.FAR_ENOUGH` rows.
 """
 
 from functools import reduce
@@ -32,13 +32,13 @@ else:
 
 
 class StaffAdmin(Audited, _Admin[_Row]):
-    """Rows that staff write, with a trace; what may be written is up to permissions and services."""
+    """Rows that staff edit, each change logged; permissions and services decide what may be edited."""
 
     show_full_result_count = False
     list_per_page = 50
     list_filter_sheet = False
     paginator = BoundedPaginator
-    # Long columns that the list does not show and so does not read; a row's own page reads them.
+    # Long columns that lists do not show and so do not read; a row's own page reads them.
     list_defer: ClassVar[tuple[str, ...]] = ()
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:

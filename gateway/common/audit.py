@@ -1,5 +1,5 @@
 """
-Who of the staff did what, when, why and in which request: Django's own log of the admin.
+Which member of staff did what, when, why and in which request, in Django's own log of the admin.
 
 Each entry's `change_message` is the JSON list that Django renders, with one more
 object that holds the action, its reason, what changed from what to what, and the
@@ -23,8 +23,8 @@ from gateway.common.request_ids import request_id
 from gateway.common.sql import violated_constraint
 
 Changes = Mapping[str, tuple[str, str]]
-# A field that takes a secret is said to have changed, never from what to what. The seed of a
-# one-time password is a field named `key`; a key manager's address is none.
+# Of a secret field the log says that it changed, and neither value. The seed of one-time passwords
+# is a field named `key`; a key manager's address is not secret.
 _SECRET = re.compile(r"(^|_)(secret|token|password)s?\d*(_|$)|private_key|^key$")
 _HIDDEN = "•••"
 # The unique index of the log, made by a migration of `users`.
@@ -45,9 +45,9 @@ def record(
     """
     Write down that `actor` did `action` to `row`; runs inside the caller's transaction.
 
-    `name` is what to call the row, which may be one that is not stored: something about
-    all rows of its kind. Of entries with the same `decision` the first stays, and None is
-    returned for the others.
+    `name` is how the entry names the row, which need not be stored: an action may be about
+    all rows of its kind. Of entries with the same `decision` only the first is written; for
+    the others None is returned.
     """
     told = details(action=action, reason=reason, changes=changes or {}, decision=decision)
     try:
@@ -67,7 +67,7 @@ def record(
 
 
 def is_recorded(decision: str) -> bool:
-    """Tell whether an entry with that `decision` is written."""
+    """Return whether an entry with that `decision` exists."""
     # Exactly the index's expression and condition.
     found = Func(
         F("change_message"),
@@ -83,14 +83,14 @@ def is_recorded(decision: str) -> bool:
 def details(
     *, action: str, reason: str = "", changes: Changes | None = None, decision: str = ""
 ) -> dict[str, Any]:
-    """Return the object that an entry's message carries besides Django's own."""
+    """Return the object that we add to an entry's message."""
     told = {
         "action": action,
         "reason": reason,
         "changes": {name: list(pair) for name, pair in (changes or {}).items()},
         "requestId": request_id() or "",
     }
-    # A unique index of the log reads the decision out of the text.
+    # A unique index of the log extracts the decision from the text.
     return {**told, "decision": decision} if decision else told
 
 
@@ -103,7 +103,7 @@ def details_of(entry: LogEntry) -> dict[str, Any]:
 
 
 def sentence_of(entry: LogEntry) -> str:
-    """Return what was done, in Django's words where there are any, and in the action's name otherwise."""
+    """Return what was done, in Django's words if there are any, else the action's name."""
     told = details_of(entry)
     parts = json.loads(entry.change_message) if told else []
     if told and len(parts) == 1:
@@ -112,7 +112,7 @@ def sentence_of(entry: LogEntry) -> str:
 
 
 def changes_of(form: BaseForm, *, is_new: bool = False) -> Changes:
-    """Return what a bound, valid form changes: field, from, to. What is new comes from nothing."""
+    """Return what a bound, valid form changes: field, from, to. A new row's old values are empty."""
     return {name: _pair(form, name, is_new) for name in form.changed_data}
 
 
@@ -131,7 +131,7 @@ def _pair(form: BaseForm, name: str, is_new: bool) -> tuple[str, str]:
 
 
 def _text(field: forms.Field, value: Any) -> str:
-    """Say a value as staff know it: a row by its name, several by their names."""
+    """Return the value as staff read it: a row by its name, several by their names."""
     if value is None or value == "":
         return ""
     if isinstance(value, models.QuerySet | list | tuple | set):
@@ -142,7 +142,7 @@ def _text(field: forms.Field, value: Any) -> str:
 
 
 def _row(field: forms.ModelChoiceField[Any], value: Any) -> models.Model | None:
-    """Return the row that a form's initial value names, also where it can no longer be chosen."""
+    """Return the row that a form's initial value names, even if it can no longer be chosen."""
     model = field.queryset.model if field.queryset is not None else None
     wanted = {field.to_field_name or "pk": value}
     return model._base_manager.filter(**wanted).first() if model else None

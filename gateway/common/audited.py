@@ -1,4 +1,4 @@
-"""What Django's own pages write to the audit log, in our words: from what to what, and in which request."""
+"""Log what staff do on Django's own pages: each change with its old and new value and the request."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,7 +15,7 @@ _HEADS = ("When", "Who", "What", "Why", "From → to", "Request")
 
 
 class Audited(AdminMixin):
-    """Every addition, change and deletion leaves what it changed; the history page shows it."""
+    """Logs every addition, change and deletion with what it changed; the history page shows it."""
 
     def construct_change_message(
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
@@ -50,14 +50,14 @@ class Audited(AdminMixin):
 
 
 def _with_request(message: Any) -> list[dict[str, Any]]:
-    """Give a message in plain words the request it was written in."""
+    """Add the request id to a message in plain words."""
     return message if isinstance(message, list) else [audit.details(action=str(message))]
 
 
 def _changes_of_rows(formset: Any) -> dict[str, tuple[str, str]]:
-    """Return how the rows below the shown one change, come and go, each field under its row's name."""
+    """Return how inline rows change, come and go, each field under its row's name."""
     gone = {
-        # The row has lost its key with its place in the table; the form still knows what it showed.
+        # A deleted row has no key any more; the form still has the one it showed.
         f"{form.instance._meta.verbose_name} {form[form.instance._meta.pk.name].initial}: {name}": pair
         for form in formset.deleted_forms
         if form in formset.initial_forms

@@ -1,10 +1,10 @@
 """
-Bells that ring once: of many events in a moment, one message tells.
+Bells that ring once: one message covers all events of a moment.
 
 A bell is a key in Redis. Whoever sets it sends the message; while it is set, nobody
-else does. The task takes it away *before* it reads its rows, so an event that
-committed before is read by this task, and one that commits later rings again. What a
-lost message or a Redis that is away leaves behind, the sweeps of beat pick up.
+else does. The task removes it *before* it reads its rows, so it reads every event that
+was committed before, and an event committed later rings again. If a message is lost or
+Redis is away, the sweeps of beat find the work.
 """
 
 import functools
@@ -19,12 +19,12 @@ from redis.retry import Retry
 
 logger = logging.getLogger(__name__)
 
-# If the message is lost, the bell is silent for so long.
+# How long the bell stays silent if the message is lost.
 _RINGS_MILLISECONDS = 3_000
 
 
 def is_first(task_name: str) -> bool:
-    """Return whether the caller is to send the task's message; with Redis away there is nobody to send it to."""
+    """Return whether the caller should send the task's message; while Redis is away there is nobody to send it to."""
     try:
         return bool(_redis(settings.REDIS_URL).set(_key(task_name), 1, nx=True, px=_RINGS_MILLISECONDS))
     except RedisError:
@@ -33,7 +33,7 @@ def is_first(task_name: str) -> bool:
 
 
 def answer(task_name: str) -> None:
-    """Let the bell ring again for what happens from now on. The task calls it before it reads its rows."""
+    """Let the next event ring the bell again. The task calls this before it reads its rows."""
     try:
         _redis(settings.REDIS_URL).delete(_key(task_name))
     except RedisError:
@@ -46,6 +46,6 @@ def _key(task_name: str) -> str:
 
 @functools.cache
 def _redis(url: str) -> Redis:
-    # A connection that was closed while it lay idle is opened anew; one that stands still is not waited for twice.
+    # A connection that was closed while idle is opened again; a timeout is not repeated.
     retry = Retry(NoBackoff(), 1, supported_errors=(ConnectionLost,))
     return Redis.from_url(url, socket_timeout=2, socket_connect_timeout=0.5, retry=retry)

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from gateway.common.errors import RequestTooLarge
 
-# Far more than any documented body nests. Deep nesting can exhaust the C stack, which no handler survives.
+# Far more than any documented body has. Deep nesting can exhaust the C stack, which no handler survives.
 _MOST_BRACKETS = 256
 
 
@@ -19,10 +19,9 @@ class BoundedJSONParser(BaseParser):
     """
     Parse a JSON body of at most `DATA_UPLOAD_MAX_MEMORY_SIZE` bytes.
 
-    REST framework's own parser reads the stream past Django's size cap and lets
-    absurd nesting end in a 500; `NaN` and `Infinity` are not JSON. A name that an
-    object has twice is refused: whoever looked at the body before us may have
-    believed the other one (RFC 8259, 4).
+    REST framework's own parser ignores Django's size cap, and absurd nesting makes it
+    answer 500; `NaN` and `Infinity` are not JSON. An object that has a name twice is
+    refused: whoever read the body before us may have taken the other value (RFC 8259, 4).
 
     Raises:
         RequestTooLarge: the body is longer than the cap.
@@ -56,7 +55,7 @@ def _refuse_constant(name: str) -> None:
 
 
 class AlwaysJSON(DefaultContentNegotiation):
-    """Answer JSON whatever the Accept header says: a refusal of the header would have to be JSON as well."""
+    """Answer JSON whatever the Accept header says: refusing the header would take a JSON answer as well."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
         return renderers[0], renderers[0].media_type

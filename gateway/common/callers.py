@@ -1,4 +1,4 @@
-"""Who calls, as far as the network can tell. Proxies and servers write addresses in several spellings; here is one."""
+"""Who calls, as far as the network shows. Proxies and servers spell addresses in several ways; this returns one."""
 
 import ipaddress
 import re
@@ -8,14 +8,14 @@ from django.http import HttpRequest
 from rest_framework.request import Request
 
 UNKNOWN = "unknown"
-# What one subscriber of a network gets at the least, and changes addresses within as they like.
+# The smallest network that a provider gives a subscriber, who can change addresses within it at will.
 _SUBSCRIBER_BITS = 64
 _WITH_PORT = re.compile(r"\[(?P<six>[^\]]+)\](:\d+)?|(?P<four>[\d.]+):\d+")
 
 
 def client_ip(request: Request | HttpRequest) -> str:
     """
-    Return the caller's address as the outermost trusted proxy saw it; `unknown` where that is no address.
+    Return the caller's address as the outermost trusted proxy saw it; `unknown` if that is not an address.
 
     Only the `TRUSTED_PROXY_COUNT` rightmost entries of X-Forwarded-For were
     written by our own proxies; everything left of them is the caller's claim.
@@ -31,7 +31,7 @@ def client_ip(request: Request | HttpRequest) -> str:
 
 
 def client_ip_if_known(request: HttpRequest) -> str | None:
-    """Return the caller's address for a column of addresses; None where what was told is none."""
+    """Return the caller's address for a database column; None if it is unknown."""
     found = client_ip(request)
     return None if found == UNKNOWN else found
 
@@ -48,7 +48,7 @@ def _plain(text: str) -> str:
     match = _WITH_PORT.fullmatch(text)
     bare = (match["six"] or match["four"]) if match else text
     try:
-        # A zone (fe80::1%eth0) names a wire of the proxy's, not the caller.
+        # A zone (fe80::1%eth0) names an interface of the proxy, not the caller.
         address = ipaddress.ip_address(bare.partition("%")[0])
     except ValueError:
         return UNKNOWN

@@ -1,10 +1,10 @@
 """
-What staff decide with a reason, and how it is carried out: once, and with a log that says what happened.
+Decisions of staff, each with a reason: carried out once, and logged with their outcome.
 
-An action on our own rows and its entry in the audit log are one transaction. One that
-asks Stripe, the node or the broker cannot be: it is written down as begun, and again with
-its outcome. An entry without an outcome says that nobody knows, and the same page may be
-sent once more, since such services may be repeated.
+An action on our own rows and its entry in the audit log are one transaction. An action that
+asks Stripe, the node or the broker cannot be one: it has one entry when it begins and another
+with its outcome. Without the second entry the outcome is unknown, and the same page may be
+sent again, because such services may be repeated.
 """
 
 import uuid
@@ -25,7 +25,7 @@ from gateway.common.owner import ProfileOwner
 
 
 class ReasonForm(forms.Form):
-    """Why; and a token that makes a page sent twice one decision."""
+    """The reason, and a token that makes a page sent twice one decision."""
 
     reason = forms.CharField(
         max_length=500,
@@ -37,7 +37,7 @@ class ReasonForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a member of staff has confirmed: who, what, why, and what else the form asked for."""
+    """A confirmed decision: who, what, why, and what else the form asked for."""
 
     actor: ProfileOwner
     action: str
@@ -55,14 +55,13 @@ class ReasonedAction:
     """
     An action that is confirmed with a reason.
 
-    `permission` is a whole permission such as `relay.pause_relayer`; `effect` says in words
-    what will become of a row; `run` calls the service and may return what to tell. It runs
-    inside a transaction, or, where it `reaches_out` over a network, outside of any; it may
-    then be repeated. `initial` says what the form carries about the rows, read before their
-    effects are shown; `changes` what becomes of a row, from what to what, for the log of what
-    is done. An action with a `subject` is about something as a whole, which the
-    subject names: it is offered on the list, chooses no rows, and its functions get a row
-    that is not stored.
+    `permission` is a full permission such as `relay.pause_relayer`; `effect` describes what
+    will happen to a row; `run` calls the service and may return a message for staff. `run`
+    is inside a transaction, unless it `reaches_out` over a network; then it may be repeated.
+    `initial` returns the form's initial values for the rows, read before their effects are
+    shown; `changes` returns what the action changes in a row, from and to, for the log. An
+    action with a `subject` is about the whole thing that the subject names: it is offered on
+    the list, chooses no rows, and its functions get a row that is not stored.
     """
 
     name: str
@@ -82,21 +81,21 @@ class ReasonedAction:
         return request.user.has_perm(self.permission)
 
     def name_of(self, row: Any) -> str:
-        """Return what to call the row."""
+        """Return the row's name."""
         return self.subject or str(row)
 
 
 class SentBefore(Exception):
-    """The page was sent before; the argument tells what is known of it."""
+    """The page was sent before; the argument is what is known about it."""
 
 
 def carry_out(action: ReasonedAction, row: Any, decision: Decision) -> str:
     """
-    Do it to the row, and return what to tell.
+    Do it to the row, and return the message for staff.
 
     Raises:
         SentBefore: the decision was carried out before, or is being carried out now.
-        DomainError: the service refuses. That is on record; nothing else has changed, or nothing is known to.
+        DomainError: the service refused, which is logged. As far as we know, nothing else has changed.
     """
     try:
         return (_reaching_out if action.reaches_out else _in_one_transaction)(action, row, decision)
@@ -107,7 +106,7 @@ def carry_out(action: ReasonedAction, row: Any, decision: Decision) -> str:
 
 @transaction.atomic
 def _in_one_transaction(action: ReasonedAction, row: Any, decision: Decision) -> str:
-    # The entry comes first: of a page that is sent twice at once, the second waits here for the first.
+    # The entry comes first: if a page is sent twice at once, the second request waits here for the first.
     if _note(action, row, decision, once=True) is None:
         raise SentBefore("Its history says what became of it.")
     return action.run(row, decision) or action.label
@@ -140,7 +139,7 @@ def _note(
     once: bool = False,
     outcome: str = "",
 ) -> LogEntry | None:
-    """Write it down; what is done is written `once`, and None is returned where it was before."""
+    """Write an entry; the final one (`once`) has the changes, and is None if the decision already has one."""
     told = {**decision.answers, **({"outcome": outcome} if outcome else {})}
     return audit.record(
         actor=decision.actor,

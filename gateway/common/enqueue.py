@@ -1,10 +1,9 @@
 """
 Ring a worker's bell after the transaction has committed.
 
-PostgreSQL holds the work; the message only says that there is some. A message
-that is lost, because the broker is away or the process dies after the commit,
-is made up for by the sweeps that beat runs, so a failed ring is logged and never
-fails the caller.
+PostgreSQL holds the work; the message only says that there is some. If a message is
+lost, because the broker is away or the process dies after the commit, the sweeps that
+beat runs find the work. So a failed ring is logged and never fails the caller.
 """
 
 import logging
@@ -27,7 +26,7 @@ def enqueue_on_commit(task_name: str, **ids: Any) -> None:
 
 
 def ring_on_commit(task_name: str) -> None:
-    """Send the task once the outermost transaction commits, unless one that was sent before has not begun yet."""
+    """Send the task once the outermost transaction commits, unless an earlier message still waits."""
     transaction.on_commit(partial(_ring_once, task_name))
 
 
@@ -38,10 +37,10 @@ def _ring_once(task_name: str) -> None:
 
 def enqueue_now(task_name: str, **ids: Any) -> None:
     """
-    Send the task at once, for somebody who waits to hear whether it was sent. Call it outside of a transaction.
+    Send the task at once, for a caller who must know whether it was sent. Call it outside transactions.
 
     Raises:
-        WorkersUnreachable: the broker is away; no worker will hear of it.
+        WorkersUnreachable: the broker is away, so no worker gets the task.
     """
     try:
         current_app.send_task(task_name, kwargs=ids, retry=False)

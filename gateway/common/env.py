@@ -1,8 +1,8 @@
 """
 A typed reader of the process environment.
 
-Every reader raises `ImproperlyConfigured` with the variable's name, so a wrong
-environment stops the process at start and never surfaces in a request.
+Every reader raises `ImproperlyConfigured` with the variable's name, so a malformed
+environment stops the process at start and is never first seen in a request.
 """
 
 import os
@@ -14,7 +14,7 @@ from limits import parse_many
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-# Whoever holds what a shorter secret signed or sealed could guess it.
+# Shorter secrets could be guessed from what they have signed or encrypted.
 SECRET_LETTERS = 32
 
 
@@ -35,9 +35,9 @@ def secret(name: str, *, default: str | None = None) -> str:
     """
     Return a secret from `NAME`, or from the file that `NAME_FILE` names.
 
-    The file form is for secrets mounted by an orchestrator. Setting both is a
-    mistake, since nobody could tell which one is in force. A process that
-    `WITHHELD_SECRETS` keeps this one from has none, and must have been given none.
+    The file form is for secrets mounted by an orchestrator. Setting both is a mistake, since
+    it would be unclear which one is used. A secret that `WITHHELD_SECRETS` lists is empty,
+    and must not be given.
     """
     if name in listing("WITHHELD_SECRETS", default=()):
         absent(name)

@@ -15,7 +15,7 @@ class DomainError(Exception):
     A refusal that callers can act on.
 
     Subclasses set `code` (kebab-case, unique in the service), `title` (one short
-    sentence) and `status`. `detail` tells this occurrence; keyword members are
+    sentence) and `status`. `detail` describes this occurrence; keyword members are
     added to the problem document as they are.
     """
 
@@ -126,7 +126,7 @@ class ReasonRequired(DomainError):
 
 def stated(reason: str) -> str:
     """
-    Return the reason without the blanks around it.
+    Return the reason without surrounding blanks.
 
     Raises:
         ReasonRequired: nothing is left.

@@ -1,4 +1,4 @@
-"""Model fields for what a chain speaks: addresses, 32-byte hashes, 256-bit numbers."""
+"""Model fields for values of a chain: addresses, 32-byte hashes, 256-bit numbers."""
 
 from decimal import Decimal
 from functools import lru_cache
@@ -14,11 +14,11 @@ UINT256_MAX = 2**256 - 1
 SAFE_INTEGER_MAX = 2**53 - 1
 _UINT256_DIGITS = 78
 
-# What may be assigned and what is read; with null=True the checker's plugin adds None to both.
+# The types to assign and to read; with null=True the checker's plugin adds None to both.
 _Set = TypeVar("_Set", contravariant=True)
 _Get = TypeVar("_Get", covariant=True)
 if not TYPE_CHECKING:
-    # Django's fields are generic for type checkers alone.
+    # Django's fields are generic only for type checkers.
     models.Field.__class_getitem__ = classmethod(lambda field, _: field)
 
 
@@ -36,7 +36,7 @@ def checksum(address: str) -> str:
 
 
 class _HexField(models.CharField[_Set, _Get]):
-    """Text of as many letters as its kind has; migrations need not say how many."""
+    """Text of a fixed length that migrations need not repeat."""
 
     letters: ClassVar[int]
 
@@ -51,19 +51,19 @@ class _HexField(models.CharField[_Set, _Get]):
 
 
 class AddressField(_HexField[_Set, _Get]):
-    """An address as EIP-55 text, whatever casing it came in, so that equal addresses are equal rows."""
+    """An address, stored as EIP-55 text whatever its casing was, so that equal addresses are equal values."""
 
     letters = 42
 
     def get_prep_value(self, value: Any) -> Any:
-        """Look up by value; what is no address equals no row, which a search box must be able to say."""
+        """Look up by value; text that is not an address matches no row, because search boxes pass anything."""
         try:
             return super().get_prep_value(value)
         except ValidationError:
             return str(value)
 
     def get_db_prep_save(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
-        """Store the checksummed form; what is no address is refused."""
+        """Store the checksummed form; text that is not an address is refused."""
         return value if hasattr(value, "as_sql") else self.to_python(value)
 
     def to_python(self, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Filters of lists whose choices are known beforehand, so that no list is read whole to find them."""
+"""List filters whose choices are known in advance, so that finding them reads no whole table."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 
 def one_of(field: str, values: Callable[[], Iterable[str]]) -> type[admin.SimpleListFilter]:
-    """Return a filter of the text column `field` that offers `values`, asked for at each request."""
+    """Return a filter of the text column `field` that offers `values`, computed for each request."""
 
     class OneOf(admin.SimpleListFilter):
         title = field.replace("_", " ")

@@ -1,4 +1,4 @@
-"""Advisory locks: a cheap way to keep two sweeps from doing the same work. Correctness never rests on them."""
+"""Advisory locks: a cheap way to keep two sweeps from doing the same work. Correctness never depends on them."""
 
 import zlib
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def _ask(question: str, key: int) -> bool:
             cursor.execute(question, [key])
             row = cursor.fetchone()
     except BaseException:
-        # A time limit may strike anywhere. The session may have the lock now, and workers keep their sessions.
+        # A time limit may strike anywhere: the session may hold the lock by now, and workers keep their sessions.
         connection.close()
         raise
     return bool(row and row[0])

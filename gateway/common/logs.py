@@ -1,26 +1,25 @@
-"""What no log line may hold, and how loud a refusal is."""
+"""Keep secrets out of log lines, and decide at which level a refusal is logged."""
 
 import logging
 import re
 from http import HTTPStatus
 from typing import Any
 
-# Frameworks log paths as they are. A postback's ends in a secret, and its query is signed.
+# Frameworks log paths unchanged. A postback's path ends in a secret, and its query is signed.
 _POSTBACK = re.compile(r'(/api/postbacks/[^/\s"\\]+/)[^\s"\\]+')
 
 
 def without_path_tokens(logger: Any, name: str, line: str) -> str:
-    """Blot out what follows the network in the path of a postback; a structlog processor of rendered lines."""
+    """Cut the path of a postback after the network; a structlog processor for rendered lines."""
     return _POSTBACK.sub(r"\1…", line)
 
 
 def refusals_are_warnings(record: logging.LogRecord) -> bool:
     """
-    Turn lines about refusals down to WARNING; a filter of loggers of Django's that make more of them.
+    Log refusals as WARNING; a filter for Django's loggers that would log them as errors.
 
-    A refusal for now, 503, is an answer that we chose, and a host name is what
-    anybody can make up. What broke is logged where it broke, as ERROR and with its
-    trace, and must not drown in these lines.
+    A 503 is an answer that we chose, and anybody can make up a host name. Real faults
+    are logged where they happen, as ERROR and with a trace, and must not drown in these.
     """
     told: object = record.msg
     event = told if isinstance(told, dict) else {}

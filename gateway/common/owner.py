@@ -1,4 +1,4 @@
-"""What the lower floors know of a user: enough to own a row, nothing of how the user signs in."""
+"""What the lower floors know about a user: enough to own a row, and nothing about signing in."""
 
 from typing import Any, Protocol, cast
 

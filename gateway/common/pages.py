@@ -1,4 +1,4 @@
-"""Pages of long lists: how many rows there are is counted no further than anybody turns pages."""
+"""Pages of long lists, whose rows are counted only as far as anybody turns pages."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ class BoundedPaginator(Paginator[Any]):
     """
     Counts up to `FAR_ENOUGH` rows and stops, so that a list of millions opens as fast as a short one.
 
-    What lies further on is found by searching and filtering.
+    Rows beyond that are found by searching and filtering.
     """
 
     template_name = "admin/bounded_pages.html"
@@ -28,5 +28,5 @@ class BoundedPaginator(Paginator[Any]):
 
     @property
     def is_cut(self) -> bool:
-        """Say whether there may be more rows than pages."""
+        """Return whether there may be more rows than the pages show."""
         return self.count >= FAR_ENOUGH

@@ -9,18 +9,18 @@ from rest_framework.request import Request
 
 _FAULT = "Send a whole number from 1 to {most}."
 _LIMIT = re.compile(r"[0-9]{1,3}", re.ASCII)
-# What a bigint column holds; nothing else was ever a row's place in a list.
+# A row's place in a list is a bigint.
 _POSITION = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 class NewestFirst(CursorPagination):
     """
-    Pages of `limit` rows (1 to 500, 100 unless told) that neither repeat nor lose a row while new ones arrive.
+    Pages of `limit` rows (1 to 500, 100 by default) that neither repeat nor lose a row while new ones arrive.
 
     Views set `ordering` to a unique column of whole numbers.
 
     Raises:
-        ValidationError: `limit` or `cursor` is not one that this list has answered.
+        ValidationError: `limit` is out of range, or `cursor` did not come from this list.
     """
 
     page_size = 100
@@ -43,7 +43,7 @@ class NewestFirst(CursorPagination):
         ]
 
     def get_paginated_response_schema(self, schema: Any) -> dict[str, Any]:
-        """Describe a page as OpenAPI 3.1 writes it; REST framework's own is of 3.0, where null is no type."""
+        """Describe a page in OpenAPI 3.1; REST framework's own description is 3.0, where null is not a type."""
         link = {"type": ["string", "null"], "format": "uri"}
         return {
             "type": "object",

@@ -1,7 +1,7 @@
 """
-Every error of the API leaves as one shape: RFC 9457 `application/problem+json`.
+Every error of the API is answered in one shape: RFC 9457 `application/problem+json`.
 
-Known refusals tell their facts; anything else is logged with the request id and
+Known refusals carry their facts; anything else is logged with the request id and
 answered as `internal-error`, because an unknown exception's text may hold secrets.
 """
 
@@ -23,7 +23,7 @@ from gateway.common.request_ids import request_id
 
 logger = logging.getLogger(__name__)
 CONTENT_TYPE = "application/problem+json"
-# Of answers that are no pages: a browser that shows one loads nothing, runs nothing and frames nothing.
+# The policy for answers that are not pages: a browser that shows one loads, runs and frames nothing.
 POLICY_OF_DATA = "default-src 'none'; frame-ancestors 'none'"
 _View = Callable[..., HttpResponse]
 
@@ -44,7 +44,7 @@ _KNOWN: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[errors.D
 
 
 def as_refusal(error: Exception) -> errors.DomainError:
-    """Translate any exception into the refusal that the client is told."""
+    """Translate any exception into the refusal that the client gets."""
     if isinstance(error, errors.DomainError):
         return error
     if isinstance(error, drf.ValidationError):
@@ -66,7 +66,7 @@ def as_refusal(error: Exception) -> errors.DomainError:
 
 
 def document(refusal: errors.DomainError) -> dict[str, Any]:
-    """Return the members of the problem document of `refusal`."""
+    """Return the members of the problem document for `refusal`."""
     return {
         "type": f"/problems/{refusal.code}",
         "title": refusal.title,
@@ -88,7 +88,7 @@ def _headers(refusal: errors.DomainError) -> dict[str, str]:
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
-    """Answer an exception of a view; this is REST framework's EXCEPTION_HANDLER."""
+    """Answer an exception raised by a view; this is REST framework's EXCEPTION_HANDLER."""
     refusal = as_refusal(error)
     set_rollback()
     return Response(
@@ -104,7 +104,7 @@ def json_problem(refusal: errors.DomainError) -> JsonResponse:
 
 
 def for_methods(*methods: str) -> Callable[[_View], _View]:
-    """Refuse every other method of a view outside REST framework as a problem; Django's decorator says it in HTML."""
+    """Refuse other methods of a view outside REST framework with a problem; Django's decorator would answer HTML."""
 
     def decorate(view: _View) -> _View:
         @functools.wraps(view)

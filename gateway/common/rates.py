@@ -35,9 +35,9 @@ class RateLimit(BaseThrottle):
     """
     A sliding window per caller, counted atomically in Redis.
 
-    Subclasses name the setting that holds the rate (like `600/minute`) and say
-    who is counted. With Redis away, `fails_closed` scopes answer 503 and the
-    others let the request through: a quota may be read, a sign-in may not be guessed.
+    Subclasses name the setting that holds the rate (like `600/minute`) and decide who is
+    counted. While Redis is away, classes with `fails_closed` answer 503 and the others
+    let the request pass: reading a quota is harmless, guessing at a sign-in is not.
     """
 
     setting: ClassVar[str]
@@ -65,7 +65,7 @@ class RateLimit(BaseThrottle):
 
 
 class NetworkRate(RateLimit):
-    """A rate by the caller's network, for paths that know no user; closed while requests cannot be counted."""
+    """A rate per network, for paths without a user; requests that cannot be counted are refused."""
 
     fails_closed = True
 
@@ -79,7 +79,7 @@ def admit(setting: str, who: str) -> None:
 
     Raises:
         TooManyRequests: the rate is used up.
-        ServiceUnavailable: nothing can be counted, and without a token nothing else holds a caller back.
+        ServiceUnavailable: requests cannot be counted, and without a token nothing else limits a caller.
     """
     reset_at = _count(setting, who, fails_closed=True)
     if reset_at is not None:
@@ -88,7 +88,7 @@ def admit(setting: str, who: str) -> None:
 
 
 def _count(setting: str, who: str, *, fails_closed: bool) -> float | None:
-    """Return None where the request is within the rate, else the unix second at which the next one may be."""
+    """Return None if the request is within the rate, else the unix second from which the next one is."""
     rate = _rate(getattr(settings, setting))
     limiter = _limiter(settings.REDIS_URL)
     try:

@@ -1,4 +1,4 @@
-"""The id of the running request, which its answer and every line of the log about it carry."""
+"""The id of the running request, which is in its answer and in every log line about it."""
 
 from collections.abc import Callable
 

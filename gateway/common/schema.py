@@ -1,4 +1,4 @@
-"""The refusals of an endpoint, as OpenAPI knows them: one response per status, one example per code."""
+"""The refusals of an endpoint as OpenAPI describes them: one response per status, one example per code."""
 
 import inspect
 from collections.abc import Iterator
@@ -28,18 +28,18 @@ class ProblemSerializer(serializers.Serializer[Any]):
         ref_name = "Problem"
 
 
-# What any request may be answered.
+# Refusals of any request.
 ALWAYS = (errors.HttpsRequired, errors.TooManyRequests, errors.InternalError, errors.ServiceUnavailable)
-# What a request with a body may be answered besides.
+# Further refusals of a request with a body.
 BODY = (errors.InvalidRequest, errors.LengthRequired, errors.RequestTooLarge, errors.UnsupportedMediaType)
 
 
 def problem_responses(*refusals: type[DomainError]) -> dict[tuple[int, str], OpenApiResponse]:
     """
-    Return the `responses` of `extend_schema` for these refusals and the ones that any request may meet.
+    Return the `responses` of `extend_schema` for these refusals and those of any request.
 
-    A refusal stands for its own kinds too, so `NotAuthenticated` documents every
-    reason for which an access token is not believed.
+    A refusal includes its subclasses, so `NotAuthenticated` documents every reason for
+    which an access token is not accepted.
     """
     by_status: dict[int, dict[str, type[DomainError]]] = {}
     for refusal in (*refusals, *ALWAYS):
@@ -49,7 +49,7 @@ def problem_responses(*refusals: type[DomainError]) -> dict[tuple[int, str], Ope
 
 
 def meaning(refusal: type[DomainError]) -> str:
-    """Return what the refusal's docstring tells callers, paragraphs apart by an empty line."""
+    """Return the refusal's docstring for callers, its paragraphs separated by an empty line."""
     return inspect.cleandoc(refusal.__doc__ or "")
 
 

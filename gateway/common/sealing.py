@@ -1,9 +1,9 @@
 """
-Secrets of others, which we must be able to read, sealed before they are stored.
+Secrets of other parties that we must be able to read, encrypted before they are stored.
 
 Fernet (AES-128-CBC and HMAC-SHA256) under a key that is in the environment and not in
-the database, so that a copy of the database tells none of them. The first key seals,
-all of them open.
+the database, so that a copy of the database reveals none of them. The first key encrypts;
+all of them decrypt.
 """
 
 import base64
@@ -19,11 +19,11 @@ _KEY_BYTES = 32
 
 
 class SealedUnderAnotherKey(Exception):
-    """None of the keys opens it: the key that sealed it is missing, or somebody changed the text."""
+    """None of the keys decrypts it: the right key is missing, or somebody changed the text."""
 
 
 def seal(text: str, *, keys: Sequence[str], purpose: str) -> str:
-    """Return the text sealed under the first key, for one purpose; differently every time."""
+    """Return the text encrypted under the first key, for one purpose; different every time."""
     return _box(tuple(keys), purpose).encrypt(text.encode()).decode()
 
 
@@ -32,7 +32,7 @@ def unseal(sealed: str, *, keys: Sequence[str], purpose: str) -> str:
     Return the text that was sealed for that purpose under one of the keys.
 
     Raises:
-        SealedUnderAnotherKey: none of them opens it.
+        SealedUnderAnotherKey: none of them decrypts it.
     """
     try:
         return _box(tuple(keys), purpose).decrypt(sealed.encode()).decode()

@@ -29,7 +29,7 @@ def first_row(statement: str, params: Mapping[str, Any]) -> tuple[Any, ...] | No
 
 
 def only_row(statement: str, params: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Execute a statement that always answers one row, and return it."""
+    """Execute a statement that always returns one row, and return it."""
     row = first_row(statement, params)
     if row is None:
         raise RuntimeError("the statement answered no row")
@@ -45,9 +45,9 @@ def all_rows(statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]
 
 
 def _cursor() -> CursorWrapper:
-    """Return Django's cursor, which counts, wraps and translates errors, around one that binds at the server."""
+    """Return Django's cursor, which counts and translates errors, around one that binds on the server."""
     connection.ensure_connection()
-    # The stubs know the driver's cursors by the name of Django's.
+    # The stubs have only Django's name for the driver's cursors.
     cursor = cast("CursorWrapper", psycopg.Cursor(connection.connection))
     return (
         connection.make_debug_cursor(cursor) if connection.queries_logged else connection.make_cursor(cursor)

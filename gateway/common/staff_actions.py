@@ -1,5 +1,5 @@
 """
-Actions of staff that ask first: what will happen to which rows, and why it is done.
+Staff actions that are confirmed first: the page shows what will happen to which rows, and asks why.
 
 An admin class lists its actions in `staff_actions`. Each is offered in the list and on
 the row's page; both lead to one confirmation page, which carries the decision out for
@@ -69,7 +69,7 @@ class ReasonedActions(AdminMixin):
         return super().change_view(request, object_id, form_url, extra)
 
     def offered_for(self, request: HttpRequest, row: Any) -> list[dict[str, str]]:
-        """Return label and address of each action that the signed-in person may do to the row."""
+        """Return the label and address of each action that the signed-in person may apply to the row."""
         return [
             {"label": action.label, "url": self.confirm_url(action, [row.pk])}
             for action in self.staff_actions
@@ -80,7 +80,7 @@ class ReasonedActions(AdminMixin):
         ]
 
     def confirm_url(self, action: ReasonedAction, ids: Sequence[Any]) -> str:
-        """Return where the action is confirmed for these rows."""
+        """Return the address of the confirmation page for these rows."""
         page = self._url("do", action.name)
         return f"{page}?{urlencode({'ids': ','.join(str(found) for found in ids)})}" if ids else page
 
@@ -172,5 +172,5 @@ class ReasonedActions(AdminMixin):
 
 
 def _ids(request: HttpRequest) -> list[str]:
-    """Return the ids that the address names, each once."""
+    """Return the ids in the address, without duplicates."""
     return list(dict.fromkeys(part for part in request.GET.get("ids", "").split(",") if part))

@@ -1,4 +1,4 @@
-"""What is refused by how a request travels, before anything of it is believed."""
+"""Refuse requests by how they arrive (plain http, chunked bodies), before reading them."""
 
 from collections.abc import Callable
 
@@ -16,10 +16,10 @@ _WITHOUT_TLS = ("/metrics", "/metrics/")
 
 def https_only(get_response: Handler) -> Handler:
     """
-    Middleware: refuse plain http where the service is public by https.
+    Middleware: refuse plain http where the service is public over https.
 
-    A caller who is redirected has sent its token in the clear and never notices. The
-    pages for people are redirected by Django's own middleware, which stands before.
+    A redirected caller would have sent its token in the clear without noticing. Pages for
+    people are redirected by Django's own middleware, which runs before this one.
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:
@@ -34,10 +34,10 @@ def https_only(get_response: Handler) -> Handler:
 
 def lengths_told(get_response: Handler) -> Handler:
     """
-    Middleware: refuse a body in chunks.
+    Middleware: refuse a chunked body.
 
-    WSGI's readers go by Content-Length: without one they take a body for empty, and the
-    caller would be answered as if it had sent nothing.
+    WSGI servers go by Content-Length: without it the body seems empty, and the caller
+    would be answered as if it had sent nothing.
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:

@@ -1,7 +1,7 @@
 """
 Serializer fields of the wire: addresses, hex bytes, hashes, 256-bit numbers.
 
-They check shape alone. A JSON number above 2^53 loses digits in most clients,
+They check the shape only. A JSON number above 2^53 loses digits in most clients,
 so such numbers may also arrive as decimal or 0x-hex text and leave as text.
 """
 

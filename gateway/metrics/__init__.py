@@ -1,1 +1,1 @@
-"""What a Prometheus server is told: each app's own figures, read when it asks, the same from every process."""
+"""Metrics for Prometheus: each app's own figures, read on request, the same from every process."""

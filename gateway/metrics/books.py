@@ -11,7 +11,7 @@ from payments import queries as payments_queries
 
 
 def ledger() -> Iterator[Metric]:
-    """Yield sums over all accounts and what is open, in one statement."""
+    """Yield sums over all accounts, and what is open, in one statement."""
     found = credits_queries.figures()
     yield gauge("credit_accounts", "Credit accounts.", found.accounts)
     yield gauge("credits_outstanding", "Credits that users own: the sum of balances above 0.", found.owned)
@@ -42,7 +42,7 @@ def ledger() -> Iterator[Metric]:
 
 
 def doors() -> Iterator[Metric]:
-    """Yield what staff have closed, in two statements."""
+    """Yield what staff have paused or disabled, in two statements."""
     yield gauge("check_ins_paused", "1 while staff have paused all check-ins.", checkin_queries.is_paused())
     yield gauges(
         "ad_network_enabled",
@@ -53,7 +53,7 @@ def doors() -> Iterator[Metric]:
 
 
 def payments() -> Iterator[Metric]:
-    """Yield what waits for Stripe or because of it, in one statement."""
+    """Yield what waits for Stripe, or because of it, in one statement."""
     found = payments_queries.figures()
     yield gauges(
         "stripe_events_waiting",

@@ -11,7 +11,7 @@ from gateway.metrics import books, comparisons, relaying, workers
 
 
 class Figures(Collector):
-    """Reads rows whenever it is asked and remembers nothing, so any process answers for the whole service."""
+    """Reads the rows at each scrape and keeps nothing, so any process answers for the whole service."""
 
     def collect(self) -> Iterator[Metric]:
         """Yield every family."""

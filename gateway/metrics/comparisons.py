@@ -13,7 +13,7 @@ from payments.queries import last_reconciliation
 
 
 def reconciliations() -> Iterator[Metric]:
-    """Yield what is known of each comparison, in two statements; nothing of one that was never finished."""
+    """Yield the last run of each comparison, in two statements; nothing for one that never finished."""
     stripe = last_reconciliation()
     runs: list[LedgerAudit | ReconciliationRun] = [*last_audits(), *([stripe] if stripe else [])]
     yield gauges(

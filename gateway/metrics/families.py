@@ -1,4 +1,4 @@
-"""How figures are written down for Prometheus. Everything is a gauge: the rows are counted when it asks."""
+"""Figures in the form Prometheus expects. All are gauges: the rows are counted at each scrape."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ _PREFIX = "gateway_"
 
 
 def gauge(name: str, told: str, value: float) -> Metric:
-    """Return a figure of the whole service; `told` says in one sentence what it counts, and its unit."""
+    """Return a figure for the whole service; `told` says in one sentence what it counts, and its unit."""
     return GaugeMetricFamily(_PREFIX + name, told, value=float(value))
 
 

@@ -13,7 +13,7 @@ _Status = RelayTransaction.Status
 
 
 def calls(*, now: datetime) -> Iterator[Metric]:
-    """Yield how calls stand, in two statements."""
+    """Yield the state of calls, in two statements."""
     found = queries.figures()
     yield gauges(
         "relay_calls_in_progress",

@@ -1,4 +1,4 @@
-"""GET /metrics: for a Prometheus server that knows the token."""
+"""GET /metrics, for a Prometheus server that has the token."""
 
 import hmac
 from typing import Any
@@ -16,9 +16,9 @@ from gateway.metrics.collecting import exposition
 
 class MetricsView(APIView):
     """
-    The service's figures. They are nobody's but the operator's: without METRICS_TOKEN there is no such page.
+    The service's figures, for the operator only; without METRICS_TOKEN the page answers 404.
 
-    The view is no part of the API that the OpenAPI document describes.
+    The OpenAPI document does not describe this view.
     """
 
     schema = None
@@ -26,7 +26,7 @@ class MetricsView(APIView):
     permission_classes = (AllowAny,)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Look at the token before anything else, the method included."""
+        """Check the token before anything else, even the method."""
         if not settings.METRICS_TOKENS:
             raise NotFound("There is nothing at this address.")
         if not _is_known(request.headers.get("Authorization", "")):
@@ -34,14 +34,14 @@ class MetricsView(APIView):
         super().initial(request, *args, **kwargs)
 
     def get(self, request: Request) -> HttpResponse:
-        """Answer in Prometheus' text format."""
+        """Answer in the text format of Prometheus."""
         return HttpResponse(
             exposition(), content_type=CONTENT_TYPE_PLAIN_0_0_4, headers={"Cache-Control": "no-store"}
         )
 
 
 def _is_known(header: str) -> bool:
-    """Compare with every token, in a time that tells nothing of them."""
+    """Compare with every token, in constant time."""
     scheme, _, token = header.partition(" ")
     given = token.strip().encode()
     found = [hmac.compare_digest(given, known.encode()) for known in settings.METRICS_TOKENS]

@@ -15,7 +15,7 @@ _DAY = 86_400.0
 
 
 def periodic_tasks() -> Iterator[Metric]:
-    """Yield what Redis knows, in one round trip; while it is away, that alone."""
+    """Yield what Redis holds, in one round trip; while it is away, yield only that."""
     yield gauges(
         "periodic_task_period_seconds",
         "How often beat rings the task.",
@@ -42,5 +42,5 @@ def periodic_tasks() -> Iterator[Metric]:
 
 
 def _period(schedule: Any) -> float:
-    """Return the seconds between two rings. What goes by the clock goes once a day here."""
+    """Return the seconds between two runs. A task at a fixed time runs once a day here."""
     return _DAY if isinstance(schedule, crontab) else float(schedule)

@@ -1,8 +1,8 @@
 """
 Django's settings, read from the environment by `gateway.common.env`, one module for each subject.
 
-Closed by default: there is no default for a secret, a host or a key, and a wrong
-value stops the process at start with the variable's name. `docs/configuration.md`
+Closed by default: secrets, hosts and keys have no defaults, and a malformed value stops
+the process at start with the variable's name. `docs/configuration.md`
 lists every variable. Business numbers that staff may change are rows, not settings.
 """
 

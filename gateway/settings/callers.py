@@ -26,11 +26,11 @@ AUTH_NONCE_RATE = env.rate("AUTH_NONCE_RATE", "30/minute")
 AUTH_VERIFY_RATE = env.rate("AUTH_VERIFY_RATE", "30/minute")
 AUTH_REFRESH_RATE = env.rate("AUTH_REFRESH_RATE", "60/minute")
 RELAY_EXECUTE_RATE = env.rate("RELAY_EXECUTE_RATE", "600/minute")
-# Callers of the LSP-15 paths show no token: by network address, then by signer, who may be new to the profile.
+# Callers of the LSP-15 paths have no token: counted by network address, then by signer.
 LSP15_RATE = env.rate("LSP15_RATE", "120/minute")
 LSP15_SIGNER_RATE = env.rate("LSP15_SIGNER_RATE", "120/minute")
 LSP15_NEW_SIGNER_RATE = env.rate("LSP15_NEW_SIGNER_RATE", "30/minute")
-# The signature of a call that failed on chain is public: from so many failures on, only a token tries it again.
+# The signature of a call that failed on chain is public: after so many failures, repeating it takes a token.
 LSP15_FAILURES_PER_CALL = env.integer("LSP15_FAILURES_PER_CALL", default=2, minimum=1)
 DASHBOARD_RATE = env.rate("DASHBOARD_RATE", "600/minute")
 RELAY_READ_RATE = env.rate("RELAY_READ_RATE", "1200/minute")

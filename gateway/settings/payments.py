@@ -4,7 +4,7 @@ from gateway.common import env
 
 # Without a key the payment paths answer 503 and everything else works.
 STRIPE_SECRET_KEY = env.secret("STRIPE_SECRET_KEY", default="")
-# Two while the endpoint's secret is being rotated, comma-separated.
+# Two while the endpoint's secret is being rotated.
 STRIPE_WEBHOOK_SECRETS = env.secrets("STRIPE_WEBHOOK_SECRETS", default="")
 STRIPE_API_BASE = env.url("STRIPE_API_BASE", default="https://api.stripe.com")
 STRIPE_TIMEOUT_SECONDS = env.integer("STRIPE_TIMEOUT_SECONDS", default=10, minimum=1)

@@ -6,7 +6,7 @@ import django_stubs_ext
 
 from gateway.common import env
 
-# Lets annotations such as ModelAdmin[Relayer] be evaluated at run time.
+# Allows annotations such as ModelAdmin[Relayer] at run time.
 django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -90,5 +90,5 @@ TEMPLATES = [
     }
 ]
 STATIC_URL = "/static/"
-# Serving from the packages' own folders spares a bare checkout the collectstatic step.
+# Serve from the packages' own folders, so that a bare checkout needs no collectstatic.
 WHITENOISE_USE_FINDERS = True

@@ -1,4 +1,4 @@
-"""Where records are kept: PostgreSQL, and Redis for what need not last."""
+"""Where records are kept: PostgreSQL, and Redis for what may be lost."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from gateway.common import env
 _database = env.database("DATABASE_URL")
 _PLACE = {"dbname", "user", "password", "host", "port"}
 _STATEMENT_SECONDS = env.integer("DATABASE_STATEMENT_TIMEOUT_SECONDS", default=15)
-# A request that waits longer than these is broken: fail it, free the row, let the caller repeat.
+# A request that waits longer than this is stuck: fail it, free the row, let the caller repeat.
 _TIMEOUTS = f"-c statement_timeout={_STATEMENT_SECONDS}s -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s"
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
@@ -20,10 +20,10 @@ DATABASES: dict[str, dict[str, Any]] = {
         # Services own their transactions; durable=True would refuse to nest in a request's.
         "ATOMIC_REQUESTS": False,
         "OPTIONS": {
-            # Whatever else the URL says, such as sslmode, goes to the driver as it is.
+            # Other parameters of the URL, such as sslmode, go to the driver unchanged.
             **{name: text for name, text in _database.items() if name not in _PLACE},
             "options": _TIMEOUTS,
-            # Only statements of gateway.common.sql are ever prepared: the ORM's carry their values in the text.
+            # Only statements of gateway.common.sql are ever prepared: the ORM puts values into the text.
             "prepare_threshold": 5,
             "pool": {
                 "min_size": 1,
@@ -36,9 +36,9 @@ DATABASES: dict[str, dict[str, Any]] = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss"))
 CACHES: dict[str, dict[str, Any]] = {
-    # For libraries, such as the names of pages that the admin's sidebar finds: each process keeps its own.
+    # For libraries, such as the theme's search in the sidebar; each process has its own.
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
-    # JSON, since what Django writes by itself could run code when it is read.
+    # JSON, because the pickles that Django writes by default can run code when read.
     "figures": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,

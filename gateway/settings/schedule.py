@@ -11,7 +11,7 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     "relay-track": {
         "task": "relay.track",
         "schedule": RELAY_TRACK_SECONDS,
-        # A tick that waited longer than a few periods has nothing left to do.
+        # A tick that has waited for several periods has nothing left to do.
         "options": {"expires": 4 * RELAY_TRACK_SECONDS},
     },
     "relay-sweep": {"task": "relay.sweep", "schedule": RELAY_TRACK_SECONDS, "options": {"expires": 30}},
@@ -23,7 +23,7 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     "payments-operations": {"task": "payments.resume_operations", "schedule": 60, "options": {"expires": 60}},
     "payments-catch-up": {"task": "payments.catch_up", "schedule": 3600},
     "checkin-seeds": {"task": "checkin.keep_seeds", "schedule": 600, "options": {"expires": 600}},
-    # By the clock: an interval of a day would begin anew whenever beat is restarted.
+    # At fixed times: an interval of a day would start over whenever beat restarts.
     "payments-subscriptions": {
         "task": "payments.refresh_subscriptions",
         "schedule": crontab(hour="2", minute="20"),
@@ -38,7 +38,7 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
 }
 
 if STRIPE_SECRET_KEY:
-    # Before the comparison, which tells of what could not be caught up.
+    # Before the comparison, which reports whatever could not be caught up.
     CELERY_BEAT_SCHEDULE["payments-money-back"] = {
         "task": "payments.claw_back",
         "schedule": crontab(hour="3", minute="0"),

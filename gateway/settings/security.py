@@ -1,4 +1,4 @@
-"""What browsers are told and what travels encrypted: cookies, HSTS, framing, content policy."""
+"""Security of the transport and in browsers: https, cookies, framing, content policy."""
 
 from gateway.settings.process import PUBLIC_URL, TRUSTED_PROXY_COUNT
 
@@ -7,7 +7,7 @@ SESSION_COOKIE_HTTPONLY = True
 SECURE_HSTS_SECONDS = 31_536_000 if PUBLIC_URL.startswith("https://") else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = bool(SECURE_HSTS_SECONDS)
 SECURE_SSL_REDIRECT = PUBLIC_URL.startswith("https://")
-# Pages for people alone. An API call over plain http must fail, not leak its token and be redirected.
+# Only pages for people are redirected. An API call over plain http must fail, so that its sender notices.
 SECURE_REDIRECT_EXEMPT = [r"^(?!(admin|problems)(/|$))"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
 X_FRAME_OPTIONS = "DENY"

@@ -5,7 +5,7 @@ from datetime import timedelta
 from gateway.common import env
 from gateway.settings.process import PUBLIC_URL
 
-# PEM private keys (EC P-256), one after the other: the first signs, all verify.
+# PEM private keys (EC P-256), one after the other: the first signs; all of them verify.
 AUTH_SIGNING_KEYS = env.secret("AUTH_SIGNING_KEYS")
 AUTH_REFRESH_SECRET = env.secret("AUTH_REFRESH_SECRET")
 AUTH_DOMAIN = env.required("AUTH_DOMAIN")

@@ -21,11 +21,11 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 # The first limit counts from the login, the second from the last click.
 SESSION_COOKIE_AGE = env.integer("STAFF_SESSION_HOURS", default=8, minimum=1) * 3600
 STAFF_IDLE_SECONDS = env.integer("STAFF_IDLE_MINUTES", default=30, minimum=1) * 60
-# How long the front page's figures are remembered.
+# How long the front page's figures are cached.
 STAFF_FIGURES_SECONDS = env.integer("STAFF_FIGURES_SECONDS", default=60)
-# What the badge of the admin says; by default the name of the chain.
+# The text of the admin's badge; by default the name of the chain.
 STAFF_ENVIRONMENT = env.optional("STAFF_ENVIRONMENT")
 UNFOLD = THEME
-# Nobody reads the key of somebody else's second factor.
+# Nobody may read the key of somebody else's second factor.
 OTP_ADMIN_HIDE_SENSITIVE_DATA = True
 ADJUSTMENT_APPROVAL_LIMIT = env.integer("ADJUSTMENT_APPROVAL_LIMIT", default=10_000, minimum=0)

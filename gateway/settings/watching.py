@@ -1,4 +1,4 @@
-"""What operators watch: metrics, signs of life, logs."""
+"""Monitoring: metrics, signs of life, logs."""
 
 import structlog
 from django.core.exceptions import ImproperlyConfigured
@@ -6,11 +6,11 @@ from django.core.exceptions import ImproperlyConfigured
 from gateway.common import env
 from gateway.common.logs import refusals_are_warnings, without_path_tokens
 
-# Opens /metrics to whoever shows one of them.
+# Whoever sends one of them may read /metrics.
 METRICS_TOKENS = env.secrets("METRICS_TOKEN", default="")
 if any(len(text) < env.SECRET_LETTERS for text in METRICS_TOKENS):
     raise ImproperlyConfigured(f"METRICS_TOKEN needs {env.SECRET_LETTERS} characters or more.")
-# Workers and beat renew it, for the health check of their container.
+# Workers and beat renew this file for the health check of their container.
 ALIVE_FILE = env.optional("ALIVE_FILE")
 
 DJANGO_STRUCTLOG_CELERY_ENABLED = True
@@ -44,7 +44,7 @@ LOGGING = {
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["console"], "level": _LOG_LEVEL},
-    # Their DEBUG lines hold access keys and client secrets; their INFO lines are two for each request.
+    # Their DEBUG lines contain access keys and client secrets, and they log two INFO lines for each request.
     "loggers": {
         **{name: {"level": _QUIET_LEVEL} for name in ("urllib3", "stripe")},
         **{

@@ -7,7 +7,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-# A process of a worker keeps its connection to the database for so many tasks (see gateway/celery.py).
+# A worker process keeps its database connection for so many tasks (see gateway/celery.py).
 CELERY_DB_REUSE_MAX = 1_000
 CELERY_TASK_SOFT_TIME_LIMIT = 120
 CELERY_TASK_TIME_LIMIT = 150
@@ -16,7 +16,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 5,
     "socket_connect_timeout": 0.5,
     "visibility_timeout": 600,
-    # A message rings a bell for a row that a periodic task finds anyway: lose it at once rather than wait.
+    # A periodic task finds the row of a lost message anyway, so lose it at once rather than wait.
     "max_retries": 0,
 }
 # A full comparison in the relay queue would delay calls.

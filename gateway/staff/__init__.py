@@ -1,1 +1,1 @@
-"""The admin as staff meet it: its door, its look, and where everything is found."""
+"""The admin as staff see it: its login, its look, and where everything is."""

@@ -1,4 +1,4 @@
-"""Pages that other packages bring, moved onto our bases: second factors, and who knocked at the door."""
+"""Pages of other packages, moved onto our base classes: roles, second factors and login attempts."""
 
 from base64 import b32encode
 from typing import Any, ClassVar
@@ -27,14 +27,14 @@ class RoleAdmin(GroupAdmin, StaffAdmin[Group]):
 
 @admin.register(TOTPDevice)
 class SecondFactorAdmin(TOTPDeviceAdmin, StaffAdmin[TOTPDevice]):  # type: ignore[misc]
-    """Second factors of staff. The key of one is told once, when it is made: who could read it later could be them."""
+    """Second factors of staff. A key is shown only once, when it is made: who reads it could log in as them."""
 
     list_filter = ("confirmed",)
     list_select_related = ("user",)
     ordering = ("-pk",)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Leave the key to chance, and out of sight."""
+        """Hide the key, which is random."""
         seen = ("created_at", "last_used_at") if obj else ()
         return ((None, {"fields": ("user", "name", "confirmed", *seen)}),)
 
@@ -49,7 +49,7 @@ class SecondFactorAdmin(TOTPDeviceAdmin, StaffAdmin[TOTPDevice]):  # type: ignor
 
 
 class _Knock(ReadOnlyAdmin):
-    """Attempts to log in: the filters read no column whole."""
+    """Login attempts; no filter reads a whole column."""
 
     date_hierarchy = None
     list_filter: ClassVar[Any] = (("attempt_time", admin.DateFieldListFilter),)
@@ -60,7 +60,7 @@ class _Knock(ReadOnlyAdmin):
 
 @admin.register(AccessAttempt)
 class LockoutAdmin(_Knock, AccessAttemptAdmin):  # type: ignore[misc]
-    """Names and addresses that failed; deleting one opens the door again before the time is over."""
+    """Names and addresses that failed to log in; deleting one ends its lockout early."""
 
     actions = ()
 

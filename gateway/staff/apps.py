@@ -1,4 +1,4 @@
-"""Django finds the staff's static files, and the pages of other packages in our look, here."""
+"""Where Django finds the admin's static files, and pages of other packages in our look."""
 
 from importlib import import_module
 
@@ -11,5 +11,5 @@ class StaffConfig(AppConfig):
     verbose_name = "Staff"
 
     def ready(self) -> None:
-        """Hear of logins from the first one on."""
+        """Connect the handler of logins before the first one."""
         import_module("gateway.staff.sessions")

@@ -8,7 +8,7 @@ from unfold.widgets import BASE_INPUT_CLASSES, SELECT_CLASSES
 
 
 class StaffLoginForm(OTPAdminAuthenticationForm):  # type: ignore[misc]
-    """Asks which device only of those who have several."""
+    """Asks for the device only if there are several."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

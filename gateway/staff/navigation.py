@@ -1,4 +1,4 @@
-"""The sidebar: every list of the admin under the noun that staff look for it by."""
+"""The sidebar: every list of the admin, in groups that staff recognise."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from users.staff import books
 
-# Group, then model and icon. What is registered and not named here ends up under "System".
+# Group, then model and icon. Models that are registered but not named here go to "System".
 GROUPS: list[tuple[str, list[tuple[str, str]]]] = [
     ("People", [("users.User", "group"), ("users.SignInSession", "login")]),
     (
@@ -82,7 +82,7 @@ _UNNAMED_ICON = "database"
 
 
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the groups that `request.user` may look into, with a link to each list."""
+    """Return the groups that `request.user` may see, with a link to each list."""
     links = {
         model._meta.label: _link(model)
         for model, model_admin in admin.site._registry.items()

@@ -1,5 +1,5 @@
 """
-The content security policies of the admin and of data; the documentation's is that of the settings.
+Content security policies of the admin and of data; the API documentation has the one in the settings.
 
 Admin: own files only, no inline script, no eval, no frame. Data: nothing at all.
 """
@@ -15,7 +15,7 @@ _POLICY = {
     "default-src": ["'none'"],
     "script-src": ["'self'"],
     "style-src": ["'self'"],
-    # Widths of bars and columns are attributes; an attribute's style can load and hide, and run nothing.
+    # Widths of bars and columns are style attributes, which can load and hide, but run nothing.
     "style-src-attr": ["'unsafe-inline'"],
     "img-src": ["'self'", "data:"],
     "font-src": ["'self'"],
@@ -31,7 +31,7 @@ _POLICY = {
 def policies(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Middleware: give answers of the admin and answers that are no pages their policies."""
+    """Middleware: set the policy of admin pages, and of answers that are not pages."""
 
     def with_policy(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)

@@ -1,4 +1,4 @@
-"""What staff are shown instead of a page: said in words, by a page that needs neither a database nor a login."""
+"""The page that staff see instead of the one they asked for; it needs neither a database nor a login."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from gateway.common.request_ids import request_id
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer who may not see a page; this is Django's handler403."""
+    """Answer somebody who may not see a page; this is Django's handler403."""
     if _is_admin_page(request):
         return _page(
             request, 403, "This is not for your roles", "Ask a superuser if you need it for your work."
@@ -38,7 +38,7 @@ def broken(request: HttpRequest) -> HttpResponse:
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Answer a form that was not ours, or is older than its login; this is Django's CSRF_FAILURE_VIEW."""
+    """Answer a form that is not ours, or is older than its login; this is Django's CSRF_FAILURE_VIEW."""
     if _is_admin_page(request):
         return _page(
             request,
@@ -52,7 +52,7 @@ def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
 def locked_out(
     request: HttpRequest, original_response: HttpResponse | None = None, credentials: Any = None
 ) -> HttpResponse:
-    """Answer a login after too many wrong ones; this is axes' AXES_LOCKOUT_CALLABLE."""
+    """Answer a login after too many failed ones; this is axes' AXES_LOCKOUT_CALLABLE."""
     minutes = int(settings.AXES_COOLOFF_TIME.total_seconds()) // 60
     told = (
         f"For {minutes} minutes from the last try nothing opens this name from where you are, not even the right "

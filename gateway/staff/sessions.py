@@ -1,4 +1,4 @@
-"""A session of the staff ends when nobody uses it, and after a working day in any case."""
+"""A staff session ends when it is idle, and after a working day in any case."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 _BEGAN, _SEEN = "staff_began_at", "staff_seen_at"
-# Reading is not worth a write each time.
+# Not every request is worth a write.
 _STEP_SECONDS = 15
 
 
@@ -24,7 +24,7 @@ def _begin(request: HttpRequest, **_: Any) -> None:
 def staff_sessions(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Log out whoever came back too late; the page then asks for both factors again."""
+    """Log out whoever was idle for too long; the page then asks for both factors again."""
 
     def with_live_session(request: HttpRequest) -> HttpResponseBase:
         # Requests of wallets carry no cookie of ours and must not read a session.

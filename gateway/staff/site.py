@@ -28,7 +28,7 @@ class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
         return [path("books/", self.admin_view(books.page), name="books"), *super().get_urls()]
 
     def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Search the lists' names for the sidebar (`s`), and everything for whoever asks (`q`)."""
+        """Search the names of lists for the sidebar (`s`), or everything (`q`)."""
         if "s" in request.GET:
             found: HttpResponse = super().search(request, extra_context)
             return found

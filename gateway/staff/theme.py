@@ -1,7 +1,7 @@
 """
-The look of the admin: name, marks, and which environment one is in; its colours are in `staff.css`.
+The look of the admin: its name, its icons, and which environment this is; the colours are in `staff.css`.
 
-Settings read it before any app is ready, so nothing here touches a model.
+The settings import this before any app is ready, so nothing here touches a model.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ def environment(_: HttpRequest) -> list[str]:
 
 
 def title_prefix(request: HttpRequest) -> str:
-    """Return what a browser's tab says first, so that two environments are not mistaken for one another."""
+    """Return the beginning of the page title, so that nobody mistakes one environment for another."""
     return f"[{environment(request)[0]}]"
 
 

@@ -1,4 +1,4 @@
-"""Lists as files for a spreadsheet: whole, however long, and harmless to open."""
+"""Lists as spreadsheet files: complete, however long, and safe to open."""
 
 from gateway.common.exports.admin import Exportable
 from gateway.common.exports.rows import Column

@@ -1,4 +1,4 @@
-"""The buttons of a list that give it as a file, as it is filtered and searched at the moment."""
+"""The buttons that export a list, as currently filtered and searched, to a file."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -29,9 +29,9 @@ _XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 class Exportable(AdminMixin):
     """
-    Gives `export_columns` of the list's rows to whoever may view the list and has `export_<model>`.
+    Exports `export_columns` of the list's rows, for staff who may view the list and have `export_<model>`.
 
-    Each export is in the audit log, with the filters, before its first byte is sent.
+    Each export is written to the audit log, with its filters, before the first byte is sent.
     """
 
     export_columns: ClassVar[Sequence[Column]]
@@ -43,7 +43,7 @@ class Exportable(AdminMixin):
         return [export, *super().get_urls()]
 
     def has_export_permission(self, request: HttpRequest) -> bool:
-        """Return whether the signed-in member of staff may take the list away."""
+        """Return whether the signed-in member of staff may export the list."""
         wanted = f"{self.opts.app_label}.export_{self.opts.model_name}"
         return self.has_view_permission(request) and request.user.has_perm(wanted)
 
@@ -54,7 +54,7 @@ class Exportable(AdminMixin):
         return super().changelist_view(request, {**(extra_context or {}), "exports": offered})
 
     def export_view(self, request: HttpRequest, kind: str) -> HttpResponseBase:
-        """Answer the list as a file, streamed."""
+        """Stream the list as a file."""
         if not self.has_export_permission(request):
             raise PermissionDenied
         if kind not in _KINDS:

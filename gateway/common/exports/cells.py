@@ -1,11 +1,11 @@
-"""One value as a cell: numbers stay numbers, and no text is a formula."""
+"""One value as a cell: numbers stay numbers, and text is never a formula."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
 
 Cell = str | int | Decimal
 
-# A spreadsheet takes a text that begins so for a formula, which may send the sheet's other cells away.
+# A spreadsheet reads text that begins like this as a formula, which could send other cells elsewhere.
 _BEGINS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
@@ -21,5 +21,5 @@ def cell_of(value: object) -> Cell:
 
 
 def harmless(text: str) -> str:
-    """Return the text, behind an apostrophe where it begins like a formula, blanks before it left out of account."""
+    """Return the text, after an apostrophe if it begins like a formula; leading blanks do not count."""
     return f"'{text}" if text.lstrip(" ").startswith(_BEGINS_A_FORMULA) else text

@@ -1,4 +1,4 @@
-"""Rows of cells as a file: CSV as it is read, XLSX by way of a temporary file."""
+"""Rows of cells as a file: CSV streamed, XLSX through a temporary file."""
 
 import csv
 import io
@@ -12,14 +12,14 @@ from xlsxwriter.worksheet import Worksheet
 
 from gateway.common.exports.cells import Cell
 
-# A sheet holds 1,048,576 rows; what comes after goes to the next one, below the headings.
+# A sheet holds 1,048,576 rows; further rows go to the next sheet, below the headings again.
 SHEET_ROWS = 1_000_000
-# Spreadsheets calculate with 15 digits and would silently round what has more.
+# Spreadsheets calculate with 15 digits and silently round longer numbers.
 _EXACT_DIGITS = 15
 
 
 def csv_lines(rows: Iterable[list[Cell]]) -> Iterator[bytes]:
-    """Yield the lines of a CSV file in UTF-8, with the mark that spreadsheets know UTF-8 by."""
+    """Yield the lines of a CSV file in UTF-8, with the mark by which spreadsheets recognise UTF-8."""
     yield b"\xef\xbb\xbf"
     line = io.StringIO()
     writer = csv.writer(line)
@@ -31,9 +31,9 @@ def csv_lines(rows: Iterable[list[Cell]]) -> Iterator[bytes]:
 
 
 def xlsx_file(rows: Iterator[list[Cell]], *, sheet_rows: int = SHEET_ROWS) -> IO[bytes]:
-    """Return an open temporary file, at its beginning, that holds a workbook; closing deletes it."""
+    """Return a workbook in an open temporary file, at its beginning; closing deletes it."""
     target = tempfile.TemporaryFile()  # noqa: SIM115 - the answer that sends it closes it
-    # With constant memory a row is on the disk as soon as the next one begins.
+    # With constant memory, each row goes to disk as soon as the next one begins.
     with Workbook(target, {"constant_memory": True}) as book:
         headings = next(rows)
         sheet = _sheet(book, headings)

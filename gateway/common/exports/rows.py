@@ -1,4 +1,4 @@
-"""The rows of a query, read a page at a time from the newest down."""
+"""The rows of a query, newest first, read one page at a time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ PAGE_ROWS = 2_000
 
 @dataclass(frozen=True)
 class Column:
-    """A heading, and the path of the field below it."""
+    """A heading, and the path to its field."""
 
     heading: str
     path: str
@@ -23,11 +23,11 @@ def cells_of(
     rows: QuerySet[Any], columns: Sequence[Column], *, page_rows: int = PAGE_ROWS
 ) -> Iterator[list[Cell]]:
     """
-    Yield the headings, then the cells of each row by falling primary key.
+    Yield the headings, then the cells of each row by descending primary key.
 
-    Each page is a query of its own that begins below the last key: no cursor and no
-    transaction stay open while a slow browser takes its time, and no more than one page
-    is in memory. Rows that are added meanwhile are not included.
+    Each page is its own query that begins below the last key: no cursor and no transaction
+    stays open while a slow browser reads, and only one page is in memory. Rows added
+    meanwhile are not included.
     """
     yield [column.heading for column in columns]
     paths = [column.path for column in columns]

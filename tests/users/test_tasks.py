@@ -12,7 +12,7 @@ from tests.factories import random_address
 from tests.fakes.profiles import Profile
 from tests.users.wallet import signed_in
 from users import tasks
-from users.models import SignInChallenge, SignInSession
+from users.models import IssuerKeySet, SignInChallenge, SignInSession
 from users.services import challenges
 
 pytestmark = pytest.mark.django_db
@@ -42,7 +42,13 @@ def test_the_purge_forgets_what_is_long_over_and_nothing_else(profile: Profile) 
     assert SignInSession.objects.count() == 1
 
 
-def test_without_an_external_issuer_its_task_does_nothing(settings: Any) -> None:
+def test_without_an_external_issuer_its_task_asks_nobody(
+    settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     settings.AUTH_EXTERNAL_JWKS_URL = ""
 
     tasks.refresh_issuer_keys(later_argument=1)
+
+    # Whoever is asked and does not answer is named in the log.
+    assert caplog.text == ""
+    assert not IssuerKeySet.objects.exists()

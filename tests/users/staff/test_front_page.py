@@ -142,7 +142,7 @@ def test_each_sum_and_count_is_of_its_own_rows_and_leads_to_them(staff: Client) 
         ("Refused postbacks", "1", refused),
         ("Contradicting postbacks", "1", contradicting),
         ("Held earning is due", "6 h", held),
-        ("Order at Stripe is open", "4 h", order),
+        ("Billing operation is open", "4 h", order),
     ):
         shown = card(title)
         assert shown.value == value, title

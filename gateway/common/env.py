@@ -108,8 +108,7 @@ def listing(name: str, *, default: tuple[str, ...] | None = None) -> list[str]:
 def url(name: str, *, default: str | None = None, schemes: tuple[str, ...] = ("http", "https")) -> str:
     """Return an absolute URL of one of `schemes` without a trailing slash; empty only if `default` is empty."""
     text = required(name) if default is None else optional(name, default)
-    parts = urlsplit(text)
-    if text and (parts.scheme not in schemes or not parts.netloc):
+    if text and not _is_url(text, schemes):
         raise ImproperlyConfigured(f"{name} must be an absolute URL ({', '.join(schemes)}).")
     return text.rstrip("/")
 
@@ -117,9 +116,8 @@ def url(name: str, *, default: str | None = None, schemes: tuple[str, ...] = ("h
 def urls(name: str) -> list[str]:
     """Return a comma-separated list of http(s) URLs with at least one item."""
     found = listing(name)
-    for text in found:
-        if urlsplit(text).scheme not in {"http", "https"} or not urlsplit(text).netloc:
-            raise ImproperlyConfigured(f"{name} must list absolute http(s) URLs.")
+    if not found or not all(_is_url(text, ("http", "https")) for text in found):
+        raise ImproperlyConfigured(f"{name} must list absolute http(s) URLs.")
     return found
 
 
@@ -139,6 +137,14 @@ def choice(name: str, *, allowed: tuple[str, ...], default: str) -> str:
     if value not in allowed:
         raise ImproperlyConfigured(f"{name} must be one of: {', '.join(allowed)}.")
     return value
+
+
+def _is_url(text: str, schemes: tuple[str, ...]) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in schemes and bool(parts.netloc)
 
 
 def _items(text: str) -> list[str]:

@@ -132,7 +132,7 @@ def test_a_malformed_connection_string_is_refused_and_not_quoted(monkeypatch: py
     }
 
 
-@pytest.mark.parametrize("text", ["localhost:8545", "ftp://node", "http://"])
+@pytest.mark.parametrize("text", ["localhost:8545", "ftp://node", "http://", "http://[", " , "])
 def test_a_url_without_scheme_or_host_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv(NAME, text)
 

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.conf import settings
@@ -83,12 +84,14 @@ def test_a_call_that_expired_before_its_first_broadcast_is_never_sent(
 def test_a_call_that_ends_with_the_next_block_is_not_worth_sending(
     accept: Accept, node: MeddlingClient
 ) -> None:
-    row = accept(validity=until(100))
-    broadcast_all(now=later(100 - settings.CHAIN_BLOCK_SECONDS - 2))
+    start = timezone.now()
+    validity = window(0, int(start.timestamp()) + 100)
+    row = accept(validity=validity)
+    broadcast_all(now=start + timedelta(seconds=100 - settings.CHAIN_BLOCK_SECONDS - 1))
     assert node.sent == [bytes(row.attempts.get().raw)]
 
-    other = accept(validity=until(100), channel=secrets.randbits(120))
-    broadcast_all(now=later(100 - settings.CHAIN_BLOCK_SECONDS + 2))
+    other = accept(validity=validity, channel=secrets.randbits(120))
+    broadcast_all(now=start + timedelta(seconds=100 - settings.CHAIN_BLOCK_SECONDS + 1))
     assert len(node.sent) == 1
     other.refresh_from_db()
     assert other.ends_as == "Expired"
@@ -98,12 +101,13 @@ def test_a_call_that_expires_in_the_pool_is_outbid(
     user: User, accept: Accept, chain: Chain, settle: Settle
 ) -> None:
     before = balance_of(user)
-    row = accept(validity=until(100))
+    start = timezone.now()
+    row = accept(validity=window(0, int(start.timestamp()) + 100))
     broadcast_all()
-    track(now=later(99))
+    track(now=start + timedelta(seconds=99))
     assert row.attempts.count() == 1
 
-    track(now=later(102))
+    track(now=start + timedelta(seconds=101))
 
     call, cancellation = row.attempts.order_by("sequence")
     assert (call.status, cancellation.kind) == ("outbid", "cancellation")

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.conf import settings
@@ -73,15 +74,15 @@ def test_a_base_fee_above_our_offer_is_met_by_a_dearer_attempt(
 def test_what_waits_too_cheap_in_the_pool_is_outbid_after_a_while(
     user: User, accept: Accept, calm: Chain, settle: Callable[[], int]
 ) -> None:
-    row = accept()
-    broadcast_all()
+    row, start = accept(), timezone.now()
+    broadcast_all(now=start)
     first = row.attempts.get()
     calm.drop_pool()
     calm.set_base_fee(first.max_fee_per_gas_wei + 1)
-    track(now=later(settings.RELAY_REPLACE_SECONDS - 5))
+    track(now=start + timedelta(seconds=settings.RELAY_REPLACE_SECONDS))
     assert row.attempts.count() == 1
 
-    track(now=later(settings.RELAY_REPLACE_SECONDS + 5))
+    track(now=start + timedelta(seconds=settings.RELAY_REPLACE_SECONDS + 1))
 
     old, new = assert_replaced(row)
     assert old.status == "outbid"
@@ -94,15 +95,15 @@ def test_what_waits_too_cheap_in_the_pool_is_outbid_after_a_while(
 
 
 def test_what_pays_no_full_tip_any_more_is_outbid_after_a_while(accept: Accept, calm: Chain) -> None:
-    row = accept()
-    broadcast_all()
+    row, start = accept(), timezone.now()
+    broadcast_all(now=start)
     most = row.attempts.get().max_fee_per_gas_wei
     # Minable by the rules, for a tip that no validator wants.
     calm.drop_pool()
     calm.set_base_fee(most - 1)
-    track(now=later(settings.RELAY_REPLACE_SECONDS - 5))
+    track(now=start + timedelta(seconds=settings.RELAY_REPLACE_SECONDS))
     assert row.attempts.count() == 1
-    track(now=later(settings.RELAY_REPLACE_SECONDS + 5))
+    track(now=start + timedelta(seconds=settings.RELAY_REPLACE_SECONDS + 1))
     assert_replaced(row)
 
 

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from django.conf import settings
@@ -25,21 +26,22 @@ Accept = Callable[..., RelayTransaction]
 def test_what_no_worker_was_told_of_is_sent_after_a_moment(
     accept: Accept, relayers: list[Relayer], node: MeddlingClient
 ) -> None:
+    start = timezone.now()
     for _ in range(len(relayers)):
         accept(channel=secrets.randbits(120))
     # A worker that was told needs a moment.
-    assert sweep(now=timezone.now()) == 0
+    assert sweep(now=start + timedelta(seconds=2)) == 0
     assert sweep(now=later(3)) == len(relayers)
     assert sweep(now=later(3)) == 0
     assert len(node.sent) == len(relayers)
 
 
 def test_what_the_nodes_dropped_is_sent_again(accept: Accept, chain: Chain) -> None:
-    row = accept()
-    broadcast_all()
+    row, start = accept(), timezone.now()
+    broadcast_all(now=start)
     chain.drop_pool()
-    assert sweep(now=later(settings.RELAY_RESEND_SECONDS - 5)) == 0
-    assert sweep(now=later(settings.RELAY_RESEND_SECONDS + 5)) == 1
+    assert sweep(now=start + timedelta(seconds=settings.RELAY_RESEND_SECONDS)) == 0
+    assert sweep(now=start + timedelta(seconds=settings.RELAY_RESEND_SECONDS + 1)) == 1
     assert chain.knows(row.transaction_hash)
 
 

@@ -1,4 +1,4 @@
-"""System checks of the relay: what would only show when the first call is made."""
+"""System checks of the relay: mistakes that would otherwise show only at the first call."""
 
 from typing import Any
 

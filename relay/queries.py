@@ -53,7 +53,7 @@ WHERE is_active AND (kind = 'profile' AND %(profile)s IN (address, code_hash)
 class Known(NamedTuple):
     """What the records say of a relay call before the node is asked."""
 
-    # Of the user's call of this identity that is in progress or executed.
+    # The hash of the user's call of this identity that is in progress or executed, if any.
     transaction_hash: str | None
     # The number of the next try of this identity; 0 for the first.
     generation: int
@@ -132,13 +132,13 @@ def transactions_of(user: ProfileOwner) -> QuerySet[RelayTransaction]:
     """
     Return the user's relay transactions, each with the ledger entry that `credits_of` reads.
 
-    They come without what was signed and sent, which is as long as the caller liked.
+    Payload and signature are not read: they are as long as the caller liked.
     """
-    told = ("profile_address", "transaction_hash", "status", "created_at", "settled_at")
+    shown = ("profile_address", "transaction_hash", "status", "created_at", "settled_at")
     costs = ("expected_cost", "real_cost", "credits_before")
     entry = ("amount", "balance_before", "balance_after")
     found = RelayTransaction.objects.filter(user_id=user.pk).select_related("hold__entry")
-    return found.only(*told, *costs, *(f"hold__entry__{name}" for name in entry))
+    return found.only(*shown, *costs, *(f"hold__entry__{name}" for name in entry))
 
 
 def credits_of(found: RelayTransaction) -> tuple[int, int, int]:
@@ -162,9 +162,9 @@ class Figures(NamedTuple):
     submitted: int
     # Since the oldest call in progress was accepted.
     oldest_age: float
-    # Since the oldest attempt was signed that was never sent.
+    # Since the oldest attempt that was never sent was signed.
     unsent_age: float
-    # Since the first bytes were sent of a call of which nothing is mined, however often they were replaced.
+    # Since the oldest call without a mined attempt was first sent, however often it was replaced.
     unmined_age: float
     is_paused: bool
 
@@ -195,12 +195,12 @@ SELECT (SELECT count(*) FROM call WHERE status = 'Pending'),
 FROM oldest
 """
 
-# Longer than any call takes that ends by itself; calls have an index of when they were accepted, and none of their end.
+# Longer than any call takes to end by itself. Calls are indexed by when they were accepted, not by when they ended.
 _LONGEST = timedelta(days=1)
 
 
 def ended(*, since: datetime) -> dict[str, int]:
-    """Return how many calls have ended since then, by status; 0 for a status that none has ended in."""
+    """Return how many calls have ended since then, by final status, including those with 0."""
     found = RelayTransaction.objects.filter(created_at__gte=since - _LONGEST, settled_at__gte=since)
     counted = dict(found.values_list("status").annotate(Count("id")).order_by("status"))
     final = set(RelayTransaction.Status) - set(RelayTransaction.IN_PROGRESS)

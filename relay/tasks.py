@@ -1,4 +1,4 @@
-"""Doors for Celery. PostgreSQL holds the work; a task that fails is made up for by the next tick."""
+"""Doors for Celery. PostgreSQL holds the work; the next tick makes up for a task that fails."""
 
 import time
 from typing import Any
@@ -30,15 +30,15 @@ def track(**_: Any) -> None:
 
 @shared_task(name="relay.sweep", throws=(NodeUnavailable,))
 def sweep(**_: Any) -> None:
-    """Send what the messages lost."""
+    """Send what lost messages have left unsent."""
     sweeping.sweep(now=timezone.now())
 
 
 class ChainDiffers(Exception):
-    """What was captured is not what the chain took. Raised so that the task counts as failed; nothing catches it."""
+    """Captured credits differ from what the chain took. Nothing catches it, so the task counts as failed."""
 
 
-# It reads everything; other tasks may take two minutes.
+# It reads everything and so takes longer than the two minutes of other tasks.
 @shared_task(name="relay.reconcile", soft_time_limit=2 * 3600, time_limit=2 * 3600 + 60)
 def reconcile_with_chain(**_: Any) -> None:
     """

@@ -1,4 +1,4 @@
-"""System checks of sign-in: what would only show when somebody signs in."""
+"""System checks of sign-in: mistakes that would otherwise show only when somebody signs in."""
 
 from typing import Any
 from urllib.parse import urlsplit

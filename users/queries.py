@@ -10,7 +10,7 @@ _DIAGNOSED = 4
 
 
 def session_with_user(*, session_id: uuid.UUID) -> SignInSession | None:
-    """Return the session joined with its user in one query, whatever became of it. Every request asks this."""
+    """Return the session joined with its user in one query, whatever became of it. Every request needs this."""
     row = sql.first_row(_SESSION_WITH_USER, {"session": session_id})
     if row is None:
         return None

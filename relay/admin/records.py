@@ -25,7 +25,7 @@ class AttemptInline(ReadOnlyInline[Attempt, RelayTransaction]):
     """The attempts of a relay transaction."""
 
     model = Attempt
-    # Each is titled by its hash. What the node said of it comes first, what it cost last.
+    # Each is titled by its hash. The node's words come first, the costs last.
     fields = readonly_fields = (
         "kind", "status", "succeeded", "node_message", "explorer", "account_nonce", "block_number", "gas_used",
         "effective_gas_price_wei",
@@ -75,7 +75,7 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
     ordering = ("-id",)
     list_defer = ("payload", "signature")
     inlines = (AttemptInline,)
-    # How it ended and why comes first: that is what support is asked.
+    # How and why it ended comes first: that is what support is asked about.
     fieldsets = (
         (None, {"fields": ("status", "end_code", "end_detail", "transaction_hash", "user", "request_id")}),
         (
@@ -181,7 +181,7 @@ class RelayerAdmin(ReasonedActions, ReadOnlyAdmin):
 
 @admin.register(TrustedImplementation)
 class TrustedImplementationAdmin(StaffAdmin[TrustedImplementation]):
-    """Whose code the service pays gas for."""
+    """Implementations whose code the service pays gas for."""
 
     list_display = ("name", "kind", "address", "code_hash", "is_active")
     list_filter = ("kind", "is_active")

@@ -38,7 +38,7 @@ class WalletRate(NetworkRate):
 
 
 def _admit(profile: str, signer: str | None) -> None:
-    """Count a known signer of the profile apart, so that strangers cannot use up what its holder needs."""
+    """Count a known signer of the profile separately, so that strangers cannot use up what its holder needs."""
     if signer is None:
         admit("LSP15_NEW_SIGNER_RATE", profile)
     else:
@@ -67,7 +67,7 @@ class Lsp15ExecuteView(APIView):
         body.is_valid(raise_exception=True)
         asked = body.validated_data
         user = queries.registered_owner(asked["address"])
-        # Which key manager it is for, the service finds out.
+        # The service finds out which key manager the call is for.
         call = relay_call(key_manager=asked["address"], transaction=asked["transaction"])
         known = wallet_calls.execute(
             user=user, call=call, now=timezone.now(), admit=partial(_admit, asked["address"])

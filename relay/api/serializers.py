@@ -1,4 +1,4 @@
-"""Shapes of the relay bodies, as they stand on the wire. They check form alone; the services decide."""
+"""Shapes of the relay bodies on the wire. They check form alone; the services decide."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ class QuotaRequestSerializer(serializers.Serializer[Any]):
     signature = HexField(**SIGNATURE_BYTES, help_text="A controller with SIGN signs address and timestamp.")
 
     def validate_timestamp(self, value: int) -> int:
-        """Refuse what no clock shows; a number of 4,300 digits could not even be told apart from ours."""
+        """Refuse what no clock shows; a number of 4,300 digits could not even be compared with ours."""
         if not 0 <= value < 2**63:
             raise serializers.ValidationError("Send unix seconds.", code="range")
         return value

@@ -26,11 +26,11 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         return self.in_progress().filter(status=Attempt.Status.SENT)
 
     def without_question(self) -> Self:
-        """Leave out what the controller has signed; where it is asked for after all, it is read by itself."""
+        """Leave out what the controller has signed; if it is needed after all, it is read separately."""
         return self.defer("relay_transaction__payload", "relay_transaction__signature")
 
     def without_bytes(self) -> Self:
-        """Leave out everything that is long; where it is asked for after all, it is read by itself."""
+        """Leave out everything that is long; if it is needed after all, it is read separately."""
         return self.without_question().defer("raw", "node_message")
 
     def in_nonce_order(self) -> Self:
@@ -97,7 +97,7 @@ class Attempt(models.Model):
             ),
         ]
         indexes = [
-            # Rows come in the order of time: a few pages tell what was signed in a week.
+            # Rows come in the order of time: a few pages contain what was signed in a week.
             BrinIndex(fields=["created_at"], name="attempt_by_time", autosummarize=True),
             models.Index(
                 fields=["relayer", "account_nonce"],

@@ -45,7 +45,7 @@ class TrustedImplementation(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Say at the form what the database would refuse."""
+        """Refuse in the form what the database would refuse."""
         if bool(self.address) == bool(self.code_hash):
             raise ValidationError(
                 "Enter the address that proxies delegate to, or the hash of code that is deployed whole: one of them."

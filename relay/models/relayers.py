@@ -11,14 +11,14 @@ from relay.models.attempts import Attempt
 
 
 class RelayerQuerySet(models.QuerySet["Relayer"]):
-    """What a relayer can be asked for."""
+    """Relayers by what they can take."""
 
     def with_room(self, cap: int) -> Self:
         """Keep the active ones that have fewer than `cap` account nonces that are not mined yet."""
         return self.filter(is_active=True, next_account_nonce__lt=F("mined_account_nonce") + cap)
 
     def able_to_pay(self, wei: int) -> Self:
-        """Keep those whose balance covers `wei` besides the most that their account nonces in flight may take."""
+        """Keep those whose balance covers `wei` on top of the worst cost of what they have in flight."""
         wei_field: Uint256Field[int, int] = Uint256Field()
         spending = (
             Attempt.objects.filter(relayer=OuterRef("pk"), account_nonce__gte=OuterRef("mined_account_nonce"))

@@ -28,7 +28,7 @@ _IN_PROGRESS = (RelayStatus.PENDING, RelayStatus.SUBMITTED)
 # By us, or by somebody else.
 _EXECUTED = (RelayStatus.SUCCESS, RelayStatus.EXECUTED_EXTERNALLY)
 _STANDING = (*_IN_PROGRESS, *_EXECUTED)
-# Every end but the one that was asked for; the order is that of the indexes.
+# Every end but success, in the order that the indexes name.
 _UNSUCCESSFUL = (
     RelayStatus.FAILED,
     RelayStatus.EXPIRED,
@@ -88,7 +88,7 @@ class RelayTransaction(models.Model):
     real_cost = models.BigIntegerField(default=0)
     credits_before = models.BigIntegerField()
     status = models.CharField(max_length=20, choices=Status, default=Status.PENDING)
-    # What the transaction will be once the chain has proved it, known before it is final.
+    # The status that the transaction will have once the chain has proved it; known before it is final.
     ends_as = models.CharField(max_length=20, choices=Status, blank=True, default="")
     end_code = models.CharField(max_length=64, blank=True, default="")
     end_detail = models.TextField(blank=True, default="")
@@ -121,16 +121,16 @@ class RelayTransaction(models.Model):
             ),
         ]
         indexes = [
-            # Rows come in the order of time: a few pages tell what happened in the last day.
+            # Rows come in the order of time: a few pages contain the last day.
             BrinIndex(fields=["created_at"], name="relaytransaction_by_time", autosummarize=True),
             models.Index(fields=["user", "-id"], name="relaytransaction_of_user"),
-            # What a user's budget of dead ends counts; no call pays for this index before it ends as one.
+            # What a user's budget of dead ends counts; a call is added to this index only when it ends as one.
             models.Index(
                 fields=["user", "-settled_at"],
                 condition=Q(status__in=_UNSUCCESSFUL),
                 name="relaytransaction_dead_ends",
             ),
-            # What staff look for. Successes are most of all, and a list of them is found without an index.
+            # What staff look for. Most calls succeed, and a list of those is found without an index.
             models.Index(
                 fields=["status", "-id"],
                 condition=Q(status__in=_UNSUCCESSFUL),

@@ -29,8 +29,8 @@ def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
     """
     Send what the relayer, or without one every relayer, has signed and not yet sent; return how many the node took.
 
-    Validity and predecessors are looked at once more before the first broadcast:
-    what could only burn gas becomes a dead end instead.
+    Validity and predecessors are checked once more before the first broadcast: a
+    call that could only burn gas becomes a dead end instead.
 
     Raises:
         NodeUnavailable: no node answered; the bytes stay for the next try.
@@ -81,8 +81,8 @@ def broadcast_again(*, relay_transaction_id: int, now: datetime) -> int:
     """
     Send the transaction's stored bytes now, for staff; return how many attempts the node took.
 
-    What waits for its first broadcast leaves with all that its relayer has signed, in
-    the order of account nonces; what was sent before is sent alone.
+    An attempt that was never sent leaves together with all that its relayer has signed,
+    in the order of account nonces; one that was sent before is sent alone.
 
     Raises:
         NodeUnavailable: no node answered; the bytes stay for the next try.
@@ -144,7 +144,7 @@ def _ended_instead(attempt: Attempt, head: Head, fees: Fees, now: datetime) -> b
 
 
 def _send(*, attempts: Sequence[Attempt], fees: Fees, now: datetime) -> tuple[int, set[int]]:
-    """Return how many the node took, and the relayers of which it left any open: those are sent again later."""
+    """Return how many the node took, and the relayers with unanswered attempts; those are sent again later."""
     if not attempts:
         return 0, set()
     outcomes = get_chain_client().send_raw_transactions([bytes(attempt.raw) for attempt in attempts])

@@ -1,5 +1,5 @@
 """
-What one profile may take of the relayers, so that nobody can use up what others need.
+Limits on what one profile may take from the relayers, so that nobody can use up what others need.
 
 Dead ends cost the service gas and account nonces even where the caller pays for
 them, so they are counted by their rows. Account nonces in flight are few, so one
@@ -53,7 +53,7 @@ def check_dead_ends(*, user: ProfileOwner, now: datetime) -> None:
 
 def check_failures(*, known: Known) -> None:
     """
-    Refuse a call that nobody signed in asks for and that has failed before: its signature is public.
+    Refuse a call without a token that has failed before: its signature is public.
 
     Raises:
         CallFailedBefore: only somebody with a token tries it again.
@@ -67,13 +67,13 @@ def check_failures(*, known: Known) -> None:
 
 def check_share(*, user: ProfileOwner) -> None:
     """
-    Refuse a user whose calls hold their share of all account nonces in flight.
+    Refuse a user whose calls already hold a full share of all account nonces in flight.
 
     Runs inside the accepting transaction after the credit account is locked: that
     lock makes the user's count final.
 
     Raises:
-        RelayShareUsed: a block makes room.
+        RelayShareUsed: the next block makes room.
     """
     if settings.RELAY_USER_SHARE_PERCENT == 100:
         return

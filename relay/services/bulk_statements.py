@@ -1,5 +1,5 @@
 """
-The SQL that brings many rows up to what the chain says: one statement, however many they are.
+The SQL that brings many rows up to date with the chain: one statement, however many there are.
 
 Each is given arrays of equal length, one row of a table per place.
 """
@@ -20,13 +20,13 @@ RETURNING asked.id
 # What the newest block says of attempts: null where it knows nothing of them any more.
 NOTE_RECEIPTS = """
 UPDATE relay_attempt AS attempt
-SET status = told.status, block_number = told.number, block_hash = told.hash, succeeded = told.succeeded,
-    gas_used = told.gas, effective_gas_price_wei = told.price, mined_at = told.at
+SET status = seen.status, block_number = seen.number, block_hash = seen.hash, succeeded = seen.succeeded,
+    gas_used = seen.gas, effective_gas_price_wei = seen.price, mined_at = seen.at
 FROM unnest(
     %(ids)s::bigint[], %(statuses)s::text[], %(numbers)s::bigint[], %(hashes)s::text[],
     %(successes)s::boolean[], %(gas)s::bigint[], %(prices)s::numeric[], %(times)s::timestamptz[]
-) AS told (id, status, number, hash, succeeded, gas, price, at)
-WHERE attempt.id = told.id
+) AS seen (id, status, number, hash, succeeded, gas, price, at)
+WHERE attempt.id = seen.id
 RETURNING attempt.id
 """
 
@@ -38,10 +38,10 @@ WITH free AS (
     SELECT id FROM relay_relayer WHERE id = ANY(%(ids)s::bigint[]) FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE relay_relayer AS relayer
-SET mined_account_nonce = told.nonce, next_account_nonce = greatest(next_account_nonce, told.nonce),
-    balance_wei = told.balance, synced_at = %(now)s
-FROM unnest(%(ids)s::bigint[], %(nonces)s::bigint[], %(balances)s::numeric[]) AS told (id, nonce, balance)
+SET mined_account_nonce = seen.nonce, next_account_nonce = greatest(next_account_nonce, seen.nonce),
+    balance_wei = seen.balance, synced_at = %(now)s
+FROM unnest(%(ids)s::bigint[], %(nonces)s::bigint[], %(balances)s::numeric[]) AS seen (id, nonce, balance)
 JOIN free USING (id)
-WHERE relayer.id = told.id
+WHERE relayer.id = seen.id
 RETURNING relayer.id
 """

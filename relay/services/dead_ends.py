@@ -15,7 +15,7 @@ from relay.models import Attempt, RelayTransaction
 from relay.services.attempts import store_cancellation
 from relay.services.fees import outbid
 
-# The one reason for which a call is cancelled that is its caller's doing; it counts as a dead end.
+# The only reason for a cancellation that is the caller's doing, and so counts against the budget of dead ends.
 PREDECESSOR_FAILED = "predecessor-failed"
 
 

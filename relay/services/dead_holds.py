@@ -21,9 +21,9 @@ from gateway.common.owner import ProfileOwner
 from relay.errors import HoldNotDead
 from relay.models import RelayTransaction
 
-# No transaction of ours is open for so long, so nobody is about to commit the missing row.
+# No transaction of ours stays open this long, so nobody is about to commit the missing row.
 _OLD = timedelta(hours=1)
-# The action by whose name the audit log finds what was released.
+# The name of the action in the audit log, by which reconciliation finds what was released.
 RELEASED = "release dead hold"
 
 
@@ -42,7 +42,7 @@ def release(*, hold_id: int, actor: ProfileOwner, reason: str, now: datetime) ->
     """
     Give the credits of a dead hold back, and write down who wanted it and why.
 
-    Where its call has ended with a cost, the service bears it; the log tells how much.
+    Where its call has ended with a cost, the service bears it; the log records how much.
 
     Raises:
         ReasonRequired: the reason is blank.

@@ -34,7 +34,7 @@ class Ending:
 LOST = Ending(_Status.CANCELLED, 0, "account-nonce-lost", "Another transaction used the account nonce.")
 
 
-# For so many blocks a revert waits for nodes that can explain it.
+# How many blocks a revert waits for a node that can explain it.
 _EXPLAINED_WITHIN_BLOCKS = 50
 
 
@@ -64,16 +64,16 @@ def ending_of(*, attempt: Attempt, receipt: Receipt, now: datetime) -> Ending:
         if attempt.mined_at is None or attempt.mined_at > now - patience:
             raise
         logger.warning("nobody explains the revert of %s; it is settled as failed", receipt.transaction_hash)
-        return Ending(_Status.FAILED, cost, "reverted", "The call reverted, and the chain did not tell why.")
+        return Ending(_Status.FAILED, cost, "reverted", "The call reverted, and the chain did not say why.")
 
 
 def _ending_of_revert(*, row: RelayTransaction, receipt: Receipt, cost: int) -> Ending:
-    """Tell a call that somebody else executed first from one that failed by itself, and say why it failed."""
+    """Distinguish a call that somebody else executed first from one that failed by itself; return why it failed."""
     client = get_chain_client()
     next_nonce = client.read_relay_nonce(
         key_manager=row.key_manager_address, controller=row.controller_address, channel=row.channel
     )
-    # A key manager that tells no nonce any more has executed nothing that we could find.
+    # A key manager that no longer returns a nonce has executed nothing that we could find.
     if next_nonce is not None and next_nonce > row.relay_nonce:
         executions = client.read_external_executions(
             key_manager=row.key_manager_address,
@@ -94,7 +94,7 @@ _LOOK_BACK_BLOCKS = 150
 
 
 def _is_same_call(row: RelayTransaction, execution: ExternalExecution) -> bool:
-    """Return whether that execution is this call; wrapped in another contract's call, its parts stand as they are."""
+    """Return whether that execution is this call; inside another contract's call, its parts appear unchanged."""
     if execution.selector != bytes(row.payload)[:4] or _is_ours(execution):
         return False
     decoded = decode_execute_relay_call(execution.calldata)
@@ -110,7 +110,7 @@ def _is_ours(execution: ExternalExecution) -> bool:
 
 
 def _reason_of(row: RelayTransaction) -> tuple[str, str]:
-    """Ask the chain why the call reverts now. It may have recovered since, which is an answer too."""
+    """Ask the chain why the call reverts now. It may have recovered since, which is also an answer."""
     try:
         get_chain_client().simulate_relay_call(
             sender=row.relayer.address,

@@ -6,7 +6,7 @@ from gateway.chain.fees import Fees, FeesTooHigh, bump, quote_fees
 from gateway.chain.states import Head
 from relay.models import Attempt
 
-# One gwei: what LUKSO's validators ask for at the most.
+# One gwei: the most that LUKSO's validators ask for.
 _TIP_WEI = 10**9
 
 
@@ -16,7 +16,7 @@ def acceptance_cap_wei() -> int:
 
 
 def fees_today(*, head: Head) -> Fees:
-    """Return today's fees in wei; at the cap where the chain asks for more: what must end cannot wait for calm."""
+    """Return today's fees in wei, or the cap where the chain asks for more: a dead end cannot wait for cheaper gas."""
     cap = settings.RELAY_FEE_CAP_WEI
     tip = min(cap, _TIP_WEI)
     try:
@@ -31,7 +31,7 @@ def outbid(*, attempt: Attempt, fees: Fees) -> Fees | None:
     """
     Return `fees`, raised where needed to replace `attempt` in the nodes' pools; None if that exceeds the cap.
 
-    An attempt that was never sent stands in no pool and needs no raise.
+    An attempt that was never sent is in no pool and needs no raise.
     """
     return fees if attempt.first_sent_at is None else _raised(attempt=attempt, fees=fees)
 

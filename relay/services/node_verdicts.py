@@ -17,7 +17,7 @@ def note_message(*, attempt: Attempt, outcome: SendOutcome) -> None:
 
 def handle_refusal(*, attempt: Attempt, outcome: SendOutcome, fees: Fees, now: datetime) -> None:
     """
-    Bid more where the price was the reason; end a call that the node refuses for good.
+    Offer more where the price was the reason; end a call that the node refuses for good.
 
     A self-transfer that is refused stays and is sent again by the sweep: the account
     nonce must be used up, and the reason (an empty relayer, a costly hour) passes.

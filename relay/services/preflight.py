@@ -64,7 +64,7 @@ def approve(*, profile: str, call: RelayCall, identity: queries.Identity, now: i
     `call.signature` must be normalised; `now` is in unix seconds.
 
     Raises:
-        DomainError: the refusal that tells what to change, see `relay.errors` and `gateway.chain.errors`.
+        DomainError: the refusal, which says what to change, see `relay.errors` and `gateway.chain.errors`.
         NodeUnavailable: no node answered.
     """
     check_validity(call=call, now=now)

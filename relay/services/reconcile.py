@@ -1,8 +1,8 @@
 """
 Does what the chain took in gas agree with what was captured for it?
 
-Everything is asked of our own rows, in one statement and so of one moment. A receipt is
-written down as the chain told it; what was captured follows from it, and from the hold.
+Everything is read from our own rows, in one statement and so as of one moment. Receipts are
+stored as the chain returned them; the captured amount follows from the receipt and the hold.
 """
 
 import logging
@@ -75,9 +75,9 @@ FROM relay_relaytransaction
 
 class Finding(NamedTuple):
     """
-    A rule that does not hold: of which call, at which attempt or hold, and in credits what was wanted and found.
+    A broken rule: for which call, at which attempt or hold, and the credits expected and found.
 
-    Where a rule is about being there or not, 1 stands for yes and 0 for no.
+    Where a rule is about existence, 1 means yes and 0 means no.
     """
 
     rule: str
@@ -95,7 +95,7 @@ def find_differences(*, since: datetime) -> list[Finding]:
     for all time. A hold that staff have released for good, on record, is no difference.
     """
     with transaction.atomic(), connection.cursor() as cursor:
-        # All calls take longer than any request may.
+        # Reading all calls takes longer than any request may.
         cursor.execute("SET LOCAL statement_timeout = '30min'")
         params: dict[str, Any] = {
             "credit_wei": settings.CREDIT_WEI,
@@ -134,7 +134,7 @@ def _compare(since: datetime) -> Compared:
     findings = find_differences(since=since)
     for finding in findings:
         logger.error("relay reconciliation: %s", finding)
-    told = [
+    described = [
         {
             "rule": finding.rule,
             "have": str(finding.found),
@@ -143,7 +143,7 @@ def _compare(since: datetime) -> Compared:
         }
         for finding in findings
     ]
-    return Compared(_counts(), told)
+    return Compared(_counts(), described)
 
 
 def _counts() -> dict[str, int]:

@@ -20,7 +20,7 @@ _Locked = tuple[Any, ...]
 
 
 class Slot(NamedTuple):
-    """An account nonce that a relayer has given to one call, and that nobody else gets."""
+    """An account nonce of a relayer, given to one call and to no other."""
 
     relayer_id: int
     relayer: str
@@ -66,10 +66,10 @@ def _lock_least_loaded(params: dict[str, Any]) -> _Locked | None:
 
 def _lock_able(params: dict[str, Any]) -> _Locked | None:
     """
-    Lock a relayer that can pay, where the least loaded cannot besides what it has in flight.
+    Lock a relayer that can pay, where the least loaded cannot on top of what it has in flight.
 
-    This adds up what everybody has in flight, which is dear, so it comes last. It does not
-    wait: two requests that each hold a relayer and want the other's would wait for ever.
+    This adds up what every relayer has in flight, which is expensive, so it comes last. It does
+    not wait: two requests that each hold a relayer and want the other's would wait for ever.
     """
     return (
         Relayer.objects.with_room(params["cap"])

@@ -88,7 +88,7 @@ def note_accounts(
 
 
 def _note_account(relayer: Relayer, account: AccountState, now: datetime) -> None:
-    """Wait for the request that holds the relayer, and hold no other meanwhile."""
+    """Wait for the request that holds the relayer, without holding any other meanwhile."""
     Relayer.objects.filter(pk=relayer.pk).update(
         mined_account_nonce=account.latest_nonce,
         next_account_nonce=Greatest(F("next_account_nonce"), account.latest_nonce),
@@ -98,7 +98,7 @@ def _note_account(relayer: Relayer, account: AccountState, now: datetime) -> Non
 
 
 def set_active(*, relayer_id: int, is_active: bool) -> bool:
-    """Let a relayer take new calls or none; what is in flight goes on. Returns False where it stood so already."""
+    """Let a relayer take new calls or none; what is in flight goes on. Returns False where nothing changes."""
     return bool(
         Relayer.objects.filter(pk=relayer_id).exclude(is_active=is_active).update(is_active=is_active)
     )

@@ -30,7 +30,7 @@ _TOGETHER = 200
 
 
 class Confirmed(NamedTuple):
-    """An attempt, and the receipt that the chain has confirmed."""
+    """An attempt and its confirmed receipt."""
 
     attempt: Attempt
     receipt: Receipt
@@ -54,7 +54,7 @@ def settle(*, confirmed: Sequence[Confirmed], now: datetime) -> int:
 
 
 def settle_lost(*, attempts: Sequence[Attempt], now: datetime) -> int:
-    """Settle calls whose account nonces transactions unknown to us have used up: they can never be mined."""
+    """Settle calls that can never be mined, because transactions unknown to us have used their account nonces."""
     closings = [
         _Closing(attempt.relay_transaction_id, LOST, attempt.transaction_hash) for attempt in attempts
     ]
@@ -84,7 +84,7 @@ def _close_together(closings: Sequence[_Closing], now: datetime) -> int:
     if len(closings) > 1:
         with isolated(f"settlement of {len(closings)} calls together"):
             return _close(closings, now)
-    # Nothing is left of the attempt to settle them together.
+    # The joint transaction was rolled back; settle them one by one.
     settled = 0
     for closing in closings:
         with isolated(f"settlement of {closing.transaction_hash}"):

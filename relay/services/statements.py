@@ -1,5 +1,5 @@
 """
-The SQL of accepting a call, one statement per step; `execution` tells their order.
+The SQL of accepting a call, one statement per step; their order is in `execution`.
 
 Every step is a locked read or a conditional write, so nothing is read in Python and
 then relied upon: a row that no longer fits when its lock is granted is not returned.

@@ -20,7 +20,7 @@ from relay.services.fees import fees_today
 from relay.services.isolation import isolated
 from relay.services.receipts import note_receipts
 
-# Blocks beyond the confirmations until an account nonce without a receipt is given up.
+# An account nonce without a receipt is given up this many blocks beyond the confirmations.
 _LOST_DEPTH = 20
 
 

@@ -66,7 +66,7 @@ class UserAdmin(ReasonedActions, DjangoUserAdmin[User], StaffAdmin[User]):
         part = address_like(search_term)
         if part is None:
             return super().get_search_results(request, queryset, search_term)
-        # A name of staff may look like a part of an address.
+        # The username of staff may look like a part of an address.
         return queryset.filter(
             part | Q(profile_address=None, username__istartswith=search_term.strip())
         ), False
@@ -75,7 +75,7 @@ class UserAdmin(ReasonedActions, DjangoUserAdmin[User], StaffAdmin[User]):
         if obj is not None and obj.profile_address:
             return ((None, {"fields": ("profile_address", "is_active", "date_joined")}),)
         if obj is not None and not self.has_change_permission(request, obj):
-            # Not even how somebody else's password is kept.
+            # Nobody is shown even the hash of somebody else's password.
             return (
                 (
                     None,

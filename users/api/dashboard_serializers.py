@@ -1,4 +1,4 @@
-"""Shapes of the dashboard and of the lists behind it, as they stand on the wire."""
+"""Shapes of the dashboard and of the lists behind it, on the wire."""
 
 from decimal import Decimal
 from typing import Any
@@ -17,7 +17,7 @@ from relay.models import RelayTransaction
 from relay.queries import credits_of
 from users.dashboard import Dashboard
 
-# What a list of earnings holds: everything but the charges of relay calls.
+# The sources of a list of earnings: everything but the charges of relay calls.
 EARNED = [choice for choice in EntrySource.choices if choice[0] != EntrySource.RELAY_TRANSACTION]
 
 

@@ -1,4 +1,4 @@
-"""Sign in with a profile, carry the session on, end it, and ask who one is."""
+"""Sign in with a profile, carry the session on, end it, and read who is signed in."""
 
 from typing import Any, cast
 
@@ -23,7 +23,7 @@ _PRIVATE = {"Cache-Control": "no-store"}
 
 
 class _Door(APIView):
-    """A view that nobody is signed in for yet, so a stale access token does no harm."""
+    """A view for callers who are not signed in yet, so a stale access token does no harm."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)

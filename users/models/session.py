@@ -1,4 +1,4 @@
-"""Sessions: what a sign-in opened, and the one-time tokens that carry it on."""
+"""Sessions, opened by a sign-in, and the one-time tokens that carry them on."""
 
 import uuid
 from datetime import datetime
@@ -15,7 +15,7 @@ class SignInSessionQuerySet(models.QuerySet["SignInSession"]):
     """Sessions by whether they still count."""
 
     def living(self, *, now: datetime) -> "SignInSessionQuerySet":
-        """Return those that neither were revoked nor ran out."""
+        """Return those that have neither been revoked nor expired."""
         return self.filter(revoked_at=None, expires_at__gt=now)
 
 
@@ -62,7 +62,7 @@ class SignInSession(models.Model):
         return f"{self.controller_address} since {self.created_at:%Y-%m-%d %H:%M}"
 
     def is_living(self, *, now: datetime) -> bool:
-        """Tell whether the session neither was revoked nor ran out."""
+        """Return whether the session has neither been revoked nor expired."""
         return self.revoked_at is None and now < self.expires_at
 
 

@@ -12,7 +12,7 @@ class User(AbstractUser):
     A wallet user has a profile, its checksummed address as username and no usable password.
 
     Staff have an ordinary username and password and no profile, so that neither
-    door opens the other one's rooms.
+    can sign in the way the other does.
     """
 
     profile_address = AddressField(unique=True, null=True, blank=True)

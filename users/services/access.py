@@ -21,7 +21,7 @@ from users.tokens.verification import Issuer, end_of, peek_issuer, read_claims, 
 @dataclass(frozen=True, slots=True)
 class AccessGrant:
     """
-    What a verified access token stands for.
+    The sign-in that a verified access token belongs to.
 
     Session, controller and the session's end are None for a token of the external issuer.
     """
@@ -36,12 +36,12 @@ class AccessGrant:
 
 def authenticate(*, token: str, now: datetime) -> tuple[User, AccessGrant]:
     """
-    Return the user that the token identifies, and what it stands for.
+    Return the user that the token identifies, and the sign-in that it belongs to.
 
     Costs one query, so that signing out works at once and not when the token runs out.
 
     Raises:
-        NotAuthenticated: one of its kinds, which tells what is wrong.
+        NotAuthenticated: one of its subclasses, which says what is wrong.
     """
     if token.startswith(refresh.PREFIX):
         raise AccessTokenKindRefused("This is a refresh token. Send it to /api/auth/refresh.")

@@ -12,7 +12,7 @@ from users.models import SignInChallenge
 
 STATEMENT = "Sign in to the credit relay gateway. This costs nothing and sends no transaction."
 MAX_OPEN = 20
-# What five hundred callers at their own limit may have open of one profile.
+# As many as five hundred callers at their own limit may have open for one profile.
 MAX_OPEN_OF_ALL = 500 * MAX_OPEN
 _FULL_FOR_SECONDS = 60
 _KEPT_AFTER_EXPIRY = timedelta(hours=1)
@@ -26,7 +26,7 @@ def issue(*, profile_address: str, client: str, now: datetime) -> SignInChalleng
     room. Nobody else's do, or a stranger could keep the profile from signing in.
 
     Raises:
-        TooManyRequests: callers without number ask for this profile.
+        TooManyRequests: too many callers have challenges open for this profile.
     """
     if (
         SignInChallenge.objects.open(now=now).filter(profile_address=profile_address).count()

@@ -49,7 +49,7 @@ def _require_genuine(profile_address: str, state: ProfileState) -> None:
     if not state.profile_code:
         raise ProfileNotDeployed("There is no contract at this address on this chain.")
     if state.owner is None:
-        raise UntrustedCode("The contract does not tell its owner, so it is no profile.")
+        raise UntrustedCode("The contract does not name its owner, so it is no profile.")
     key_manager = get_chain_client().read_key_manager(key_manager=state.owner)
     if key_manager.target != profile_address:
         raise UntrustedCode("The profile is not owned by a key manager of its own.")
@@ -65,7 +65,7 @@ def _require_genuine(profile_address: str, state: ProfileState) -> None:
 
 def signed_by_controller(*, profile_address: str, message: str, signature: bytes) -> bool:
     """
-    Tell whether the profile accepts this signature over this message, for a diagnosis only.
+    Return whether the profile accepts this signature over this message, for a diagnosis only.
 
     Raises:
         NodeUnavailable: no node answers.
@@ -84,7 +84,7 @@ def signed_by_controller(*, profile_address: str, message: str, signature: bytes
 
 def may_sign(*, profile_address: str, controller: str) -> bool:
     """
-    Tell whether the controller holds SIGN on the profile at the newest block, as a sign-in would see it.
+    Return whether the controller holds SIGN on the profile at the newest block, as a sign-in would see it.
 
     Whoever owns the profile may have changed: only a vetted key manager of its own
     gives the permissions a meaning.

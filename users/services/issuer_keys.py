@@ -1,7 +1,7 @@
 """
 The external issuer's keys: fetched by beat, read by requests.
 
-A request never waits for the issuer's network, and an issuer that is away takes
+A request never waits for the issuer's network, and an issuer that is away signs
 nobody out: the last good set stays in force.
 """
 
@@ -19,7 +19,7 @@ _PUBLIC_KEY_TYPES = {"EC", "RSA", "OKP"}
 
 
 def refresh(*, now: datetime) -> bool:
-    """Fetch and store the issuer's keys, and tell whether that worked; without an issuer there is nothing to do."""
+    """Fetch and store the issuer's keys; return whether that worked. Without an issuer there is nothing to do."""
     url = settings.AUTH_EXTERNAL_JWKS_URL
     if not url:
         return False

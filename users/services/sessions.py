@@ -18,7 +18,7 @@ _KEPT_AFTER_END = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class TokenPair:
-    """What a client is handed: a short access token, and the token for the next pair."""
+    """What a client receives: a short-lived access token, and the token for the next pair."""
 
     access: str
     refresh: str
@@ -60,7 +60,7 @@ def pair_of(*, session: SignInSession, profile_address: str, token: str, now: da
 
 
 def end(*, session_id: uuid.UUID, reason: SignInSession.Reason, now: datetime) -> bool:
-    """End a session for all its tokens at once, and tell whether it was this call that ended it."""
+    """End a session for all its tokens at once; return whether it was this call that ended it."""
     living = SignInSession.objects.filter(pk=session_id, revoked_at=None)
     return bool(living.update(revoked_at=now, revoked_reason=reason))
 

@@ -56,7 +56,7 @@ def sign_in(
 
 
 def _signed_another(challenge: SignInChallenge, signature: bytes, client: str, now: datetime) -> bool:
-    """Tell whether the signature answers another challenge that the same caller has open."""
+    """Return whether the signature answers another open challenge of the same caller."""
     try:
         return any(
             controllers.signed_by_controller(

@@ -24,7 +24,7 @@ from users.staff.cards import Card, age_of
 
 Run = LedgerAudit | ReconciliationRun
 _SHOWN, _EARLIER = 50, 7
-# What a finding's ids name, where it is a row of ours.
+# The pages of what a finding's ids name, where these are rows of ours.
 _PAGES = {"account": "credits_creditaccount", "call": "relay_relaytransaction"}
 
 
@@ -34,7 +34,7 @@ class Comparison:
 
     slug: str
     title: str
-    told: str
+    description: str
     model: type[LedgerAudit] | type[ReconciliationRun]
     permission: str
     ask: Callable[[], None]
@@ -45,12 +45,12 @@ class Comparison:
         return self.model._default_manager.filter(kind=self.slug).order_by("-started_at")
 
     def may_be_seen(self, request: HttpRequest) -> bool:
-        """Say whether the signed-in person may see its runs."""
+        """Return whether the signed-in person may see its runs."""
         page = admin.site._registry.get(self.model)
         return page is not None and page.has_view_permission(request)
 
     def may_be_run(self, request: HttpRequest) -> bool:
-        """Say whether the signed-in person may have it made now."""
+        """Return whether the signed-in person may have it made now."""
         return self.is_set_up() and request.user.has_perm(self.permission)
 
 
@@ -58,7 +58,7 @@ COMPARISONS = (
     Comparison(
         slug="ledger",
         title="Ledger against accounts",
-        told="Every balance, version and held sum, recomputed from entries and holds.",
+        description="Every balance, version and held sum, recomputed from entries and holds.",
         model=LedgerAudit,
         permission="credits.run_ledgeraudit",
         ask=audits.ask_for_an_audit,
@@ -66,7 +66,7 @@ COMPARISONS = (
     Comparison(
         slug="stripe",
         title="Stripe against payouts",
-        told="Customers, subscriptions, payouts and clawbacks as Stripe knows them.",
+        description="Customers, subscriptions, payouts and clawbacks as Stripe knows them.",
         model=ReconciliationRun,
         permission="payments.run_reconciliation",
         ask=stripe_reconcile.ask_for_a_run,
@@ -75,7 +75,7 @@ COMPARISONS = (
     Comparison(
         slug="chain",
         title="Chain against captures",
-        told="What was captured for each call, as its receipt and its hold want it.",
+        description="The credits captured for each call, compared with its receipt and its hold.",
         model=LedgerAudit,
         permission="credits.run_ledgeraudit",
         ask=relay_reconcile.ask_for_a_run,
@@ -115,7 +115,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def may_be_opened(request: HttpRequest) -> bool:
-    """Say whether there is anything on the page for the signed-in person."""
+    """Return whether there is anything on the page for the signed-in person."""
     return any(comparison.may_be_seen(request) for comparison in COMPARISONS)
 
 
@@ -167,7 +167,7 @@ def _section(comparison: Comparison, request: HttpRequest) -> Section:
 
 
 def _ids(finding: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Return noun, id and page of what a finding is about; what Stripe named is searched for."""
+    """Return noun, id and page of each row that a finding is about; ids of Stripe lead to the search."""
     return [
         (noun, str(name), _page_of(noun, str(name))) for noun, name in finding.get("ids", {}).items() if name
     ]

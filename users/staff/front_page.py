@@ -17,7 +17,7 @@ from relay.models import RelayTransaction
 from users.staff import books, charts, money_figures, relay_figures, remembered
 from users.staff.cards import Card, in_largest_unit, rows_of
 
-# Sums tell of rows: who may look at none of these is shown none of the figures.
+# Sums reveal rows: only those who may look at all of these are shown the figures.
 FIGURES_NEED = ("credits.view_creditaccount", "relay.view_relaytransaction", "payments.view_payout")
 _DAY, _WEEK, _MONTH = timedelta(days=1), timedelta(days=7), timedelta(days=30)
 _FEW_DAYS = 7
@@ -47,7 +47,7 @@ def figures(*, now: datetime) -> dict[str, Any]:
     """Return everything that the front page shows, in a fixed number of statements."""
     outcomes = relay_figures.outcomes(since=now - _DAY)
     by_hour = _columns(relay_figures.hours(since=now - _DAY), now)
-    # What /metrics answers, so that both say the same of the same rows.
+    # The figures of /metrics, so that both agree.
     ledger = credits_queries.figures()
     return {
         "relay_cards": _relay_cards(outcomes, now),
@@ -172,7 +172,7 @@ def _waiting_cards(ledger: credits_queries.Figures, payments: payments_queries.F
 
 
 def _waiting(title: str, seconds: float, link: str) -> Card:
-    """Return the card of what waits since so many seconds; 0 where nothing does."""
+    """Return the card of a queue whose oldest row has waited for so many seconds; 0 where nothing waits."""
     return Card(
         title=title,
         value=in_largest_unit(seconds) if seconds else "nothing",
@@ -211,7 +211,7 @@ def _line(found: relay_figures.RelayerFigures) -> RelayerLine:
 
 
 def _range(columns: list[tuple[str, dict[str, int]]]) -> str:
-    """Say what the columns span and how tall they are, for who cannot point at them."""
+    """Say what the columns span and how tall they are, for those who cannot point at them."""
     most = max(sum(parts.values()) for _, parts in columns)
     return f"From {columns[0][0]} yesterday to {columns[-1][0]}, hour by hour; at most {_count(most, 'call')} in one."
 

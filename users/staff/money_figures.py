@@ -1,4 +1,4 @@
-"""What users earned and what was paid out; how the books stand otherwise, `credits.queries.figures` says."""
+"""What users earned and what was paid out; the state of the books is in `credits.queries.figures`."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +8,7 @@ from django.db.models import Count, Sum
 from credits.models import CreditEntry, EntrySource
 from payments.models import Payout
 
-# Everything that puts credits on accounts by itself; corrections and reversals are no earnings.
+# All sources of earnings; corrections and reversals are not earnings.
 EARNINGS = (
     EntrySource.SUBSCRIBED_PAYOUT,
     EntrySource.PUSH_ADS,

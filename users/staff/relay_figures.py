@@ -1,4 +1,4 @@
-"""How the relay does: what became of calls, how fast, at what margin, and how long the relayers last."""
+"""How the relay performs: what became of calls, how fast, at what margin, and how long the relayers last."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Figures that are remembered for a short while: they sum a month, and nobody needs them to the second."""
+"""Figures that are cached for a short while: they sum a month, and nobody needs them to the second."""
 
 import dataclasses
 import json
@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 
 logger = logging.getLogger(__name__)
 
-# Say a new number where the shape changes: a release must not meet figures of the one before.
+# Change the number when the shape changes: a release must not read figures of the one before.
 _KEY = "staff:figures:2"
 
 
@@ -21,7 +21,7 @@ def figures(compute: Callable[..., dict[str, Any]], *, now: datetime) -> dict[st
     """
     Return what `compute(now=…)` last said within `STAFF_FIGURES_SECONDS`, as plain values, with `as_of`.
 
-    Without the cache they are computed; who looks at them waits, and that is all.
+    Without the cache they are computed anew, so the page only takes longer.
     """
     known = _recall()
     if known is None:

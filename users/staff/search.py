@@ -35,7 +35,7 @@ WHAT_IS_FOUND = (
 
 @dataclass(frozen=True, kw_only=True)
 class Hit:
-    """A row that was found: of what kind, how it is called, and its page."""
+    """A row that was found: its kind, its name and its page."""
 
     kind: str
     name: str
@@ -43,7 +43,7 @@ class Hit:
 
 
 def find(term: str, *, may_view: MayView) -> list[Hit]:
-    """Return what the term names among the kinds that may be viewed, up to `MOST` of each."""
+    """Return the rows that the term names, of the kinds that may be viewed, up to `MOST` of each."""
     found: dict[tuple[str, Any], Model] = {}
     for rows in _places(term.strip()):
         if may_view(rows.model):
@@ -53,7 +53,7 @@ def find(term: str, *, may_view: MayView) -> list[Hit]:
 
 
 def page(request: HttpRequest) -> HttpResponse:
-    """Show what the query `q` names; a single row is gone to at once."""
+    """Show what the query `q` names; redirect to a single row at once."""
     term = request.GET.get("q", "").strip()
     hits = find(term, may_view=_may_view(request)) if term else []
     if len(hits) == 1:

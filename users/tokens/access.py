@@ -79,7 +79,7 @@ def read(text: str) -> AccessClaims:
     Return what an access token of ours says.
 
     Raises:
-        NotAuthenticated: one of its kinds named AccessToken…, which tells what is wrong.
+        NotAuthenticated: one of its subclasses named AccessToken…, which says what is wrong.
     """
     if read_header(text).get("typ") != HEADER_TYPE:
         raise errors.AccessTokenKindRefused("Send the access token, not another token of ours.")

@@ -14,7 +14,7 @@ from hashlib import sha256
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-# Lets scanners find leaked tokens, and lets us tell a misplaced one from garbage.
+# Lets scanners find leaked tokens, and lets us distinguish a misplaced one from garbage.
 PREFIX = "rt_"
 _RANDOM_BYTES = 32
 
@@ -32,7 +32,7 @@ def child_of(token: str) -> str:
 
 
 def hash_of(token: str) -> str:
-    """Return what is stored of a token; its 256 random bits need no slow hash."""
+    """Return the hash that is stored of a token; its 256 random bits need no slow one."""
     return sha256(token.encode()).hexdigest()
 
 

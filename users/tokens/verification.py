@@ -72,7 +72,7 @@ def read_claims(token: str, *, issuer: Issuer) -> dict[str, Any]:
         AccessTokenExpired: it was good once.
     """
     header = read_header(token)
-    # Before the key is looked for, so that alg "none" is told as such.
+    # Before the key is looked up, so that alg "none" is reported as such.
     if header.get("alg") not in issuer.algorithms:
         raise errors.AccessTokenAlgorithmRefused("The issuer does not sign with this algorithm.")
     key = issuer.keys.get(header.get("kid", ""))

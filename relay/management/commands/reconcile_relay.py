@@ -1,4 +1,4 @@
-"""`manage.py reconcile_relay`: is what the chain took in gas what was captured for it?"""
+"""`manage.py reconcile_relay`: do the captured credits match the gas that the chain took?"""
 
 from typing import Any
 

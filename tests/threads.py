@@ -15,6 +15,7 @@ from tests.credits.rows import query
 T = TypeVar("T")
 # Unlike pg_stat_activity, this view is read anew within a transaction.
 _WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+_PATIENCE_SECONDS = 60
 
 
 def at_once(calls: Sequence[Callable[[], T]], *, in_transaction: bool = False) -> list[T | DomainError]:
@@ -44,7 +45,7 @@ def waits_for_this_transaction(
             yield waiting
             started = threads.submit(_on_its_own, call, in_transaction=in_transaction)
             _wait_for_a_blocked_session()
-        waiting.set_result(started.result(timeout=10))
+        waiting.set_result(started.result(timeout=_PATIENCE_SECONDS))
 
 
 @contextmanager
@@ -60,13 +61,13 @@ def locked_elsewhere(lock: Callable[[], object]) -> Iterator[None]:
     with ThreadPoolExecutor(1) as threads:
         holding = threads.submit(_on_its_own, hold, in_transaction=True)
         try:
-            assert locked.wait(10)
+            assert locked.wait(_PATIENCE_SECONDS)
             query("SET lock_timeout = '100ms'")
             yield
         finally:
             query("RESET lock_timeout")
             done.set()
-            holding.result(timeout=10)
+            holding.result(timeout=_PATIENCE_SECONDS)
 
 
 def _on_its_own(call: Callable[[], T], *, in_transaction: bool) -> T | DomainError:
@@ -80,7 +81,7 @@ def _on_its_own(call: Callable[[], T], *, in_transaction: bool) -> T | DomainErr
 
 
 def _wait_for_a_blocked_session() -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + _PATIENCE_SECONDS
     while query(_WAITING) == [(0,)]:
         if time.monotonic() > deadline:
             raise AssertionError("nothing waits for this transaction")

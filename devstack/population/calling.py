@@ -145,7 +145,8 @@ class Accepted:
             **fate,
         )
         self.sequence += 1
-        self.row.transaction_hash = found.transaction_hash
+        if kind == Attempt.Kind.CALL:
+            self.row.transaction_hash = found.transaction_hash
         self.life.rows.append(found)
 
     def ending(self, status: RelayTransaction.Status, *, gas: int, price: int) -> Any:

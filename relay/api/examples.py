@@ -7,9 +7,11 @@ EXECUTE_DESCRIPTION = f"""
 Sends the signed call through the profile's key manager, at the service's gas cost. Credits are held at once and
 charged when the chain has confirmed what the call really cost.
 
-A repeat of the same call returns the same hash and is charged once, so a lost answer may simply be asked for again.
-After `Failed`, `Cancelled` or `Expired` the same call is tried anew. A nonce ahead of the key manager's is accepted
-behind calls of the same channel that are in progress here, at most {settings.RELAY_MAX_FOLLOWERS} of them.
+A repeat of the same call is charged once, so a lost answer may simply be asked for again. It returns the same hash,
+until a transaction with another fee has carried the call into the chain: then it returns that one's hash.
+`transactionStatus` knows every hash of a call. After `Failed`, `Cancelled` or `Expired` the same call is tried anew.
+A nonce ahead of the key manager's is accepted behind calls of the same channel that are in progress here, at most
+{settings.RELAY_MAX_FOLLOWERS} of them.
 
 `docs/signing.md` of the repository shows how to compute the hash.
 """.strip()

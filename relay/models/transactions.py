@@ -81,7 +81,7 @@ class RelayTransaction(models.Model):
     is_follower = models.BooleanField(default=False)
     relayer = models.ForeignKey("relay.Relayer", models.PROTECT, related_name="transactions")
     hold = models.OneToOneField("credits.CreditHold", models.PROTECT, related_name="relay_transaction")
-    # The hash that was answered; after settlement the hash of the attempt that landed.
+    # The hash that was answered; once the call has landed, the hash of the attempt that carried it.
     transaction_hash = HashField()
     gas_limit = models.BigIntegerField()
     expected_cost = models.BigIntegerField()

@@ -8,7 +8,7 @@ Each is given arrays of equal length, one row of a table per place.
 END_CALLS = """
 UPDATE relay_relaytransaction AS asked
 SET status = ended.status, real_cost = ended.cost, settled_at = %(now)s, ends_as = '',
-    end_code = ended.code, end_detail = ended.detail, transaction_hash = ended.hash
+    end_code = ended.code, end_detail = ended.detail, transaction_hash = coalesce(ended.hash, asked.transaction_hash)
 FROM unnest(
     %(ids)s::bigint[], %(statuses)s::text[], %(costs)s::bigint[], %(codes)s::text[], %(details)s::text[],
     %(hashes)s::text[]

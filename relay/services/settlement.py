@@ -39,7 +39,8 @@ class Confirmed(NamedTuple):
 class _Closing(NamedTuple):
     relay_transaction_id: int
     ending: Ending
-    transaction_hash: str
+    # Of the attempt that carried the call into the chain; without one, the row keeps the hash that was answered.
+    landed_hash: str | None
 
 
 def settle(*, confirmed: Sequence[Confirmed], now: datetime) -> int:
@@ -55,9 +56,7 @@ def settle(*, confirmed: Sequence[Confirmed], now: datetime) -> int:
 
 def settle_lost(*, attempts: Sequence[Attempt], now: datetime) -> int:
     """Settle calls that can never be mined, because transactions unknown to us have used their account nonces."""
-    closings = [
-        _Closing(attempt.relay_transaction_id, LOST, attempt.transaction_hash) for attempt in attempts
-    ]
+    closings = [_Closing(attempt.relay_transaction_id, LOST, None) for attempt in attempts]
     return _close_all(closings, now)
 
 
@@ -67,7 +66,8 @@ def _closing(confirmed: Confirmed, now: datetime) -> _Closing | None:
     try:
         with isolated(f"the ending of {attempt.transaction_hash}"):
             ending = ending_of(attempt=attempt, receipt=receipt, now=now)
-            found = _Closing(attempt.relay_transaction_id, ending, receipt.transaction_hash)
+            landed = receipt.transaction_hash if attempt.kind == Attempt.Kind.CALL else None
+            found = _Closing(attempt.relay_transaction_id, ending, landed)
     except NodeUnavailable:
         logger.warning("settlement of %s waits for the node", attempt.transaction_hash)
     return found
@@ -87,7 +87,7 @@ def _close_together(closings: Sequence[_Closing], now: datetime) -> int:
     # The joint transaction was rolled back; settle them one by one.
     settled = 0
     for closing in closings:
-        with isolated(f"settlement of {closing.transaction_hash}"):
+        with isolated(f"settlement of relay transaction {closing.relay_transaction_id}"):
             settled += _close([closing], now)
     return settled
 
@@ -119,7 +119,7 @@ def _write_endings(closings: Sequence[_Closing], now: datetime) -> None:
         "costs": [ending.cost for ending in endings],
         "codes": [ending.code for ending in endings],
         "details": [ending.detail for ending in endings],
-        "hashes": [closing.transaction_hash for closing in closings],
+        "hashes": [closing.landed_hash for closing in closings],
         "now": now,
     }
     sql.all_rows(bulk_statements.END_CALLS, params)

@@ -103,6 +103,7 @@ def test_a_call_that_expires_in_the_pool_is_outbid(
     before = balance_of(user)
     start = timezone.now()
     row = accept(validity=window(0, int(start.timestamp()) + 100))
+    answered = row.transaction_hash
     broadcast_all()
     track(now=start + timedelta(seconds=99))
     assert row.attempts.count() == 1
@@ -115,7 +116,8 @@ def test_a_call_that_expires_in_the_pool_is_outbid(
         assert getattr(cancellation, fee) * 8 >= getattr(call, fee) * 9
     assert settle() == 1
     row.refresh_from_db()
-    assert (row.status, row.transaction_hash) == ("Expired", cancellation.transaction_hash)
+    # The self-transfer is nothing that its wallet has ever heard of.
+    assert (row.status, row.transaction_hash) == ("Expired", answered)
     assert balance_of(user) == before
     assert_goes_on(accept, settle, row.relayer, chain)
 

@@ -4,7 +4,11 @@ from gateway.common.errors import DomainError
 
 
 class InsufficientCredits(DomainError):
-    """The account cannot set aside that many credits without owing more than it may."""
+    """
+    The account cannot set aside that many credits without owing more than it may.
+
+    `required` are needed, `available` are there (fewer than 0 in debt), and `debtLimit` may be owed.
+    """
 
     code, title, status = "insufficient-credits", "Not enough credits", 402
 
@@ -18,7 +22,7 @@ class InsufficientCredits(DomainError):
 
 
 class KeyConflict(DomainError):
-    """The key already names something else in the ledger; a new cause needs a new key."""
+    """The `key` already names something else in the ledger; a new cause needs a new key."""
 
     code, title, status = "key-conflict", "The key is taken", 409
 
@@ -27,7 +31,7 @@ class KeyConflict(DomainError):
 
 
 class HoldReleased(DomainError):
-    """The hold gave its credits back; there is nothing left to capture."""
+    """The hold, `holdId`, gave its credits back; there is nothing left to capture."""
 
     code, title, status = "hold-released", "The credits are no longer held", 409
 

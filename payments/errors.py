@@ -20,7 +20,7 @@ class BillingInProgress(DomainError):
 
 
 class BillingRefused(DomainError):
-    """The payment provider refuses the request for good; support sees why under the `requestId`."""
+    """The payment provider refuses the request for good, for `reason`; support sees more under the `requestId`."""
 
     code, title, status = "billing-refused", "The payment provider refuses", 422
 
@@ -62,7 +62,7 @@ class AmountTooLarge(DomainError):
 
 
 class CurrencyFixed(DomainError):
-    """A running subscription keeps its currency. Cancel it first to pay in another one."""
+    """A running subscription keeps its `currency`. Cancel it first to pay in another one."""
 
     code, title, status = "currency-fixed", "The currency cannot change now", 409
 

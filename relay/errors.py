@@ -10,13 +10,13 @@ class KeyManagerNotFound(DomainError):
 
 
 class ForeignKeyManager(DomainError):
-    """The key manager controls another profile than the signed-in one. Sign in with that profile first."""
+    """The key manager controls another profile than the signed-in one. It is `target`; sign in with that one."""
 
     code, title, status = "key-manager-of-another-profile", "The key manager controls another profile", 403
 
 
 class KeyManagerNotOwner(DomainError):
-    """The contract claims the profile, but the profile's `owner()` is another contract. Send that one."""
+    """The contract claims the profile, but the profile's `owner()` is another contract. Send that `owner`."""
 
     code, title, status = "key-manager-not-owner", "The profile is not owned by this key manager", 403
 
@@ -34,7 +34,7 @@ class UntrustedCode(DomainError):
 
 class SignerNotController(DomainError):
     """
-    The recovered signer holds no permission on the profile, and no known signing mistake explains it.
+    The signer, `recovered`, holds no permission on the profile, and no known signing mistake explains it.
 
     Check chain id, key manager, nonce, validity and payload: all of them are part of the signed hash.
     """
@@ -43,7 +43,7 @@ class SignerNotController(DomainError):
 
 
 class RelayPermissionMissing(DomainError):
-    """The controller signed well but lacks EXECUTE_RELAY_CALL. Grant it on the profile."""
+    """The `controller` signed well but lacks EXECUTE_RELAY_CALL. Grant it on the profile."""
 
     code, title, status = "relay-permission-missing", "The controller may not use relayers", 403
 
@@ -61,7 +61,7 @@ class RelayNonceGap(DomainError):
 
 
 class RelayNonceTaken(DomainError):
-    """Another call with the same key manager, controller and nonce is in progress. Use the next nonce."""
+    """Another call with the same key manager, controller and `nonce` is in progress. Use the next nonce."""
 
     code, title, status = "relay-nonce-taken", "Another call holds this nonce", 409
 
@@ -70,19 +70,27 @@ class RelayNonceTaken(DomainError):
 
 
 class ValidityTooShort(DomainError):
-    """The call's validity ends before it could be mined. Sign with a later end, at least `minimumSeconds` from now."""
+    """
+    The call's validity ends before it could be mined. Sign with a later end, at least `minimumSeconds` from now.
+
+    `validUntil` is the end that was signed, and `serverTime` the time that it was compared with, in unix seconds.
+    """
 
     code, title, status = "validity-too-short", "The call would expire before it is mined", 422
 
 
 class GasLimitExceeded(DomainError):
-    """The call needs more gas than the service relays in one transaction. Split it."""
+    """The call needs more gas, `gasLimit`, than the service relays in one transaction, `maximum`. Split it."""
 
     code, title, status = "gas-limit-exceeded", "The call needs too much gas", 422
 
 
 class ChannelBusy(DomainError):
-    """The channel has as many calls in progress as it may. Repeat after `Retry-After`, or use another channel."""
+    """
+    As many calls of the channel, `maximumFollowers`, wait behind its first one as may.
+
+    Repeat after `Retry-After`, or use another channel.
+    """
 
     code, title, status, retryable = "channel-busy", "The channel is full", 503, True
 
@@ -94,7 +102,7 @@ class RelayersBusy(DomainError):
 
 
 class RelayShareUsed(DomainError):
-    """The profile holds as many account nonces as one profile may. Nothing was held; repeat after `Retry-After`."""
+    """As many calls of the profile wait to be mined as may: `maximum`. Nothing was held; repeat after `Retry-After`."""
 
     code, title, status, retryable = "relay-share-used", "Too many of your calls wait to be mined", 503, True
 
@@ -103,7 +111,8 @@ class TooManyDeadEnds(DomainError):
     """
     Too many calls of the profile ended without effect: reverted, expired, behind one that failed, executed elsewhere.
 
-    Nothing was held. Sign for what the chain executes now, with a validity of minutes, and repeat after `Retry-After`.
+    Within `windowSeconds` there may be `maximum` of them. Nothing was held. Sign for what the chain executes now, with
+    a validity of minutes, and repeat after `Retry-After`.
     """
 
     code, title, status, retryable = "too-many-dead-ends", "Too many calls ended without effect", 429, True
@@ -111,7 +120,8 @@ class TooManyDeadEnds(DomainError):
 
 class CallFailedBefore(DomainError):
     """
-    This very call has failed on chain, so anybody can read its signature there and hand it in again at your cost.
+    This very call has failed on chain (`maximum` times), so anybody can read its signature there and hand it in again
+    at your cost.
 
     Nothing was held. Sign in to try it again (`/api/relay/execute`), or sign a new call: another nonce, or other
     validity timestamps.
@@ -121,7 +131,7 @@ class CallFailedBefore(DomainError):
 
 
 class NotYourProfile(DomainError):
-    """The address in the body is not the signed-in profile."""
+    """The address in the body is not the signed-in profile, which is `profile`."""
 
     code, title, status = "not-your-profile", "This is another profile", 403
 
@@ -139,7 +149,7 @@ class QuotaSignatureInvalid(DomainError):
 
 
 class SignPermissionMissing(DomainError):
-    """The controller signed well but lacks SIGN. Grant it on the profile or use another controller."""
+    """The `controller` signed well but lacks SIGN. Grant it on the profile or use another controller."""
 
     code, title, status = "sign-permission-missing", "The controller may not sign", 403
 
@@ -151,7 +161,7 @@ class TransactionNotFound(DomainError):
 
 
 class ProfileNotRegistered(DomainError):
-    """The profile has never signed in here, so it has no credits. Sign in once with the wallet."""
+    """The `profile` has never signed in here, so it has no credits. Sign in once with the wallet."""
 
     code, title, status = "profile-not-registered", "The profile is not registered", 404
 

@@ -39,7 +39,7 @@ class ChallengeForeign(SignInRefused):
 
 class SignatureNotByController(SignInRefused):
     """
-    The key that signed is no controller of the profile.
+    The key that signed, `recovered`, is no controller of the profile.
 
     Sign the message text exactly as it was received, with `personal_sign` or `eth_sign`, by a controller key.
     """

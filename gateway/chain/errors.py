@@ -41,61 +41,75 @@ class CallRefused(DomainError):
 
 
 class RelayNonceRefused(CallRefused):
-    """The relay nonce is used up or not yet due at the key manager (`InvalidRelayNonce`)."""
+    """
+    The relay nonce is used up or not yet due at the key manager (`InvalidRelayNonce`).
+
+    `controller` is the signer that the key manager recovered, and `nonce` the one that it does not take.
+    """
 
     code, title = "relay-nonce-refused", "The relay nonce is not the next one"
 
 
 class NoPermissions(CallRefused):
-    """The controller has no permission at all on the profile (`NoPermissionsSet`)."""
+    """The `controller` has no permission at all on the profile (`NoPermissionsSet`)."""
 
     code, title = "controller-without-permissions", "The controller has no permissions on the profile"
 
 
 class NotAuthorised(CallRefused):
-    """The controller lacks the LSP-6 permission named in `permission` (`NotAuthorised`)."""
+    """The `controller` lacks the LSP-6 permission named in `permission` (`NotAuthorised`)."""
 
     code, title = "not-authorised", "The controller lacks a permission"
 
 
 class CallNotAllowed(CallRefused):
-    """The controller's allowed calls do not include this `target` and `selector` (`NotAllowedCall`)."""
+    """The allowed calls of `controller` do not include this `target` and `selector` (`NotAllowedCall`)."""
 
     code, title = "call-not-allowed", "The controller may not make this call"
 
 
 class NoCallsAllowed(CallRefused):
-    """The controller may make calls in principle and has no allowed call (`NoCallsAllowed`)."""
+    """The `controller` may make calls in principle and has no allowed call (`NoCallsAllowed`)."""
 
     code, title = "no-calls-allowed", "The controller has no allowed calls"
 
 
 class DataKeyNotAllowed(CallRefused):
-    """The controller's allowed data keys do not include `dataKey` (`NotAllowedERC725YDataKey`)."""
+    """The allowed data keys of `controller` do not include `dataKey` (`NotAllowedERC725YDataKey`)."""
 
     code, title = "data-key-not-allowed", "The controller may not set this data key"
 
 
 class NoDataKeysAllowed(CallRefused):
-    """The controller may set data in principle and has no allowed data key (`NoERC725YDataKeysAllowed`)."""
+    """The `controller` may set data in principle and has no allowed data key (`NoERC725YDataKeysAllowed`)."""
 
     code, title = "no-data-keys-allowed", "The controller has no allowed data keys"
 
 
 class RelayCallNotYetValid(CallRefused):
-    """The validity window of the relay call has not begun (`RelayCallBeforeStartTime`)."""
+    """
+    The validity window of the relay call has not begun (`RelayCallBeforeStartTime`).
+
+    Where the service found this before the chain was asked, `validFrom` is the begin and `serverTime` the time that
+    it was compared with, both in unix seconds.
+    """
 
     code, title = "relay-call-not-yet-valid", "The relay call is not valid yet"
 
 
 class RelayCallExpired(CallRefused):
-    """The validity window of the relay call has ended (`RelayCallExpired`); sign again with a later end."""
+    """
+    The validity window of the relay call has ended (`RelayCallExpired`); sign again with a later end.
+
+    Where the service found this before the chain was asked, `validUntil` is the end and `serverTime` the time that
+    it was compared with, both in unix seconds.
+    """
 
     code, title = "relay-call-expired", "The relay call has expired"
 
 
 class FunctionNotSupported(CallRefused):
-    """The payload calls a function that key managers do not pass on (`InvalidERC725Function`)."""
+    """The payload calls a function that key managers do not pass on (`InvalidERC725Function`), by its `selector`."""
 
     code, title = "payload-function-not-supported", "The payload's function cannot be relayed"
 
@@ -125,7 +139,11 @@ class ProfileBalanceTooLow(CallRefused):
 
 
 class ProfileRefused(CallRefused):
-    """The profile or its key manager refuses the payload with the contract error named in `reason`."""
+    """
+    The profile or its key manager refuses the payload with the contract error named in `reason`.
+
+    `revertData` is the raw answer.
+    """
 
     code, title = "profile-refused", "The profile refuses the call"
 

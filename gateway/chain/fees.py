@@ -10,7 +10,11 @@ _BUMP_DIVISOR = 8
 
 
 class FeesTooHigh(DomainError):
-    """The chain's base fee is above what the service pays; repeat when the chain is calmer."""
+    """
+    The chain's base fee is above what the service pays; repeat when the chain is calmer.
+
+    Gas costs `pricePerGasWei` now, and the service pays `maximumPricePerGasWei`, both as decimal text.
+    """
 
     code, title, status, retryable = "fees-too-high", "The chain is too expensive right now", 503, True
     retry_seconds: ClassVar[int] = 60

@@ -19,7 +19,11 @@ class SignatureMistake(DomainError):
 
 
 class SignedAsPersonalMessage(SignatureMistake):
-    """`personal_sign` was used over the LSP-25 hash; sign the hash itself, without a message prefix."""
+    """
+    `personal_sign` was used over the LSP-25 hash; sign the hash itself, without a message prefix.
+
+    `controller` is the key that signed.
+    """
 
     code, title = "signature-personal-sign-digest", "The LSP-25 hash was signed as a personal message"
     advice = (
@@ -29,7 +33,11 @@ class SignedAsPersonalMessage(SignatureMistake):
 
 
 class SignedAsHexText(SignatureMistake):
-    """`personal_sign` was used over the hash written as text; sign the 32 bytes of the hash itself."""
+    """
+    `personal_sign` was used over the hash written as text; sign the 32 bytes of the hash itself.
+
+    `controller` is the key that signed.
+    """
 
     code, title = "signature-personal-sign-text", "The hash was signed as text"
     advice = (
@@ -39,7 +47,11 @@ class SignedAsHexText(SignatureMistake):
 
 
 class SignedInnerMessage(SignatureMistake):
-    """`personal_sign` was used over the inner message; use EIP-191 version 0x00 with the key manager."""
+    """
+    `personal_sign` was used over the inner message; use EIP-191 version 0x00 with the key manager.
+
+    `controller` is the key that signed.
+    """
 
     code, title = "signature-personal-sign-message", "The inner message was signed as a personal message"
     advice = (
@@ -49,7 +61,11 @@ class SignedInnerMessage(SignatureMistake):
 
 
 class SignedWithoutPrefix(SignatureMistake):
-    """The packed words were hashed without 0x1900 and the key manager's address before them."""
+    """
+    The packed words were hashed without 0x1900 and the key manager's address before them.
+
+    `controller` is the key that signed.
+    """
 
     code, title = "signature-prefix-missing", "The EIP-191 prefix is missing"
     advice = (
@@ -59,7 +75,11 @@ class SignedWithoutPrefix(SignatureMistake):
 
 
 class SignedForProfile(SignatureMistake):
-    """The profile stands where the key manager belongs: the intended validator is the key manager."""
+    """
+    The profile stands where the key manager belongs: the intended validator is the key manager.
+
+    `controller` is the key that signed.
+    """
 
     code, title = "signature-profile-as-validator", "The profile was used as the validator"
     advice = (
@@ -69,14 +89,22 @@ class SignedForProfile(SignatureMistake):
 
 
 class SignedForOtherChain(SignatureMistake):
-    """The hash names another chain id than the one this service relays to."""
+    """
+    The hash names another chain id than the one this service relays to.
+
+    `controller` is the key that signed.
+    """
 
     code, title = "signature-other-chain", "The call was signed for another chain"
     advice = "The hash was made with chain id {signed}. Sign with chain id {chain_id}."
 
 
 class SignedLegacyPacked(SignatureMistake):
-    """The hash of key managers 0.6 and 0.7: personal_sign over chain id, key manager, nonce, payload."""
+    """
+    The hash of key managers 0.6 and 0.7: personal_sign over chain id, key manager, nonce, payload.
+
+    `controller` is the key that signed.
+    """
 
     code, title = "signature-legacy-0-7", "The call was signed in the form of 2022"
     advice = (
@@ -86,7 +114,11 @@ class SignedLegacyPacked(SignatureMistake):
 
 
 class SignedLegacyVersionSix(SignatureMistake):
-    """The hash of key managers of version 0.8 and 0.9: version 6, without validity timestamps."""
+    """
+    The hash of key managers of version 0.8 and 0.9: version 6, without validity timestamps.
+
+    `controller` is the key that signed.
+    """
 
     code, title = "signature-legacy-0-9", "The call was signed with version 6 and without validity"
     advice = (
@@ -96,7 +128,11 @@ class SignedLegacyVersionSix(SignatureMistake):
 
 
 class SignedVersionSix(SignatureMistake):
-    """The hash of key managers of version 0.10: version 6 in place of LSP-25's 25."""
+    """
+    The hash of key managers of version 0.10: version 6 in place of LSP-25's 25.
+
+    `controller` is the key that signed.
+    """
 
     code, title = "signature-legacy-0-10", "The call was signed with version 6"
     advice = (
@@ -105,7 +141,11 @@ class SignedVersionSix(SignatureMistake):
 
 
 class SignedWithValue(SignatureMistake):
-    """The hash names a value; the service sends none with a relay call, so the word must be 0."""
+    """
+    The hash names a value; the service sends none with a relay call, so the word must be 0.
+
+    `controller` is the key that signed.
+    """
 
     code, title = "signature-value-not-zero", "The call was signed with a value"
     advice = (
@@ -115,7 +155,11 @@ class SignedWithValue(SignatureMistake):
 
 
 class SignedWithOtherNonce(SignatureMistake):
-    """The signature belongs to a neighbouring relay nonce; send the nonce that was signed."""
+    """
+    The signature belongs to a neighbouring relay nonce; send the nonce that was signed.
+
+    `controller` is the key that signed.
+    """
 
     code, title = "signature-other-nonce", "The call was signed with another nonce"
     advice = (
@@ -124,7 +168,11 @@ class SignedWithOtherNonce(SignatureMistake):
 
 
 class SignedWithoutChannel(SignatureMistake):
-    """The hash holds the sequence number alone; the relay nonce carries the channel in its upper 128 bits."""
+    """
+    The hash holds the sequence number alone; the relay nonce carries the channel in its upper 128 bits.
+
+    `controller` is the key that signed.
+    """
 
     code, title = "signature-channel-missing", "The nonce was signed without its channel"
     advice = (
@@ -134,7 +182,11 @@ class SignedWithoutChannel(SignatureMistake):
 
 
 class SignedWithoutValidity(SignatureMistake):
-    """The request carries validity timestamps that the signature does not cover."""
+    """
+    The request carries validity timestamps that the signature does not cover.
+
+    `controller` is the key that signed.
+    """
 
     code, title = "signature-validity-missing", "The validity timestamps were not signed"
     advice = (
@@ -144,7 +196,11 @@ class SignedWithoutValidity(SignatureMistake):
 
 
 class SignedAbiEncoded(SignatureMistake):
-    """The words were encoded with abi.encode; LSP-25 packs them, the payload without offset and length."""
+    """
+    The words were encoded with abi.encode; LSP-25 packs them, the payload without offset and length.
+
+    `controller` is the key that signed.
+    """
 
     code, title = "signature-abi-encoded", "The message was encoded with abi.encode"
     advice = (
@@ -154,7 +210,11 @@ class SignedAbiEncoded(SignatureMistake):
 
 
 class SignedPayloadAlone(SignatureMistake):
-    """The signature covers the payload alone, so anybody could replay it; sign the LSP-25 hash."""
+    """
+    The signature covers the payload alone, so anybody could replay it; sign the LSP-25 hash.
+
+    `controller` is the key that signed.
+    """
 
     code, title = "signature-payload-only", "Only the payload was signed"
     advice = (

@@ -80,7 +80,7 @@ class LengthRequired(DomainError):
 
 
 class RequestTooLarge(DomainError):
-    """The body is larger than the service reads."""
+    """The body is larger than the service reads, which is `maximumBytes`."""
 
     code, title, status = "request-too-large", "The body is too large", 413
 

@@ -63,8 +63,8 @@ class BillingClient(Protocol):
         """Read all subscriptions of a customer, ended ones too, newest first."""
         ...
 
-    def pay_open_invoice(self, *, invoice_id: str) -> SubscriptionState | None:
-        """Try to collect an open invoice; return the subscription it belongs to, None where it was not open."""
+    def pay_open_invoice(self, *, invoice_id: str) -> None:
+        """Try to collect an invoice where it is open; a decline shows in the state of its subscription."""
         ...
 
     def use_newest_card(self, *, customer_id: str) -> None:

@@ -81,13 +81,11 @@ class Client(Books):
         rows = [found.id for found in self._subscriptions.values() if found.customer.id == customer_id]
         return [self._state(identifier) for identifier in reversed(rows)]
 
-    def pay_open_invoice(self, *, invoice_id: str) -> SubscriptionState | None:
+    def pay_open_invoice(self, *, invoice_id: str) -> None:
         self._ask("pay_open_invoice")
         invoice = self._invoice(invoice_id)
-        if invoice.status != "open":
-            return None
-        self._collect(invoice)
-        return self._state(invoice.subscription.id)
+        if invoice.status == "open":
+            self._collect(invoice)
 
     def use_newest_card(self, *, customer_id: str) -> None:
         self._ask("use_newest_card")

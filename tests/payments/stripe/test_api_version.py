@@ -7,13 +7,13 @@ import stripe
 from stripe._api_version import _ApiVersion
 
 from devstack.stripe.state import account
-from payments.stripe import sdk
+from payments.stripe import lookups
 from payments.stripe.client import get_billing_client, set_billing_client
 from tests.payments.worlds import DoubleWorld
 
 
 def test_it_is_the_one_of_the_installed_package_and_of_the_double() -> None:
-    assert sdk.API_VERSION == stripe.api_version == account.API_VERSION
+    assert lookups.API_VERSION == stripe.api_version == account.API_VERSION
 
 
 def test_a_package_of_another_version_changes_nothing_that_is_asked(

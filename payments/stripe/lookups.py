@@ -1,0 +1,169 @@
+"""What Stripe is asked, through its own SDK: nothing here changes anything there."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import stripe
+
+from payments.errors import BillingUnavailable
+from payments.models import Subscription
+from payments.stripe import reading, webhooks
+from payments.stripe.faults import translated
+from payments.stripe.modes import is_live_key
+from payments.stripe.states import CustomerState, InvoiceState, MoneyBack, ReceivedEvent, SubscriptionState
+
+# What our readers were written for; a newer package alone does not change what Stripe answers.
+API_VERSION = "2026-10-28.endive"
+PAGE = {"limit": 100}
+_NETWORK_RETRIES = 2
+_PAYMENTS = ["payments"]
+_LATEST_PAYMENTS = ["latest_invoice.payments"]
+
+
+class Lookups:
+    """The account of a key, to read."""
+
+    def __init__(
+        self, *, secret_key: str, webhook_secrets: Sequence[str], api_base: str, timeout_seconds: int
+    ) -> None:
+        self._webhook_secrets = tuple(webhook_secrets)
+        self._timeout_seconds = timeout_seconds
+        self._is_live = is_live_key(secret_key)
+        self._client = (
+            stripe.StripeClient(
+                secret_key,
+                stripe_version=API_VERSION,
+                base_addresses={"api": api_base},
+                max_network_retries=_NETWORK_RETRIES,
+                http_client=stripe.RequestsClient(timeout=timeout_seconds),
+            )
+            if secret_key
+            else None
+        )
+
+    @property
+    def _v1(self) -> Any:
+        if self._client is None:
+            raise BillingUnavailable("Payments are not set up on this service.", retry_after=3600)
+        return self._client.v1
+
+    def retrieve_subscription(self, *, subscription_id: str) -> SubscriptionState:
+        return self._read_anew(subscription_id)
+
+    def list_subscriptions(self, *, customer_id: str) -> list[SubscriptionState]:
+        with translated():
+            rows = self._v1.subscriptions.list({**PAGE, "customer": customer_id, "status": "all"})
+            return [reading.subscription_state(row) for row in rows.auto_paging_iter()]
+
+    def retrieve_invoice(self, *, invoice_id: str) -> InvoiceState:
+        with translated():
+            return reading.invoice_state(self._v1.invoices.retrieve(invoice_id, {"expand": _PAYMENTS}))
+
+    def paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
+        with translated():
+            rows = self._v1.invoices.list(
+                {
+                    "status": "paid",
+                    "created": {"gte": int(since.timestamp())},
+                    **PAGE,
+                    "expand": ["data.payments"],
+                }
+            )
+            yield from map(reading.invoice_state, rows.auto_paging_iter())
+
+    def customers(self) -> Iterator[CustomerState]:
+        with translated():
+            yield from map(reading.customer_state, self._v1.customers.list(PAGE).auto_paging_iter())
+
+    def living_subscriptions(self) -> Iterator[SubscriptionState]:
+        with translated():
+            # Without a status Stripe leaves out the cancelled ones alone.
+            rows = self._v1.subscriptions.list(PAGE).auto_paging_iter()
+            yield from (
+                reading.subscription_state(row) for row in rows if row.status not in Subscription.ENDED
+            )
+
+    def payments_gone_back_since(self, *, since: datetime) -> Iterator[str]:
+        begun = {**PAGE, "created": {"gte": int(since.timestamp())}}
+        with translated():
+            for noun in (self._v1.refunds, self._v1.disputes):
+                named = (reading.reference(row.payment_intent) for row in noun.list(begun).auto_paging_iter())
+                yield from (intent for intent in named if intent)
+
+    def money_back(self, *, payment_intent_id: str) -> MoneyBack:
+        of_payment = {**PAGE, "payment_intent": payment_intent_id}
+        with translated():
+            refunds = self._v1.refunds.list(of_payment)
+            disputes = self._v1.disputes.list(of_payment)
+            return MoneyBack(
+                payment_intent_id=payment_intent_id,
+                refunded_minor=sum(
+                    row.amount for row in refunds.auto_paging_iter() if row.status in {"succeeded", "pending"}
+                ),
+                disputed_minor=sum(row.amount for row in disputes.auto_paging_iter() if _is_withdrawn(row)),
+            )
+
+    def payment_intent_of(self, *, object_id: str) -> str:
+        with translated():
+            readers: dict[str, Callable[[str], Any]] = {
+                "re": self._v1.refunds.retrieve,
+                "pyr": self._v1.refunds.retrieve,
+                "dp": self._v1.disputes.retrieve,
+                "du": self._v1.disputes.retrieve,
+                "ch": self._v1.charges.retrieve,
+                "py": self._v1.charges.retrieve,
+            }
+            reader = readers.get(object_id.split("_", 1)[0])
+            return reading.reference(reader(object_id).payment_intent) if reader else ""
+
+    def undelivered_events(
+        self, *, since: datetime, types: tuple[str, ...]
+    ) -> Iterator[tuple[ReceivedEvent, bytes]]:
+        with translated():
+            rows = self._v1.events.list(
+                {
+                    "types": list(types),
+                    "delivery_success": False,
+                    "created": {"gte": int(since.timestamp())},
+                    **PAGE,
+                }
+            )
+            for row in reversed(list(rows.auto_paging_iter())):
+                told = row.to_dict()
+                yield webhooks.event_of(told), json.dumps(told, default=str).encode()
+
+    def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent:
+        return webhooks.read(
+            body=body, signature=signature, secrets=self._webhook_secrets, is_live=self._is_live
+        )
+
+    def _read_anew(self, subscription_id: str) -> SubscriptionState:
+        """Read what an order was about: to a repeated key Stripe answers what was true the first time."""
+        with translated():
+            return self._subscription(subscription_id)
+
+    def _subscription(self, subscription_id: str) -> SubscriptionState:
+        return self._explained(self._v1.subscriptions.retrieve(subscription_id, {"expand": _LATEST_PAYMENTS}))
+
+    def _explained(self, found: Any) -> SubscriptionState:
+        """Return the state, with what an incomplete subscription waits for."""
+        if found.status != "incomplete" or isinstance(found.latest_invoice, str | None):
+            return reading.subscription_state(found)
+        intent_id = reading.payment_intent_of_invoice(found.latest_invoice)
+        if not intent_id:
+            return reading.subscription_state(found)
+        intent = self._v1.payment_intents.retrieve(intent_id)
+        failure = intent.last_payment_error
+        declined = (getattr(failure, "decline_code", None) or failure.code) if failure else "generic_decline"
+        # A bank may also decline what it wants confirmed; the wallet confirms the same payment then.
+        if intent.status == "requires_action" or declined == "authentication_required":
+            return reading.subscription_state(found, client_secret=str(intent.client_secret))
+        return reading.subscription_state(found, decline_code=str(declined))
+
+
+def _is_withdrawn(dispute: Any) -> bool:
+    """Tell whether the disputed sum is out of our account right now: taken, and not reinstated since."""
+    moved = [int(entry.amount) for entry in dispute.balance_transactions or []]
+    return sum(moved) < 0

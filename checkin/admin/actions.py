@@ -44,7 +44,7 @@ RESUME = ReasonedAction(
 
 
 class PublishForm(ReasonForm):
-    """What the approver was shown: the fingerprint of each table."""
+    """The fingerprint of each table, as the approver was shown it."""
 
     reviewed = forms.CharField(widget=forms.HiddenInput)
 
@@ -60,7 +60,7 @@ def _publish(row: DropTable, decision: Decision) -> str:
 
 
 def _publishing(row: DropTable) -> SafeString:
-    """Say what is about to be in force, with the odds and what stands against it."""
+    """Return what is about to be in force, with its odds and what prevents it."""
     effect = f"It is in force for {row.badge} from now on, and never changes again."
     return format_html("{} {}{}", effect, " ".join(publishing.faults_of(row)), odds_page(row))
 

@@ -1,4 +1,4 @@
-"""A drop table's odds for the eye of whoever writes or approves it."""
+"""A drop table's odds, for whoever writes or approves it."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -15,7 +15,7 @@ from checkin.models import DropTable
 def odds_page(table: DropTable) -> SafeString:
     """Return probabilities, and per draw and per day what is expected, how far it strays, and the most."""
     items = queries.items_of([table])
-    # A table whose badge is gone is drawn from by nobody.
+    # Nobody draws from a table whose badge is gone.
     attempts = queries.most_attempts(table.badge) if table.badge else 0
     shown = {
         "items": [_item(*pair) for pair in zip(items, probabilities_of(items), strict=True)],
@@ -48,7 +48,7 @@ def _worth(odds: Odds, attempts: int) -> dict[str, str]:
 
 
 def _percent(chance: Fraction) -> str:
-    # The rarest item that may be written still shows.
+    # So fine that the rarest item that may be written still shows.
     return f"{_plain(Decimal(f'{float(chance * 100):.5f}'))}%"
 
 

@@ -20,10 +20,10 @@ from gateway.common.staff_actions import ReasonedActions
 
 def _may_write(request: HttpRequest, table: DropTable | None) -> bool:
     """
-    Say whether the table is a draft of whoever asks, or one that is being begun.
+    Return whether the table is a draft of whoever asks, or a new one.
 
-    What an author sends may meet a table that was published meanwhile; the form and
-    the page of deletion say so, where a refusal without a word would lose what was typed.
+    The table may have been published by the time its author saves; the form and the
+    page of deletion say so, because a bare refusal would lose what was typed.
     """
     if table is None:
         return True
@@ -31,7 +31,7 @@ def _may_write(request: HttpRequest, table: DropTable | None) -> bool:
 
 
 class DropItemFormSet(BaseInlineFormSet[DropItem, DropTable, ModelForm[DropItem]]):
-    """What an author sends: valid only while the table is a draft, which it then stays until all is saved."""
+    """The items that an author saves: valid only while the table is a draft, which it stays until all are saved."""
 
     def clean(self) -> None:
         super().clean()

@@ -42,7 +42,7 @@ class AdjustForm(ReasonForm):
 
 
 def adjust_credits(owner: Owner) -> ReasonedAction:
-    """Return the action for rows whose user `owner` tells."""
+    """Return the action for rows whose user `owner` returns."""
 
     def run(row: Any, decision: Decision) -> str:
         asked = adjustments.request(
@@ -92,7 +92,7 @@ class ModifierForm(ReasonForm):
 
 
 def grant_modifier(owner: Owner) -> ReasonedAction:
-    """Return the action for rows whose user `owner` tells."""
+    """Return the action for rows whose user `owner` returns."""
 
     def run(row: Any, decision: Decision) -> str:
         given = modifiers.grant(

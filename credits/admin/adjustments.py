@@ -1,4 +1,4 @@
-"""Adjustments that staff asked for: those that wait for a second person, and what became of the others."""
+"""Adjustments that staff requested: those that wait for a second person, and what became of the others."""
 
 from django.contrib import admin
 
@@ -10,7 +10,7 @@ from gateway.common.staff_actions import ReasonedActions
 
 @admin.register(AdjustmentRequest)
 class AdjustmentRequestAdmin(ReasonedActions, OwnedAdmin):
-    """Approved or rejected by whoever did not ask."""
+    """Approved or rejected by somebody other than the requester."""
 
     owner_path = "user"
     list_display = (

@@ -1,4 +1,4 @@
-"""What each recomputation of the books has found."""
+"""The findings of each recomputation of the books."""
 
 from django.contrib import admin
 

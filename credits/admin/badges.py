@@ -24,7 +24,7 @@ _BUTTONS = {"_save", "_continue", "_addanother", "csrfmiddlewaretoken"}
 
 
 class BadgeForm(forms.ModelForm[Badge]):
-    """A badge as it would be; it is judged with its whole ladder, and `preview` tells what it would do."""
+    """A badge as it would be; it is judged with its whole ladder, and `preview` contains what it would do."""
 
     preview: Preview | None = None
 
@@ -35,14 +35,14 @@ class BadgeForm(forms.ModelForm[Badge]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field = self.fields.get("bonus_daily_check_in_attempts")
-        # Whoever may only look at badges has a form without fields.
+        # Those who may only look at badges get a form without fields.
         if field is not None:
             most = settings.CHECKIN_MAX_DAILY_ATTEMPTS
             field.help_text = (
                 f"Check-ins a day besides the first. Nobody has more than {most} a day, whatever the badges of both "
                 "ladders add up to (CHECKIN_MAX_DAILY_ATTEMPTS)."
             )
-            # What check-ins never give is not promised by a badge.
+            # A badge promises nothing that check-ins never give.
             field.validators.append(MaxValueValidator(most - 1))
 
     def _post_clean(self) -> None:
@@ -83,7 +83,7 @@ class BadgeAdmin(StaffAdmin[Badge]):
         return ("track", *self.readonly_fields) if obj else self.readonly_fields
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        # Removed one by one, each with what it does to people.
+        # Badges are removed one by one, each after a look at the consequences for people.
         return {
             name: found for name, found in super().get_actions(request).items() if name != "delete_selected"
         }
@@ -159,7 +159,7 @@ class BadgeAdmin(StaffAdmin[Badge]):
 
 @admin.register(ExperienceEntry)
 class ExperienceEntryAdmin(OwnedAdmin):
-    """Why somebody's experience is what it is."""
+    """The entries that explain somebody's experience."""
 
     owner_path = "account__user"
     list_display = ("id", "profile", "track", "cause", "base", "amount", "total_after", "created_at")

@@ -1,4 +1,4 @@
-"""Ad networks are set up here; what they told is here to read. No page shows a secret, not even a new one again."""
+"""Ad networks are set up here, and their postbacks are read here. No page shows a secret, not even a new one again."""
 
 from typing import Any, ClassVar
 

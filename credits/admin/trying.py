@@ -51,7 +51,7 @@ class Trying(StaffAdmin[AdNetwork]):
         return reverse(f"{self.admin_site.name}:credits_adnetwork_try", args=[network.pk])
 
     def try_view(self, request: HttpRequest, network_id: int) -> HttpResponse:
-        """Ask for an address, and say what would come of it."""
+        """Ask for an address, and show what would come of it."""
         network: AdNetwork | None = self.get_object(request, str(network_id))
         if not self.has_change_permission(request, network):
             raise PermissionDenied

@@ -199,7 +199,7 @@ class PayoutRateAdmin(ReadOnlyAdmin):
 
 @admin.register(ReconciliationRun)
 class ReconciliationRunAdmin(ReasonedActions, ReadOnlyAdmin):
-    """What `reconcile_payments` has found, by hand or by night."""
+    """The findings of `reconcile_payments`, by hand or by night."""
 
     list_display = ("started_at", "finished_at", "kind", "result")
     list_defer = ("findings",)

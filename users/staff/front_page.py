@@ -83,7 +83,7 @@ def _relay_cards(outcomes: relay_figures.Outcomes, now: datetime) -> list[Card]:
         Card(
             title="Success rate",
             value=f"{rate:.1%}" if rate is not None else "—",
-            detail="of the calls that ended in 24 hours",
+            detail="of the calls accepted in 24 hours that have ended",
             link=rows_of("relay_relaytransaction", created_at__gte=since),
             is_alarming=rate is not None and rate < Decimal("0.95"),
         ),

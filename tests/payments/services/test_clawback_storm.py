@@ -14,7 +14,7 @@ from payments.services import catching_up, events
 from tests.payments.mail import body_of, deliver_all, store
 from tests.payments.people import Payer
 from tests.payments.worlds import DoubleWorld
-from tests.relay.threads import at_once
+from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

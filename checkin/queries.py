@@ -98,7 +98,7 @@ def items_for(*, standing: Standing, tables: Tables, is_proven: bool) -> list[It
 
     Users who have neither paid nor earned, or kept nothing of it (`is_proven` is false), can win
     experience alone, because identities are free to make. Without a permanent table nothing may drop: a
-    subscription adds to a check-in, and makes none.
+    subscription adds to a check-in and is none by itself.
     """
     if tables.permanent is None:
         return []
@@ -128,8 +128,8 @@ def most_attempts(badge: Badge) -> int:
     """
     Return how often a day anybody may draw from a table of the badge.
 
-    That is who wears the badge or one above it that has no table of its own, with the
-    best badge of the other track; never more than the operator's bound.
+    Those are the wearers of the badge, or of one above it without a table of its own, with
+    the best badge of the other track; never more than the operator's bound.
     """
     above = Badge.objects.filter(track=badge.track, exp_lower_bound__gt=badge.exp_lower_bound)
     next_own = above.filter(drop_tables__published_at__isnull=False).aggregate(at=Min("exp_lower_bound"))[

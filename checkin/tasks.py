@@ -10,5 +10,5 @@ from checkin.services import seeds
 
 @shared_task(name="checkin.keep_seeds")
 def keep_seeds(**_: Any) -> None:
-    """Promise the seeds of today and tomorrow, and tell those that are due."""
+    """Promise the seeds of today and tomorrow, and reveal those that are due."""
     seeds.keep(now=timezone.now())

@@ -1,9 +1,9 @@
 """
-The rule book of what a user may enjoy: arithmetic on arguments.
+The rule book of benefits: arithmetic on arguments.
 
-Nothing here reads the database or the clock; callers pass rows and `now`. Benefits are
-the permanent badge's, plus the subscriber badge's while the allowance runs, plus the
-active modifiers'. Fractions and attempts add up; of two debt limits the larger counts.
+Nothing here reads the database or the clock; callers pass rows and `now`. A user has the
+benefits of the permanent badge, of the subscriber badge while the allowance runs, and of
+the active modifiers. Fractions and attempts add up; of two debt limits the larger counts.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,13 +20,13 @@ from credits.models.badges import LARGEST_EXPERIENCE
 
 # Card renewals are collected 1-72 h after the period turns; nobody loses the service meanwhile.
 RENEWAL_GRACE = timedelta(hours=72)
-# However many modifiers of a type are collected, together they add no more than this.
+# All modifiers of a type together add no more than this.
 MOST_OF_MODIFIERS = Decimal(1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PaidPeriod:
-    """The period that was paid for last, and what is known of the next."""
+    """The period that was paid for last, and what is known about the next one."""
 
     credits: int
     starts_at: datetime
@@ -35,7 +35,7 @@ class PaidPeriod:
     renews: bool
 
     def runs_at(self, now: datetime) -> bool:
-        """Tell whether the user counts as subscribed: within the period, or awaiting its renewal."""
+        """Return whether the user counts as subscribed: within the period, or awaiting its renewal."""
         grace = RENEWAL_GRACE if self.renews else timedelta()
         return self.starts_at <= now < self.ends_at + grace
 
@@ -142,7 +142,7 @@ def credits_back(*, cost: int, fraction: Decimal) -> int:
 
 
 def progress_within(*, badge: BadgeTerms, experience: int) -> Decimal:
-    """Return how far `experience` has come through the badge's range: 0 to 1, and 1 at the top badge."""
+    """Return how much of the badge's range `experience` has covered: 0 to 1, and 1 at the top badge."""
     if badge.exp_upper_bound is None:
         return Decimal(1)
     span = badge.exp_upper_bound - badge.exp_lower_bound
@@ -151,7 +151,7 @@ def progress_within(*, badge: BadgeTerms, experience: int) -> Decimal:
 
 
 def ladder_faults(steps: Iterable[LadderStep]) -> Iterator[str]:
-    """Yield a sentence for each reason why these badges are no ladder: every experience has one badge."""
+    """Yield a sentence for each reason why these badges do not give every experience exactly one badge."""
     ladder = sorted(steps, key=lambda step: step.exp_lower_bound)
     if not ladder:
         yield "A ladder has at least one badge."

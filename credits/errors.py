@@ -83,7 +83,7 @@ class EarningDecided(DomainError):
 
 class NetworkUnguarded(DomainError):
     """
-    A network that could be made to say too much is enabled only with what limits it.
+    A network whose postbacks could be forged is enabled only with limits.
 
     One whose signature leaves out user, amount or id needs an address of its own, an address list, both
     caps and hours of hold; one whose keys sign for every publisher needs the list of our ad units.

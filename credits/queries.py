@@ -72,7 +72,7 @@ def _running(allowance: Allowance | None, *, now: datetime) -> AllowanceView | N
 
 
 def paid_period(row: Allowance) -> PaidPeriod:
-    """Return the row as the rule book reads it."""
+    """Return the row as `credits.benefits` takes it."""
     return PaidPeriod(
         credits=row.credits,
         starts_at=row.starts_at,
@@ -85,7 +85,7 @@ def paid_period(row: Allowance) -> PaidPeriod:
 @dataclass(frozen=True, kw_only=True)
 class Standing:
     """
-    Where a user stands: credits, experience, badges and what they are worth together.
+    A user's standing: credits, experience, badges and what they are worth together.
 
     `subscriber_badge` is the lowest of its ladder for a user without an allowance,
     and then `benefits` leave it out.
@@ -187,14 +187,14 @@ def staff_named(username: str) -> ProfileOwner | None:
 def has_earned(user: ProfileOwner) -> bool:
     """Return whether the user was given credits for payments or earnings that were not all taken back since."""
     entries = CreditEntry.objects.filter(account__user_id=user.pk)
-    # Few people have anything taken back; of the others one entry is read, and nothing is added up.
+    # Few people had anything taken back; for the others one entry is read, and nothing is added up.
     disproofs = entries.filter(source__in=DISPROOFS)
     sums = entries.filter(source__in=[*PROOFS, *DISPROOFS]).values("account").annotate(kept=Sum("amount"))
     return entries.filter(~Exists(disproofs) | Exists(sums.filter(kept__gt=0)), source__in=PROOFS).exists()
 
 
 class Figures(NamedTuple):
-    """How the books stand, as of one moment: whole credits, ages in seconds, 0 where nothing waits."""
+    """The state of the books at one moment: whole credits, ages in seconds, 0 where nothing waits."""
 
     accounts: int
     # Sums of the balances above 0, of those below, and of what is held.
@@ -214,7 +214,7 @@ class Figures(NamedTuple):
 
 
 def figures() -> Figures:
-    """Return how the books stand, in one statement; it reads accounts, and of the rest what is open or new."""
+    """Return the state of the books, in one statement; it reads accounts, and of the rest what is open or new."""
     return Figures(*sql.only_row(_FIGURES, {}))
 
 

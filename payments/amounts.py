@@ -1,5 +1,5 @@
 """
-What sums of money mean: which may be charged, how they are shown, what they pay out.
+Sums of money: which may be charged, how they are shown, what they pay out.
 
 Whole numbers throughout: money in minor units of a currency that has 100 of them,
 credits whole. Fractions of a credit are dropped once, when a payout is posted.

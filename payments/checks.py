@@ -32,7 +32,7 @@ def stripe_key(**_: Any) -> list[CheckMessage]:
 
 @register("payments")
 def currencies(**_: Any) -> list[CheckMessage]:
-    """Refuse a currency for which nobody has written down what the least is that a card can be charged."""
+    """Refuse a currency whose smallest card charge is not in `MINIMUM_CHARGE`."""
     unknown = [currency for currency in settings.BILLING_CURRENCIES if currency not in MINIMUM_CHARGE]
     if not unknown:
         return []
@@ -42,7 +42,7 @@ def currencies(**_: Any) -> list[CheckMessage]:
 
 @register("payments", deploy=True)
 def payments_are_set_up(**_: Any) -> list[CheckMessage]:
-    """Say that nobody can pay; runs with `--deploy` alone, for a service without payments is a sound one."""
+    """Say that nobody can pay; runs only with `--deploy`, since a service may do without payments."""
     if settings.STRIPE_SECRET_KEY:
         return []
     return [Warning("STRIPE_SECRET_KEY is not set: the payment paths answer 503.", id="payments.W001")]

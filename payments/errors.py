@@ -4,7 +4,7 @@ from gateway.common.errors import DomainError
 
 
 class AnswerOutdated(Exception):
-    """Somebody has written down what Stripe says since we asked, and our answer differs: ask again. Never leaves."""
+    """A later answer is stored and ours differs: ask again. Internal; never shown to callers."""
 
 
 class BillingUnavailable(DomainError):

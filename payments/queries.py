@@ -17,18 +17,18 @@ def monthly_amount_of(user: ProfileOwner) -> Decimal:
 
 
 class Figures(NamedTuple):
-    """How payments stand, as of one moment. Ages are seconds, 0 where nothing waits."""
+    """The state of payments at one moment. Ages are in seconds, 0 where nothing waits."""
 
     received_events: int
     failed_events: int
-    # Since the oldest event came that is not done with.
+    # Of the oldest event that is not done with.
     oldest_event_age: float
     pending_operations: int
     oldest_operation_age: float
 
 
 def figures() -> Figures:
-    """Return how payments stand, in one statement that reads what is not done with."""
+    """Return the state of payments, in one statement that reads only what is not done with."""
     return Figures(*sql.only_row(_FIGURES, {}))
 
 

@@ -51,7 +51,7 @@ _ENOUGH_SECONDS, _MOST_SECONDS = 2 * 3600, 2 * 3600 + 60
     time_limit=_MOST_SECONDS,
 )
 def claw_back(**_: Any) -> None:
-    """Follow money that went back without our having been told."""
+    """Claw back for money that went back without a webhook."""
     catching_up.claw_back_missed_money(now=timezone.now())
 
 

@@ -2,7 +2,7 @@
 How a drop is drawn, and what a table is worth: integers on arguments.
 
 Nothing here reads the database or the clock. Whoever has the seed of a day, the items
-and what stands in a ticket gets the same draw; `docs/check-in.md` says how.
+and the content of a ticket gets the same draw; `docs/check-in.md` says how.
 """
 
 from checkin.draw.dice import below, commitment_of

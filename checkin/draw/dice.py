@@ -30,5 +30,5 @@ def _throw(seed: bytes, message: str) -> int:
 
 
 def commitment_of(seed: bytes) -> str:
-    """Return what is published of a seed before it is used: its SHA-256 in hex."""
+    """Return the commitment to a seed, which is published before its use: its SHA-256 in hex."""
     return hashlib.sha256(seed).hexdigest()

@@ -1,4 +1,4 @@
-"""The secret of a day, promised before the day begins and told after it is over."""
+"""The secret of a day, promised before the day begins and revealed after it is over."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""Whether users may check in: the newest row tells, and the older ones tell who decided what, and why."""
+"""Whether users may check in: the newest row decides, and the older ones record who decided what, and why."""
 
 from typing import ClassVar
 

@@ -1,1 +1,1 @@
-"""What checks in, keeps seeds and publishes tables."""
+"""Checking in, keeping seeds, publishing tables."""

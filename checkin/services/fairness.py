@@ -11,13 +11,13 @@ from checkin.queries import day_of
 from checkin.services import seeds
 from gateway.common.owner import ProfileOwner
 
-# Days whose seeds are told, counted back from the newest one that is public.
+# Days whose seeds are shown, counted back from the newest one that is public.
 DAYS_TOLD = 14
 
 
 @dataclass(frozen=True, kw_only=True)
 class FairnessRecord:
-    """Commitments, public seeds newest first, and the user's draws under them with the tables drawn from."""
+    """Commitments, public seeds (newest first), and the user's draws under them with the tables drawn from."""
 
     today: DailySeed
     tomorrow: DailySeed

@@ -45,14 +45,14 @@ def publish(*, table_id: int, actor: ProfileOwner, reviewed: Collection[str]) ->
 
 
 def fingerprint_of(table: DropTable) -> str:
-    """Return what tells the saved items of this table from any others: a SHA-256 in hex."""
+    """Return the fingerprint of the table's saved items: a SHA-256 in hex."""
     rows = table.items.order_by("id").values_list("drop_type", "weight", "value_min", "value_max", "minutes")
     content = [table.pk, *([str(part) for part in row] for row in rows)]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def faults_of(table: DropTable) -> Iterator[str]:
-    """Yield a sentence for each rule that the table breaks; weights and ranges are the database's business."""
+    """Yield a sentence for each rule that the table breaks; the database checks weights and ranges."""
     items = queries.items_of([table])
     experience = [item for item in items if item.drop_type == DropType.EXPERIENCE]
     if table.badge is None:
@@ -63,7 +63,7 @@ def faults_of(table: DropTable) -> Iterator[str]:
         return
     # Not by the ladders as they are: those may be changed later, and the table stays.
     attempts = settings.CHECKIN_MAX_DAILY_ATTEMPTS
-    # Those who win experience alone win it more often than the whole table says.
+    # Users who can win only experience win it more often than the whole table says.
     yield from _excess(experience, DropType.EXPERIENCE, attempts, settings.CHECKIN_MAX_DAILY_EXPERIENCE)
     yield from _excess(items, DropType.CREDITS, attempts, settings.CHECKIN_MAX_DAILY_CREDITS)
 

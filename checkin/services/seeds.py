@@ -1,9 +1,9 @@
 """
-Daily seeds: promised ahead, known to the processes alone, told two days after they began.
+Daily seeds: promised ahead, known to the processes alone, revealed two days after their day began.
 
-A seed is an HMAC of its day and salt under a secret of the processes. The database
-alone does not tell it, nor does the secret alone, and the commitment shows whether
-the right secret was used.
+A seed is an HMAC of its day and salt under a secret of the processes. Neither the
+database alone nor the secret alone gives it away, and the commitment shows whether the
+right secret was used.
 """
 
 import hmac
@@ -81,7 +81,7 @@ def _derive(secret: str, day: date, salt: bytes) -> bytes:
 
 
 def _reveal(row: DailySeed) -> int:
-    """Write the seed down, once. One whose secret was lost stays untold and must not keep the others back."""
+    """Write the seed down, once. One whose secret was lost is never revealed and must not hold up the others."""
     try:
         seed = open_seed(row).hex()
     except CheckInsNotReady:

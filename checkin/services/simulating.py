@@ -1,4 +1,4 @@
-"""Draw many times from one table, and compare what came with what its odds promise."""
+"""Draw many times from one table, and compare the drops with its odds."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -52,7 +52,7 @@ class Simulation:
 
 
 def simulate(*, items: Sequence[Item], draws: int, seed: bytes) -> Simulation:
-    """Draw `draws` times, each time for another user, and judge what came."""
+    """Draw `draws` times, each time for another user, and judge the drops."""
     tickets = (
         Ticket(profile_address=_ADDRESS.format(number), day="1970-01-01", attempt=1, tables=((0, 0),))
         for number in range(draws)

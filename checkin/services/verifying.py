@@ -21,7 +21,7 @@ _Draws = dict[CheckIn, Draw | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """Something that is not as the seed says; `check_in_id` is None where it concerns the seed itself."""
+    """Something that does not follow from the seed; `check_in_id` is None where it concerns the seed itself."""
 
     check_in_id: int | None
     what: str
@@ -31,7 +31,7 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Verification:
-    """What came of drawing a day again."""
+    """The result of drawing a day again."""
 
     check_ins: int
     differences: list[Difference]
@@ -90,7 +90,7 @@ def _compare_draws(again: _Draws) -> Iterator[Difference]:
 
 def _compare_effects(again: _Draws) -> Iterator[Difference]:
     """
-    Look up what the drops that the seed gives did, whatever the check-ins say.
+    Look up the effects of the drops that the seed gives, whatever the check-ins say.
 
     Modifiers are deleted some time after they ended, so a missing one proves nothing.
     """

@@ -17,7 +17,7 @@ from gateway.common.staff_actions import ReasonedActions
 
 
 class OwnedAdmin(OwnedRows):
-    """Rows of one user each, found by the profile address in any casing: whole, how it begins or how it ends."""
+    """Rows of one user each, found by the whole profile address, its beginning or its end, in any casing."""
 
     ordering = ("-id",)
 

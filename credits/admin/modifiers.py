@@ -1,4 +1,4 @@
-"""Bonuses for a time: who has which, until when, and the end of one that was given by mistake."""
+"""Temporary bonuses: who has which, until when, and the end of one that was given by mistake."""
 
 from django.contrib import admin
 from django.utils import timezone

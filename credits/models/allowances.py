@@ -1,4 +1,4 @@
-"""Until when a user is subscribed, and with how many credits: all that the lower floors know of it."""
+"""Until when a user is subscribed, and with how many credits: all that the lower floors know about it."""
 
 from django.conf import settings
 from django.db import models
@@ -7,10 +7,10 @@ from django.db.models import F, Q
 
 class Allowance(models.Model):
     """
-    The paid period of a user, as last told; an ended one stays for support to read.
+    The paid period of a user, as last reported; an ended one stays for support to read.
 
-    `resets_at` is `ends_at` while the period runs. Once the provider has turned
-    the period and has not collected yet, it is the end of the period to be paid.
+    `resets_at` is `ends_at` while the period runs. Once the provider has begun the next
+    period and has not collected for it yet, it is the end of that period.
     """
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="allowance")

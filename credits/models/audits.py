@@ -8,7 +8,7 @@ class LedgerAudit(models.Model):
     """
     One recomputation. `finished_at` is empty where it broke off.
 
-    `counts` tells how much of everything was compared and how many findings there were; `findings`
+    `counts` says how much of everything was compared and how many findings there were; `findings`
     holds the first of them, each with `rule`, `have` (what the row says), `wanted` (what the other
     rows say) and `ids`.
     """

@@ -1,8 +1,8 @@
 """
 What loyalty is worth: two ladders of badges, each a run of experience ranges.
 
-`exp_lower_bound` belongs to the badge, `exp_upper_bound` to the next one. That
-ranges neither overlap nor leave a gap is the database's business: an exclusion
+`exp_lower_bound` belongs to the badge, `exp_upper_bound` to the next one. The
+database makes sure that ranges neither overlap nor leave a gap: by an exclusion
 constraint per track, and a check of the whole ladder when a transaction commits.
 """
 

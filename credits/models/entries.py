@@ -97,22 +97,22 @@ class CreditEntry(models.Model):
             ),
         ]
         indexes = [
-            # Rows come in the order of time: a few pages tell what happened in a month.
+            # Rows come in the order of time: a month is a few pages.
             BrinIndex(fields=["created_at"], name="credits_entry_by_time", autosummarize=True),
-            # What a user has earned, newest first, however many relay charges lie between.
+            # What a user has earned, newest first, however many relay charges are between.
             models.Index(
                 fields=["account", "-account_version"],
                 condition=~models.Q(source=EntrySource.RELAY_TRANSACTION),
                 name="credits_entry_earnings",
             ),
-            # Whether a user has paid or earned and kept it, however much came back or dropped since.
+            # Whether a user has paid or earned and kept it, however many other entries came since.
             models.Index(
                 fields=["account", "source"],
                 include=["amount"],
                 condition=models.Q(source__in=[*PROOFS, *DISPROOFS]),
                 name="credits_entry_proofs",
             ),
-            # What finance looks for lies far apart between charges and earnings.
+            # What finance looks for is rare among charges and earnings.
             models.Index(
                 fields=["source", "-id"],
                 condition=models.Q(source__in=RARE_SOURCES),

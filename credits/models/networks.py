@@ -144,7 +144,7 @@ class AdNetwork(models.Model):
 
 
 class NetworkUser(models.Model):
-    """The opaque name of a user at one network: it tells neither the address nor that two networks mean one user."""
+    """The opaque name of a user at one network: it reveals neither the address nor that two networks mean one user."""
 
     network = models.ForeignKey(AdNetwork, on_delete=models.PROTECT, related_name="+", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")

@@ -1,4 +1,4 @@
-"""The inbox of what ad networks told us, with everything that a credit was computed from."""
+"""The inbox of postbacks, with everything that a credit was computed from."""
 
 from django.conf import settings
 from django.contrib.postgres.indexes import BrinIndex
@@ -10,7 +10,7 @@ from credits.models.networks import AdNetwork
 
 
 class PostbackKind(models.TextChoices):
-    """What it tells."""
+    """What it reports."""
 
     CREDIT = "CREDIT"
     REVERSAL = "REVERSAL"
@@ -32,7 +32,7 @@ class PostbackState(models.TextChoices):
 
 
 class Refusal(models.TextChoices):
-    """Why an event that its network did tell changes nothing."""
+    """Why an event changes nothing, although its network did report it."""
 
     ABOVE_A_CAP = "ABOVE_A_CAP", "Above a cap"
     ANOTHERS_CREDIT = "ANOTHERS_CREDIT", "It names another user than the credit that it takes back"
@@ -49,7 +49,7 @@ class Postback(models.Model):
     One event of a network, stored with the entry that it led to, in one transaction.
 
     Unique by network, external id and kind, so a repeat finds the first one; a reversal
-    also by user, so that one which names a stranger leaves room for the right one. A
+    also by user, so that one that names a stranger leaves room for the right one. A
     credit and its reversal are two rows that name the same `original_id`.
     """
 
@@ -135,7 +135,7 @@ class Postback(models.Model):
             ),
         ]
         indexes = [
-            # Rows come in the order of time: a few pages tell what came in a day.
+            # Rows come in the order of time: a day is a few pages.
             BrinIndex(fields=["received_at"], name="credits_postback_by_time", autosummarize=True),
             models.Index(fields=["network", "original_id"], name="credits_postback_original"),
             models.Index(fields=["user", "received_at"], name="credits_postback_user"),

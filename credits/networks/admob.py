@@ -25,7 +25,7 @@ from credits.networks.contract import (
 )
 from credits.networks.reading import identifier, kind_of, number
 
-# The signature and the key's id come last, in this order; whatever follows them is nobody's word.
+# The signature and the key's id come last, in this order; nothing vouches for what follows them.
 _SIGNED = re.compile(rb"(.+)&signature=([A-Za-z0-9_-]+=*)&key_id=([0-9]{1,20})")
 _MILLISECONDS = re.compile(r"[0-9]{13}", re.ASCII)
 # What the button "verify URL" in AdMob's pages sends.

@@ -17,7 +17,7 @@ from credits.networks.signatures import hex_hmac, signed_url
 
 _REWARDED = {"COMPLETE", "COMPLETED", "SCREENOUT", "START_BONUS"}
 _UNDECIDED = {"CREATED", "PENDING", "REVIEWING"}
-# What was announced is rejected whole; what was paid is corrected by the amount that is told.
+# An announced credit is rejected as a whole; a paid one is corrected by the amount that is reported.
 _REJECTED = "REJECTED"
 _UNDONE = {"RECONCILIATION", "RECONCILED", _REJECTED}
 # Reconciled offers without stateful callbacks are `or…` of the offer `o…`.
@@ -40,7 +40,7 @@ class BitLabs(Adapter):
         return signed_url(request, name="hash", secrets=secrets, hmac_of=partial(hex_hmac, "sha1"))
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
-        """Read what became of a survey or an offer; where an offer tells its state, the type says nothing more."""
+        """Read what became of a survey or an offer; where an offer has a state, the type says nothing more."""
         transaction, amount = identifier(fields, "tx"), number(fields, "val")
         told = fields.get("state") or fields.get("type") or ""
         kind = _kind(told, is_negative=amount < 0)

@@ -1,4 +1,4 @@
-"""What an adapter promises: what its network signs, what a postback means, and what the network wants to hear."""
+"""What an adapter promises: what its network signs, what a postback means, and which answers the network expects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,11 +8,11 @@ from typing import ClassVar, Protocol
 
 from credits.models import EntrySource, PostbackKind
 
-# Values by name. Of a network that signs too little they hold unsigned ones as well; `covers` tells.
+# Values by name. Where a network signs too little, some of them are unsigned; `covers` says which are signed.
 SignedFields = Mapping[str, str]
 # Of the last part of the path, as the routes take it.
 LONGEST_PATH_TOKEN = 1024
-# Without a signature over these three a postback's word is worth little.
+# A postback whose signature leaves one of these out proves little.
 ESSENTIAL = frozenset({"amount", "user", "external_id"})
 
 
@@ -60,7 +60,7 @@ class PostbackEvent:
 
     @property
     def is_about_credits(self) -> bool:
-        """Tell whether a user must be known for it to mean anything."""
+        """Return whether a user must be known for it to mean anything."""
         return self.kind not in {PostbackKind.INFO, PostbackKind.TEST}
 
 
@@ -131,7 +131,7 @@ class Adapter(Protocol):
 
 
 def is_weak(adapter: Adapter) -> bool:
-    """Tell whether the network's signature leaves out what decides who is credited, how much, or how often."""
+    """Return whether the network's signature leaves out what decides who is credited, how much, or how often."""
     return not adapter.covers >= ESSENTIAL
 
 

@@ -1,4 +1,4 @@
-"""A push network's daily report, as a CSV file: the only place where it tells who earned what."""
+"""A push network's daily report, as a CSV file: the only place where it says who earned what."""
 
 import csv
 import io
@@ -67,7 +67,7 @@ def _time(text: str) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class ReportLine:
-    """A line of the file: what it tells, or what is wrong with it."""
+    """A line of the file: what it says, or what is wrong with it."""
 
     number: int
     text: str

@@ -57,7 +57,7 @@ def number(fields: SignedFields, name: str) -> Decimal:
 
 
 def is_number(text: str) -> bool:
-    """Tell whether it is plainly a number, with at most twelve digits on either side of the point."""
+    """Return whether it is plainly a number, with at most twelve digits on either side of the point."""
     return _NUMBER.fullmatch(text) is not None
 
 

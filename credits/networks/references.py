@@ -9,7 +9,7 @@ _REFERENCE = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
 
 def is_reference(text: str) -> bool:
-    """Tell whether the text has the form of a reference."""
+    """Return whether the text has the form of a reference."""
     return _REFERENCE.fullmatch(text) is not None
 
 

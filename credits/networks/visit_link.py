@@ -1,5 +1,5 @@
 """
-Our own signed visit link, for push networks that pay for traffic and tell nothing of users.
+Our own signed visit link, for push networks that pay for traffic and report nothing about users.
 
 The link names user, campaign, amount and end; its id pays once. A push network calls it as
 its visit postback.

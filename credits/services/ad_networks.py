@@ -41,7 +41,7 @@ def configure(*, slug: str, **values: Any) -> AdNetwork:
     network = AdNetwork.objects.select_for_update(no_key=True).get(pk=ensure(slug=slug).pk)
     for name, value in values.items():
         setattr(network, name, value)
-    # What the adapter says counts, whatever the row said when it was made.
+    # The adapter decides, whatever the row said when it was made.
     network.is_weak = is_weak(ADAPTERS[slug])
     network.full_clean()
     network.save(update_fields=[*values, "is_weak"])
@@ -50,10 +50,10 @@ def configure(*, slug: str, **values: Any) -> AdNetwork:
 
 def switch(*, slug: str, is_enabled: bool) -> bool:
     """
-    Let a network's postbacks in or keep them out; False where it stood so already.
+    Let a network's postbacks in or keep them out; False where it was so already.
 
     Raises:
-        NetworkUnguarded: it is weak or signs for everybody, and nothing limits what it could be made to say.
+        NetworkUnguarded: its postbacks could be forged, and nothing limits them.
     """
     changing = AdNetwork.objects.filter(slug=slug).exclude(is_enabled=is_enabled)
     try:
@@ -76,7 +76,7 @@ def address_of(*, slug: str, token: str) -> str:
 
 
 def has_path_token(network: AdNetwork, token: str) -> bool:
-    """Tell in constant time whether the token is the network's."""
+    """Return, in constant time, whether the token is the network's."""
     return hmac.compare_digest(network.path_token_hash, _hash(token))
 
 

@@ -1,4 +1,4 @@
-"""Tell the rest of the service until when a user is subscribed, and with how many credits."""
+"""Record until when a user is subscribed, and with how many credits, for the rest of the service."""
 
 from datetime import datetime
 
@@ -17,7 +17,7 @@ def set_allowance(
     resets_at: datetime | None = None,
 ) -> bool:
     """
-    Write down the period a user has paid for; `credits` were paid out for it.
+    Store the period a user has paid for; `credits` were paid out for it.
 
     `renews` while the subscription is active or past due and not cancelling: the
     allowance then outlives `ends_at` by the grace of `credits.benefits`. `resets_at`

@@ -2,8 +2,8 @@
 A postback from the network to the account, in a fixed order of checks.
 
 Network enabled → path token → address list → signature → freshness → form → user → ledger.
-Whoever fails the first two is told what a wrong path is told; from then on the network
-hears its own words.
+Whoever fails the first two gets the same 404 as a wrong path; after that it gets the answer
+that its network expects.
 """
 
 import logging
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 def receive(*, slug: str, request: RawRequest, now: datetime, request_id: str = "") -> Answer:
     """
-    Check a postback, store it with what follows from it, and return what the network wants to hear.
+    Check a postback, store it with what follows from it, and return the answer that the network expects.
 
     A repeat is answered like the first one and changes nothing. What is refused leaves no row.
 
@@ -82,7 +82,7 @@ def understand(
     adapter: Adapter, network: AdNetwork, request: RawRequest, *, now: datetime
 ) -> tuple[PostbackEvent, ProfileOwner | None]:
     """
-    Return what the network says and of whom, once its signature and time have been checked. Nothing is stored.
+    Return what the network says and about whom, once its signature and time have been checked. Nothing is stored.
 
     Raises:
         PostbackRefused: the network did not say this, or says nothing that could be believed.

@@ -31,7 +31,7 @@ RETURNING id
 
 @dataclass(frozen=True, kw_only=True)
 class Arrival:
-    """An event that is believed, and what came along with it."""
+    """An event whose signature is right, and what came with it."""
 
     network: AdNetwork
     event: PostbackEvent

@@ -1,7 +1,7 @@
 """
 Held credits are given when their time has come, unless they were reversed meanwhile; staff may decide before.
 
-Those of a network that staff have paused wait until it is resumed: its reversals are not heard either.
+Those of a network that staff have paused wait until it is resumed: its reversals are refused meanwhile, too.
 """
 
 import logging
@@ -18,7 +18,7 @@ from gateway.common.owner import ProfileOwner
 from gateway.common.sweeps import would_stop_all
 
 logger = logging.getLogger(__name__)
-# So many take a worker well under a minute.
+# A worker needs well under a minute for so many.
 _BATCH = 1_000
 
 
@@ -90,7 +90,7 @@ def _try_release(postback_id: int, now: datetime) -> bool:
 
 def _locked_owner(postback_id: int) -> ProfileOwner:
     found = Postback.objects.select_related("user").get(pk=postback_id)
-    if found.user is None:  # A network's test, or news of nobody: such rows are never held.
+    if found.user is None:  # A test, or news about nobody: such rows are never held.
         raise EarningDecided(state=found.get_state_display())
     ledger.lock_account(user=found.user)
     return found.user

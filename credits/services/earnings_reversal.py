@@ -122,7 +122,7 @@ def _take_from(reversal: Postback, credit: Postback) -> int:
 
 
 def _taken_from(credit: Postback) -> tuple[int, Decimal]:
-    """Return what reversals have taken so far: credits, and the network's own unit."""
+    """Return what reversals have taken so far: in credits, and in the network's own unit."""
     done = related(credit, PostbackKind.REVERSAL).filter(state=_State.REVERSED)
     sums = done.aggregate(credits=Sum("credits"), amount=Sum("takes_back"))
     return sums["credits"] or 0, sums["amount"] or Decimal(0)

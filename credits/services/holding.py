@@ -37,8 +37,8 @@ def hold(*, user: ProfileOwner, credits: int, key: str, debt_limit: int = 0, con
 
     Runs inside the caller's transaction: the hold and the thing it pays for commit
     together or not at all. The account may owe up to `debt_limit` credits. A repeated
-    key returns the first hold, whatever became of it and even where the account is
-    broke by now. `content` is a fingerprint of what is paid for: a repeat is compared
+    key returns the first hold, whatever became of it and even where the account has
+    nothing left by now. `content` is a fingerprint of what is paid for: a repeat is compared
     by it and not by the amount, since the price of the same thing moves.
 
     Raises:
@@ -56,7 +56,7 @@ def hold(*, user: ProfileOwner, credits: int, key: str, debt_limit: int = 0, con
 
 def raise_hold(*, hold_id: int, credits: int, debt_limit: int) -> bool:
     """
-    Raise an open hold to `credits` in total, and tell whether it now covers them.
+    Raise an open hold to `credits` in total, and return whether it now covers them.
 
     False leaves the hold as it was: the account does not afford the difference
     within `debt_limit` credits of debt, or the hold is closed.
@@ -75,8 +75,8 @@ def close(
     """
     Close those of these holds that are open, and return them by id: all, or on an error none.
 
-    `costs` tells by the hold's id what is charged, in full even where that exceeds the hold
-    unless `capped`; at no cost the hold is released.
+    `costs` are by the hold's id, and charged in full even where they exceed the hold, unless
+    `capped`; at no cost the hold is released.
 
     Raises:
         ValueError: a cost is negative.

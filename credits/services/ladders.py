@@ -32,7 +32,7 @@ TERMS = (
 _RANGE = {"exp_lower_bound", "exp_upper_bound"}
 
 
-# One pass over the accounts; `width_bucket` tells how many of the lower bounds an experience has reached.
+# One pass over the accounts; `width_bucket` counts the lower bounds that an experience has reached.
 _COUNT = """
 SELECT width_bucket(experience, %(before)s::bigint[]), width_bucket(experience, %(after)s::bigint[]), count(*)
 FROM (
@@ -69,7 +69,7 @@ class Count(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class Preview:
     """
-    What a change of a ladder would do to the accounts there are.
+    What a change of a ladder would do to the existing accounts.
 
     `movements` leaves out accounts for which nothing changes. On the subscriber's
     track everybody with an account is counted, whether an allowance runs or not.
@@ -167,7 +167,7 @@ def _upper_bounds(ladder: Sequence[Badge]) -> dict[int, int | None]:
 
 
 def _move(bounds: dict[int, int | None], shaped: Sequence[Badge]) -> None:
-    """Let the steps end where they end now, as far as `bounds` says otherwise."""
+    """Write the upper bounds that differ from `bounds`."""
     for step in shaped:
         if bounds[step.pk] != step.exp_upper_bound:
             Badge.objects.filter(pk=step.pk).update(exp_upper_bound=step.exp_upper_bound)
@@ -215,5 +215,5 @@ def _changes(before: Badge, after: Badge) -> dict[str, tuple[str, str]]:
 
 
 def _is_same(one: Badge | None, other: Badge) -> bool:
-    """Tell whether it is the same badge, which may be one that is not stored yet."""
+    """Return whether it is the same badge, which may be one that is not stored yet."""
     return one is other or (one is not None and one.pk is not None and one.pk == other.pk)

@@ -10,7 +10,7 @@ from credits.errors import KeyConflict, ModifierEnded
 from credits.models import Modifier, ModifierType
 from gateway.common.owner import ProfileOwner
 
-# What has ended this long ago helps nobody to understand a figure of today.
+# A modifier that ended this long ago explains no figure of today.
 _KEEP = timedelta(days=90)
 
 

@@ -1,4 +1,4 @@
-"""What a network has told lately, in figures: for staff who wonder whether it is well."""
+"""What a network has reported lately, in figures: for staff who wonder whether it works."""
 
 from datetime import datetime, time, timedelta
 from typing import NamedTuple

@@ -1,7 +1,7 @@
 """
 What networks sign with: two live secrets each, sealed in the records.
 
-Some signatures need the very text, so a hash would not do.
+Some signatures need the secret itself, so a hash would not do.
 """
 
 from datetime import datetime
@@ -29,7 +29,7 @@ def live_secrets(network: AdNetwork) -> list[str]:
     Return the secrets that a postback may be signed with, the newest first.
 
     Raises:
-        SealedUnderAnotherKey: one of them cannot be read, so nobody can tell whom to believe.
+        SealedUnderAnotherKey: one of them cannot be read, so no signature can be checked.
     """
     return [_opened(sealed) for sealed in network.sealed_secrets]
 
@@ -54,7 +54,7 @@ def set_secret(*, slug: str, secret: str, now: datetime) -> None:
 
 
 def retire_secret(*, slug: str) -> None:
-    """Believe the newest secret alone."""
+    """Accept signatures by the newest secret alone."""
     AdNetwork.objects.filter(slug=slug).update(previous_secret="")
 
 
@@ -87,7 +87,7 @@ def _locked(slug: str) -> AdNetwork:
 
 
 def _is(sealed: str, secret: str) -> bool:
-    """Tell whether it is that secret; one that cannot be read is another."""
+    """Return whether it is that secret; one that cannot be read is another."""
     try:
         return _opened(sealed) == secret
     except SealedUnderAnotherKey:

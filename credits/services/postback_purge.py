@@ -1,4 +1,4 @@
-"""The inbox forgets what no credit hangs on; what is refused at the door was never in it."""
+"""The inbox forgets old rows that no credit depends on; what is refused at the door was never in it."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What a network's adapter makes of an address that staff have before them; nothing is stored."""
+"""What a network's adapter makes of an address that staff paste; nothing is stored."""
 
 import re
 from datetime import datetime
@@ -19,7 +19,7 @@ _PATH = re.compile(r"/api/postbacks/(?P<slug>[^/]+)/(?P<token>[^/]+)/?")
 
 
 class Meaning(NamedTuple):
-    """What a postback says that would be believed, and what would come of it."""
+    """What a postback that would be accepted says, and what it would lead to."""
 
     event: PostbackEvent
     user: ProfileOwner | None
@@ -30,7 +30,7 @@ class Meaning(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Whether such a postback would be believed, in a sentence; without a meaning it would not."""
+    """Whether such a postback would be accepted, in a sentence; it would not where there is no meaning."""
 
     sentence: str
     meaning: Meaning | None = None
@@ -41,16 +41,16 @@ class _NotTheirs(Exception):
 
 
 def can_be_tried(network: AdNetwork) -> bool:
-    """Tell whether the network calls an address at all."""
+    """Return whether the network calls an address at all."""
     adapter = ADAPTERS.get(network.slug)
     return adapter is not None and bool(adapter.methods)
 
 
 def judge(*, network: AdNetwork, address: str, signature: str, now: datetime) -> Verdict:
     """
-    Say what would come of a GET of that address now, wherever it came from; `signature` is the header's, if any.
+    Say what a GET of that address would lead to now, wherever it came from; `signature` is the header's, if any.
 
-    The network may still be disabled. Its address list is not asked, since staff are not the network.
+    The network may still be disabled. Its address list is not checked, since staff are not the network.
     """
     adapter = ADAPTERS.get(network.slug)
     if adapter is None or not adapter.methods:

@@ -48,7 +48,7 @@ def grant(*, user: ProfileOwner, credits: int, source: str, key: str, reason: st
 
 def reverse(*, user: ProfileOwner, credits: int, source: str, key: str, reason: str = "") -> CreditEntry:
     """
-    Take credits back that were given for something that did not last, once per key.
+    Take back credits whose reason did not last, once per key.
 
     The balance may end below zero: what was spent meanwhile is owed.
 

@@ -1,9 +1,9 @@
 """
 Recompute every running total of the ledger from its rows.
 
-What a CHECK or a unique constraint enforces is not asked again; they hold even
-for a superuser who switches triggers and foreign keys off. Everything that spans
-rows is asked here, in one statement and so of one moment, while the service runs.
+CHECKs and unique constraints are not checked again; they hold even for a superuser who
+switches triggers and foreign keys off. Everything that spans rows is checked here, in
+one statement and so at one moment, while the service runs.
 """
 
 from typing import NamedTuple

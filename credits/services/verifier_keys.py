@@ -2,7 +2,7 @@
 Google's verifier keys: fetched by beat, read by requests.
 
 A postback never waits for another network. Keys are kept for a day at most, as Google
-asks; one that is not there yet makes the postback come again.
+asks; until a key has been fetched, its postbacks are asked to come again.
 """
 
 import logging
@@ -20,7 +20,7 @@ _SLUG = "admob"
 
 
 def refresh(*, now: datetime) -> bool:
-    """Fetch and store the keys, and tell whether that worked; where AdMob is not enabled there is nothing to do."""
+    """Fetch and store the keys; return whether that worked. Where AdMob is not enabled there is nothing to do."""
     if not AdNetwork.objects.filter(slug=_SLUG, is_enabled=True).exists():
         return False
     try:

@@ -34,7 +34,7 @@ _TYPE = one_of("type", lambda: facts.EVENT_TYPES)
 
 class PaymentsAdmin(OwnedRows):
     """
-    Rows found by a whole id of Stripe's or by the whole address of the owner's profile.
+    Rows found by a whole Stripe id or by the whole address of the owner's profile.
 
     `stripe_ids` names the field for each prefix of an id, so that a search reads one index.
     """
@@ -56,7 +56,7 @@ class PaymentsAdmin(OwnedRows):
         return queryset.filter(**wanted) if wanted else queryset.none(), False
 
     def place_of(self, term: str) -> dict[str, object]:
-        """Return the one field to look for the term in; nothing where it is no id of ours."""
+        """Return the one field to look for the term in; nothing where no field of ours holds such ids."""
         if self.owner_path and _ADDRESS.fullmatch(term):
             return {f"{self.owner_path}__profile_address": checksum(term)}
         path = self.stripe_ids.get(term.split("_", 1)[0])

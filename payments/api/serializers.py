@@ -1,4 +1,4 @@
-"""Shapes of the payment bodies, as they stand on the wire."""
+"""Shapes of the payment bodies, as they are on the wire."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Rows of payments: who pays, for what, what Stripe told, what was paid out for it, and what was compared."""
+"""Rows of payments: who pays, for what, what Stripe reported, what was paid out, and what was compared."""
 
 from payments.models.clawbacks import Clawback
 from payments.models.customers import Customer

@@ -9,8 +9,8 @@ class Customer(models.Model):
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.PROTECT, related_name="billing_customer")
     stripe_customer_id = models.CharField(max_length=255, unique=True)
-    # When the newest answer of Stripe on the customer that is written down was there, by the
-    # database's clock. What was asked for before that may be older than what is stored.
+    # When the newest stored answer from Stripe about the customer had arrived, by the
+    # database's clock. An answer that was asked for before that may be older than the rows.
     heard_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

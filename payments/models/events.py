@@ -9,21 +9,21 @@ class StripeEvent(models.Model):
     One delivered event, kept as the bytes that were signed.
 
     Received means stored, not done: the row is marked processed in the same
-    transaction that applies it, and a failure is written down outside of it.
+    transaction that applies it, and a failure is stored outside of it.
     """
 
     class Status(models.TextChoices):
-        """How far it is."""
+        """How far its processing is."""
 
         RECEIVED = "received"
         PROCESSED = "processed"
         FAILED = "failed"
 
     class Outcome(models.TextChoices):
-        """What a processed one came to."""
+        """The outcome of a processed one."""
 
         APPLIED = "applied"
-        # The Stripe account may serve others, too.
+        # Others may use the same Stripe account.
         NOT_OURS = "not-ours"
         NOTHING = "nothing", "nothing to do"
         # It cannot be applied, and a member of staff has said that it need not be.

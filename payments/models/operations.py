@@ -1,4 +1,4 @@
-"""Billing operations: what we ask Stripe to do, written down before it is asked."""
+"""Billing operations: what we ask Stripe to do, stored before we ask."""
 
 import uuid
 
@@ -9,7 +9,7 @@ from django.db.models import Q
 
 class BillingOperation(models.Model):
     """
-    One change at Stripe, whose id is the idempotency key it is asked with.
+    One change at Stripe; its id is the idempotency key of the request.
 
     A process that dies on the way leaves it pending; whoever comes next asks
     again with the same key, gets the same answer, and finishes it. A user has at

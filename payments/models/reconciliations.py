@@ -8,7 +8,7 @@ class ReconciliationRun(models.Model):
     """
     One comparison. `finished_at` is empty while it runs, and for good where it broke off.
 
-    `counts` tells how much of everything was compared, how many findings there were, and how many of
+    `counts` says how much of everything was compared, how many findings there were, and how many of
     them a repair has made up for. `findings` holds those that are left, each with `rule`, `have` (our
     row), `wanted` (what Stripe says, or our other rows) and `ids`.
     """

@@ -1,4 +1,4 @@
-"""Subscriptions, as Stripe last told them."""
+"""Subscriptions, as Stripe last reported them."""
 
 from typing import Self
 

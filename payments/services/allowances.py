@@ -1,4 +1,4 @@
-"""What the lower floors learn of payments: the allowance of the period that was paid last."""
+"""What the lower floors know about payments: the allowance of the period that was paid last."""
 
 from dataclasses import asdict
 

@@ -1,7 +1,7 @@
 """
-Ask Stripe about a subscription, outside any transaction, and write down what it answers.
+Ask Stripe about a subscription, outside any transaction, and store the answer.
 
-Either for a change, which an operation has written down before, or for a look at how it stands.
+Either for a change, which an operation has recorded before, or for a look at its state.
 """
 
 from datetime import datetime
@@ -17,7 +17,7 @@ from payments.stripe.states import SubscriptionState
 
 def carry_out(*, operation: BillingOperation, customer: Customer, now: datetime) -> SubscriptionState:
     """
-    Ask Stripe for what the operation says, with its id as the key, and apply the answer.
+    Ask Stripe for the operation, with its id as the key, and apply the answer.
 
     Raises:
         BillingUnavailable: Stripe is away; the operation stays pending.

@@ -1,4 +1,4 @@
-"""What beat does so that nothing depends on a webhook arriving: ask Stripe what we have missed."""
+"""What beat does so that nothing depends on webhooks: ask Stripe what we have missed."""
 
 import logging
 from collections.abc import Iterator
@@ -55,10 +55,10 @@ def pay_out_missed_invoices(*, now: datetime) -> int:
 
 def claw_back_missed_money(*, now: datetime) -> int:
     """
-    Claw back, or give again, what the money that went back asks for by now; return how many steps that took.
+    Claw back, or give again, what refunds and disputes ask for by now; return how many steps that took.
 
-    Looks at every refund and dispute of the last 180 days, whether or not its delivery counts as taken: a
-    database that was restored has forgotten what it took.
+    Looks at every refund and dispute of the last 180 days, even where Stripe counts its event as delivered:
+    a restored database has forgotten events that it took.
 
     Raises:
         BillingUnavailable: Stripe is away.
@@ -97,7 +97,7 @@ def _apply(found: facts.Facts, *, now: datetime) -> None:
 
 @contextmanager
 def _passed_over(noun: str, identifier: str) -> Iterator[None]:
-    """Let one thing that cannot be written now not stand in the way of the others; reconciliation tells of it."""
+    """Go on with the others where one cannot be written now; reconciliation finds what stays missing."""
     try:
         yield
     except BillingUnavailable:

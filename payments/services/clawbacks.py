@@ -23,7 +23,7 @@ def apply_money_back(*, money: MoneyBack, contested: bool, cause: str, now: date
     """
     Bring the clawback of the payment's payout to what `money` asks for; None where it is there already.
 
-    `cause` names what told us, for support. Runs inside the caller's transaction, after
+    `cause` names where we know it from, for support. Runs inside the caller's transaction, after
     `syncing.hear`: steps of one customer's payouts are posted one after the other. A payment
     without a payout (yet) needs none: the payout asks for itself when it is posted.
 

@@ -27,7 +27,7 @@ def ensure_customer(*, user: ProfileOwner, now: datetime) -> Customer:
         parameters={"address": user.profile_address},
         now=now,
     )
-    # Whoever was faster has finished his operation, and ours is a new one that must not be asked.
+    # A faster request has already made the customer; do not carry out this new operation.
     known = Customer.objects.filter(user_id=user.pk).first()
     if known is not None:
         operations.finish(operation=operation, outcome=known.stripe_customer_id, now=now)

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 _Status = StripeEvent.Status
 # 10 s, 20 s, 40 s … and no longer than six hours between two tries.
 _FIRST_WAIT, _LONGEST_WAIT = timedelta(seconds=10), timedelta(hours=6)
-# So many take a worker well under a minute.
+# A worker needs well under a minute for so many.
 _BATCH = 50
 
 
@@ -91,7 +91,7 @@ def _note_failure(*, event: StripeEvent, error: Exception, now: datetime) -> Non
 
 def process_due(*, now: datetime) -> int:
     """
-    Process what the message lost, and what failed and is due again; return how many were applied.
+    Process events whose message was lost, and failed ones that are due again; return how many were applied.
 
     One sweep runs at a time, and it leaves the rest for the next one when Stripe is away.
     """
@@ -126,8 +126,8 @@ def dismiss(*, event_id: int, now: datetime) -> bool:
     """
     Be done with an event that failed without applying it, for finance; False where it has not failed by now.
 
-    For what will never be applied: its object is gone at Stripe, or cannot be one of ours. Why it failed
-    stays on the row. Money that such an event was about is still found by `catching_up`.
+    For events that will never be applied: the object is gone at Stripe, or cannot be one of ours. The reason
+    of the failure stays on the row. `catching_up` still finds money that such an event was about.
     """
     failed = StripeEvent.objects.filter(pk=event_id, status=_Status.FAILED)
     return (

@@ -36,12 +36,12 @@ class Facts:
 
     def apply(self, *, cause: str, now: datetime) -> StripeEvent.Outcome:
         """
-        Write the answers and tell what they came to; runs in the caller's transaction.
+        Write the answers and return the outcome; runs in the caller's transaction.
 
-        Customers of others, with whom we may share the Stripe account, are passed over.
+        Customers of others, who may use the same Stripe account, are passed over.
 
         Raises:
-            AnswerOutdated: what somebody else has written may be newer; gather again.
+            AnswerOutdated: the stored answer of somebody else may be newer; gather again.
             UnknownSubscription, RateMissing: a payout is due and cannot be posted yet.
         """
         customers = {customer.stripe_customer_id: customer for customer in self._customers()}
@@ -64,7 +64,7 @@ class Facts:
         return StripeEvent.Outcome.APPLIED if customers or self.invoice else StripeEvent.Outcome.NOTHING
 
     def _customers(self) -> QuerySet[Customer]:
-        """Return whom of ours the answers concern, in the order of their locks."""
+        """Return our customers whom the answers concern, in the order of their locks."""
         named = {state.customer_id for state in self.subscriptions}
         payout = clawbacks.payout_of(money=self.money_back) if self.money_back is not None else None
         if payout is not None:

@@ -1,5 +1,5 @@
 """
-Billing operations: written down, asked for with their own id as the key, applied.
+Billing operations: stored, asked for with their own id as the key, applied.
 
 1. `begin` commits a pending row; the database allows one per user.
 2. The caller asks Stripe with the row's id as idempotency key, holding nothing.
@@ -67,7 +67,7 @@ def _create_or_find(
 
 
 def is_forgotten(*, operation: BillingOperation, now: datetime) -> bool:
-    """Tell whether Stripe may have forgotten the operation's key, and would carry it out anew."""
+    """Return whether Stripe may have forgotten the operation's key, and would carry it out anew."""
     return now - operation.created_at > KEY_LIFETIME
 
 

@@ -3,9 +3,9 @@ Experience for collected money: gained with the payout, taken back as the money 
 
 What is taken back of a track is floor(gained × money gone / money collected) at any time, as it is with
 credits, so the order in which money goes back and forth does not matter. How much a payout gains is
-decided once, by the badge that is worn when it is posted. So a month that is told late gains by the badge
-of the day it is told: what was gained since would have to be gained anew otherwise, and a log is not
-rewritten. Its credits and its period know no such order.
+decided once, by the badge that is worn when it is posted. So a month that is posted late gains by the badge
+of that day: otherwise everything gained since would have to be gained anew, and a log is not rewritten.
+Credits and periods do not depend on the order.
 """
 
 from django.db.models import Sum

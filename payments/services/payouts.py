@@ -89,7 +89,7 @@ def is_payable(*, invoice: InvoiceState) -> bool:
 
 
 def is_of_our_mode(*, is_live: bool) -> bool:
-    """Return whether something of Stripe's is of the mode, live or test, of our key."""
+    """Return whether a Stripe object is of the mode, live or test, of our key."""
     return is_live == is_live_key(settings.STRIPE_SECRET_KEY)
 
 

@@ -2,8 +2,8 @@
 Reconciliation: do our rows say what Stripe says?
 
 A difference counts once a second look finds it too: between the reading of Stripe and that
-of our row, a webhook may have come in. Nothing is changed but by a repair, which gives what
-Stripe says to the doors that webhooks use.
+of our row, a webhook may have come in. Only a repair changes anything, by the same services
+that webhooks use.
 """
 
 import logging
@@ -41,7 +41,7 @@ def reconcile(
     Compare everything of the last `days` with Stripe and store what was found; None where another run is under way.
 
     What began less than `minutes` ago is not missed yet. `repair` applies paid invoices and money that went
-    back as if Stripe had just told of them; whatever else differs is for people.
+    back as if Stripe had just reported them; other differences are for people.
 
     Raises:
         BillingUnavailable: Stripe is away, and the stored run stays unfinished; or payments are not set up.

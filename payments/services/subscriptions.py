@@ -25,7 +25,7 @@ from payments.stripe.client import get_billing_client
 from payments.stripe.states import SubscriptionState
 
 _Kind = BillingOperation.Kind
-# A request that keeps finding that another one was faster gives up after so many looks.
+# After so many looks a request gives up that finds a faster one each time.
 _LOOKS = 4
 
 
@@ -47,7 +47,7 @@ def upsert(*, user: ProfileOwner, wish: Wish, now: datetime) -> Subscription:
 
     Raises:
         CurrencyNotSupported, AmountTooSmall, AmountTooLarge, CurrencyFixed: the wish cannot be fulfilled.
-        PaymentMethodRequired, CardDeclined, AuthenticationRequired: the card stands in the way.
+        PaymentMethodRequired, CardDeclined, AuthenticationRequired: the card cannot pay now.
         BillingUnavailable, BillingInProgress: repeat later; nothing is charged twice.
     """
     check_sellable(wish=wish)
@@ -77,7 +77,7 @@ def check_sellable(*, wish: Wish) -> None:
 
 
 def _step(*, user: ProfileOwner, customer: Customer, wish: Wish, now: datetime) -> SubscriptionState | None:
-    """Do the next thing towards the wish; None means that the world has changed and must be looked at again."""
+    """Take the next step towards the wish; None means that something has changed and must be looked at again."""
     living = Subscription.objects.living().filter(user_id=user.pk).first()
     if living is None:
         return _begin(user=user, customer=customer, wish=wish, now=now)
@@ -127,7 +127,7 @@ def _change(
 def _resume_incomplete(
     *, user: ProfileOwner, customer: Customer, state: SubscriptionState, wish: Wish, now: datetime
 ) -> SubscriptionState | None:
-    # The wallet has just captured another card, and the webhook that tells of it may still be on its way.
+    # The wallet has just captured another card, and its webhook may still be on its way.
     get_billing_client().use_newest_card(customer_id=customer.stripe_customer_id)
     if Wish(state.amount_minor, state.currency, state.cancels_at_period_end) == wish:
         get_billing_client().pay_open_invoice(invoice_id=state.latest_invoice_id)
@@ -171,7 +171,7 @@ def _end_now(
 
 
 def _outcome(*, customer: Customer, state: SubscriptionState) -> Subscription:
-    """Return the stored subscription, unless its first payment still stands in the way."""
+    """Return the stored subscription, unless its first payment is still missing."""
     if state.status == Subscription.Status.INCOMPLETE:
         if state.decline_code:
             raise CardDeclined(

@@ -1,11 +1,10 @@
 """
-Writing down what Stripe says of a subscription.
+Storing what Stripe says about a subscription.
 
 Two processes may ask Stripe one after the other and write in the other order. So whoever
-asks takes a `mark` before and another after, and `hear` tells under the customer's lock whether
-an answer was written that may be the newer one: it was not there yet when ours was asked for.
-Where our answer agrees with the rows it is then as good as any; where it differs it is asked
-for again.
+asks takes a `mark` before and another after, and `hear` returns under the customer's lock whether
+an answer was stored that may be newer: it had not arrived yet when ours was asked for. Where our
+answer agrees with the rows it is then as good as any; where it differs, Stripe is asked again.
 """
 
 from datetime import datetime
@@ -32,11 +31,11 @@ def mark() -> datetime:
 
 def hear(*, customer: Customer, since: datetime, until: datetime) -> bool:
     """
-    Lock the customer and note until when Stripe is heard; runs in the caller's transaction.
+    Lock the customer and note when the newest answer had arrived; runs in the caller's transaction.
 
-    Returns whether the answers that were asked for after `since` and there at `until` are
-    contested: one that was not there before `since` is written. States of one customer are
-    written one after the other.
+    Returns whether the answers that were asked for after `since` and had arrived by `until` are
+    contested: another that arrived after `since` is stored. States of one customer are stored one
+    after the other.
     """
     known = Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
     contested = known.heard_at is not None and known.heard_at >= since

@@ -17,7 +17,7 @@ class BillingClient(Protocol):
 
     Orders take an idempotency key: the same key and arguments give the same answer.
     Every method raises `BillingUnavailable` when Stripe is away, slow, busy or at
-    fault, and never leaves open whether a repeat with the same key is safe: it is.
+    fault. A repeat with the same key is always safe.
     """
 
     def create_customer(self, *, profile_address: str, user_id: str, key: str) -> str:
@@ -52,7 +52,7 @@ class BillingClient(Protocol):
         ...
 
     def cancel_subscription(self, *, subscription_id: str, key: str) -> SubscriptionState:
-        """End the subscription at once, without refund or final invoice. Cancelling twice is answered alike."""
+        """End the subscription at once, without refund or final invoice. Cancelling twice gives the same answer."""
         ...
 
     def retrieve_subscription(self, *, subscription_id: str) -> SubscriptionState:

@@ -1,4 +1,4 @@
-"""Which of our refusals a fault of Stripe is, decided here and nowhere else."""
+"""Which refusal of ours a Stripe error becomes, decided here and nowhere else."""
 
 import logging
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def translated() -> Iterator[None]:
 
 
 def refusal_of(error: stripe.StripeError) -> DomainError:
-    """Return the refusal that a caller is told."""
+    """Return the refusal that a caller gets."""
     logger.warning("stripe: %s %s %s", type(error).__name__, error.http_status, error.code)
     if isinstance(error, stripe.CardError):
         return CardDeclined("The card was declined.", declineCode=decline_code_of(error))
@@ -37,21 +37,21 @@ def refusal_of(error: stripe.StripeError) -> DomainError:
 
 
 def is_passing(error: stripe.StripeError) -> bool:
-    """Tell whether a repeat with the same key may succeed: away, busy, at fault, or our key is being replaced."""
+    """Return whether a repeat with the same key may succeed: away, busy, at fault, or our key is being replaced."""
     if isinstance(error, stripe.APIConnectionError | stripe.RateLimitError | stripe.AuthenticationError):
         return True
     return error.http_status is None or error.http_status in {409, 429} or error.http_status >= 500
 
 
 def is_key_in_use(error: stripe.StripeError) -> bool:
-    """Tell whether Stripe is still at work on another request with the same key."""
+    """Return whether Stripe is still at work on another request with the same key."""
     return (
         error.http_status == 409 and error.error is not None and error.error.code == "idempotency_key_in_use"
     )
 
 
 def is_saved_fault(error: stripe.StripeError) -> bool:
-    """Tell whether Stripe answers a key with the 500 of its first use, which it keeps for a day."""
+    """Return whether Stripe answers a key with the 500 of its first use, which it keeps for a day."""
     headers = {name.lower(): text for name, text in (error.headers or {}).items()}
     return (error.http_status or 0) >= 500 and headers.get("idempotent-replayed") == "true"
 

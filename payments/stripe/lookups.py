@@ -79,7 +79,7 @@ class Lookups:
 
     def living_subscriptions(self) -> Iterator[SubscriptionState]:
         with translated():
-            # Without a status Stripe leaves out the cancelled ones alone.
+            # Without a status Stripe leaves out only the cancelled ones.
             rows = self._v1.subscriptions.list(PAGE).auto_paging_iter()
             yield from (
                 reading.subscription_state(row) for row in rows if row.status not in Subscription.ENDED
@@ -140,7 +140,7 @@ class Lookups:
         )
 
     def _read_anew(self, subscription_id: str) -> SubscriptionState:
-        """Read what an order was about: to a repeated key Stripe answers what was true the first time."""
+        """Read what an order was about: a repeated key gets the answer that was true the first time."""
         with translated():
             return self._subscription(subscription_id)
 
@@ -164,6 +164,6 @@ class Lookups:
 
 
 def _is_withdrawn(dispute: Any) -> bool:
-    """Tell whether the disputed sum is out of our account right now: taken, and not reinstated since."""
+    """Return whether the disputed sum is out of our account right now: taken, and not reinstated since."""
     moved = [int(entry.amount) for entry in dispute.balance_transactions or []]
     return sum(moved) < 0

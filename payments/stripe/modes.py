@@ -5,5 +5,5 @@ TEST_PREFIXES = ("sk_test_", "rk_test_")
 
 
 def is_live_key(secret_key: str) -> bool:
-    """Tell whether real money moves under this key."""
+    """Return whether real money moves under this key."""
     return secret_key.startswith(LIVE_PREFIXES)

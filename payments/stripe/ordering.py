@@ -63,6 +63,6 @@ def keyed(key: str) -> dict[str, str]:
 
 
 def is_made_by(row: Any, key: str) -> bool:
-    """Tell whether an order of this key made the customer or subscription: our metadata names it."""
+    """Return whether an order of this key made the customer or subscription: our metadata names it."""
     metadata = getattr(row, "metadata", None)
     return metadata is not None and "operation" in metadata and metadata["operation"] == key

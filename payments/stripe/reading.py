@@ -36,14 +36,14 @@ def customer_state(found: Any) -> CustomerState:
 
 
 def subscription_state(found: Any, *, client_secret: str = "", decline_code: str = "") -> SubscriptionState:
-    """Read a subscription; its period stands on its one item."""
+    """Read a subscription; its period is on its one item."""
     item = found["items"].data[0]
     return SubscriptionState(
         subscription_id=found.id,
         customer_id=reference(found.customer),
         item_id=item.id,
         status=found.status,
-        # Tiered and metered prices, which others may sell on the same account, have no amount.
+        # Tiered and metered prices, which others on the same account may sell, have no amount.
         amount_minor=int(item.price.unit_amount or 0),
         currency=found.currency,
         current_period_start=required_moment(item.current_period_start),

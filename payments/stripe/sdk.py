@@ -130,7 +130,7 @@ class StripeBillingClient(Cards):
         }
 
     def _ensure_product(self) -> None:
-        """Make the one product on first use; Stripe refuses a second one of the same id, which is as good."""
+        """Make the one product on first use; a refusal because the id exists is as good."""
         if self._product_is_there:
             return
         with translated():

@@ -66,7 +66,7 @@ class InvoiceState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoneyBack:
-    """All money of one payment that went back so far: refunds that stand, and disputed sums that are withdrawn."""
+    """All money of one payment that went back so far: refunds that did not fail, and withdrawn disputed sums."""
 
     payment_intent_id: str
     refunded_minor: int

@@ -1,4 +1,4 @@
-"""Which webhooks are believed."""
+"""Which webhooks are accepted."""
 
 import json
 import time

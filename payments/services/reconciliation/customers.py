@@ -32,7 +32,7 @@ def compare(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
 
 
 def ours_among(customer_ids: Iterable[str]) -> set[str]:
-    """Return those of Stripe's customers that are users of ours; the account may serve others, too."""
+    """Return the Stripe customers that are users of ours; others may use the same account."""
     known = Customer.objects.filter(stripe_customer_id__in=set(customer_ids))
     return set(known.values_list("stripe_customer_id", flat=True))
 
@@ -56,7 +56,7 @@ def _unstored(states: list[CustomerState], window: Window) -> Iterator[Finding]:
     """
     Yield customers that were made for a user of ours who has none, or another one.
 
-    User and profile must both fit: another deployment on the same account counts its users, too.
+    User and profile must both fit: another deployment on the same account numbers its users, too.
     """
     claims = [state for state in states if state.created_at <= window.settled_before]
     named = {state.profile_address for state in claims}

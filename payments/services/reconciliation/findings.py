@@ -1,4 +1,4 @@
-"""What a reconciliation may find. The runbook tells what to do about each rule."""
+"""What a reconciliation may find. The runbook says what to do about each rule."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Finding:
     ids: dict[str, str]
 
     def is_about(self, other: "Finding") -> bool:
-        """Whether both tell of the same rule at the same things, whatever the values are by now."""
+        """Return whether both are about the same rule and things, whatever the values are by now."""
         return (self.rule, self.ids) == (other.rule, other.ids)
 
     def __str__(self) -> str:
@@ -64,7 +64,7 @@ class Window:
     """
     What is compared: what began at `since` or later.
 
-    What began after `settled_before` may be on its way still, and is not missed yet. Money goes back
+    What began after `settled_before` may still be on its way, and is not missed yet. Money goes back
     long after it was paid, so that is looked for from `money_since` on.
     """
 

@@ -1,4 +1,4 @@
-"""Clawbacks against the money that went back, whether or not anybody told us."""
+"""Clawbacks against the money that went back, whether or not we were told."""
 
 from collections import Counter
 from collections.abc import Iterator

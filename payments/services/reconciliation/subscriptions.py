@@ -41,7 +41,7 @@ def compare(*, counts: Counter[str]) -> Iterator[Finding]:
                 compared.add(row.pk)
                 yield from _unlike(row, state)
     yield from _too_many(living)
-    # Of two living ones, which the rows cannot hold, one is told of as that.
+    # Our rows cannot hold two living ones, so the second is reported as such.
     yield from (_missing(state) for state in unstored if len(living[state.customer_id]) == 1)
     for row in Subscription.objects.living().select_related("customer").order_by("pk").iterator():
         if row.pk not in compared:

@@ -42,7 +42,8 @@ def dashboard_of(*, user: ProfileOwner, now: datetime) -> Dashboard:
     return Dashboard(
         user=user,
         standing=standing,
-        subscription_amount=monthly_amount_of(user),
+        # A subscription whose first payment was declined is no subscriber's yet.
+        subscription_amount=monthly_amount_of(user) if standing.is_subscriber else Decimal(0),
         check_in=board_of(user=user, standing=standing, now=now),
         earnings=list(credits_queries.earnings_of(standing.account).order_by("-account_version")[:NEWEST]),
         transactions=list(relay_queries.transactions_of(user).order_by("-id")[:NEWEST]),

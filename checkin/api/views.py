@@ -13,6 +13,7 @@ from checkin.api import examples, refusals, serializers
 from checkin.api.throttles import CheckInRate
 from checkin.services import checkins, fairness
 from credits.queries import standing_of
+from gateway.common.bodies import expect_json_or_nothing
 from gateway.common.errors import InvalidRequest
 from gateway.common.owner import profile_owner
 
@@ -83,7 +84,7 @@ class ExecuteCheckInView(CheckInView):
     )
     def post(self, request: Request) -> Response:
         """Do the same as GET, for clients that may repeat a GET unasked."""
-        _read_body(request)
+        expect_json_or_nothing(request)
         return _execute(request)
 
 
@@ -106,11 +107,6 @@ class CheckInFairnessView(CheckInView):
             record, profile_address=str(user.profile_address), how=examples.HOW_TO_RECOMPUTE
         )
         return Response(shown, headers=_PRIVATE)
-
-
-def _read_body(request: Request) -> None:
-    """Refuse a body that is not JSON, as every POST does. What it says does not matter."""
-    _ = request.data
 
 
 def _execute(request: Request) -> Response:

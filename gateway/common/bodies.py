@@ -43,6 +43,16 @@ class BoundedJSONParser(BaseParser):
             raise ParseError from error
 
 
+def expect_json_or_nothing(request: Request) -> None:
+    """
+    Refuse a body that is not JSON, where nothing is read of it: every POST takes JSON alone.
+
+    Raises:
+        ParseError, UnsupportedMediaType, RequestTooLarge: the body is neither JSON nor empty.
+    """
+    _ = request.data
+
+
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):

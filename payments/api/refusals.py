@@ -11,7 +11,8 @@ _ALWAYS: tuple[type[DomainError], ...] = (
     errors.BillingInProgress,
     errors.BillingRefused,
 )
-CUSTOMER = problem_responses(*_ALWAYS)
+CUSTOMER = problem_responses(*_ALWAYS, *BODY)
+SETUP_INTENT = problem_responses(*_ALWAYS)
 UPSERT = problem_responses(
     *_ALWAYS,
     *BODY,

@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from gateway.common.bodies import expect_json_or_nothing
 from gateway.common.owner import profile_owner
 from gateway.common.rates import RateLimit
 from payments.amounts import display_amount
@@ -55,6 +56,7 @@ class CreateCustomerView(BillingView):
     def post(self, request: Request) -> Response:
         """Answer the customer; the same one however often it is asked for."""
         user = profile_owner(request)
+        expect_json_or_nothing(request)
         customer = customers.ensure_customer(user=user, now=timezone.now())
         return Response(
             {"walletAddress": user.profile_address, "paymentsCustomerId": customer.stripe_customer_id}
@@ -71,7 +73,7 @@ class SetupIntentView(BillingView):
         tags=["payments"],
         summary="Get a setup intent's client secret",
         description=examples.SETUP_INTENT_DESCRIPTION,
-        responses={200: SetupIntentSerializer, **refusals.CUSTOMER},
+        responses={200: SetupIntentSerializer, **refusals.SETUP_INTENT},
         examples=examples.SETUP_INTENT,
     )
     def get(self, request: Request) -> Response:

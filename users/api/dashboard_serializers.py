@@ -31,11 +31,18 @@ class FractionField(serializers.Field[Decimal, Any, float, Any]):
 
 class UserInfoSerializer(serializers.Serializer[Any]):
     credits = serializers.IntegerField(help_text="Available credits; negative when in debt.")
-    subscriptionAmount = FractionField(help_text="Monthly amount in major units; 0 without a subscription.")
+    subscriptionAmount = FractionField(
+        help_text="Monthly amount in major units; 0 while `isSubscriber` is false."
+    )
     permanentExp = serializers.IntegerField()
     subscriptionExp = serializers.IntegerField()
-    percentToNextPermanentBadge = FractionField(help_text="0 to 1; 1 at the top badge.")
-    percentToNextSubscriberBadge = FractionField(help_text="0 to 1; 1 at the top badge.")
+    percentToNextPermanentBadge = FractionField(
+        help_text="0 to 1, how much of the badge's range is done; 1 at the top badge."
+    )
+    percentToNextSubscriberBadge = FractionField(
+        help_text="The same for the subscriber badge. It never exceeds 1, also where a user without a running period "
+        "is shown the lowest badge and has more experience than that needs."
+    )
     isSubscriber = serializers.BooleanField()
     canCheckIn = serializers.BooleanField(
         help_text="An attempt is left today, check-ins are not paused, and something may drop."

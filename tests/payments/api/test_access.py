@@ -90,11 +90,10 @@ def test_only_json_is_read(fake: FakeBilling, wallet: Wallet, path: str) -> None
         "text/plain",
         "multipart/form-data; boundary=b",
     ):
-        if path == CUSTOMER:
-            # It reads no body, whatever it is.
-            continue
         answer = wallet.send(PATHS[path], path, data="a=1", content_type=content_type)
         assert_problem(answer, 415, "unsupported-media-type")
+        if path == CUSTOMER:
+            continue
         # Nothing was sent that could be of the wrong type.
         answer = wallet.send(PATHS[path], path, data=b"", content_type=content_type)
         assert_problem(answer, 400, "invalid-request")
@@ -106,7 +105,7 @@ def test_a_customer_is_made_with_or_without_a_body(fake: FakeBilling, wallet: Wa
     answers = [
         wallet.send("post", CUSTOMER),
         wallet.post(CUSTOMER, {}),
-        wallet.send("post", CUSTOMER, data="a=1", content_type="text/plain"),
+        wallet.send("post", CUSTOMER, data=b"", content_type="text/plain"),
     ]
     assert [answer.status for answer in answers] == [200] * 3
     assert len({answer.body["paymentsCustomerId"] for answer in answers}) == 1

@@ -35,6 +35,37 @@ def test_a_repeat_answers_the_same_and_makes_nothing(
         assert as_specified(wallet.send("post", CUSTOMER), CUSTOMER) == first
 
 
+@pytest.mark.parametrize(
+    ("content_type", "body", "status", "code"),
+    [
+        ("text/plain", b"please", 415, "unsupported-media-type"),
+        ("application/x-www-form-urlencoded", b"a=1", 415, "unsupported-media-type"),
+        ("application/json", b"{", 400, "invalid-request"),
+        ("application/json", b"\xff", 400, "invalid-request"),
+        ("application/json", b" " * 300_000, 413, "request-too-large"),
+        ("text/plain", b"a" * 300_000, 415, "unsupported-media-type"),
+    ],
+)
+def test_a_body_that_is_not_json_makes_nothing(
+    fake: FakeBilling, wallet: Wallet, content_type: str, body: bytes, status: int, code: str
+) -> None:
+    before = everything()
+    answer = wallet.send("post", CUSTOMER, data=body, content_type=content_type)
+    assert_problem(answer, status, code)
+    assert everything() == before
+    assert not fake.asked
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [("application/json", b"{}"), ("application/json; charset=utf-8", b"[1]"), ("text/plain", b"")],
+)
+def test_json_or_nothing_may_be_posted(
+    double: DoubleWorld, wallet: Wallet, content_type: str, body: bytes
+) -> None:
+    as_specified(wallet.send("post", CUSTOMER, data=body, content_type=content_type), CUSTOMER)
+
+
 def test_everybody_has_a_customer_of_ones_own(double: DoubleWorld, wallet: Wallet) -> None:
     other = signed_in(UserFactory.create())
     first, second = (asking.send("post", CUSTOMER).body for asking in (wallet, other))

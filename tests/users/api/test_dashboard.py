@@ -29,8 +29,10 @@ from users.models import User
 
 pytestmark = pytest.mark.django_db
 PATH = "/api/user/dashboardInfo"
-# The session with its user; account, allowance, badges, modifiers; subscription; five of the check-in; two histories.
-OF_DASHBOARD = 13
+# The session with its user; account, allowance, badges, modifiers; five of the check-in; two histories.
+OF_DASHBOARD = 12
+# And what the subscription costs.
+OF_SUBSCRIBERS_DASHBOARD = OF_DASHBOARD + 1
 Read = Callable[..., dict[str, Any]]
 
 
@@ -151,6 +153,29 @@ def test_a_subscriber_sees_the_amount_the_badge_and_active_modifiers(user: User,
     )
 
 
+@pytest.mark.parametrize("status", [Subscription.Status.INCOMPLETE, Subscription.Status.ACTIVE])
+def test_a_subscription_that_was_never_paid_costs_nothing_yet(
+    user: User, dashboard: Read, status: Subscription.Status
+) -> None:
+    a_subscription(user, amount_minor=999)
+    Subscription.objects.update(status=status)
+
+    info = dashboard()["userInfo"]
+
+    assert (info["isSubscriber"], info["subscriptionAmount"]) == (False, 0)
+
+
+def test_progress_stops_at_the_top_of_the_badge_that_a_lapsed_subscriber_is_shown(
+    user: User, dashboard: Read
+) -> None:
+    gain(user, BadgeTrack.SUBSCRIBER, 50_000)
+
+    found = dashboard()
+
+    assert found["subscriberBadge"]["exp_upper_bound"] < 50_000
+    assert found["userInfo"]["percentToNextSubscriberBadge"] == 1
+
+
 def test_a_modifier_that_staff_end_is_gone_at_once_and_so_is_what_it_adds(
     user: User, dashboard: Read
 ) -> None:
@@ -248,6 +273,9 @@ def test_a_dashboard_costs_the_same_whatever_the_history(
         relayed(user, length)
     with django_assert_num_queries(OF_DASHBOARD):
         found = dashboard()
+    subscribe(user)
+    with django_assert_num_queries(OF_SUBSCRIBERS_DASHBOARD):
+        dashboard()
     shown = min(length, 100)
     assert len(found["earningHistory"]) == len(found["transactionHistory"]) == shown
     if length:

@@ -38,7 +38,8 @@ from users.models import User
 from users.services.accounts import user_of_profile
 
 pytestmark = pytest.mark.django_db
-_PEOPLE = 60
+# So many that each of the kinds below is among them but once in a million runs.
+_PEOPLE = 90
 _MADE_ELSEWHERE = {EntrySource.SUBSCRIBED_PAYOUT, EntrySource.PAYOUT_CLAWBACK}
 _TABLES: tuple[Any, ...] = (User, CreditEntry, ExperienceEntry, Postback, CheckIn, RelayTransaction, Attempt)
 

@@ -1,5 +1,6 @@
 """Fixtures of every test: real PostgreSQL, Redis and chain, started once per run and stopped after it."""
 
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ from gateway.celery import app as celery_app
 from gateway.chain import client as chain_client
 from gateway.staff import sessions
 
+# Names the key of a test account at Stripe; with it the contract is held against Stripe itself, too.
+STRIPE_TEST_KEY = "STRIPE_TEST_SECRET_KEY"
 _LONG_HEX = re.compile("[0-9a-fA-F]{20}")
 # No test is about speed: on a busy machine any example may take its time, and so may thinking of one.
 hypothesis_settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -36,6 +39,15 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
         or (isinstance(val, int) and val > 10**6)
     )
     return argname if is_random else None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which Stripes the contract was held against; here, because the process that tells loads no other file."""
+    reports = [report for reports in terminalreporter.stats.values() for report in reports]
+    if any("/stripe/test_contract" in getattr(report, "nodeid", "") for report in reports):
+        alone = f"the double alone; {STRIPE_TEST_KEY} is not set"
+        ran = "the double and Stripe itself" if STRIPE_TEST_KEY in os.environ else alone
+        terminalreporter.write_line(f"Stripe contract: ran on {ran}.")
 
 
 @pytest.fixture(scope="session")

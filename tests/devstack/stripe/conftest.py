@@ -9,17 +9,11 @@ import stripe
 
 from devstack.stripe.controls import Controls
 from devstack.stripe.server import StripeDouble
+from tests.conftest import STRIPE_TEST_KEY
 from tests.devstack.stripe.mailbox import Mailbox, open_mailbox
 from tests.devstack.stripe.worlds import DoubleWorld, StripeWorld, World
 
-_KEY = "STRIPE_TEST_SECRET_KEY"
-_STRIPES = ["double", "stripe"] if os.environ.get(_KEY) else ["double"]
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say which Stripes the contract was held against."""
-    ran = "the double and Stripe itself" if "stripe" in _STRIPES else f"the double alone; {_KEY} is not set"
-    terminalreporter.write_line(f"Stripe contract: ran on {ran}.")
+_STRIPES = ["double", "stripe"] if STRIPE_TEST_KEY in os.environ else ["double"]
 
 
 @pytest.fixture(scope="package")
@@ -72,7 +66,7 @@ def here(double: StripeDouble) -> DoubleWorld:
 def world(request: pytest.FixtureRequest) -> World:
     """Return each world that the contract holds for."""
     if request.param == "stripe":
-        return StripeWorld(os.environ[_KEY])
+        return StripeWorld(os.environ[STRIPE_TEST_KEY])
     return DoubleWorld(request.getfixturevalue("double"))
 
 

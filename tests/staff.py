@@ -58,6 +58,13 @@ def messages_of(answer: Any) -> str:
     return re.sub(r"\s+", " ", " ".join(str(told) for told in answer.context["messages"]))
 
 
+def confirmed(client: Client, url: str, body: dict[str, Any]) -> Any:
+    """Send a form whose effect is shown first, then what that page holds, as a browser would."""
+    asked: Any = client.post(url, body)
+    assert (asked.status_code, "preview" in asked.context) == (200, True)
+    return client.post(url, {**dict(asked.context["sent"]), asked.context["confirmed"]: "1"}, follow=True)
+
+
 _OURS = ("credits", "relay", "payments", "checkin")
 
 

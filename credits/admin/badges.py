@@ -1,6 +1,6 @@
 """The ladders of badges: what a change does to people is shown before it is made."""
 
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
@@ -9,7 +9,6 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from credits.admin.ledger import OwnedAdmin
@@ -18,9 +17,7 @@ from credits.models import Badge, ExperienceEntry
 from credits.services import ladders
 from credits.services.ladders import Preview
 from gateway.common.admin import StaffAdmin
-
-_CONFIRMED = "_confirmed"
-_BUTTONS = {"_save", "_continue", "_addanother", "csrfmiddlewaretoken"}
+from gateway.common.previewed import Previewed
 
 
 class BadgeForm(forms.ModelForm[Badge]):
@@ -58,10 +55,11 @@ class BadgeForm(forms.ModelForm[Badge]):
 
 
 @admin.register(Badge)
-class BadgeAdmin(StaffAdmin[Badge]):
+class BadgeAdmin(Previewed, StaffAdmin[Badge]):
     """Where a badge begins and what it grants; where it ends is where the next one begins."""
 
     form = BadgeForm
+    preview_template = "staff/ladder_preview.html"
     list_display = (
         "name",
         "track",
@@ -88,6 +86,9 @@ class BadgeAdmin(StaffAdmin[Badge]):
             name: found for name, found in super().get_actions(request).items() if name != "delete_selected"
         }
 
+    def preview_of(self, form: BadgeForm) -> Preview | None:
+        return form.preview
+
     def changeform_view(
         self,
         request: HttpRequest,
@@ -95,11 +96,6 @@ class BadgeAdmin(StaffAdmin[Badge]):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> Any:
-        """Show what a valid change would do before it is made."""
-        if request.method == "POST" and _CONFIRMED not in request.POST:
-            form = self._sent(request, object_id)
-            if form is not None and form.is_valid() and form.preview is not None:
-                return self._ask(request, object_id, form, form.preview)
         try:
             return super().changeform_view(request, object_id, form_url, extra_context)
         except LadderBroken as refusal:
@@ -132,29 +128,6 @@ class BadgeAdmin(StaffAdmin[Badge]):
     def delete_model(self, request: HttpRequest, obj: Badge) -> None:
         """Let the service remove it."""
         ladders.remove_badge(badge=obj)
-
-    def _sent(self, request: HttpRequest, object_id: str | None) -> BadgeForm | None:
-        """Return the form as it was sent by somebody who may save it; None for everybody else."""
-        badge = self.get_object(request, unquote(object_id)) if object_id else None
-        is_allowed = self.has_change_permission(request, badge) if badge else self.has_add_permission(request)
-        if not is_allowed or (object_id and badge is None):
-            return None
-        kind = self.get_form(request, badge, change=badge is not None)
-        return cast("BadgeForm", kind(request.POST, instance=badge))
-
-    def _ask(
-        self, request: HttpRequest, object_id: str | None, form: BadgeForm, preview: Preview
-    ) -> HttpResponse:
-        context = {
-            **self.admin_site.each_context(request),
-            "title": f"Save {form.instance}?",
-            "opts": self.opts,
-            "preview": preview,
-            "sent": [(name, value) for name, value in request.POST.items() if name not in _BUTTONS],
-            "confirmed": _CONFIRMED,
-            "back": request.path if object_id else reverse("admin:credits_badge_changelist"),
-        }
-        return TemplateResponse(request, "admin/credits/badge/preview.html", context)
 
 
 @admin.register(ExperienceEntry)

@@ -16,7 +16,9 @@ from credits.admin.trying import Trying
 from credits.models import AdNetwork, NetworkUser, Postback
 from credits.networks.contract import is_weak
 from credits.networks.registry import ADAPTERS
-from credits.services import ad_networks, network_figures, network_secrets, postback_trial
+from credits.services import ad_networks, network_figures, network_rates, network_secrets, postback_trial
+from credits.services.network_rates import Effect
+from gateway.common.previewed import Previewed
 from gateway.common.sealing import SealedUnderAnotherKey
 from gateway.common.staff_actions import ReasonedActions
 
@@ -29,6 +31,8 @@ _SETTINGS = (
     "daily_cap",
     "hold_hours",
 )
+# The page between would have to give the secret back.
+_ONE_BY_ONE = "Save the rate first and the secret after it: what a rate does is shown before it is saved."
 
 
 class AdNetworkForm(forms.ModelForm[AdNetwork]):
@@ -65,6 +69,16 @@ class AdNetworkForm(forms.ModelForm[AdNetwork]):
             free = [(slug, adapter.title) for slug, adapter in ADAPTERS.items() if slug not in known]
             self.fields["slug"] = forms.ChoiceField(choices=free, label="Network")
 
+    @property
+    def changes_rate(self) -> bool:
+        """Whether a network that is there gets another rate, whose effect is then shown first."""
+        return bool(self.instance.pk) and "rate" in self.changed_data
+
+    def clean(self) -> None:
+        super().clean()
+        if self.changes_rate and self.cleaned_data.get("new_secret"):
+            self.add_error("new_secret", _ONE_BY_ONE)
+
     def _post_clean(self) -> None:
         slug = self.instance.slug or self.cleaned_data.get("slug", "")
         if slug in ADAPTERS:
@@ -73,10 +87,11 @@ class AdNetworkForm(forms.ModelForm[AdNetwork]):
 
 
 @admin.register(AdNetwork)
-class AdNetworkAdmin(ReasonedActions, Trying):
+class AdNetworkAdmin(Previewed, ReasonedActions, Trying):
     """Settings change through the service; addresses and secrets by their own actions."""
 
     form = AdNetworkForm
+    preview_template = "staff/network_rate_preview.html"
     list_display = ("slug", "rewards", "is_enabled", "is_weak", "rate", "hold_hours", "secrets", "last_event")
     ordering = ("slug",)
     staff_actions = (
@@ -118,6 +133,11 @@ class AdNetworkAdmin(ReasonedActions, Trying):
     def has_delete_permission(self, request: HttpRequest, obj: AdNetwork | None = None) -> bool:
         # Its postbacks name it; a network that is no longer used is disabled.
         return False
+
+    def preview_of(self, form: AdNetworkForm) -> Effect | None:
+        if not form.changes_rate:
+            return None
+        return network_rates.effect_of(network=form.instance, before=form.initial["rate"], now=timezone.now())
 
     def save_model(self, request: HttpRequest, obj: AdNetwork, form: Any, change: bool) -> None:
         """Let the service write."""

@@ -1,5 +1,5 @@
 """What support and finance see of payments, and what they do about it."""
 
-from payments.admin import records
+from payments.admin import rates, records
 
-__all__ = ["records"]
+__all__ = ["rates", "records"]

@@ -20,7 +20,6 @@ from payments.models import (
     Clawback,
     Customer,
     Payout,
-    PayoutRate,
     ReconciliationRun,
     StripeEvent,
     Subscription,
@@ -177,24 +176,6 @@ class StripeEventAdmin(ReasonedActions, PaymentsAdmin):
 
     def place_of(self, term: str) -> dict[str, object]:
         return {"stripe_event_id" if term.startswith("evt_") else "object_id": term}
-
-
-@admin.register(PayoutRate)
-class PayoutRateAdmin(ReadOnlyAdmin):
-    """Rates are history: a new one is added, none is changed or deleted."""
-
-    list_display = (
-        "currency",
-        "credits_per_major_unit",
-        "experience_per_minor_unit",
-        "valid_from",
-        "created_at",
-    )
-    list_filter = (_CURRENCY,)
-    ordering = ("currency", "-valid_from")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("payments.add_payoutrate")
 
 
 @admin.register(ReconciliationRun)

@@ -1,10 +1,20 @@
 """Payout rates: how many credits a currency buys. Rows are history; staff add a new one to change the rate."""
 
+from datetime import datetime
+
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+
+
+class PayoutRateQuerySet(models.QuerySet["PayoutRate"]):
+    """What the history of rates can be asked for."""
+
+    def in_force(self, *, currency: str, at: datetime) -> "PayoutRate | None":
+        """Return the currency's rate at that moment, or None before its first."""
+        return self.filter(currency=currency, valid_from__lte=at).order_by("-valid_from").first()
 
 
 class PayoutRate(models.Model):
@@ -19,6 +29,8 @@ class PayoutRate(models.Model):
     experience_per_minor_unit = models.PositiveIntegerField(default=1)
     valid_from = models.DateTimeField()
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = PayoutRateQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -43,7 +55,7 @@ class PayoutRate(models.Model):
             )
         if self.valid_from is None or self.valid_from > timezone.now():
             return
-        if PayoutRate.objects.filter(currency=self.currency, valid_from__lte=self.valid_from).exists():
+        if PayoutRate.objects.in_force(currency=self.currency, at=self.valid_from) is not None:
             raise ValidationError(
                 {"valid_from": "Another rate was in force then; a new one begins in the future."}
             )

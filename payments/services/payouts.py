@@ -126,7 +126,7 @@ def _subscription_of(invoice: InvoiceState) -> Subscription:
 
 
 def _rate_in_force(*, currency: str, at: datetime) -> PayoutRate:
-    found = PayoutRate.objects.filter(currency=currency, valid_from__lte=at).order_by("-valid_from").first()
+    found = PayoutRate.objects.in_force(currency=currency, at=at)
     if found is None:
         raise RateMissing(f"No payout rate for {currency} is in force.", retry_after=3600)
     return found

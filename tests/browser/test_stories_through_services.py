@@ -129,7 +129,9 @@ def test_a_paused_relay_refuses_and_a_resumed_one_accepts_the_same_call(
     assert RelayTransaction.objects.get().status == RelayTransaction.Status.SUCCESS
 
 
-def test_a_modifier_that_support_grants_shows_in_the_wallet(desk: Desk, relaying: Relaying) -> None:
+def test_a_modifier_that_support_grants_shows_in_the_wallet_until_they_end_it(
+    desk: Desk, relaying: Relaying
+) -> None:
     assert relaying.modifiers() == []
     page = desk.log_in(colleague("support"), path=person_path(relaying.user))
     confirm(
@@ -142,6 +144,14 @@ def test_a_modifier_that_support_grants_shows_in_the_wallet(desk: Desk, relaying
     )
     [shown] = relaying.modifiers()
     assert (shown["modifier_type"], shown["value"]) == ("BONUS_SURVEYS_CREDITS", 0.15)
+
+    page.get_by_role("link", name="BONUS_SURVEYS_CREDITS").click()
+    begin(page, "End modifier", reason="it was meant for somebody else")
+    desk.picture("end-modifier")
+    page.locator("form[method=post]").get_by_role("button", name="End modifier", exact=True).click()
+    expect(page.get_by_text("It has ended.").first).to_be_visible()
+    expect(page.get_by_role("link", name="End modifier")).to_have_count(0)
+    assert relaying.modifiers() == []
 
 
 def test_support_corrects_a_little_with_a_reason_that_stays(desk: Desk, relaying: Relaying) -> None:

@@ -12,7 +12,7 @@ from credits.models import Badge, BadgeTrack, CreditAccount, Modifier
 from credits.services import ladders, ledger
 from gateway.common.audit import details_of
 from tests.factories import UserFactory
-from tests.staff import browser_of, member, messages_of
+from tests.staff import browser_of, confirmed, member, messages_of
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -46,13 +46,6 @@ def experienced(amount: int) -> None:
     CreditAccount.objects.filter(pk=account.pk).update(permanent_experience=amount)
 
 
-def confirmed(client: Client, url: str, body: dict[str, Any]) -> Any:
-    """Send the form, then what the preview's page holds, as a browser would."""
-    asked = client.post(url, body)
-    assert asked.status_code == 200
-    return client.post(url, {**dict(asked.context["sent"]), asked.context["confirmed"]: "1"}, follow=True)
-
-
 def test_a_change_is_shown_with_its_effect_and_made_when_confirmed(finance: Client) -> None:
     badge, before = second(), rows()
     experienced(badge.exp_lower_bound)
@@ -74,6 +67,25 @@ def test_a_change_is_shown_with_its_effect_and_made_when_confirmed(finance: Clie
     changes = details_of(LogEntry.objects.get())["changes"]
     assert changes["exp_lower_bound"] == [str(badge.exp_lower_bound - 1), str(badge.exp_lower_bound)]
     assert changes["credits_back_percent"][1] == "0.0700"
+
+
+def test_the_page_before_says_who_levels_where_when_a_bound_moves(finance: Client) -> None:
+    badge = second()
+    begins, ends = badge.exp_lower_bound, badge.exp_upper_bound
+    assert ends is not None
+    lowest = Badge.objects.get(track=badge.track, exp_lower_bound=0)
+    for amount, people in ((0, 2), (begins, 3), (begins + 5, 4), (ends, 1)):
+        for _ in range(people):
+            experienced(amount)
+    page = finance.post(page_of(badge), terms_of(badge, exp_lower_bound=begins + 5)).content.decode()
+    for name, bounds, before, after in (
+        (lowest.name, (0, begins + 5), 2, 2 + 3),
+        (badge.name, (begins + 5, ends), 3 + 4, 4),
+    ):
+        numbers = "".join(f'<td class="number">{number:,}</td>' for number in (*bounds, before, after))
+        assert f"<tr><td>{name}</td>{numbers}</tr>" in page
+    assert f'<tr><td class="number">3</td><td>{badge.name}</td><td>{lowest.name}</td>' in page
+    assert "Nobody" not in page
 
 
 def test_a_new_badge_is_put_into_its_ladder(finance: Client) -> None:

@@ -15,9 +15,10 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from credits.models import AdNetwork, Postback
 from credits.services import ad_networks, network_secrets
+from gateway.common.audit import details_of
 from tests.credits.networks_at_work import SENDER, set_up
 from tests.factories import UserFactory
-from tests.staff import confirm
+from tests.staff import confirm, confirmed
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -79,6 +80,63 @@ def test_a_changed_secret_keeps_the_one_before_it_until_it_is_retired(staff: Cli
     confirm(staff, "credits_adnetwork", "retire_secret", network.row)
     network.row.refresh_from_db()
     assert network_secrets.live_secrets(network.row) == ["newer"]
+
+
+def test_another_rate_is_saved_when_its_effect_was_shown(staff: Client) -> None:
+    network = set_up("tapjoy", per_event_cap=700)
+    for _ in range(3):
+        network.sends(network.says(UserFactory.create(), amount="200"))
+    url = reverse("admin:credits_adnetwork_change", args=[network.row.pk])
+    values = _form(is_enabled="on", rate="3.5", per_event_cap="650", daily_cap="9000")
+    before = list(AdNetwork.objects.values())
+
+    page = " ".join(staff.post(url, values).content.decode().split())
+
+    assert list(AdNetwork.objects.values()) == before
+    assert not LogEntry.objects.exists()
+    assert "1.00 of the network's unit becomes 3 instead of 1 credits, without any bonus." in page
+    assert "Credits now, at 1</th>" in page
+    assert "Then, at 3.5</th>" in page
+    for numbers in (("100.00", "100", "350"), ("1,000.00", "1,000", "3,500"), ("3", "600", "0", "3")):
+        assert "".join(f'<td class="number">{number}</td>' for number in numbers) in page
+
+    assert confirmed(staff, url, values).redirect_chain
+
+    row = AdNetwork.objects.get()
+    assert (row.rate, row.per_event_cap, row.daily_cap) == (Decimal("3.5"), 650, 9_000)
+    changes = details_of(LogEntry.objects.get())["changes"]
+    assert changes["rate"] == ["1.00000000", "3.5"]
+
+
+def test_what_leaves_the_rate_alone_is_saved_at_once(staff: Client) -> None:
+    network = set_up("tapjoy", rate=Decimal("2.5"))
+    url = reverse("admin:credits_adnetwork_change", args=[network.row.pk])
+    assert staff.post(url, _form(is_enabled="on", rate="2.50", daily_cap="77")).status_code == 302
+    assert AdNetwork.objects.get().daily_cap == 77
+
+
+def test_a_rate_and_a_secret_are_saved_one_after_the_other(staff: Client) -> None:
+    network, secret = set_up("tapjoy"), f"typed-{secrets.token_hex(8)}"
+    url = reverse("admin:credits_adnetwork_change", args=[network.row.pk])
+    before = list(AdNetwork.objects.values())
+    for extra in ({}, {"_confirmed": "1"}):
+        answer = staff.post(url, _form(is_enabled="on", rate="7", new_secret=secret, **extra))
+        assert "Save the rate first" in answer.content.decode()
+        assert secret not in answer.content.decode()
+    assert list(AdNetwork.objects.values()) == before
+
+
+def test_a_rate_out_of_range_and_one_of_whoever_may_only_look_have_no_preview(staff: Client) -> None:
+    network = set_up("tapjoy")
+    url = reverse("admin:credits_adnetwork_change", args=[network.row.pk])
+    before = list(AdNetwork.objects.values())
+    for rate in ("0", "-1", "many"):
+        assert staff.post(url, _form(is_enabled="on", rate=rate)).context["adminform"].errors
+    looking, person = _browser()
+    person.user_permissions.add(Permission.objects.get(codename="view_adnetwork"))
+    for extra in ({}, {"_confirmed": "1"}):
+        assert looking.post(url, _form(is_enabled="on", rate="5", **extra)).status_code == 403
+    assert list(AdNetwork.objects.values()) == before
 
 
 def test_an_address_is_shown_once_and_works(staff: Client) -> None:

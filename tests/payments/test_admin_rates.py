@@ -1,30 +1,63 @@
 """Finance adds payout rates; what was in force stays as it was."""
 
 import random
+import secrets
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from payments.models import PayoutRate
+from payments.amounts import payout_credits
+from payments.models import Customer, PayoutRate, Subscription
+from tests.factories import UserFactory
 from tests.payments.staff import browser_of
+from tests.staff import confirmed
 
 pytestmark = pytest.mark.django_db
 ADD = "admin:payments_payoutrate_add"
 
 
-def _add(client: Client, valid_from: datetime, currency: str = "usd", rate: int | str = 1_234) -> int:
-    form = {
+def _form(valid_from: datetime, currency: str = "usd", rate: int | str = 1_234) -> dict[str, Any]:
+    return {
         "currency": currency,
         "credits_per_major_unit": rate,
         "experience_per_minor_unit": 2,
         "valid_from_0": valid_from.strftime("%Y-%m-%d"),
         "valid_from_1": valid_from.strftime("%H:%M:%S"),
     }
+
+
+def _ask(client: Client, *args: Any, **kwargs: Any) -> str:
+    """Return the page that shows the effect, or the form with its faults."""
+    return " ".join(client.post(reverse(ADD), _form(*args, **kwargs)).content.decode().split())
+
+
+def _add(client: Client, valid_from: datetime, currency: str = "usd", rate: int | str = 1_234) -> int:
+    """Send the form as if its effect had been shown."""
+    form = {**_form(valid_from, currency, rate), "_confirmed": "1"}
     return client.post(reverse(ADD), form).status_code
+
+
+def _subscribe(currency: str, amount_minor: int, status: str = "active") -> None:
+    user = UserFactory.create()
+    Subscription.objects.create(
+        user=user,
+        customer=Customer.objects.create(user=user, stripe_customer_id=f"cus_{secrets.token_hex(8)}"),
+        stripe_subscription_id=f"sub_{secrets.token_hex(8)}",
+        stripe_item_id=f"si_{secrets.token_hex(8)}",
+        status=status,
+        amount_minor=amount_minor,
+        currency=currency,
+        current_period_start=timezone.now(),
+        current_period_end=timezone.now() + timedelta(days=30),
+        synced_at=timezone.now(),
+    )
 
 
 @pytest.fixture
@@ -44,6 +77,102 @@ def test_a_rate_of_the_future_is_added_and_traced(finance: Client) -> None:
     assert LogEntry.objects.get().object_id == str(added.pk)
 
 
+def test_its_effect_is_shown_before_it_is_added(finance: Client, rates: dict[str, int]) -> None:
+    begins, rate = (
+        timezone.now().replace(second=0, microsecond=0) + timedelta(days=3),
+        random.randint(1, 9_999),
+    )
+    usd, others = [random.randint(100, 99_999) for _ in range(3)], [random.randint(100, 99_999)]
+    for amount in usd:
+        _subscribe("usd", amount, random.choice(["active", "past_due", "paused"]))
+    _subscribe("usd", 7_777, "canceled")
+    _subscribe("eur", others[0])
+    before = list(PayoutRate.objects.values())
+    page = _ask(finance, begins, rate=rate)
+    assert list(PayoutRate.objects.values()) == before
+    assert not LogEntry.objects.exists()
+    assert (
+        f"10.00 USD becomes {10 * rate:,} instead of {10 * rates['usd']:,} credits "
+        f"from {begins:%Y-%m-%d %H:%M} UTC."
+    ) in page
+    assert f"3 living subscriptions in USD, which cost {sum(usd) / 100:,.2f} USD a month in all." in page
+    was, will = (
+        sum(payout_credits(collected_minor=amount, credits_per_major_unit=each) for amount in usd)
+        for each in (rates["usd"], rate)
+    )
+    assert f'all of them</td><td class="number">{was:,}</td><td class="number">{will:,}</td>' in page
+    assert '0.01 USD</td><td class="number">1</td><td class="number">2</td>' in page
+    told = confirmed(finance, reverse(ADD), _form(begins, rate=rate))
+    assert told.redirect_chain
+    added = PayoutRate.objects.latest("pk")
+    assert (added.credits_per_major_unit, added.valid_from) == (rate, begins)
+    assert LogEntry.objects.get().object_id == str(added.pk)
+
+
+def test_the_effect_is_told_against_the_rate_that_will_be_in_force_until_the_next(finance: Client) -> None:
+    now = timezone.now().replace(second=0, microsecond=0)
+    sooner, later = now + timedelta(days=2), now + timedelta(days=9)
+    assert _add(finance, sooner, rate=777) == 302
+    assert _add(finance, later, rate=888) == 302
+    page = _ask(finance, now + timedelta(days=5), rate=999)
+    assert "becomes 9,990 instead of 7,770 credits" in page
+    assert f"until {later:%Y-%m-%d %H:%M} UTC, when another rate begins." in page
+    assert "0 living subscriptions in USD, which cost 0.00 USD" in page
+
+
+def test_the_first_rate_of_a_currency_says_that_payments_wait_for_it(finance: Client) -> None:
+    PayoutRate.objects.filter(currency="usd").delete()
+    _subscribe("usd", 1_000)
+    page = _ask(finance, timezone.now() - timedelta(days=40), rate=500)
+    assert "10.00 USD becomes 5,000 credits from" in page
+    assert "No rate is in force then; payments wait for one." in page
+    assert "1 living subscription in USD, which costs 10.00 USD" in page
+    assert page.count('<td class="number">none</td>') == 3
+    assert "None" not in page.split("What it pays out", 1)[1]
+
+
+def test_the_empty_form_shows_what_stands_in_each_currency(
+    finance: Client, rates: dict[str, int], settings: Any
+) -> None:
+    PayoutRate.objects.filter(currency="chf").delete()
+    begins = timezone.now().replace(second=0, microsecond=0) + timedelta(days=3)
+    assert _add(finance, begins, "gbp", 4_321) == 302
+    for _ in range(2):
+        _subscribe("gbp", 500)
+    shown = finance.get(reverse(ADD))
+    found = {row.currency: row for row in shown.context["rates"]}
+    assert list(found) == list(settings.BILLING_CURRENCIES)
+    assert found["chf"].rate is None
+    for currency in found.keys() - {"chf"}:
+        rate = found[currency].rate
+        assert rate is not None
+        assert rate.credits_per_major_unit == rates[currency]
+        assert (
+            f'<td>{currency.upper()}</td><td class="number">{rates[currency]:,}</td>'
+            in shown.content.decode()
+        )
+    assert [rate.credits_per_major_unit for rate in found["gbp"].planned] == [4_321]
+    assert (found["gbp"].subscriptions, found["usd"].subscriptions) == (2, 0)
+    page = shown.content.decode()
+    assert f"<div>4,321 from {begins:%Y-%m-%d %H:%M}</div>" in page
+    assert "None is in force; payments wait for one." in page
+
+
+def test_its_statements_do_not_grow_with_rates_or_subscriptions(finance: Client) -> None:
+    def measured() -> int:
+        with CaptureQueriesContext(connection) as seen:
+            finance.get(reverse(ADD))
+            _ask(finance, timezone.now() + timedelta(days=5))
+        return len(seen)
+
+    measured()
+    few = measured()
+    for days in (2, 3, 6):
+        _add(finance, timezone.now() + timedelta(days=days), rate=days)
+        _subscribe("usd", 900)
+    assert measured() == few
+
+
 @pytest.mark.parametrize(
     ("currency", "rate", "days"),
     [
@@ -59,6 +188,7 @@ def test_what_would_reach_back_or_mean_nothing_is_refused(
     finance: Client, currency: str, rate: int | str, days: int
 ) -> None:
     before = list(PayoutRate.objects.values())
+    assert "What it pays out" not in _ask(finance, timezone.now() + timedelta(days=days), currency, rate)
     assert _add(finance, timezone.now() + timedelta(days=days), currency, rate) == 200
     assert list(PayoutRate.objects.values()) == before
     assert not LogEntry.objects.exists()
@@ -80,6 +210,7 @@ def test_a_payment_that_waits_for_a_rate_can_be_given_one(finance: Client) -> No
 def test_who_may_only_look_adds_none(client: Client, rates: dict[str, int]) -> None:
     browser_of(client, "view_payoutrate")
     before = list(PayoutRate.objects.values())
+    assert "What it pays out" not in _ask(client, timezone.now() + timedelta(days=1))
     assert _add(client, timezone.now() + timedelta(days=1)) == 403
     assert list(PayoutRate.objects.values()) == before
 

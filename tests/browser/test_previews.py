@@ -1,0 +1,98 @@
+"""What a change does is shown before it is saved, and saved by one more click."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from credits.models import AdNetwork, Badge, CreditAccount
+from credits.services import ladders, ledger
+from payments.models import PayoutRate
+from tests.browser.desk import Desk, colleague
+from tests.credits.networks_at_work import set_up
+from tests.factories import UserFactory
+
+
+def _save(page: Page) -> None:
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.wait_for_load_state("networkidle")
+
+
+def test_a_payout_rate(desk: Desk, live_server: LiveServer) -> None:
+    for currency, rate in (("usd", 1_000), ("eur", 1_100)):
+        PayoutRate.objects.update_or_create(
+            currency=currency,
+            valid_from=timezone.now() - timedelta(days=400),
+            defaults={"credits_per_major_unit": rate},
+        )
+    page = desk.log_in(colleague("finance"), path="/admin/payments/payoutrate/add/")
+    expect(page.get_by_role("heading", name="Rates today")).to_be_visible()
+    desk.picture("payout-rate-add")
+    begins = timezone.now() + timedelta(days=3)
+    page.locator("[name=currency]").fill("usd")
+    page.locator("[name=credits_per_major_unit]").fill("1250")
+    page.locator("[name=valid_from_0]").fill(f"{begins:%Y-%m-%d}")
+    page.locator("[name=valid_from_1]").fill("06:00:00")
+    before = PayoutRate.objects.count()
+
+    _save(page)
+
+    sentence = f"10.00 USD becomes 12,500 instead of 10,000 credits from {begins:%Y-%m-%d} 06:00 UTC."
+    expect(page.get_by_text(sentence)).to_be_visible()
+    expect(
+        page.get_by_role("heading", name=f"Save 1.00 usd = 1250 credits from {begins:%Y-%m-%d}?")
+    ).to_be_visible()
+    desk.picture("payout-rate-preview")
+    assert PayoutRate.objects.count() == before
+    _save(page)
+    assert PayoutRate.objects.latest("pk").credits_per_major_unit == 1_250
+
+
+def test_a_networks_rate(desk: Desk, live_server: LiveServer) -> None:
+    network = set_up("tapjoy", rate=Decimal("1.5"), per_event_cap=500)
+    for amount in ("20", "180"):
+        network.sends(network.says(UserFactory.create(), amount=amount))
+    page = desk.log_in(colleague("operations"), path=f"/admin/credits/adnetwork/{network.row.pk}/change/")
+    page.locator("[name=rate]").fill("3")
+
+    _save(page)
+
+    expect(page.get_by_text("1.00 of the network's unit becomes 3 instead of 1 credits")).to_be_visible()
+    lately = page.get_by_label("The last 30 days").get_by_role("row").last
+    expect(lately).to_have_text("2300601")
+    desk.picture("network-rate-preview")
+    assert AdNetwork.objects.get().rate == Decimal("1.5")
+    _save(page)
+    assert AdNetwork.objects.get().rate == 3
+
+
+@pytest.fixture
+def ladder(live_server: LiveServer) -> list[Badge]:
+    """Three badges; transactional tests lose the ladders that a migration has made."""
+    Badge.objects.filter(track="PERMANENT").delete()
+    for name, begins in (("Bronze", 0), ("Silver", 1_000), ("Gold", 5_000)):
+        ladders.save_badge(badge=Badge(track="PERMANENT", name=name, exp_lower_bound=begins))
+    for amount in (0, 999, 1_000, 1_200, 1_800, 6_000):
+        account = ledger.open_account(user=UserFactory.create())
+        CreditAccount.objects.filter(pk=account.pk).update(permanent_experience=amount)
+    return list(Badge.objects.filter(track="PERMANENT").order_by("exp_lower_bound"))
+
+
+def test_a_badge_that_begins_later(desk: Desk, ladder: list[Badge]) -> None:
+    page = desk.log_in(colleague("finance"), path=f"/admin/credits/badge/{ladder[1].pk}/change/")
+    page.locator("[name=exp_lower_bound]").fill("1500")
+
+    _save(page)
+
+    wearing = page.get_by_label("Who would wear what").get_by_role("row")
+    expect(wearing).to_have_text(
+        ["BadgeFromToNowThen", "Bronze01,50024", "Silver1,5005,00031", "Gold5,000no end11"]
+    )
+    moving = page.get_by_label("Who would change").get_by_role("row").last
+    expect(moving).to_contain_text("2SilverBronze")
+    desk.picture("badge-preview")
+    _save(page)
+    assert Badge.objects.get(pk=ladder[0].pk).exp_upper_bound == 1_500

@@ -16,6 +16,11 @@ _FILE = {
     "Content-Disposition": 'inline; filename="openapi.json"',
     "Cache-Control": "public, max-age=300",
 }
+_WITH_RETRY_AFTER = {"429", "503"}
+_RETRY_AFTER = {
+    "description": "Seconds to wait before the next attempt.",
+    "schema": {"type": "integer", "minimum": 1},
+}
 _PAGE = {**_PUBLIC, "renderer_classes": (TemplateHTMLRenderer,)}
 
 
@@ -41,3 +46,12 @@ urlpatterns: list[URLPattern] = [
 def paths_as_documented(endpoints: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Show each path without the trailing slash that it also works with; drf-spectacular calls this."""
     return [(path.rstrip("/") or "/", *others) for path, *others in endpoints]
+
+
+def waits_as_documented(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Show the header Retry-After of every 429 and 503; drf-spectacular calls this."""
+    for operations in result["paths"].values():
+        for operation in operations.values():
+            for status in _WITH_RETRY_AFTER & set(operation["responses"]):
+                operation["responses"][status]["headers"] = {"Retry-After": _RETRY_AFTER}
+    return result

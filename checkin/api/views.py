@@ -22,7 +22,7 @@ _PRIVATE = {"Cache-Control": "no-store"}
 _KEY = re.compile(r"[!-~]{1,128}")
 _KEY_HEADER = OpenApiParameter(
     "Idempotency-Key",
-    str,
+    {"type": "string", "pattern": f"^{_KEY.pattern}$"},
     OpenApiParameter.HEADER,
     description="1 to 128 visible ASCII characters, new for every attempt; a repeat answers the same draw.",
 )
@@ -116,8 +116,11 @@ def _execute(request: Request) -> Response:
 
 
 def _key_of(request: Request) -> str:
-    key = request.headers.get("Idempotency-Key", "")
-    if key and not _KEY.fullmatch(key):
+    key = request.headers.get("Idempotency-Key")
+    if key is None:
+        return ""
+    # The HTTP server hands bytes that are not ASCII on as an empty value, which is no key either.
+    if not _KEY.fullmatch(key):
         fault = {"pointer": "", "code": "invalid", "detail": str(_KEY_HEADER.description)}
         raise InvalidRequest("Correct the header Idempotency-Key.", errors=[fault])
     return key

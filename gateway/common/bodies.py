@@ -4,15 +4,16 @@ import json
 from typing import Any
 
 from django.conf import settings
-from rest_framework.exceptions import ParseError
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
-from gateway.common.errors import RequestTooLarge
+from gateway.common.errors import InvalidRequest, RequestTooLarge
 
 # Far more than any documented body has. Deep nesting can exhaust the C stack, which no handler survives.
 _MOST_BRACKETS = 256
+# Of a name that the caller chose, in a detail.
+_LONGEST_SHOWN = 64
 
 
 class BoundedJSONParser(BaseParser):
@@ -25,7 +26,7 @@ class BoundedJSONParser(BaseParser):
 
     Raises:
         RequestTooLarge: the body is longer than the cap.
-        ParseError: it is not UTF-8 or not JSON.
+        InvalidRequest: it is not UTF-8 or not JSON, or one of the exceptions above; the detail says which.
     """
 
     media_type = "application/json"
@@ -36,11 +37,13 @@ class BoundedJSONParser(BaseParser):
         if len(body) > cap:
             raise RequestTooLarge(f"A body may have {cap} bytes.", maximumBytes=cap)
         if body.count(b"[") + body.count(b"{") > _MOST_BRACKETS:
-            raise ParseError
+            raise InvalidRequest(f"The body has more than {_MOST_BRACKETS} objects and lists.")
         try:
-            return json.loads(body.decode(), parse_constant=_refuse_constant, object_pairs_hook=_members)
+            return json.loads(
+                body.decode(), parse_int=_whole, parse_constant=_refuse_constant, object_pairs_hook=_members
+            )
         except ValueError as error:
-            raise ParseError from error
+            raise InvalidRequest("The body is not valid JSON.") from error
 
 
 def expect_json_or_nothing(request: Request) -> None:
@@ -48,7 +51,7 @@ def expect_json_or_nothing(request: Request) -> None:
     Refuse a body that is not JSON, where nothing is read of it: every POST takes JSON alone.
 
     Raises:
-        ParseError, UnsupportedMediaType, RequestTooLarge: the body is neither JSON nor empty.
+        InvalidRequest, UnsupportedMediaType, RequestTooLarge: the body is neither JSON nor empty.
     """
     _ = request.data
 
@@ -56,12 +59,25 @@ def expect_json_or_nothing(request: Request) -> None:
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise ValueError("an object names a member twice")
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidRequest(f"An object has the member {_shown(twice)} twice.")
     return members
 
 
+def _whole(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError as error:
+        raise InvalidRequest("A number of the body has thousands of digits.") from error
+
+
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
+    raise InvalidRequest(f"{name} is not JSON.")
+
+
+def _shown(name: str) -> str:
+    return json.dumps(name[:_LONGEST_SHOWN])
 
 
 class AlwaysJSON(DefaultContentNegotiation):

@@ -9,6 +9,8 @@ from rest_framework.request import Request
 
 _FAULT = "Send a whole number from 1 to {most}."
 _LIMIT = re.compile(r"[0-9]{1,3}", re.ASCII)
+# Base64, or nothing; the decoder skips everything else.
+_CURSOR = re.compile(r"[A-Za-z0-9+/=]*", re.ASCII)
 # A row's place in a list is a bigint.
 _POSITION = re.compile(r"[0-9]{1,18}", re.ASCII)
 
@@ -57,6 +59,8 @@ class NewestFirst(CursorPagination):
 
     def decode_cursor(self, request: Request) -> Any:
         refusal = serializers.ValidationError({"cursor": ["Follow `next` or `previous`."]})
+        if not _CURSOR.fullmatch(request.query_params.get(self.cursor_query_param, "")):
+            raise refusal
         try:
             cursor = super().decode_cursor(request)
         except exceptions.NotFound as error:

@@ -10,8 +10,8 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from django.core.exceptions import DisallowedHost, RequestDataTooBig
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
-from django.core.exceptions import RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from rest_framework import exceptions as drf
@@ -122,7 +122,10 @@ def for_methods(*methods: str) -> Callable[[_View], _View]:
 
 def malformed(request: HttpRequest, exception: Exception) -> JsonResponse:
     """Answer what Django refuses before any view, such as a foreign host name; this is Django's handler400."""
-    return json_problem(errors.InvalidRequest("The request is not one that this service takes."))
+    detail = "The request is not one that this service takes."
+    if isinstance(exception, DisallowedHost):
+        detail = "This service has another name than the header Host says."
+    return json_problem(errors.InvalidRequest(detail))
 
 
 def unknown_path(request: HttpRequest, exception: Exception) -> JsonResponse:

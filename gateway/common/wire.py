@@ -8,6 +8,7 @@ so such numbers may also arrive as decimal or 0x-hex text and leave as text.
 import re
 from typing import Any
 
+from drf_spectacular.drainage import set_override
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -17,6 +18,24 @@ from gateway.common.fields import SAFE_INTEGER_MAX, UINT256_MAX, checksum
 _HEX = re.compile(r"0[xX](?:[0-9a-fA-F]{2})*\Z")
 _DECIMAL = re.compile(r"[0-9]{1,78}\Z")
 _HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,64}\Z")
+
+
+class BodySerializer(serializers.Serializer[Any]):
+    """The shape of a request's body, or of an object in it; says in JSON's words what is none."""
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        if data is not serializers.empty and not isinstance(data, dict):
+            fault = f"Send an object; this is {_kind_of(data)}."
+            raise serializers.ValidationError({"non_field_errors": [fault]}, code="invalid")
+        return super().run_validation(data)
+
+
+def _kind_of(data: object) -> str:
+    if isinstance(data, bool):
+        return "true or false"
+    if isinstance(data, int | float):
+        return "a number"
+    return {type(None): "null", list: "a list"}.get(type(data), "text")
 
 
 @extend_schema_field({"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"})
@@ -35,7 +54,6 @@ class AddressField(serializers.Field[str, Any, str, Any]):
         return value
 
 
-@extend_schema_field({"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$"})
 class HexField(serializers.Field[bytes, Any, str, Any]):
     """Bytes as 0x-hex, between `min_bytes` and `max_bytes` long; becomes `bytes`."""
 
@@ -47,6 +65,9 @@ class HexField(serializers.Field[bytes, Any, str, Any]):
     def __init__(self, *, min_bytes: int = 0, max_bytes: int, **kwargs: Any) -> None:
         self.min_bytes, self.max_bytes = min_bytes, max_bytes
         super().__init__(**kwargs)
+        lengths = {"minLength": 2 + 2 * min_bytes, "maxLength": 2 + 2 * max_bytes}
+        # What `extend_schema_field` does for a class, for this field with its lengths.
+        set_override(self, "field", {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$", **lengths})
 
     def to_internal_value(self, data: Any) -> bytes:
         if not isinstance(data, str) or not _HEX.match(data):

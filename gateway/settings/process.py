@@ -57,11 +57,12 @@ MIDDLEWARE = [
     "gateway.health.probes",
     "django_structlog.middlewares.RequestMiddleware",
     "gateway.common.request_ids.request_id_header",
-    "gateway.common.transport.lengths_told",
     "django.middleware.security.SecurityMiddleware",
     "gateway.common.transport.https_only",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "corsheaders.middleware.CorsMiddleware",
+    # After CORS, so that a web page may read why its body was refused.
+    "gateway.common.transport.lengths_told",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from gateway.common.wire import AddressField, StrictIntegerField
+from gateway.common.wire import AddressField, BodySerializer, StrictIntegerField
+
+DEFAULT_CURRENCY = "usd"
 
 
 class StrictBooleanField(serializers.BooleanField):
@@ -16,8 +19,11 @@ class StrictBooleanField(serializers.BooleanField):
         return data
 
 
+@extend_schema_field({"type": "string", "pattern": "^[A-Za-z]{3}$"})
 class CurrencyField(serializers.CharField):
     """Three letters in any casing; becomes lower case."""
+
+    default_error_messages = {"invalid": "Send three letters, such as usd."}
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str) or len(data) != 3 or not data.isascii() or not data.isalpha():
@@ -38,15 +44,19 @@ class SetupIntentSerializer(serializers.Serializer[Any]):
     clientSecret = serializers.CharField()
 
 
-class UpsertSerializer(serializers.Serializer[Any]):
+class UpsertSerializer(BodySerializer):
     """The subscription that is asked for."""
 
     subscriptionCost = StrictIntegerField(
         min_value=1, help_text="Monthly amount in minor units: 25.50 is 2550."
     )
-    currency = CurrencyField(default="usd", help_text="ISO code, such as usd or eur.")
+    currency = CurrencyField(
+        default=DEFAULT_CURRENCY, allow_null=True, help_text="ISO code, such as usd or eur."
+    )
     cancelAtEndOfBillingPeriod = StrictBooleanField(
-        default=False, help_text="True ends the subscription after the running period; false lets it go on."
+        default=False,
+        allow_null=True,
+        help_text="True ends the subscription after the running period; false lets it go on.",
     )
 
 
@@ -58,7 +68,7 @@ class SubscriptionSerializer(serializers.Serializer[Any]):
     subscriptionAmount = serializers.CharField(help_text="Monthly amount as text, such as $25.50.")
 
 
-class CancelSerializer(serializers.Serializer[Any]):
+class CancelSerializer(BodySerializer):
     """How to end the subscription."""
 
     cancelImmediately = StrictBooleanField(help_text="True ends it now, false with the running period.")

@@ -16,6 +16,7 @@ from payments.amounts import display_amount
 from payments.api import examples, refusals
 from payments.api.description import IMMEDIATELY, DeleteWithBody
 from payments.api.serializers import (
+    DEFAULT_CURRENCY,
     CancellationSerializer,
     CancelSerializer,
     CustomerSerializer,
@@ -101,8 +102,9 @@ class UpsertSubscriptionView(BillingView):
         asked = body.validated_data
         wish = subscriptions.Wish(
             amount_minor=asked["subscriptionCost"],
-            currency=asked["currency"],
-            cancels_at_period_end=asked["cancelAtEndOfBillingPeriod"],
+            # Null is as good as left out.
+            currency=asked["currency"] or DEFAULT_CURRENCY,
+            cancels_at_period_end=bool(asked["cancelAtEndOfBillingPeriod"]),
         )
         found = subscriptions.upsert(user=profile_owner(request), wish=wish, now=timezone.now())
         return Response(

@@ -6,7 +6,14 @@ from django.conf import settings
 from rest_framework import serializers
 
 from gateway.chain.lsp25 import RelayCall
-from gateway.common.wire import AddressField, HashField, HexField, StrictIntegerField, Uint256Field
+from gateway.common.wire import (
+    AddressField,
+    BodySerializer,
+    HashField,
+    HexField,
+    StrictIntegerField,
+    Uint256Field,
+)
 from relay.models import RelayTransaction
 
 SIGNATURE_BYTES = {"min_bytes": 64, "max_bytes": 65}
@@ -19,7 +26,7 @@ class PayloadField(HexField):
         super().__init__(min_bytes=4, max_bytes=settings.RELAY_MAX_PAYLOAD_BYTES, **kwargs)
 
 
-class TransactionSerializer(serializers.Serializer[Any]):
+class TransactionSerializer(BodySerializer):
     """The signed LSP-25 relay call."""
 
     abi = PayloadField(help_text="Encoded call for the profile, such as setData or execute.")
@@ -34,29 +41,38 @@ class TransactionSerializer(serializers.Serializer[Any]):
         help_text="start << 128 | end, in unix seconds; 0 for always.",
     )
 
+    def validate_validityTimestamps(self, value: int | None) -> int | None:  # noqa: N802 - named after the field
+        """Refuse a window that no moment lies in."""
+        start, end = divmod(value or 0, 2**128)
+        if end and start > end:
+            raise serializers.ValidationError("The start lies after the end.", code="range")
+        return value
 
-class ExecuteSerializer(serializers.Serializer[Any]):
+
+class ExecuteSerializer(BodySerializer):
     """The body of execute."""
 
     keyManagerAddress = AddressField(help_text="The key manager that controls the signed-in profile.")
     transaction = TransactionSerializer()
-    address = AddressField(required=False, help_text="The profile; if sent, it must be the signed-in one.")
+    address = AddressField(
+        required=False, allow_null=True, help_text="The profile; if sent, it must be the signed-in one."
+    )
 
 
-class Lsp15ExecuteSerializer(serializers.Serializer[Any]):
+class Lsp15ExecuteSerializer(BodySerializer):
     """The body of execute as LSP-15 wallets send it."""
 
     address = AddressField(help_text="The profile whose key manager executes the call.")
     transaction = TransactionSerializer()
 
 
-class TransactionHashSerializer(serializers.Serializer[Any]):
+class TransactionHashSerializer(BodySerializer):
     """A transaction's hash, as answered by execute."""
 
     transactionHash = HashField()
 
 
-class QuotaRequestSerializer(serializers.Serializer[Any]):
+class QuotaRequestSerializer(BodySerializer):
     """The body of quota."""
 
     address = AddressField(help_text="The signed-in profile.")

@@ -42,7 +42,7 @@ class ExecuteView(APIView):
         body = ExecuteSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         asked = body.validated_data
-        if "address" in asked:
+        if asked.get("address") is not None:
             check_own(user=user, address=asked["address"])
         call = relay_call(key_manager=asked["keyManagerAddress"], transaction=asked["transaction"])
         return Response({"transactionHash": execution.execute(user=user, call=call, now=timezone.now())})

@@ -17,6 +17,7 @@ from relay.queries import Known
 from relay.services import dead_ends, relayers, statements
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
+_NAMED = {_HOUR: "an hour", _DAY: "a day"}
 
 
 def check_dead_ends(*, user: ProfileOwner, now: datetime) -> None:
@@ -44,7 +45,7 @@ def check_dead_ends(*, user: ProfileOwner, now: datetime) -> None:
         if oldest is not None and oldest + window > now:
             ends_at = oldest + window
             raise TooManyDeadEnds(
-                f"{allowed} calls of the profile ended without effect within {window}.",
+                f"{allowed} calls of the profile ended without effect within {_NAMED[window]}.",
                 retry_after=int((ends_at - now).total_seconds()) + 1,
                 maximum=allowed,
                 windowSeconds=int(window.total_seconds()),

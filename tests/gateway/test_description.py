@@ -111,6 +111,26 @@ def test_paths_without_a_token_speak_of_none(description: Any, path: str) -> Non
     assert told.isdisjoint(ours)
 
 
+def test_every_answer_that_says_wait_shows_where_it_says_how_long(description: Any) -> None:
+    waits = [
+        answer
+        for operations in description["paths"].values()
+        for operation in operations.values()
+        for status, answer in operation["responses"].items()
+        if status in {"429", "503"} and "application/problem+json" in answer["content"]
+    ]
+    assert waits
+    assert all(answer["headers"]["Retry-After"]["schema"]["type"] == "integer" for answer in waits)
+
+
+def test_the_lengths_of_bytes_are_described_as_they_are_checked(description: Any) -> None:
+    transaction = _fields(description, "TransactionRequest")
+    signature, abi = transaction["signature"], transaction["abi"]
+
+    assert (signature["minLength"], signature["maxLength"]) == (len("0x") + 2 * 64, len("0x") + 2 * 65)
+    assert (abi["minLength"], abi["maxLength"]) == (10, len("0x") + 2 * settings.RELAY_MAX_PAYLOAD_BYTES)
+
+
 def test_it_tells_an_integrator_what_no_single_path_tells(description: Any) -> None:
     told = description["info"]["description"]
     headings = re.findall(r"^## (.+)$", told, re.MULTILINE)

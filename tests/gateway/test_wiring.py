@@ -84,6 +84,16 @@ def test_a_host_that_is_not_ours_is_refused_as_a_problem(monkeypatch: pytest.Mon
     assert refused.headers["Content-Type"] == "application/problem+json"
     assert refused.json()["code"] == "invalid-request"
     assert "elsewhere" not in refused.content.decode()
+    assert "the header Host" in refused.json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["/api/auth/nonce", "/api/lsp15/quota", "/.well-known/jwks.json"])
+def test_options_names_the_methods_and_nothing_from_inside(path: str) -> None:
+    answer = Client().options(path)
+
+    assert answer.status_code == 200
+    assert set(answer.json()) == {"methods"}
+    assert ", ".join(answer.json()["methods"]) == answer.headers["Allow"]
 
 
 def test_the_admin_is_found_without_its_slash() -> None:

@@ -18,7 +18,8 @@ still hold SIGN. No refresh moves the end of the session.
 """.strip()
 LOGOUT_DESCRIPTION = """
 Ends the session of the access token at once, for every token of it. `refresh` may name another session of the same
-user, which then ends too.
+user, which then ends too. A token of an external issuer is not ended: it is good until it expires, so sign out at its
+issuer as well.
 """.strip()
 ME_DESCRIPTION = "What the access token stands for."
 KEYS_DESCRIPTION = """

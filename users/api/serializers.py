@@ -4,13 +4,13 @@ from typing import Any
 
 from rest_framework import serializers
 
-from gateway.common.wire import AddressField, HexField
+from gateway.common.wire import AddressField, BodySerializer, HexField
 
 # Long enough for signatures that wrap others, so that they are refused by their own name.
 _MAX_SIGNATURE_BYTES = 8192
 
 
-class NonceRequestSerializer(serializers.Serializer[Any]):
+class NonceRequestSerializer(BodySerializer):
     address = AddressField(help_text="The Universal Profile that signs in, in any casing.")
 
 
@@ -20,13 +20,16 @@ class NonceResponseSerializer(serializers.Serializer[Any]):
     expiresAt = serializers.DateTimeField(source="expires_at", help_text="Until when the signature is taken.")
 
 
-class VerifyRequestSerializer(serializers.Serializer[Any]):
+class VerifyRequestSerializer(BodySerializer):
     nonce = serializers.CharField(max_length=64, help_text="The `nonce` of the challenge.")
     signature = HexField(
         max_bytes=_MAX_SIGNATURE_BYTES, help_text="`personal_sign` of the message by a controller: 65 bytes."
     )
     address = AddressField(
-        required=False, default=None, help_text="The profile; where it is sent, it must be the challenge's."
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="The profile; where it is sent, it must be the challenge's.",
     )
 
 
@@ -39,13 +42,29 @@ class TokenPairResponseSerializer(serializers.Serializer[Any]):
     address = AddressField(source="profile_address", help_text="The signed-in profile.")
 
 
-class RefreshRequestSerializer(serializers.Serializer[Any]):
-    refresh = serializers.CharField(max_length=128, help_text="The newest refresh token of the session.")
+class RefreshTokenField(serializers.CharField):
+    """Text, and no access token: the two are easily mistaken for each other."""
+
+    default_error_messages = {"access": "This is an access token. Send the refresh token."}
+
+    def to_internal_value(self, data: Any) -> str:
+        # Ours are JSON Web Tokens, as other issuers' are: base64 of an object's beginning.
+        if isinstance(data, str) and data.startswith("eyJ"):
+            self.fail("access")
+        return super().to_internal_value(data)
 
 
-class LogoutRequestSerializer(serializers.Serializer[Any]):
-    refresh = serializers.CharField(
-        max_length=128, required=False, default=None, help_text="Another session of yours to end as well."
+class RefreshRequestSerializer(BodySerializer):
+    refresh = RefreshTokenField(max_length=128, help_text="The newest refresh token of the session.")
+
+
+class LogoutRequestSerializer(BodySerializer):
+    refresh = RefreshTokenField(
+        max_length=128,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Another session of yours to end as well.",
     )
 
 

@@ -97,5 +97,13 @@ def test_a_body_in_chunks_is_refused_instead_of_taken_for_none(path: str, coding
     assert not SignInChallenge.objects.exists()
 
 
+def test_a_web_page_may_read_that_its_body_was_refused(settings: Settings) -> None:
+    settings.CORS_ALLOWED_ORIGINS = ["https://wallet.example"]
+    headers = {"Origin": "https://wallet.example", "Transfer-Encoding": "chunked"}
+    refused = ask("/api/auth/nonce", proto=None, **headers)
+    assert refused.status_code == 411
+    assert refused.headers["Access-Control-Allow-Origin"] == "https://wallet.example"
+
+
 def test_no_body_needs_no_length() -> None:
     assert Client().post("/api/auth/logout").status_code in (400, 401, 415)

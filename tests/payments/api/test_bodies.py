@@ -20,10 +20,10 @@ FAULTS: dict[str, list[Any]] = {
         *(0, -1, -2550, -(2**63), 1 - 10**4300),
     ],
     "currency": [
-        *(None, "", "us", "usdd", "us ", " usd", "usd\n", "us\0", "u5d", "$", "ÚSD", "\uff55\uff53\uff44"),
+        *("", "us", "usdd", "us ", " usd", "usd\n", "us\0", "u5d", "$", "ÚSD", "\uff55\uff53\uff44"),
         *(5, True, [], {}, ["usd"]),
     ],
-    "cancelAtEndOfBillingPeriod": [None, "", "true", "false", "yes", 0, 1, 1.0, [], {}, [True]],
+    "cancelAtEndOfBillingPeriod": ["", "true", "false", "yes", 0, 1, 1.0, [], {}, [True]],
 }
 
 
@@ -36,6 +36,19 @@ def test_each_fault_is_named_by_its_pointer(fake: FakeBilling, wallet: Wallet, p
         assert [fault["pointer"] for fault in members["errors"]] == [f"/{pointer}"], value
     assert everything() == before
     assert not fake.asked
+
+
+@pytest.mark.parametrize("currency", ["$", "üsd", 5, "us", "dollars"])
+def test_a_currency_is_asked_for_in_words(fake: FakeBilling, wallet: Wallet, currency: Any) -> None:
+    answer = wallet.post(UPSERT, {**GOOD, "currency": currency})
+    (fault,) = assert_problem(answer, 400, "invalid-request")["errors"]
+    assert fault["detail"] == "Send three letters, such as usd."
+
+
+def test_null_is_as_good_as_left_out(fake: FakeBilling, wallet: Wallet) -> None:
+    body = {"subscriptionCost": 2550, "currency": None, "cancelAtEndOfBillingPeriod": None}
+    # The body is taken, and only the card is missing.
+    assert_problem(wallet.post(UPSERT, body), 402, "payment-method-required")
 
 
 def test_all_faults_are_told_at_once(fake: FakeBilling, wallet: Wallet) -> None:

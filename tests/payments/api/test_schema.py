@@ -48,9 +48,10 @@ def test_the_defaults_are_described(description: Any) -> None:
     fields = _resolved(description, content["schema"])["properties"]
     assert {name: field["type"] for name, field in fields.items()} == {
         "subscriptionCost": "integer",
-        "currency": "string",
-        "cancelAtEndOfBillingPeriod": "boolean",
+        "currency": ["string", "null"],
+        "cancelAtEndOfBillingPeriod": ["boolean", "null"],
     }
+    assert fields["currency"]["pattern"] == "^[A-Za-z]{3}$"
     assert (fields["currency"]["default"], fields["cancelAtEndOfBillingPeriod"]["default"]) == ("usd", False)
 
 

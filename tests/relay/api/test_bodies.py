@@ -31,12 +31,12 @@ ADDRESSES = [
 # A member of the body, and values that it may not have.
 FAULTS: dict[str, list[Any]] = {
     "keyManagerAddress": ADDRESSES,
-    "address": ADDRESSES[1:],
+    "address": ADDRESSES[2:],
     "transaction": [MISSING, None, "", 5, [], "0x", True],
     "transaction/abi": [*BYTES, "0x112233", "0x11223344\0", "0x11223344\n", "0x" + "00" * 32_769],
     "transaction/signature": [*BYTES, "0x" + "11" * 63, "0x" + "11" * 66],
     "transaction/nonce": [MISSING, None, *NUMBERS],
-    "transaction/validityTimestamps": NUMBERS,
+    "transaction/validityTimestamps": [*NUMBERS, hex(2 << 128 | 1), hex((2**128 - 1) << 128 | 2**127)],
 }
 
 
@@ -136,6 +136,53 @@ NO_BODIES: dict[str, str | bytes] = {
     "a null byte": b'{"keyManagerAddress": \x00}',
     "half a surrogate pair": '{"keyManagerAddress": "\\ud800", "transaction": 1}',
 }
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ('{"transaction": {"nonce": 1, "nonce": 2}}', 'An object has the member "nonce" twice.'),
+        ('{"NAME": 1, "NAME": 2}'.replace("NAME", "n" * 99), f'the member "{"n" * 64}" twice'),
+        ("[" * 300, "The body has more than 256 objects and lists."),
+        ('{"nonce": ' + "9" * 5_000 + "}", "A number of the body has thousands of digits."),
+        ('{"nonce": NaN}', "NaN is not JSON."),
+        ('{"nonce": -Infinity}', "-Infinity is not JSON."),
+        ('{"nonce": 1,}', "The body is not valid JSON."),
+        (b"\xff", "The body is not valid JSON."),
+    ],
+)
+def test_the_reason_why_a_body_is_not_read_is_told(wallet: Wallet, body: str | bytes, told: str) -> None:
+    answer = wallet.post(EXECUTE, body)
+    assert_problem(answer, 400, "invalid-request")
+    assert told in answer.body["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("null", "null"),
+        ("5", "a number"),
+        ("-0.5", "a number"),
+        ('"0x"', "text"),
+        ("[]", "a list"),
+        ("true", "true or false"),
+    ],
+)
+def test_what_stands_in_the_place_of_an_object_is_told_in_the_words_of_json(
+    wallet: Wallet, new_call: Callable[..., RelayCall], body: str, kind: str
+) -> None:
+    whole = wallet.post(EXECUTE, body).body["errors"]
+    member = wallet.post(EXECUTE, {**execute_body(new_call()), "transaction": json.loads(body)}).body[
+        "errors"
+    ]
+    assert [fault["detail"] for fault in whole + member] == [f"Send an object; this is {kind}."] * 2
+    assert [fault["pointer"] for fault in whole + member] == ["", "/transaction"]
+
+
+def test_the_address_may_be_null_as_if_it_were_left_out(
+    wallet: Wallet, new_call: Callable[..., RelayCall]
+) -> None:
+    assert wallet.post(EXECUTE, {**execute_body(new_call()), "address": None}).status == 200
 
 
 @pytest.mark.parametrize("path", [EXECUTE, QUOTA, STATUS, LSP15_EXECUTE, LSP15_QUOTA])

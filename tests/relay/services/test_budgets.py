@@ -142,6 +142,7 @@ def test_a_window_is_over_at_its_last_moment(
     with pytest.raises(TooManyDeadEnds) as refusal:
         budgets.check_dead_ends(user=user, now=over - timedelta(microseconds=1))
     assert refusal.value.retry_after == 1
+    assert refusal.value.detail.endswith("within a day." if hours == 24 else "within an hour.")
     budgets.check_dead_ends(user=user, now=over)
 
 

@@ -62,6 +62,28 @@ def test_an_address_in_any_casing_is_the_same_profile(wallet: Wallet, profile: P
     assert pair["address"] == profile.profile_address == User.objects.get().profile_address
 
 
+def test_null_is_as_good_as_left_out(wallet: Wallet) -> None:
+    challenge = wallet.ask_nonce()
+    signature = "0x" + personal_sign(wallet.profile.controller, challenge["message"]).hex()
+    pair = wallet.post("verify", nonce=challenge["nonce"], signature=signature, address=None)
+    answer = wallet.client.post(
+        "/api/auth/logout", {"refresh": None}, format="json", HTTP_AUTHORIZATION=f"Bearer {pair['access']}"
+    )
+
+    assert (answer.status_code, answer.json()) == (200, {"signedOut": True})
+
+
+def test_an_access_token_in_the_place_of_a_refresh_token_is_told_as_such(wallet: Wallet) -> None:
+    pair = wallet.verify()
+
+    refused = wallet.post("refresh", refresh=pair["access"])
+
+    assert (refused["status"], refused["code"]) == (400, "invalid-request")
+    assert refused["errors"][0]["pointer"] == "/refresh"
+    assert "This is an access token." in refused["errors"][0]["detail"]
+    assert wallet.refresh(pair["refresh"])["access"]
+
+
 @pytest.mark.parametrize("path", ["nonce", "verify", "refresh", "logout", "me"])
 def test_paths_work_with_and_without_a_trailing_slash(client: APIClient, path: str, services: Any) -> None:
     ask = client.get if path == "me" else client.post

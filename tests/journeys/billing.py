@@ -21,6 +21,7 @@ from tests.journeys.waiting import until
 
 CUSTOMER = "/api/payments/createCustomer"
 UPSERT = "/api/payments/upsertSubscription"
+CUSTOMERS = "/v1/customers"
 _VISA = "pm_card_visa"
 
 
@@ -115,6 +116,10 @@ class Payer:
         answer = self.create_customer()
         assert (answer.status, answer.body["paymentsCustomerId"]) == (200, customer.id)
         assert [found.id for found in self.customers()] == [customer.id]
+        posts = [
+            found for found in self.double.controls.requests("POST", CUSTOMERS) if found.path == CUSTOMERS
+        ]
+        assert_one_key([found for found in posts if found.params["metadata"]["address"] == self.profile])
 
     def assert_one_subscription(self, *, amount: int | None = None) -> None:
         """There is one customer, one subscription, one item and one charge; the rows say the same."""
@@ -125,8 +130,7 @@ class Payer:
         assert (subscription.status, item.price.unit_amount) == ("active", wanted)
         (stored,) = self.records.subscriptions(self.profile)
         assert (stored.id, stored.status, stored.amount_minor) == (subscription.id, "active", wanted)
-        (order,) = {found.idempotency_key for found in self.orders("/v1/subscriptions")} or {None}
-        assert order is None or len(str(order)) == 36
+        assert_one_key(self.orders("/v1/subscriptions"))
         charges = self.v1.charges.list({"customer": subscription.customer}).data
         assert [(charge.status, charge.amount) for charge in charges] == [("succeeded", self.amount)]
 
@@ -155,6 +159,11 @@ class Payer:
         (customer,) = self.customers()
         found = [found for found in self.double.controls.requests("POST", path) if found.path == path]
         return [order for order in found if order.params.get("customer") == customer.id]
+
+
+def assert_one_key(orders: list[Any]) -> None:
+    """However often it was sent, it was one order: there is a key, and it is the id of an operation."""
+    assert [len(str(key)) for key in {order.idempotency_key for order in orders}] == [36]
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gateway.chain.errors import NodeUnavailable
-from gateway.common.sweeps import OutOfTime
+from gateway.common.sweeps import would_stop_all
 
 logger = logging.getLogger(__name__)
 
@@ -18,10 +18,13 @@ def isolated(what: str) -> Iterator[None]:
     Raises:
         NodeUnavailable: no node answered, so the others would fare no better.
         OutOfTime: the worker must stop.
+        OperationalError, InterfaceError: the database is gone for the others, too.
     """
     try:
         yield
-    except (NodeUnavailable, OutOfTime):
+    except NodeUnavailable:
         raise
-    except Exception:
+    except Exception as error:
+        if would_stop_all(error):
+            raise
         logger.exception("%s failed; the others go on", what)

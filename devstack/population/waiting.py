@@ -2,7 +2,8 @@
 Calls that wait for their block for good, so that staff see what that looks like.
 
 They are signed for account nonces after a missing one, which a node keeps and never
-mines. The relayer has retired: its key is not among the service's.
+mines. The relayer has retired: its key is not among the service's. So they offer the
+most that the service ever pays, or it would try to sign them again when gas gets dearer.
 """
 
 from datetime import datetime, timedelta
@@ -10,7 +11,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from eth_account import Account
 
-from devstack.population.calling import GWEI, MAX_FEE_WEI, accept
+from devstack.population.calling import GWEI, accept
 from devstack.population.life import Life
 from devstack.rpc import Rpc
 from devstack.world.abi import calldata
@@ -53,7 +54,7 @@ def _signed(row: RelayTransaction, *, account_nonce: int, key: str, at: datetime
             "value": 0,
             "data": data,
             "gas": row.gas_limit,
-            "maxFeePerGas": MAX_FEE_WEI,
+            "maxFeePerGas": settings.RELAY_FEE_CAP_WEI,
             "maxPriorityFeePerGas": GWEI,
         },
         key,
@@ -66,7 +67,7 @@ def _signed(row: RelayTransaction, *, account_nonce: int, key: str, at: datetime
         transaction_hash=signed.hash.to_0x_hex(),
         raw=bytes(signed.raw_transaction),
         gas_limit=row.gas_limit,
-        max_fee_per_gas_wei=MAX_FEE_WEI,
+        max_fee_per_gas_wei=settings.RELAY_FEE_CAP_WEI,
         max_priority_fee_per_gas_wei=GWEI,
         created_at=at,
         first_sent_at=at,

@@ -30,10 +30,13 @@ from devstack.ad_networks.google import serving_verifier_keys
 from devstack.ad_networks.opening import open_networks
 from devstack.population.settling import populate, residents
 from devstack.services import Services
+from gateway.chain.states import Head
 from payments.services.reconciliation import books
 from payments.services.reconciliation.findings import Window
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.pricing import cost_in_credits
+from relay.services import replacing
+from relay.services.fees import fees_today
 from users.models import User
 from users.services.accounts import user_of_profile
 
@@ -128,6 +131,16 @@ def test_waiting_calls_are_with_the_node_and_no_active_relayer_knows_them(
         taken = services.rpc.call("eth_sendRawTransaction", "0x" + bytes(row.raw).hex())
         assert taken == row.transaction_hash
         assert services.rpc.call("eth_getTransactionReceipt", row.transaction_hash) is None
+
+
+@pytest.mark.parametrize("price_wei", [4 * 10**9, 10**12])
+def test_no_waiting_call_is_to_be_signed_again_when_gas_gets_dearer(seed: str, price_wei: int) -> None:
+    head = Head(number=1, timestamp=int(timezone.now().timestamp()), base_fee_wei=price_wei)
+    waiting = list(Attempt.objects.in_progress())
+    assert waiting
+    for row in waiting:
+        assert not replacing.replace(attempt_id=row.pk, fees=fees_today(head=head), now=timezone.now())
+    assert Attempt.objects.in_progress().count() == len(waiting)
 
 
 def test_they_come_once_and_follow_from_their_seed(services: Services, seed: str) -> None:

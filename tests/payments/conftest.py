@@ -15,11 +15,13 @@ from devstack.services import Services
 from gateway.common.errors import DomainError
 from payments.models import PayoutRate
 from payments.stripe.client import set_billing_client
+from payments.stripe.sdk import StripeBillingClient
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.people import Payer
 from tests.payments.rows import everything
 from tests.payments.worlds import DoubleWorld
+from tests.transactions import assert_none_is_open
 from users.models import User
 
 
@@ -33,6 +35,18 @@ def _own_settings(settings: Any) -> Iterator[None]:
     set_billing_client(None)
     yield
     set_billing_client(None)
+
+
+@pytest.fixture(autouse=True)
+def _asked_outside_of_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every question to Stripe fail that is asked while a transaction of ours is open."""
+    inside = StripeBillingClient._v1
+
+    def v1(client: StripeBillingClient) -> Any:
+        assert_none_is_open()
+        return inside.__get__(client)
+
+    monkeypatch.setattr(StripeBillingClient, "_v1", property(v1))
 
 
 @pytest.fixture

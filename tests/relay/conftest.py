@@ -4,6 +4,7 @@ import random
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -16,6 +17,7 @@ from devstack.world.profiles import ControllerPlan, Profile, ProfilePlan
 from gateway.chain.client import set_chain_client
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
+from gateway.chain.transport import Transport
 from gateway.common.errors import DomainError
 from relay.models import Relayer, RelayTransaction, TrustedImplementation
 from relay.services import implementations, roster
@@ -25,9 +27,22 @@ from tests.relay.chain import GWEI, Chain, MeddlingClient
 from tests.relay.rows import everything
 from tests.relay.signing import sign_call
 from tests.relay.workers import broadcast_all, track
+from tests.transactions import assert_none_is_open
 from users.models import User
 
 LYX = 10**18
+
+
+@pytest.fixture(autouse=True)
+def _asked_outside_of_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every question to the node fail that is asked while a transaction of ours is open."""
+    ask = Transport.batch
+
+    def batch(transport: Transport, *args: Any, **options: Any) -> list[Any]:
+        assert_none_is_open()
+        return ask(transport, *args, **options)
+
+    monkeypatch.setattr(Transport, "batch", batch)
 
 
 @pytest.fixture(scope="session")

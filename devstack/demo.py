@@ -15,6 +15,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from devstack.ad_networks.opening import open_networks
+from devstack.console import say
 from devstack.private_file import read_json, write_json
 
 _CREDITS = 1_000_000
@@ -62,8 +63,9 @@ def _populate(*, seed: str, people: int, username: str) -> None:
     from devstack.population.settling import populate
     from users.models import User
 
-    staff = User.objects.get(username=username)
-    populate(seed=seed, people=people, staff=staff, rpc_url=settings.CHAIN_RPC_URLS[0], now=timezone.now())
+    staff, rpc_url = User.objects.get(username=username), settings.CHAIN_RPC_URLS[0]
+    are_new = populate(seed=seed, people=people, staff=staff, rpc_url=rpc_url, now=timezone.now())
+    say(f"{people if are_new else 0} people are generated")
 
 
 def _employ(*, username: str, password: str, totp_secret: str) -> None:

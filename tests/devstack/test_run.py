@@ -1,6 +1,7 @@
 """`run --once`: from an empty folder to a finished journey, and again with the same data."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,9 @@ def test_a_run_ends_well_and_a_second_one_goes_on_where_it_ended(tmp_path: Path)
     assert "1000000 credits" in printed
     assert "the period has ended" in printed
     assert "adgem (OFFERWALL) is answered 200" in printed
+    assert "levelled up: " in printed
+    assert len(re.findall(r"of \d+ came back: [1-9]\d* credits, an earning of its own", printed)) == 2
+    assert "\n200 people are generated" in (tmp_path / "log" / "demo.log").read_text()
     assert "7 people pay by card" in (tmp_path / "log" / "payers.log").read_text()
     assert set(first["networks"]["tapjoy"]) == {"address", "secret", "kind", "rate", "hold_hours"}
     assert first["stripe_secret_key"].startswith("sk_test_")
@@ -61,6 +65,7 @@ def test_a_run_ends_well_and_a_second_one_goes_on_where_it_ended(tmp_path: Path)
     assert described(tmp_path)["stripe_secret_key"] == first["stripe_secret_key"]
     assert described(tmp_path)["networks"]["tapjoy"]["secret"] != first["networks"]["tapjoy"]["secret"]
     assert "0 people pay by card" in (tmp_path / "log" / "payers.log").read_text()
+    assert "\n0 people are generated" in (tmp_path / "log" / "demo.log").read_text()
     assert "deploying" not in again
     assert "1000000 credits" not in again
     assert "subscribed: sub_" in again

@@ -1,16 +1,19 @@
 """A server of the dev stack: one foreground process with its data folder, log, probe and address."""
 
+import secrets
 import signal
 import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar, Self
 
 from devstack.lifelines import tethered
+
+_PORTS = range(10_000, 32_000)
 
 
 class ServerFailed(RuntimeError):
@@ -112,12 +115,16 @@ class Server(ABC):
 
 
 def free_port(preferred: int = 0) -> int:
-    """Return a port of the loopback interface that nobody listens on now, the preferred one if it is free."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", preferred))
-        except OSError:
-            return free_port()
-        port: int = probe.getsockname()[1]
-        return port
+    """
+    Return a port of the loopback interface that nobody listens on now, the preferred one if it is free.
+
+    Chosen at random below those that the kernel hands to outgoing connections: one of them could
+    take the port before its server has started, or while it is stopped.
+    """
+    for port in filter(None, (preferred, *secrets.SystemRandom().sample(_PORTS, 100))):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                return port
+    raise ServerFailed("No port of the loopback interface is free.")

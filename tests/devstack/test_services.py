@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from devstack.provider import Provider, ProviderRefused
 from devstack.services import ServerFailed, Services, start_services
+from devstack.services.server import free_port
 from devstack.world import Call, ProfilePlan
 
 _STARTS_AND_WAITS = """
@@ -41,6 +43,18 @@ def test_the_database_answers_at_a_url_that_names_its_socket_folder(services: Se
         row = connection.execute("SHOW server_version_num").fetchone()
     assert row is not None
     assert int(row[0]) >= 180000
+
+
+def test_a_free_port_is_the_preferred_one_unless_somebody_listens_there() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port := free_port()))
+        assert free_port(port) != port
+    assert free_port(port) == port
+
+
+def test_no_outgoing_connection_can_take_a_free_port() -> None:
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    assert max(free_port() for _ in range(50)) < lowest
 
 
 def test_redis_and_the_chain_answer_at_their_urls(services: Services) -> None:

@@ -1,6 +1,7 @@
 """Bodies are JSON: those of requests, within bounds, and those of answers."""
 
 import json
+from collections import Counter
 from typing import Any
 
 from django.conf import settings
@@ -59,8 +60,7 @@ def expect_json_or_nothing(request: Request) -> None:
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
         raise InvalidRequest(f"An object has the member {_shown(twice)} twice.")
     return members
 

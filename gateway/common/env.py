@@ -106,11 +106,16 @@ def listing(name: str, *, default: tuple[str, ...] | None = None) -> list[str]:
 
 
 def url(name: str, *, default: str | None = None, schemes: tuple[str, ...] = ("http", "https")) -> str:
-    """Return an absolute URL of one of `schemes` without a trailing slash; empty only if `default` is empty."""
+    """Return an absolute URL of one of `schemes`, as it is written; empty only if `default` is empty."""
     text = required(name) if default is None else optional(name, default)
     if text and not _is_url(text, schemes):
         raise ImproperlyConfigured(f"{name} must be an absolute URL ({', '.join(schemes)}).")
-    return text.rstrip("/")
+    return text
+
+
+def base_url(name: str, *, default: str | None = None) -> str:
+    """Return an http(s) URL to which paths are appended, without a trailing slash."""
+    return url(name, default=default).rstrip("/")
 
 
 def urls(name: str) -> list[str]:

@@ -14,7 +14,7 @@ BASE_DIR = Path(__file__).resolve().parents[2]
 SECRET_KEY = env.secret("SECRET_KEY")
 DEBUG = env.flag("DEBUG", default=False)
 ALLOWED_HOSTS = env.listing("ALLOWED_HOSTS")
-PUBLIC_URL = env.url("PUBLIC_URL")
+PUBLIC_URL = env.base_url("PUBLIC_URL")
 ROOT_URLCONF = "gateway.urls"
 WSGI_APPLICATION = "gateway.wsgi.application"
 USE_TZ = True

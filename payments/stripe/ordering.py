@@ -15,6 +15,8 @@ from payments.stripe.faults import is_key_in_use, is_saved_fault, refusal_of, tr
 
 # How many keys are tried where Stripe answers with the saved fault of the one before.
 _KEYS = 3
+# Between two looks at whether an equal request has ended; the SDK may have paused as well.
+_PAUSE_SECONDS = 0.25
 
 
 def once(
@@ -52,9 +54,9 @@ def _given(order: Callable[[str], str], key: str, gives_up_at: float) -> str:
         try:
             return order(key)
         except stripe.StripeError as error:
-            # The SDK has paused before each of its own tries.
             if not is_key_in_use(error) or time.monotonic() > gives_up_at:
                 raise
+        time.sleep(_PAUSE_SECONDS)
 
 
 def keyed(key: str) -> dict[str, str]:

@@ -141,6 +141,15 @@ def test_a_url_without_scheme_or_host_is_refused(monkeypatch: pytest.MonkeyPatch
             reader(NAME)
 
 
+def test_a_url_is_read_as_it_is_written_and_one_that_paths_follow_without_its_slash(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(NAME, "https://issuer.example/keys/")
+
+    assert env.url(NAME) == "https://issuer.example/keys/"
+    assert env.base_url(NAME) == "https://issuer.example/keys"
+
+
 def test_a_url_may_be_left_out_where_the_default_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(NAME, raising=False)
     assert env.url(NAME, default="") == ""

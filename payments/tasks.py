@@ -30,7 +30,11 @@ def resume_operations(**_: Any) -> None:
 @shared_task(name="payments.catch_up", throws=(BillingUnavailable,))
 def catch_up(**_: Any) -> None:
     """Ask Stripe for events and paid invoices that did not reach us."""
-    catching_up.fetch_undelivered_events(now=timezone.now())
+    try:
+        catching_up.fetch_undelivered_events(now=timezone.now())
+    except catching_up.NothingSucceeded:
+        catching_up.pay_out_missed_invoices(now=timezone.now())
+        raise
     catching_up.pay_out_missed_invoices(now=timezone.now())
 
 

@@ -33,6 +33,8 @@ class ComparingCommand(BaseCommand):
         for found in run.findings:
             named = " ".join(f"{noun}={identifier}" for noun, identifier in found["ids"].items())
             self.stdout.write(f"{found['rule']}: {named}: have {found['have']}; wanted {found['wanted']}")
+        if left_out := run.counts["findings"] - len(run.findings):
+            self.stdout.write(f"and {left_out} more, which are in the log alone.")
         compared = ", ".join(f"{count} {noun}" for noun, count in run.counts.items() if noun != "findings")
         self.stdout.write(f"Compared: {compared or 'nothing'}.")
         if run.counts["findings"]:

@@ -26,12 +26,14 @@ def fetch_undelivered_events(*, now: datetime) -> int:
 
     Raises:
         BillingUnavailable: Stripe is away.
+        NothingSucceeded: each one met an error.
     """
     undelivered = get_billing_client().undelivered_events(since=now - _EVENT_MEMORY, types=facts.EVENT_TYPES)
-    stored = 0
+    stored, attempts = 0, _Attempts("event")
     for event, body in undelivered:
-        with _passed_over("event", event.event_id):
+        with attempts.one(event.event_id):
             stored += inbox.store(event=event, body=body, now=now)
+    attempts.conclude()
     return stored
 
 
@@ -41,15 +43,17 @@ def pay_out_missed_invoices(*, now: datetime) -> int:
 
     Raises:
         BillingUnavailable: Stripe is away.
+        NothingSucceeded: each one met an error.
     """
-    paid = 0
+    paid, attempts = 0, _Attempts("invoice")
     for invoice in get_billing_client().paid_invoices_since(since=now - _INVOICE_WINDOW):
         known = Payout.objects.filter(stripe_invoice_id=invoice.invoice_id)
         if not payouts.is_payable(invoice=invoice) or known.exists():
             continue
-        with _passed_over("invoice", invoice.invoice_id):
+        with attempts.one(invoice.invoice_id):
             _apply(facts.of_invoice(invoice), now=now)
         paid += known.count()
+    attempts.conclude()
     return paid
 
 
@@ -62,17 +66,19 @@ def claw_back_missed_money(*, now: datetime) -> int:
 
     Raises:
         BillingUnavailable: Stripe is away.
+        NothingSucceeded: each one met an error.
     """
-    steps = 0
+    steps, attempts = 0, _Attempts("payment")
     gone_back = get_billing_client().payments_gone_back_since(since=now - clawbacks.MEMORY)
     for payment_intent_id in dict.fromkeys(gone_back):
         if not Payout.objects.filter(stripe_payment_intent_id=payment_intent_id).exists():
             continue
         known = Clawback.objects.filter(payout__stripe_payment_intent_id=payment_intent_id)
         steps_before = known.count()
-        with _passed_over("payment", payment_intent_id):
+        with attempts.one(payment_intent_id):
             _apply(facts.of_payment(payment_intent_id), now=now)
         steps += known.count() - steps_before
+    attempts.conclude()
     return steps
 
 
@@ -82,11 +88,14 @@ def refresh_subscriptions(*, now: datetime) -> int:
 
     Raises:
         BillingUnavailable: Stripe is away.
+        NothingSucceeded: each one met an error.
     """
+    attempts = _Attempts("subscription")
     living = list(Subscription.objects.living().values_list("stripe_subscription_id", flat=True))
     for subscription_id in living:
-        with _passed_over("subscription", subscription_id):
+        with attempts.one(subscription_id):
             syncing.sync_subscription(subscription_id=subscription_id, now=now)
+    attempts.conclude()
     return len(living)
 
 
@@ -95,16 +104,31 @@ def _apply(found: facts.Facts, *, now: datetime) -> None:
         found.apply(cause="reconciliation", now=now)
 
 
-@contextmanager
-def _passed_over(noun: str, identifier: str) -> Iterator[None]:
-    """Go on with the others where one cannot be written now; reconciliation finds what stays missing."""
-    try:
-        yield
-    except BillingUnavailable:
-        raise
-    except (DomainError, AnswerOutdated) as reason:
-        logger.warning("%s %s is passed over: %s", noun, identifier, type(reason).__name__)
-    except Exception as error:
-        if would_stop_all(error):
+class NothingSucceeded(Exception):
+    """Each item of a sweep met an error, so the fault is no item's. Raised so that the task counts as failed."""
+
+
+class _Attempts:
+    """The items of a sweep: one that cannot be written now holds up no other, and reconciliation still finds it."""
+
+    def __init__(self, noun: str) -> None:
+        self.noun, self.succeeded, self.failed = noun, 0, 0
+
+    @contextmanager
+    def one(self, identifier: str) -> Iterator[None]:
+        try:
+            yield
+            self.succeeded += 1
+        except BillingUnavailable:
             raise
-        logger.exception("%s %s is passed over", noun, identifier)
+        except (DomainError, AnswerOutdated) as reason:
+            logger.warning("%s %s is passed over: %s", self.noun, identifier, type(reason).__name__)
+        except Exception as error:
+            if would_stop_all(error):
+                raise
+            self.failed += 1
+            logger.exception("%s %s is passed over", self.noun, identifier)
+
+    def conclude(self) -> None:
+        if self.failed and not self.succeeded:
+            raise NothingSucceeded(f"{self.failed} of {self.failed}: {self.noun}")

@@ -6,9 +6,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from credits.models import LedgerAudit
-from credits.services import ledger
+from credits.services import audits, ledger
 from gateway.common.locks import try_advisory_lock
 from tests.credits.rows import query
+from tests.factories import UserFactory
 from tests.threads import at_once
 from users.models import User
 
@@ -35,6 +36,18 @@ def test_a_difference_is_printed_and_the_exit_status_is_1(user: User, funds: int
     )
     # The nightly run's figures and pages know of it.
     assert LedgerAudit.objects.get().counts["findings"] == 1
+
+
+def test_it_says_how_many_differences_it_does_not_print(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    for owner in (user, *UserFactory.create_batch(2)):
+        ledger.open_account(user=owner)
+    query("UPDATE credits_account SET balance = balance + 1")
+    monkeypatch.setattr(audits, "_KEPT", 1)
+    out = StringIO()
+    with pytest.raises(CommandError, match="3 differences"):
+        call_command("reconcile_credits", stdout=out)
+    assert out.getvalue().count("balance is the sum of the entries") == 1
+    assert "and 2 more, which are in the log alone.\n" in out.getvalue()
 
 
 @pytest.mark.django_db(transaction=True)

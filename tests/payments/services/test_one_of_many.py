@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from django.db import OperationalError, connection
 
+from payments import tasks
 from payments.models import BillingOperation, Customer, Payout, StripeEvent, Subscription
-from payments.services import catching_up, reconcile, resuming
+from payments.services import catching_up, inbox, reconcile, resuming
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.meddling import killed_before, meddling, once
@@ -71,6 +72,32 @@ def test_an_invoice_that_meets_a_mistake_of_ours(
         assert catching_up.pay_out_missed_invoices(now=fake.now()) == 1
     assert "ValueError: a mistake" in caplog.text
     assert catching_up.pay_out_missed_invoices(now=fake.now()) == 1
+    assert [len(payer.payouts) for payer in subscribers] == [1, 1]
+
+
+def test_a_mistake_of_ours_that_every_item_meets_is_no_success(
+    subscribers: list[Payer], fake: FakeBilling, caplog: pytest.LogCaptureFixture
+) -> None:
+    sweeps = (catching_up.pay_out_missed_invoices, catching_up.refresh_subscriptions)
+    with meddling() as client:
+        client.before["retrieve_subscription"] = _break
+        for sweep in sweeps:
+            with pytest.raises(catching_up.NothingSucceeded):
+                sweep(now=fake.now())
+        # Those that each sweep met: the first did not keep it from the second.
+        assert client.asked["retrieve_subscription"] == len(sweeps) * len(subscribers)
+    assert caplog.text.count("ValueError: a mistake") == len(sweeps) * len(subscribers)
+    assert [sweep(now=fake.now()) for sweep in sweeps] == [2, 2]
+
+
+def test_events_that_cannot_be_stored_do_not_keep_invoices_from_being_paid_out(
+    subscribers: list[Payer], fake: FakeBilling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake.lose_deliveries()
+    _capture(subscribers[0], fake)
+    monkeypatch.setattr(inbox, "store", lambda **_: _break())
+    with pytest.raises(catching_up.NothingSucceeded):
+        tasks.catch_up()
     assert [len(payer.payouts) for payer in subscribers] == [1, 1]
 
 

@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 # Static checks read settings and models, never a server; the test settings carry an environment for that.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run test lint bench manage clean lock schema format
+.PHONY: help run test lint bench manage clean lock schema format structure
 
 help: ## Show the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -50,6 +50,9 @@ format: $(INSTALLED) ## Format the code
 bench: $(INSTALLED) ## Measure the hot paths and the admin's pages on the embedded services
 	@$(BIN)/python -m devstack bench
 	@$(BIN)/python -m devstack bench --admin
+
+structure: $(INSTALLED) ## Measure the code's structure (CHECKOUT= for another one)
+	@$(BIN)/python -m devstack.structure $(CHECKOUT)
 
 manage: $(INSTALLED) ## Run a management command against the running stack (CMD="…")
 	@$(BIN)/python -m devstack manage $(CMD)

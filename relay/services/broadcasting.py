@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.fees import Fees
-from gateway.chain.states import Head, SendKind, SendOutcome
+from gateway.chain.types import Head, SendKind, SendOutcome
 from relay.models import Attempt, RelayTransaction
 from relay.services import dead_ends
 from relay.services.fees import fees_today

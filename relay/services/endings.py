@@ -13,7 +13,7 @@ from django.conf import settings
 from gateway.chain.client import get_chain_client
 from gateway.chain.contracts import decode_execute_relay_call, refusal_from_revert
 from gateway.chain.errors import CallReverted, NodeUnavailable
-from gateway.chain.states import ExternalExecution, Receipt
+from gateway.chain.types import ExternalExecution, Receipt
 from relay.models import Attempt, RelayTransaction
 from relay.pricing import cost_in_credits
 

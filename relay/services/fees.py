@@ -3,7 +3,7 @@
 from django.conf import settings
 
 from gateway.chain.fees import Fees, FeesTooHigh, bump, quote_fees
-from gateway.chain.states import Head
+from gateway.chain.types import Head
 from relay.models import Attempt
 
 # One gwei: the most that LUKSO's validators ask for.

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from gateway.chain.client import get_chain_client
-from gateway.chain.code import code_name
-from gateway.chain.contracts import encode_execute_relay_call, refusal_from_revert
+from gateway.chain.contracts import code_name, encode_execute_relay_call, refusal_from_revert
 from gateway.chain.errors import CallReverted, RelayCallExpired, RelayCallNotYetValid
 from gateway.chain.fees import Fees, quote_fees
 from gateway.chain.lsp6 import Permission, has
 from gateway.chain.lsp25 import RelayCall, wrong_hashes
 from gateway.chain.signatures import recover_address
 from gateway.chain.signing import get_signer
-from gateway.chain.states import RelayState
+from gateway.chain.types import RelayState
 from gateway.common.errors import DomainError
 from relay import queries
 from relay.errors import (

@@ -9,7 +9,7 @@ from django.db.models.functions import Greatest
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.signing import get_signer
-from gateway.chain.states import AccountState
+from gateway.chain.types import AccountState
 from gateway.common import sql
 from relay.models import Relayer
 from relay.services import bulk_statements

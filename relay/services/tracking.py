@@ -12,7 +12,7 @@ from django.conf import settings
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.fees import Fees
-from gateway.chain.states import ChainView, Head
+from gateway.chain.types import ChainView, Head
 from gateway.common.locks import try_advisory_lock
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import dead_ends, replacing, roster, settlement

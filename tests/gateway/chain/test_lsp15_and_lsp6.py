@@ -5,8 +5,8 @@ import pytest
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission, has, permissions_key
 from gateway.chain.lsp15 import quota_digests
 from gateway.chain.signatures import recover_address
-from tests.chain.vectors import VECTORS, octets
 from tests.fakes.profiles import random_address
+from tests.gateway.chain.vectors import VECTORS, octets
 
 _DIALECTS = ("A_personal_sign_of_inner", "C_text_checksum", "C_text_lower", "B_raw_inner")
 

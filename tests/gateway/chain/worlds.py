@@ -5,11 +5,10 @@ from typing import Any, Protocol
 
 from devstack.world import ControllerPlan, Permission, ProfilePlan, World
 from devstack.world.permissions import allow_transfers_to
-from gateway.chain.client import ChainClient
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import LocalSigner, SignedTransaction, UnsignedTransaction
-from gateway.chain.states import SendKind
+from gateway.chain.types import ChainClient, SendKind
 from tests.fakes.profiles import Controller, Profile, random_key, sign_relay_call
 
 CHAIN_ID = 4201

@@ -10,8 +10,8 @@ from eth_account.messages import encode_defunct
 from gateway.chain.lsp25 import RelayCall, WrongHash, relay_digest, wrong_hashes
 from gateway.chain.mistakes import SignatureMistake
 from gateway.chain.signatures import recover_address
-from tests.chain.vectors import VECTORS, octets
 from tests.fakes.profiles import Controller, Profile, random_address, set_data, sign_relay_call, transfer
+from tests.gateway.chain.vectors import VECTORS, octets
 
 _PUBLISHED = {
     "personal_sign_of_packed_hash(0.6/0.7 form)": "signature-legacy-0-7",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from web3 import Web3
 
 from devstack.toolchain import artifact, install_toolchain
-from gateway.chain import contracts, reverts
+from gateway.chain import contracts
 from gateway.chain.contracts import (
     decode_execute_relay_call,
     encode_execute_relay_call,
@@ -60,9 +60,10 @@ def test_the_topic_is_that_of_permissions_verified() -> None:
 
 def test_every_refusal_of_the_table_is_an_error_of_the_real_contracts(abi: list[dict[str, Any]]) -> None:
     known = _signatures(abi, "error")
-    for selector, (types, _) in reverts._REFUSALS.items():
-        assert known[selector].split("(")[1] == ",".join(types) + ")"
-    for selector, name in reverts._PROFILE_ERRORS.items():
+    assert len(contracts.CONTRACT_ERRORS) == 14
+    for selector, error in contracts.CONTRACT_ERRORS.items():
+        assert known[selector].split("(")[1] == ",".join(error.types) + ")"
+    for selector, name in contracts.PROFILE_ERRORS.items():
         assert known[selector].split("(")[0] == name
 
 
@@ -201,7 +202,7 @@ def test_foreign_text_is_cut_and_cleaned() -> None:
 
 @given(
     st.binary(max_size=120),
-    st.sampled_from([*reverts._REFUSALS, bytes.fromhex("08c379a0"), bytes.fromhex("4e487b71")]),
+    st.sampled_from([*contracts.CONTRACT_ERRORS, bytes.fromhex("08c379a0"), bytes.fromhex("4e487b71")]),
 )
 def test_nonsense_behind_a_known_selector_is_a_refusal_and_no_crash(body: bytes, selector: bytes) -> None:
     assert refusal_from_revert(selector + body).status == 422

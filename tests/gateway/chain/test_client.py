@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from gateway.chain.client import get_chain_client, set_chain_client
+from gateway.chain.client import JsonRpcChainClient, get_chain_client, set_chain_client
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.jsonrpc import JsonRpcChainClient
-from tests.chain.nodes import error, result, running
 from tests.fakes.chain import FakeChain
+from tests.gateway.chain.nodes import error, result, running
 
 
 @pytest.fixture(autouse=True)

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from gateway.chain import answers
+from gateway.chain import contracts
+from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.errors import CallReverted, NodeUnavailable
-from gateway.chain.jsonrpc import JsonRpcChainClient
-from gateway.chain.states import AccountState, Head
-from gateway.chain.transport import RpcError
-from tests.chain.nodes import Node, reply, running
+from gateway.chain.rpc import RpcError
+from gateway.chain.types import AccountState, Head
 from tests.fakes.profiles import random_address, set_data
+from tests.gateway.chain.nodes import Node, reply, running
 
 _BLOCK = {"number": "0x64", "timestamp": "0x65000000", "baseFeePerGas": "0x7"}
 _REVERTED = RpcError(3, "execution reverted")
@@ -192,13 +192,17 @@ def test_a_node_that_talks_nonsense_is_no_node(
         (RpcError(-32601, "no such method"), RpcError(-32601, "no such method"), 0),
     ],
 )
-def test_the_tip_is_what_recent_blocks_were_content_with(history: Any, suggestion: Any, tip: int) -> None:
-    assert answers.tip(history, suggestion) == tip
+def test_the_tip_is_what_recent_blocks_were_content_with(
+    client: JsonRpcChainClient, script: Script, history: Any, suggestion: Any, tip: int
+) -> None:
+    script.answers |= {"eth_feeHistory": history, "eth_maxPriorityFeePerGas": suggestion}
+    assert _relay_state(client).tip_wei == tip
 
 
-def test_a_fee_history_of_nonsense_is_no_answer() -> None:
+def test_a_fee_history_of_nonsense_is_no_answer(client: JsonRpcChainClient, script: Script) -> None:
+    script.answers["eth_feeHistory"] = []
     with pytest.raises(NodeUnavailable):
-        answers.tip([], "0x1")
+        _relay_state(client)
 
 
 def test_the_head_is_read_before_all_else_and_nonces_at_the_confirmed_block(
@@ -233,23 +237,45 @@ def test_long_ranges_of_blocks_are_searched_in_pieces(
         key_manager=key_manager, controller=controller, from_block=0, to_block=2_500
     )
     assert found == []
-    filters = [call["params"][0] for call in node.batches[0]]
+    filters = [call["params"][0] for batch in node.batches for call in batch]
     assert [(int(one["fromBlock"], 16), int(one["toBlock"], 16)) for one in filters] == [
         (0, 999),
         (1_000, 1_999),
         (2_000, 2_500),
     ]
-    assert {one["address"] for one in filters} == {key_manager}
+    assert [one["address"] for one in filters] == [[key_manager]] * 3
     assert {one["topics"][1] for one in filters} == {"0x" + "00" * 12 + controller[2:].lower()}
+
+
+_TOPICS = [
+    contracts.PERMISSIONS_VERIFIED_TOPIC,
+    "0x" + "00" * 12 + "22" * 20,
+    "0x" + "00" * 32,
+    "0x44c028fe" + "00" * 28,
+]
+
+
+def _log(topics: Any, **fields: Any) -> dict[str, Any]:
+    """Return a log as nodes write it."""
+    log = {
+        "address": random_address().lower(),
+        "blockHash": "0x" + secrets.token_hex(32),
+        "blockNumber": "0x5",
+        "data": "0x",
+        "logIndex": "0x0",
+        "removed": False,
+        "topics": topics,
+        "transactionHash": "0x" + secrets.token_hex(32),
+        "transactionIndex": "0x0",
+    }
+    return log | fields
 
 
 def test_logs_that_a_reorganisation_took_back_are_left_out(
     client: JsonRpcChainClient, script: Script
 ) -> None:
     def log(transaction_hash: str, *, removed: bool) -> dict[str, Any]:
-        topics = ["0x" + "11" * 32, "0x" + "22" * 32, "0x" + "00" * 32, "0x44c028fe" + "00" * 28]
-        known = {"transactionHash": transaction_hash, "blockNumber": "0x5", "topics": topics}
-        return known | {"removed": removed}
+        return _log(_TOPICS, transactionHash=transaction_hash, removed=removed)
 
     kept, gone, lost = ("0x" + secrets.token_hex(32) for _ in range(3))
     script.answers["eth_getLogs"] = [
@@ -272,17 +298,17 @@ def test_logs_that_a_reorganisation_took_back_are_left_out(
     "topics",
     [
         # The filter asks for the first two; a contract may stop there, or put more into the last one than a selector.
-        ["0x" + "11" * 32, "0x" + "22" * 32],
-        ["0x" + "11" * 32, "0x" + "22" * 32, "0x" + "00" * 32],
-        ["0x" + "11" * 32, "0x" + "22" * 32, "0x" + "00" * 32, "0x44c028fe" + "00" * 27 + "01"],
+        _TOPICS[:2],
+        _TOPICS[:3],
+        [*_TOPICS[:3], "0x44c028fe" + "00" * 27 + "01"],
+        ["0x" + "11" * 32, *_TOPICS[1:]],
     ],
-    ids=["two", "three", "dirty"],
+    ids=["two", "three", "dirty", "another event"],
 )
 def test_what_a_contract_logs_under_the_events_name_is_no_event(
     client: JsonRpcChainClient, script: Script, topics: list[str]
 ) -> None:
-    place = {"transactionHash": "0x" + secrets.token_hex(32), "blockNumber": "0x5", "removed": False}
-    script.answers["eth_getLogs"] = [place | {"topics": topics}]
+    script.answers["eth_getLogs"] = [_log(topics)]
     assert (
         client.read_external_executions(
             key_manager=random_address(), controller=random_address(), from_block=0, to_block=9
@@ -295,8 +321,7 @@ def test_what_a_contract_logs_under_the_events_name_is_no_event(
 def test_topics_that_no_node_tells_are_unreadable(
     client: JsonRpcChainClient, script: Script, topics: Any
 ) -> None:
-    place = {"transactionHash": "0x" + secrets.token_hex(32), "blockNumber": "0x5", "removed": False}
-    script.answers["eth_getLogs"] = [place | {"topics": topics}]
+    script.answers["eth_getLogs"] = [_log(topics)]
     with pytest.raises(NodeUnavailable):
         client.read_external_executions(
             key_manager=random_address(), controller=random_address(), from_block=0, to_block=9

@@ -5,14 +5,13 @@ from typing import Any
 
 import pytest
 
-from gateway.chain.code import implementation_of
-from gateway.chain.contracts import decode_execute_relay_call, refusal_from_revert
+from gateway.chain.contracts import decode_execute_relay_call, implementation_of, refusal_from_revert
 from gateway.chain.errors import CallReverted
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.states import KeyManagerState, ProfileState, SendKind
-from tests.chain.worlds import CHAIN_ID, ETHER, GWEI, Setting, calldata_of, new_signer
+from gateway.chain.types import KeyManagerState, ProfileState, SendKind
 from tests.fakes.profiles import Controller, random_address, random_key, set_data, sign, transfer
+from tests.gateway.chain.worlds import CHAIN_ID, ETHER, GWEI, Setting, calldata_of, new_signer
 
 RELAY = Permission.EXECUTE_RELAY_CALL
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from gateway.chain.outcomes import is_answer, is_verdict, revert_data, sending
-from gateway.chain.states import SendKind
-from gateway.chain.transport import RpcError
+from gateway.chain.rpc import RpcError, is_call_error, is_send_error, revert_data, send_outcome
+from gateway.chain.types import SendKind
 
 # As the clients say it: g geth, e erigon, n nethermind, r reth, a anvil, o openethereum.
 _WORDS = {
@@ -84,16 +83,16 @@ _WORDS = {
     ("kind", "words"), [(kind, word) for kind, words in _WORDS.items() for word in words]
 )
 def test_the_words_of_a_refusal_decide(kind: SendKind, words: str) -> None:
-    outcome = sending(RpcError(-32000, words))
+    outcome = send_outcome(RpcError(-32000, words))
     assert (outcome.kind, outcome.message) == (kind, words)
 
 
 def test_a_hash_is_acceptance() -> None:
-    assert sending("0x" + "ab" * 32).kind is SendKind.ACCEPTED
+    assert send_outcome("0x" + "ab" * 32).kind is SendKind.ACCEPTED
 
 
 def test_long_words_are_cut() -> None:
-    assert len(sending(RpcError(-32000, "x" * 10_000)).message) == 200
+    assert len(send_outcome(RpcError(-32000, "x" * 10_000)).message) == 200
 
 
 @pytest.mark.parametrize(
@@ -112,7 +111,7 @@ def test_long_words_are_cut() -> None:
     ],
 )
 def test_a_contract_that_fails_is_an_answer(error: RpcError) -> None:
-    assert is_answer(error)
+    assert is_call_error(error)
 
 
 @pytest.mark.parametrize(
@@ -127,12 +126,12 @@ def test_a_contract_that_fails_is_an_answer(error: RpcError) -> None:
     ],
 )
 def test_a_node_that_fails_is_no_answer(error: RpcError) -> None:
-    assert not is_answer(error)
+    assert not is_call_error(error)
 
 
 def test_a_rate_limit_is_no_verdict_on_a_transaction() -> None:
-    assert not is_verdict(RpcError(-32005, "limit exceeded"))
-    assert is_verdict(RpcError(-32000, "nonce too low"))
+    assert not is_send_error(RpcError(-32005, "limit exceeded"))
+    assert is_send_error(RpcError(-32000, "nonce too low"))
 
 
 @pytest.mark.parametrize(

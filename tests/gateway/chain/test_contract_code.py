@@ -5,7 +5,7 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.chain.code import code_hash, implementation_of
+from gateway.chain.contracts import code_hash, implementation_of
 from gateway.common.fields import checksum
 from tests.fakes.profiles import random_address
 

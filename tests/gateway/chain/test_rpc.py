@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
+from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.jsonrpc import JsonRpcChainClient
-from gateway.chain.outcomes import is_answer
-from gateway.chain.states import SendKind
-from gateway.chain.transport import Call, RpcError, Transport
-from tests.chain.nodes import Behaviour, Node, error, reply, result, running
+from gateway.chain.rpc import Call, RpcError, Transport, is_call_error
+from gateway.chain.types import SendKind
+from tests.gateway.chain.nodes import Behaviour, Node, error, reply, result, running
 
 _ONE: list[Call] = [("eth_chainId", [])]
 
@@ -25,7 +24,7 @@ def _transport(*urls: str, timeout_seconds: float = 60) -> Transport:
 
 
 def _ask(transport: Transport, calls: list[Call] = _ONE) -> list[Any]:
-    return transport.batch(calls, accepts=is_answer)
+    return transport.batch(calls, accepts=is_call_error)
 
 
 def _echo(batch: list[dict[str, Any]]) -> tuple[int, bytes]:

@@ -3,10 +3,10 @@
 import pytest
 
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.states import SendKind, SendOutcome
-from tests.chain.worlds import ETHER, GWEI, Setting, new_signer
+from gateway.chain.types import SendKind, SendOutcome
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Controller, random_address, set_data, transfer
+from tests.gateway.chain.worlds import ETHER, GWEI, Setting, new_signer
 
 
 @pytest.fixture

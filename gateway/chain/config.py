@@ -1,0 +1,18 @@
+"""The chain that this process serves; nothing else reads its settings."""
+
+from django.conf import settings
+
+from gateway.chain.types import Chain, FeePolicy
+
+
+def get_chain() -> Chain:
+    """Return the chain that the settings describe."""
+    return Chain(
+        id=settings.CHAIN_ID,
+        node_urls=tuple(settings.CHAIN_RPC_URLS),
+        node_timeout_seconds=settings.CHAIN_RPC_TIMEOUT_SECONDS,
+        block_seconds=settings.CHAIN_BLOCK_SECONDS,
+        confirmations=settings.CONFIRMATIONS,
+        fees=FeePolicy(floor_wei=settings.RELAY_FEE_FLOOR_WEI, cap_wei=settings.RELAY_FEE_CAP_WEI),
+        explorer_url=settings.EXPLORER_URL,
+    )

@@ -19,11 +19,10 @@ from web3 import Web3
 from web3.exceptions import TransactionNotFound
 from web3.types import LogReceipt, TxData
 
-from gateway.chain import contracts, rpc
+from gateway.chain import contracts, lsp6, rpc
 from gateway.chain.config import get_chain
 from gateway.chain.errors import CallReverted, NodeUnavailable
 from gateway.chain.fees import follower_gas
-from gateway.chain.lsp6 import permissions_key
 from gateway.chain.rpc import Call, RpcError, Transport, TransportProvider
 from gateway.chain.types import (
     AccountState,
@@ -44,7 +43,6 @@ _LATEST = "latest"
 _FEE_BLOCKS, _FEE_PERCENTILE = 10, 50
 # Callers choose the contract, so cap the gas of each read.
 _CALL_GAS = 500_000
-_ACCEPTED = contracts.IS_VALID_SIGNATURE
 # lsp20VerifyCall answers this and one byte of flags (LSP-20).
 _VERIFIED = contracts.LSP20_VERIFY_CALL[:3]
 _LOG_BLOCKS = 1_000
@@ -75,21 +73,20 @@ class JsonRpcChainClient:
             _permissions(profile, controller),
             _call(profile, contracts.encode_is_valid_signature(digest=digest, signature=signature)),
         )
-        word = _returned_word(accepted)
         return ProfileState(
             profile_code=rpc.octets(code),
-            owner=_returned_address(owner),
-            permissions=_returned_permissions(permissions),
-            signature_valid=word is not None and word[:4] == _ACCEPTED,
+            owner=contracts.decode_address(_returned(owner)),
+            permissions=lsp6.decode_permissions(_returned(permissions)),
+            signature_valid=contracts.is_accepted_signature(_returned(accepted)),
         )
 
     def read_key_manager(self, *, key_manager: str) -> KeyManagerState:
         code, target = self._read(_code(key_manager), _call(key_manager, contracts.TARGET))
-        return KeyManagerState(code=rpc.octets(code), target=_returned_address(target))
+        return KeyManagerState(code=rpc.octets(code), target=contracts.decode_address(_returned(target)))
 
     def read_permissions(self, *, profile: str, controllers: Sequence[str]) -> list[int]:
         replies = self._read(*(_permissions(profile, controller) for controller in controllers))
-        return [_returned_permissions(reply) for reply in replies]
+        return [lsp6.decode_permissions(_returned(reply)) for reply in replies]
 
     def read_relay_state(
         self, *, profile: str, key_manager: str, controller: str, channel: int
@@ -107,14 +104,13 @@ class JsonRpcChainClient:
                 ("eth_maxPriorityFeePerGas", []),
             )
         )
-        word = _returned_word(nonce)
         return RelayState(
             profile_code=rpc.octets(profile_code),
             key_manager_code=rpc.octets(key_manager_code),
-            owner=_returned_address(owner),
-            target=_returned_address(target),
-            permissions=_returned_permissions(permissions),
-            relay_nonce=None if word is None else int.from_bytes(word, "big"),
+            owner=contracts.decode_address(_returned(owner)),
+            target=contracts.decode_address(_returned(target)),
+            permissions=lsp6.decode_permissions(_returned(permissions)),
+            relay_nonce=contracts.decode_number(_returned(nonce)),
             head=_head(block),
             tip_wei=_tip(history, suggestion),
         )
@@ -134,8 +130,7 @@ class JsonRpcChainClient:
             _estimate(_ZERO_ADDRESS, key_manager, verification, gas_cap),
             _estimate(key_manager, profile, payload, gas_cap),
         )
-        word = _returned(_unreverted(verified))
-        if word[:3] != _VERIFIED:
+        if _returned(_unreverted(verified))[:3] != _VERIFIED:
             raise CallReverted(b"")
         return follower_gas(
             verifying_gas=rpc.quantity(_unreverted(verifying)),
@@ -160,8 +155,8 @@ class JsonRpcChainClient:
         )
 
     def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int | None:
-        word = _returned_word(self._read(_nonce(key_manager, controller, channel))[0])
-        return None if word is None else int.from_bytes(word, "big")
+        (reply,) = self._read(_nonce(key_manager, controller, channel))
+        return contracts.decode_number(_returned(reply))
 
     def read_external_executions(
         self, *, key_manager: str, controller: str, from_block: int, to_block: int
@@ -258,7 +253,7 @@ def _estimate(sender: str, to: str, calldata: bytes, gas_cap: int) -> Call:
 
 
 def _permissions(profile: str, controller: str) -> Call:
-    return _call(profile, contracts.GET_DATA + permissions_key(controller))
+    return _call(profile, contracts.GET_DATA + lsp6.permissions_key(controller))
 
 
 def _nonce(key_manager: str, controller: str, channel: int) -> Call:
@@ -268,31 +263,6 @@ def _nonce(key_manager: str, controller: str, channel: int) -> Call:
 def _returned(reply: Any) -> bytes:
     """Read what a contract returned; empty if it reverted."""
     return b"" if isinstance(reply, RpcError) else rpc.octets(reply)
-
-
-def _returned_address(reply: Any) -> str | None:
-    """Read one returned address; None if the contract reverted or returned something else."""
-    word = _returned(reply)
-    if len(word) != _WORD or any(word[:12]):
-        return None
-    return checksum("0x" + word[12:].hex())
-
-
-def _returned_word(reply: Any) -> bytes | None:
-    """Read one returned 32-byte word; None if the contract reverted or returned something else."""
-    word = _returned(reply)
-    return word if len(word) == _WORD else None
-
-
-def _returned_permissions(reply: Any) -> int:
-    """Read LSP-6 bits from the bytes of `getData` as key managers do: the first 32 bytes, zeros to the right."""
-    data = _returned(reply)
-    offset = int.from_bytes(data[:_WORD], "big")
-    length = int.from_bytes(data[offset : offset + _WORD], "big")
-    value = data[offset + _WORD : offset + _WORD + length]
-    if len(data) < 2 * _WORD or len(value) != length:
-        return 0
-    return int.from_bytes(value[:_WORD].ljust(_WORD, b"\0"), "big")
 
 
 def _head(reply: Any) -> Head:

@@ -85,6 +85,7 @@ OWNER = _selector("owner")
 TARGET = _selector("target")
 PERMISSIONS_VERIFIED_TOPIC = str(_PERMISSIONS_VERIFIED.topic)
 
+_WORD, _ADDRESS_BYTES = 32, 20
 _RELAY_CALL_TYPES = ["bytes", "uint256", "uint256", "bytes"]
 
 
@@ -117,6 +118,23 @@ def decode_execute_relay_call(calldata: bytes) -> tuple[bytes, int, int, bytes] 
     return None if values is None else (values[0], values[1], values[2], values[3])
 
 
+def decode_address(returned: bytes) -> str | None:
+    """Return the address that a contract returned, or None if it returned something else."""
+    if len(returned) != _WORD or any(returned[:-_ADDRESS_BYTES]):
+        return None
+    return checksum("0x" + returned[-_ADDRESS_BYTES:].hex())
+
+
+def decode_number(returned: bytes) -> int | None:
+    """Return the 256-bit number that a contract returned, or None if it returned something else."""
+    return int.from_bytes(returned, "big") if len(returned) == _WORD else None
+
+
+def is_accepted_signature(returned: bytes) -> bool:
+    """Return whether `isValidSignature` returned the value that ERC-1271 asks for."""
+    return len(returned) == _WORD and returned.startswith(IS_VALID_SIGNATURE)
+
+
 def decode_permissions_verified(log: LogReceipt) -> bytes | None:
     """
     Return the selector of the call that an LSP-6 `PermissionsVerified` log allowed.
@@ -143,7 +161,7 @@ def _decoded(types: Sequence[str], body: bytes) -> tuple[Any, ...] | None:
 _BEFORE = bytes.fromhex("363d3d373d3d3d363d")
 _BETWEEN = bytes.fromhex("5af43d82803e903d9160")
 _AFTER = bytes.fromhex("57fd5bf3")
-_PUSH1, _ADDRESS_BYTES, _JUMP = 0x60, 20, 0x2B
+_PUSH1, _JUMP = 0x60, 0x2B
 
 
 def implementation_of(code: bytes) -> str | None:
@@ -236,35 +254,9 @@ CONTRACT_ERRORS: Mapping[bytes, _ContractError] = {
     for error in map(_contract_error, errors.CallRefused.__subclasses__())
     if error.refusal.contract_error
 }
-# Further errors of the profile and the key manager themselves; their names say enough.
 PROFILE_ERRORS: Mapping[bytes, str] = {
     function_signature_to_4byte_selector(signature): signature.split("(")[0]
-    for signature in (
-        "ERC725X_ContractDeploymentFailed()",
-        "ERC725X_CreateOperationsRequireEmptyRecipientAddress()",
-        "ERC725X_ExecuteParametersEmptyArray()",
-        "ERC725X_ExecuteParametersLengthMismatch()",
-        "ERC725X_MsgValueDisallowedInDelegateCall()",
-        "ERC725X_MsgValueDisallowedInStaticCall()",
-        "ERC725X_NoContractBytecodeProvided()",
-        "ERC725X_UnknownOperationType(uint256)",
-        "ERC725Y_DataKeysValuesEmptyArray()",
-        "ERC725Y_DataKeysValuesLengthMismatch()",
-        "InvalidDataValuesForDataKeys(bytes32,bytes)",
-        "InvalidEncodedAllowedCalls(bytes)",
-        "InvalidEncodedAllowedERC725YDataKeys(bytes,string)",
-        "InvalidWhitelistedCall(address)",
-        "KeyManagerCannotBeSetAsExtensionForLSP20Functions()",
-        "LSP14CallerNotPendingOwner(address)",
-        "LSP14CannotTransferOwnershipToSelf()",
-        "LSP14MustAcceptOwnershipInSeparateTransaction()",
-        "LSP14NotInRenounceOwnershipInterval(uint256,uint256)",
-        "LSP20CallVerificationFailed(bool,bytes4)",
-        "LSP20CallingVerifierFailed(bool)",
-        "LSP20EOACannotVerifyCall(address)",
-        "NoExtensionFoundForFunctionSelector(bytes4)",
-        "NotRecognisedPermissionKey(bytes32)",
-    )
+    for signature in errors.PROFILE_ERRORS
 }
 
 

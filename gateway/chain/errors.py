@@ -193,3 +193,32 @@ class TargetReverted(CallRefused):
     """The contract that the profile calls reverts; `reason` is its text, `revertData` the raw answer."""
 
     code, title = "target-reverted", "The called contract reverts"
+
+
+# Further errors of the profile and the key manager themselves, all `ProfileRefused`; their names say enough.
+PROFILE_ERRORS = (
+    "ERC725X_ContractDeploymentFailed()",
+    "ERC725X_CreateOperationsRequireEmptyRecipientAddress()",
+    "ERC725X_ExecuteParametersEmptyArray()",
+    "ERC725X_ExecuteParametersLengthMismatch()",
+    "ERC725X_MsgValueDisallowedInDelegateCall()",
+    "ERC725X_MsgValueDisallowedInStaticCall()",
+    "ERC725X_NoContractBytecodeProvided()",
+    "ERC725X_UnknownOperationType(uint256)",
+    "ERC725Y_DataKeysValuesEmptyArray()",
+    "ERC725Y_DataKeysValuesLengthMismatch()",
+    "InvalidDataValuesForDataKeys(bytes32,bytes)",
+    "InvalidEncodedAllowedCalls(bytes)",
+    "InvalidEncodedAllowedERC725YDataKeys(bytes,string)",
+    "InvalidWhitelistedCall(address)",
+    "KeyManagerCannotBeSetAsExtensionForLSP20Functions()",
+    "LSP14CallerNotPendingOwner(address)",
+    "LSP14CannotTransferOwnershipToSelf()",
+    "LSP14MustAcceptOwnershipInSeparateTransaction()",
+    "LSP14NotInRenounceOwnershipInterval(uint256,uint256)",
+    "LSP20CallVerificationFailed(bool,bytes4)",
+    "LSP20CallingVerifierFailed(bool)",
+    "LSP20EOACannotVerifyCall(address)",
+    "NoExtensionFoundForFunctionSelector(bytes4)",
+    "NotRecognisedPermissionKey(bytes32)",
+)

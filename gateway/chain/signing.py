@@ -56,7 +56,7 @@ class SignedTransaction:
 
 
 class Signer(Protocol):
-    """Whoever holds the relayer keys: this process, or a service elsewhere."""
+    """Holds the relayer keys: this process, or a service elsewhere."""
 
     def addresses(self) -> list[str]:
         """Return the EIP-55 addresses it can sign for, in a stable order."""

@@ -135,7 +135,7 @@ class AccountState:
 
 @dataclass(frozen=True, slots=True)
 class ChainView:
-    """The newest block, the receipts that exist and the accounts that were asked for."""
+    """The newest block, the receipts that exist and the requested accounts."""
 
     head: Head
     receipts: dict[str, Receipt]
@@ -159,7 +159,7 @@ class SendKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SendOutcome:
-    """The node's verdict on one raw transaction, with its own words in `message`."""
+    """What the node answered to one raw transaction, with its own words in `message`."""
 
     kind: SendKind
     message: str
@@ -167,7 +167,7 @@ class SendOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ExternalExecution:
-    """A mined transaction in which a key manager verified a controller's call, whoever sent it."""
+    """A mined transaction in which a key manager verified a controller's call; anybody may have sent it."""
 
     transaction_hash: str
     sender: str
@@ -254,8 +254,8 @@ class ChainClient(Protocol):
 
     def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:
         """
-        Hand signed transactions to the node in order and return its verdict on each.
+        Send signed transactions to the node in order and return what it answered to each.
 
-        If the node is away, that is a verdict too, so this raises no network errors.
+        A node that is away is `UNREACHABLE`, so this raises no network errors.
         """
         ...

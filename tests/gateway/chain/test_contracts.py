@@ -5,10 +5,12 @@ import secrets
 from typing import Any
 
 import pytest
+from eth_typing import HexStr
 from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 from web3 import Web3
+from web3.contract import Contract
 
 from devstack.toolchain import artifact, install_toolchain
 from gateway.chain import contracts
@@ -75,15 +77,46 @@ def test_calldata_comes_back_as_it_went_in(
     assert decode_execute_relay_call(calldata) == (signature, nonce, validity, payload)
 
 
-def test_calldata_is_what_web3_makes_of_the_abi(abi: list[dict[str, Any]]) -> None:
-    contract = Web3().eth.contract(
-        abi=json.loads(json.dumps(abi[: len(artifact("LSP6KeyManagerInit")["abi"])]))
-    )
-    signature, payload = secrets.token_bytes(65), secrets.token_bytes(100)
-    nonce, validity = 5 << 128 | 7, 2**40
+@pytest.fixture(scope="module")
+def contract(abi: list[dict[str, Any]]) -> type[Contract]:
+    """Return web3.py's key manager, made of the compiler's ABI."""
+    key_manager = abi[: len(artifact("LSP6KeyManagerInit")["abi"])]
+    return Web3().eth.contract(abi=json.loads(json.dumps(key_manager)))
+
+
+@given(st.binary(max_size=70), _WORDS, _WORDS, st.binary(max_size=300))
+def test_a_relay_call_is_encoded_and_decoded_as_by_web3(
+    contract: type[Contract], signature: bytes, nonce: int, validity: int, payload: bytes
+) -> None:
+    calldata = encode_execute_relay_call(signature=signature, nonce=nonce, validity=validity, payload=payload)
     expected = contract.encode_abi("executeRelayCall", [signature, nonce, validity, payload])
-    made = encode_execute_relay_call(signature=signature, nonce=nonce, validity=validity, payload=payload)
-    assert "0x" + made.hex() == expected
+    assert "0x" + calldata.hex() == expected
+    _, arguments = contract.decode_function_input(HexStr(expected))
+    assert decode_execute_relay_call(calldata) == tuple(arguments.values())
+
+
+@given(st.integers(0, 2**128 - 1), st.binary(max_size=300))
+def test_reads_of_a_key_manager_are_encoded_as_by_web3(
+    contract: type[Contract], channel: int, payload: bytes
+) -> None:
+    profile, controller = random_address(), random_address()
+    get_nonce = contracts.encode_get_nonce(controller=controller, channel=channel)
+    assert "0x" + get_nonce.hex() == contract.encode_abi("getNonce", [controller, channel])
+    verify_call = contracts.encode_lsp20_verify_call(profile=profile, controller=controller, payload=payload)
+    assert "0x" + verify_call.hex() == contract.encode_abi(
+        "lsp20VerifyCall", [profile, profile, controller, 0, payload]
+    )
+
+
+def test_the_abi_is_that_of_the_real_contracts(abi: list[dict[str, Any]]) -> None:
+    real = {(item["type"], item.get("name")): item for item in abi}
+    declared: list[dict[str, Any]] = json.loads(json.dumps(contracts.CONTRACT_ABI))
+    for item in declared:
+        expected = real[(item["type"], item["name"])]
+        for side in ("inputs", "outputs") if item["type"] == "function" else ("inputs",):
+            assert [(each["type"], each.get("indexed")) for each in item[side]] == [
+                (each["type"], each.get("indexed")) for each in expected[side]
+            ]
 
 
 @pytest.mark.parametrize("calldata", [b"", b"\x4c\x8a\x4e", secrets.token_bytes(200)])

@@ -37,11 +37,11 @@ class Script:
         return reply([{"id": call["id"], **self._answer(call)} for call in batch])
 
     def _answer(self, call: dict[str, Any]) -> dict[str, Any]:
-        told = self.answers[call["method"]]
-        told = told(*call["params"]) if callable(told) else told
-        if isinstance(told, RpcError):
-            return {"error": {"code": told.code, "message": told.message, "data": told.data}}
-        return {"result": told}
+        answer = self.answers[call["method"]]
+        answer = answer(*call["params"]) if callable(answer) else answer
+        if isinstance(answer, RpcError):
+            return {"error": {"code": answer.code, "message": answer.message, "data": answer.data}}
+        return {"result": answer}
 
 
 @pytest.fixture
@@ -53,8 +53,8 @@ def script() -> Script:
 @pytest.fixture
 def node(script: Script) -> Iterator[Node]:
     """Return a node that follows the script."""
-    with running(script) as found:
-        yield found
+    with running(script) as node:
+        yield node
 
 
 @pytest.fixture
@@ -81,9 +81,7 @@ def test_a_relay_state_is_one_request(client: JsonRpcChainClient, node: Node) ->
     assert state.head == Head(100, 0x65000000, 7)
 
 
-def test_every_question_names_the_newest_block(
-    client: JsonRpcChainClient, node: Node, script: Script
-) -> None:
+def test_every_read_names_the_newest_block(client: JsonRpcChainClient, node: Node, script: Script) -> None:
     script.answers["eth_estimateGas"] = "0x5208"
     _relay_state(client)
     client.simulate_relay_call(
@@ -96,7 +94,7 @@ def test_every_question_names_the_newest_block(
 _TAGGED = {"eth_getCode", "eth_call", "eth_estimateGas", "eth_feeHistory"}
 
 
-def test_no_contract_may_burn_the_nodes_time(client: JsonRpcChainClient, node: Node) -> None:
+def test_the_gas_of_each_read_is_capped(client: JsonRpcChainClient, node: Node) -> None:
     _relay_state(client)
     _profile(client)
     client.read_key_manager(key_manager=random_address())
@@ -126,7 +124,7 @@ def test_only_the_magic_word_is_a_valid_signature(
 
 
 @pytest.mark.parametrize("nonsense", ["0x", "0x01", "0x" + "ff" * 32, "0x" + "00" * 64, _REVERTED])
-def test_a_contract_that_talks_nonsense_has_no_owner_no_target_no_rights(
+def test_malformed_contract_answers_read_as_no_owner_target_or_permissions(
     client: JsonRpcChainClient, script: Script, nonsense: Any
 ) -> None:
     script.answers["eth_call"] = nonsense
@@ -157,8 +155,8 @@ def test_permissions_are_read_as_key_managers_read_them(
     client: JsonRpcChainClient, script: Script, answer: Any, permissions: int
 ) -> None:
     script.answers["eth_call"] = answer
-    found = client.read_permissions(profile=random_address(), controllers=[random_address()])
-    assert found == [permissions]
+    read = client.read_permissions(profile=random_address(), controllers=[random_address()])
+    assert read == [permissions]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +170,7 @@ def test_permissions_are_read_as_key_managers_read_them(
         ("eth_call", 7),
     ],
 )
-def test_a_node_that_talks_nonsense_is_no_node(
+def test_a_malformed_answer_of_the_node_is_node_unavailable(
     client: JsonRpcChainClient, script: Script, method: str, answer: Any
 ) -> None:
     script.answers[method] = answer
@@ -192,20 +190,20 @@ def test_a_node_that_talks_nonsense_is_no_node(
         (RpcError(-32601, "no such method"), RpcError(-32601, "no such method"), 0),
     ],
 )
-def test_the_tip_is_what_recent_blocks_were_content_with(
+def test_the_tip_is_the_median_of_recent_blocks_that_hold_transactions(
     client: JsonRpcChainClient, script: Script, history: Any, suggestion: Any, tip: int
 ) -> None:
     script.answers |= {"eth_feeHistory": history, "eth_maxPriorityFeePerGas": suggestion}
     assert _relay_state(client).tip_wei == tip
 
 
-def test_a_fee_history_of_nonsense_is_no_answer(client: JsonRpcChainClient, script: Script) -> None:
+def test_a_malformed_fee_history_is_node_unavailable(client: JsonRpcChainClient, script: Script) -> None:
     script.answers["eth_feeHistory"] = []
     with pytest.raises(NodeUnavailable):
         _relay_state(client)
 
 
-def test_the_head_is_read_before_all_else_and_nonces_at_the_confirmed_block(
+def test_the_head_is_read_first_and_nonces_also_at_the_confirmed_block(
     client: JsonRpcChainClient, node: Node, script: Script
 ) -> None:
     script.answers["eth_getTransactionCount"] = lambda _, block: "0x5" if block == "latest" else "0x3"
@@ -214,8 +212,8 @@ def test_the_head_is_read_before_all_else_and_nonces_at_the_confirmed_block(
         transaction_hashes=["0x" + secrets.token_hex(32)], accounts=[account], confirmations=2
     )
     assert node.methods[:2] == ["eth_getBlockByNumber", "eth_getTransactionReceipt"]
-    asked = [call["params"] for call in node.batches[1]]
-    assert asked == [[account, "latest"], [account, hex(99)], [account, "latest"]]
+    params = [call["params"] for call in node.batches[1]]
+    assert params == [[account, "latest"], [account, hex(99)], [account, "latest"]]
     assert view.accounts == {account: AccountState(5, 3, 16)}
     assert view.receipts == {}
 
@@ -233,10 +231,10 @@ def test_long_ranges_of_blocks_are_searched_in_pieces(
 ) -> None:
     script.answers["eth_getLogs"] = []
     key_manager, controller = random_address(), random_address()
-    found = client.read_external_executions(
+    executions = client.read_external_executions(
         key_manager=key_manager, controller=controller, from_block=0, to_block=2_500
     )
-    assert found == []
+    assert executions == []
     filters = [call["params"][0] for batch in node.batches for call in batch]
     assert [(int(one["fromBlock"], 16), int(one["toBlock"], 16)) for one in filters] == [
         (0, 999),
@@ -271,7 +269,7 @@ def _log(topics: Any, **fields: Any) -> dict[str, Any]:
     return log | fields
 
 
-def test_logs_that_a_reorganisation_took_back_are_left_out(
+def test_logs_and_transactions_removed_by_a_reorg_are_left_out(
     client: JsonRpcChainClient, script: Script
 ) -> None:
     def log(transaction_hash: str, *, removed: bool) -> dict[str, Any]:
@@ -284,14 +282,18 @@ def test_logs_that_a_reorganisation_took_back_are_left_out(
         log(lost, removed=False),
     ]
     sender = random_address()
-    script.answers["eth_getTransactionByHash"] = lambda known: (
-        None if known == lost else {"from": sender.lower(), "to": None, "input": "0x0102"}
+    script.answers["eth_getTransactionByHash"] = lambda name: (
+        None if name == lost else {"from": sender.lower(), "to": None, "input": "0x0102"}
     )
-    (found,) = client.read_external_executions(
+    (execution,) = client.read_external_executions(
         key_manager=random_address(), controller=random_address(), from_block=0, to_block=9
     )
-    assert (found.transaction_hash, found.sender, found.to) == (kept, sender, None)
-    assert (found.calldata, found.selector, found.block_number) == (b"\x01\x02", b"\x44\xc0\x28\xfe", 5)
+    assert (execution.transaction_hash, execution.sender, execution.to) == (kept, sender, None)
+    assert (execution.calldata, execution.selector, execution.block_number) == (
+        b"\x01\x02",
+        b"\x44\xc0\x28\xfe",
+        5,
+    )
 
 
 @pytest.mark.parametrize(
@@ -305,7 +307,7 @@ def test_logs_that_a_reorganisation_took_back_are_left_out(
     ],
     ids=["two", "three", "dirty", "another event"],
 )
-def test_what_a_contract_logs_under_the_events_name_is_no_event(
+def test_a_log_of_another_shape_is_no_permissions_verified_event(
     client: JsonRpcChainClient, script: Script, topics: list[str]
 ) -> None:
     script.answers["eth_getLogs"] = [_log(topics)]
@@ -318,7 +320,7 @@ def test_what_a_contract_logs_under_the_events_name_is_no_event(
 
 
 @pytest.mark.parametrize("topics", [None, "0x", [1, 2, 3, 4], ["0x" + "zz" * 32] * 4], ids=repr)
-def test_topics_that_no_node_tells_are_unreadable(
+def test_malformed_topics_are_node_unavailable(
     client: JsonRpcChainClient, script: Script, topics: Any
 ) -> None:
     script.answers["eth_getLogs"] = [_log(topics)]
@@ -328,7 +330,7 @@ def test_topics_that_no_node_tells_are_unreadable(
         )
 
 
-def test_a_key_manager_that_does_not_verify_is_no_permission(
+def test_a_follower_reverts_unless_the_key_manager_returns_the_lsp20_value(
     client: JsonRpcChainClient, script: Script
 ) -> None:
     script.answers["eth_estimateGas"] = "0x10000"

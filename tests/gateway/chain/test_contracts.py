@@ -34,8 +34,8 @@ def abi() -> list[dict[str, Any]]:
 
 
 def _signatures(abi: list[dict[str, Any]], kind: str) -> dict[bytes, str]:
-    found = (item for item in abi if item["type"] == kind)
-    texts = (f"{item['name']}({','.join(each['type'] for each in item['inputs'])})" for item in found)
+    items = (item for item in abi if item["type"] == kind)
+    texts = (f"{item['name']}({','.join(each['type'] for each in item['inputs'])})" for item in items)
     return {keccak(text=text)[:4]: text for text in texts}
 
 
@@ -61,12 +61,12 @@ def test_the_topic_is_that_of_permissions_verified() -> None:
 
 
 def test_every_refusal_of_the_table_is_an_error_of_the_real_contracts(abi: list[dict[str, Any]]) -> None:
-    known = _signatures(abi, "error")
+    real = _signatures(abi, "error")
     assert len(contracts.CONTRACT_ERRORS) == 14
     for selector, error in contracts.CONTRACT_ERRORS.items():
-        assert known[selector].split("(")[1] == ",".join(error.types) + ")"
+        assert real[selector].split("(")[1] == ",".join(error.types) + ")"
     for selector, name in contracts.PROFILE_ERRORS.items():
-        assert known[selector].split("(")[0] == name
+        assert real[selector].split("(")[0] == name
 
 
 @given(st.binary(max_size=70), _WORDS, _WORDS, st.binary(max_size=300))

@@ -102,7 +102,7 @@ class Setting:
         """Return a transaction of the relayer, well priced unless fields say otherwise."""
         if "account_nonce" not in fields:
             fields["account_nonce"] = self.account_nonce
-        known: dict[str, Any] = {
+        defaults: dict[str, Any] = {
             "chain_id": CHAIN_ID,
             "max_priority_fee_per_gas_wei": GWEI,
             "max_fee_per_gas_wei": 10 * GWEI,
@@ -110,7 +110,7 @@ class Setting:
             "to": to,
             "data": data,
         }
-        return self.signer.sign(relayer=self.relayer, transaction=UnsignedTransaction(**known | fields))
+        return self.signer.sign(relayer=self.relayer, transaction=UnsignedTransaction(**defaults | fields))
 
     @property
     def account_nonce(self) -> int:

@@ -9,10 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from web3 import Web3
+from web3.exceptions import Web3RPCError
 
 from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.rpc import Call, RpcError, Transport, is_call_error
+from gateway.chain.rpc import Call, RpcError, Transport, TransportProvider, is_call_error
 from gateway.chain.types import SendKind
 from tests.gateway.chain.nodes import Behaviour, Node, error, reply, result, running
 
@@ -205,3 +207,22 @@ class TestSending:
             kinds = [outcome.kind for outcome in client.send_raw_transactions([b"\x02"] * 250)]
         assert kinds == [SendKind.ACCEPTED] * 100 + [SendKind.UNREACHABLE] * 150
         assert len(node.batches) == 2
+
+
+class TestWeb3Provider:
+    def test_web3_reads_over_the_transport_and_its_next_node(self) -> None:
+        with running(error(-32005, "limit")) as bad, running(result("0x1069")) as good:
+            provider = TransportProvider(_transport(bad.url, good.url))
+            assert Web3(provider, middleware=[]).eth.chain_id == 4201
+        assert bad.methods == good.methods == ["eth_chainId"]
+
+    def test_a_json_rpc_error_becomes_web3s_error(self) -> None:
+        with running(error(-32601, "no such method")) as node:
+            provider = TransportProvider(_transport(node.url))
+            with pytest.raises(Web3RPCError, match="no such method"):
+                _ = Web3(provider, middleware=[]).eth.chain_id
+
+    @pytest.mark.parametrize("behave", [error(-32601, "no"), result(None), result("first"), result([1])])
+    def test_a_chain_id_that_web3_cannot_read_is_node_unavailable(self, behave: Behaviour) -> None:
+        with running(behave) as node, pytest.raises(NodeUnavailable):
+            JsonRpcChainClient([node.url], timeout_seconds=60).chain_id()

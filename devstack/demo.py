@@ -17,6 +17,7 @@ from django.utils import timezone
 from devstack.ad_networks.opening import open_networks
 from devstack.console import say
 from devstack.private_file import read_json, write_json
+from gateway.chain.config import get_chain
 
 _CREDITS = 1_000_000
 
@@ -58,12 +59,11 @@ def _endow(profile_address: str) -> None:
 
 
 def _populate(*, seed: str, people: int, username: str) -> None:
-    from django.conf import settings
 
     from devstack.population.settling import populate
     from users.models import User
 
-    staff, rpc_url = User.objects.get(username=username), settings.CHAIN_RPC_URLS[0]
+    staff, rpc_url = User.objects.get(username=username), get_chain().node_urls[0]
     are_new = populate(seed=seed, people=people, staff=staff, rpc_url=rpc_url, now=timezone.now())
     say(f"{people if are_new else 0} people are generated")
 

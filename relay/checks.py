@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 
 from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.signing import NoSigner, get_signer
 
@@ -28,7 +28,8 @@ def relayer_keys(**_: Any) -> list[CheckMessage]:
 @register("relay")
 def money_settings(**_: Any) -> list[CheckMessage]:
     """Refuse fee bounds that contradict each other."""
-    if settings.RELAY_FEE_FLOOR_WEI <= settings.RELAY_FEE_CAP_WEI:
+    policy = get_chain().fees
+    if policy.floor_wei <= policy.cap_wei:
         return []
     return [Error("RELAY_FEE_FLOOR_WEI is above RELAY_FEE_CAP_WEI.", id="relay.E003")]
 
@@ -40,6 +41,7 @@ def chain_identity(**_: Any) -> list[CheckMessage]:
         actual = get_chain_client().chain_id()
     except NodeUnavailable:
         return [Warning("No node of CHAIN_RPC_URLS answers.", id="relay.W001")]
-    if actual == settings.CHAIN_ID:
+    configured = get_chain().id
+    if actual == configured:
         return []
-    return [Error(f"CHAIN_ID is {settings.CHAIN_ID} and the node's is {actual}.", id="relay.E002")]
+    return [Error(f"CHAIN_ID is {configured} and the node's is {actual}.", id="relay.E002")]

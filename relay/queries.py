@@ -8,7 +8,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db.models import Count, QuerySet
 
-from gateway.chain.code import code_name
+from gateway.chain.contracts import code_name
 from gateway.common import sql
 from gateway.common.owner import ProfileOwner
 from relay.errors import ProfileNotRegistered, TransactionNotFound

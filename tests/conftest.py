@@ -20,6 +20,7 @@ from psycopg.conninfo import conninfo_to_dict
 from devstack.services import Services, start_services
 from gateway.celery import app as celery_app
 from gateway.chain import client as chain_client
+from gateway.chain.config import get_chain
 from gateway.staff import sessions
 
 # Names the key of a test account at Stripe; with it the contract is held against Stripe itself, too.
@@ -57,6 +58,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
         settings.REDIS_URL = running.redis_url
         settings.CACHES["figures"]["LOCATION"] = running.redis_url
         settings.CHAIN_RPC_URLS = [running.rpc_url]
+        get_chain.cache_clear()
         yield running
 
 

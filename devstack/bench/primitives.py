@@ -3,35 +3,70 @@
 import secrets
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from eth_account import Account
 from eth_account.messages import encode_intended_validator
 from web3 import Web3
 
-from gateway.chain.contracts import encode_execute_relay_call
+from gateway.chain.client import JsonRpcChainClient
+from gateway.chain.contracts import (
+    CONTRACT_ABI,
+    GET_DATA,
+    GET_NONCE,
+    OWNER,
+    TARGET,
+    decode_execute_relay_call,
+    encode_execute_relay_call,
+    encode_get_nonce,
+    encode_lsp20_verify_call,
+)
+from gateway.chain.lsp6 import permissions_key
 from gateway.chain.lsp25 import relay_digest
+from gateway.chain.rpc import Call, RpcError, Transport, TransportProvider
 from gateway.chain.signatures import recover_address
 from gateway.chain.signing import LocalSigner, UnsignedTransaction
 
 _ROUNDS, _REPEATS = 9, 40
 _CHAIN_ID = 4201
 _FEE_WEI = 10**9
-_ABI = [
-    {
-        "type": "function",
-        "name": "executeRelayCall",
-        "stateMutability": "payable",
-        "inputs": [
-            {"name": "signature", "type": "bytes"},
-            {"name": "nonce", "type": "uint256"},
-            {"name": "validityTimestamps", "type": "uint256"},
-            {"name": "payload", "type": "bytes"},
-        ],
-        "outputs": [{"name": "", "type": "bytes"}],
-    }
-]
+
+
+_WORD = secrets.token_bytes(32).hex()
+_CODE = "0x363d3d373d3d3d363d73" + "11" * 20 + "5af43d82803e903d91602b57fd5bf3"
+_REPLIES: dict[str, Any] = {
+    "eth_getCode": _CODE,
+    "eth_getBlockByNumber": {"number": "0x64", "timestamp": "0x65000000", "baseFeePerGas": "0x7"},
+    "eth_feeHistory": {"oldestBlock": "0x1", "reward": [["0x1"]] * 10, "gasUsedRatio": [0.5] * 10},
+    "eth_maxPriorityFeePerGas": "0x9",
+}
+_RETURNED = {
+    OWNER: "0x" + "00" * 12 + "22" * 20,
+    TARGET: "0x" + "00" * 12 + "22" * 20,
+    GET_NONCE: "0x" + _WORD,
+    GET_DATA: "0x" + "20".rjust(64, "0") + "20".rjust(64, "0") + _WORD,
+}
+
+
+class _CannedTransport(Transport):
+    """Answers at once, so that only building and reading are measured."""
+
+    def __init__(self) -> None:
+        super().__init__([], timeout_seconds=1)
+
+    def batch(self, calls: Sequence[Call], *, accepts: Callable[[RpcError], bool]) -> list[Any]:
+        return [_canned(method, params) for method, params in calls]
+
+
+class _CannedClient(JsonRpcChainClient):
+    def _read(self, *calls: Call) -> list[Any]:
+        return [_canned(method, params) for method, params in calls]
+
+
+def _canned(method: str, params: list[Any]) -> Any:
+    return _RETURNED[bytes.fromhex(params[0]["data"][2:10])] if method == "eth_call" else _REPLIES[method]
 
 
 @dataclass(frozen=True)
@@ -59,7 +94,7 @@ def compare() -> list[Comparison]:
     fields = {"key_manager": key_manager, "relay_nonce": nonce, "validity": 0, "payload": payload}
     digest = relay_digest(chain_id=_CHAIN_ID, **fields)
     calldata = encode_execute_relay_call(signature=signature, nonce=nonce, validity=0, payload=payload)
-    contract = Web3().eth.contract(abi=_ABI)
+    contract = Web3().eth.contract(abi=CONTRACT_ABI)
     signer = LocalSigner([account.key.hex()], chain_id=_CHAIN_ID, fee_cap_wei=_FEE_WEI, max_gas=10**6)
     unsigned = UnsignedTransaction(_CHAIN_ID, 7, 1, _FEE_WEI, 300_000, key_manager, calldata)
     whole = {
@@ -90,11 +125,64 @@ def compare() -> list[Comparison]:
             _microseconds(lambda: contract.encode_abi("executeRelayCall", arguments)),
         ),
         Comparison(
+            "decode executeRelayCall",
+            _microseconds(lambda: decode_execute_relay_call(calldata)),
+            _microseconds(lambda: contract.decode_function_input(calldata)),
+        ),
+        Comparison(
+            "encode getNonce",
+            _microseconds(lambda: encode_get_nonce(controller=account.address, channel=7)),
+            _microseconds(lambda: contract.encode_abi("getNonce", [account.address, 7])),
+        ),
+        Comparison(
+            "encode lsp20VerifyCall",
+            _microseconds(
+                lambda: encode_lsp20_verify_call(
+                    profile=key_manager, controller=account.address, payload=payload
+                )
+            ),
+            _microseconds(
+                lambda: contract.encode_abi(
+                    "lsp20VerifyCall", [key_manager, key_manager, account.address, 0, payload]
+                )
+            ),
+        ),
+        _relay_state(account.address, key_manager),
+        Comparison(
             "sign the transaction",
             _microseconds(lambda: signer.sign(relayer=account.address, transaction=unsigned)),
             _microseconds(lambda: account.sign_transaction(whole)),
         ),
     ]
+
+
+def _relay_state(controller: str, key_manager: str) -> Comparison:
+    """Compare building and reading everything that a preflight needs; ours is one request, web3's are nine."""
+    client = _CannedClient([], timeout_seconds=1)
+    eth = Web3(TransportProvider(_CannedTransport()), middleware=[]).eth
+    address = Web3.to_checksum_address(key_manager)
+    contract = eth.contract(address=address, abi=CONTRACT_ABI)
+
+    def call_by_call() -> None:
+        eth.get_code(address)
+        eth.get_code(address)
+        contract.functions.owner().call()
+        contract.functions.target().call()
+        contract.functions.getData(permissions_key(controller)).call()
+        contract.functions.getNonce(controller, 7).call()
+        eth.get_block("latest")
+        eth.fee_history(10, "latest", [50])
+        eth.max_priority_fee  # noqa: B018 - a property that asks the node
+
+    return Comparison(
+        "read the relay state",
+        _microseconds(
+            lambda: client.read_relay_state(
+                profile=key_manager, key_manager=key_manager, controller=controller, channel=7
+            )
+        ),
+        _microseconds(call_by_call),
+    )
 
 
 def _microseconds(work: Callable[[], object]) -> float:

@@ -8,13 +8,13 @@ most that the service ever pays, or it would try to sign them again when gas get
 
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from eth_account import Account
 
 from devstack.population.calling import GWEI, accept
 from devstack.population.life import Life
 from devstack.rpc import Rpc
 from devstack.world.abi import calldata
+from gateway.chain.config import get_chain
 from relay.models import Attempt, RelayTransaction
 
 _GAS, _WEI = 180_000, 10**20
@@ -48,13 +48,13 @@ def _signed(row: RelayTransaction, *, account_nonce: int, key: str, at: datetime
     signed = Account.sign_transaction(
         {
             "type": 2,
-            "chainId": settings.CHAIN_ID,
+            "chainId": get_chain().id,
             "nonce": account_nonce,
             "to": row.key_manager_address,
             "value": 0,
             "data": data,
             "gas": row.gas_limit,
-            "maxFeePerGas": settings.RELAY_FEE_CAP_WEI,
+            "maxFeePerGas": get_chain().fees.cap_wei,
             "maxPriorityFeePerGas": GWEI,
         },
         key,
@@ -67,7 +67,7 @@ def _signed(row: RelayTransaction, *, account_nonce: int, key: str, at: datetime
         transaction_hash=signed.hash.to_0x_hex(),
         raw=bytes(signed.raw_transaction),
         gas_limit=row.gas_limit,
-        max_fee_per_gas_wei=settings.RELAY_FEE_CAP_WEI,
+        max_fee_per_gas_wei=get_chain().fees.cap_wei,
         max_priority_fee_per_gas_wei=GWEI,
         created_at=at,
         first_sent_at=at,

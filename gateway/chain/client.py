@@ -1,15 +1,32 @@
-"""The one seam to the chain: the few node calls that the service makes, and the client that makes them."""
+"""
+The client of the chain, over JSON-RPC: `get_chain_client()` is the one seam to a node.
+
+What a relay call waits for is one batch per method, built and read here. What is asked
+rarely goes through web3.py. "latest" is given explicitly, as the nodes' defaults differ.
+
+A contract may answer nonsense, which reads as None, empty or 0. The node itself must
+answer correctly; anything else raises `NodeUnavailable`.
+"""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Protocol
+from typing import Any
 
-from django.conf import settings
+from eth_typing import BlockNumber, ChecksumAddress, HexAddress, HexStr
+from hexbytes import HexBytes
+from web3 import Web3
+from web3.exceptions import TransactionNotFound
+from web3.types import LogReceipt, TxData
 
-from gateway.chain.jsonrpc import JsonRpcChainClient
-from gateway.chain.states import (
+from gateway.chain import contracts, lsp6, rpc
+from gateway.chain.config import get_chain
+from gateway.chain.errors import CallReverted, NodeUnavailable
+from gateway.chain.fees import follower_gas
+from gateway.chain.rpc import Call, RpcError, Transport, TransportProvider
+from gateway.chain.types import (
     AccountState,
+    ChainClient,
     ChainView,
     ExternalExecution,
     Head,
@@ -20,106 +37,301 @@ from gateway.chain.states import (
     SendKind,
     SendOutcome,
 )
+from gateway.common.fields import checksum
 
-__all__ = [
-    "AccountState",
-    "ChainClient",
-    "ChainView",
-    "ExternalExecution",
-    "Head",
-    "KeyManagerState",
-    "ProfileState",
-    "Receipt",
-    "RelayState",
-    "SendKind",
-    "SendOutcome",
-    "get_chain_client",
-    "set_chain_client",
-]
+_LATEST = "latest"
+_FEE_BLOCKS, _FEE_PERCENTILE = 10, 50
+# Callers choose the contract, so cap the gas of each read.
+_CALL_GAS = 500_000
+# lsp20VerifyCall answers this and one byte of flags (LSP-20).
+_VERIFIED = contracts.LSP20_VERIFY_CALL[:3]
+_LOG_BLOCKS = 1_000
+_SENT_TOGETHER = 100
+_ZERO_ADDRESS = "0x0000000000000000000000000000000000000000"
+_WORD = 32
 
 
-class ChainClient(Protocol):
-    """
-    What the service asks a chain node.
+class JsonRpcChainClient:
+    """A `ChainClient` over the nodes of a list of URLs. Safe to share between threads."""
 
-    Addresses go in and come out as EIP-55 text, hashes as lower-case 0x-hex. Every
-    method raises `NodeUnavailable` if no node gives a usable answer. If a contract
-    refuses to answer, that is a value (None, empty, 0) and not an error.
-    """
+    def __init__(self, urls: Sequence[str], *, timeout_seconds: float) -> None:
+        self._transport = Transport(urls, timeout_seconds=timeout_seconds)
+        # No middleware: it would ask further questions, such as the chain id before each call.
+        self._eth = Web3(TransportProvider(self._transport), middleware=[]).eth
 
     def chain_id(self) -> int:
-        """Return the chain id that the node reports."""
-        ...
+        with rpc.web3_errors():
+            return int(self._eth.chain_id)
 
     def head(self) -> Head:
-        """Return the newest block."""
-        ...
+        return _head(self._read(_block())[0])
 
     def read_profile(self, *, profile: str, controller: str, digest: bytes, signature: bytes) -> ProfileState:
-        """Return the profile and whether it accepts the signature over the 32-byte digest (ERC-1271)."""
-        ...
+        code, owner, permissions, accepted = self._read(
+            _code(profile),
+            _call(profile, contracts.OWNER),
+            _permissions(profile, controller),
+            _call(profile, contracts.encode_is_valid_signature(digest=digest, signature=signature)),
+        )
+        return ProfileState(
+            profile_code=rpc.octets(code),
+            owner=contracts.decode_address(_returned(owner)),
+            permissions=lsp6.decode_permissions(_returned(permissions)),
+            signature_valid=contracts.is_accepted_signature(_returned(accepted)),
+        )
 
     def read_key_manager(self, *, key_manager: str) -> KeyManagerState:
-        """Return the key manager's code and target."""
-        ...
+        code, target = self._read(_code(key_manager), _call(key_manager, contracts.TARGET))
+        return KeyManagerState(code=rpc.octets(code), target=contracts.decode_address(_returned(target)))
 
     def read_permissions(self, *, profile: str, controllers: Sequence[str]) -> list[int]:
-        """Return the LSP-6 bits of each controller in order; 0 where the profile has none."""
-        ...
+        replies = self._read(*(_permissions(profile, controller) for controller in controllers))
+        return [lsp6.decode_permissions(_returned(reply)) for reply in replies]
 
     def read_relay_state(
         self, *, profile: str, key_manager: str, controller: str, channel: int
     ) -> RelayState:
-        """Return everything that a preflight needs, read at the newest block in one round trip."""
-        ...
+        profile_code, key_manager_code, owner, target, permissions, nonce, block, history, suggestion = (
+            self._read(
+                _code(profile),
+                _code(key_manager),
+                _call(profile, contracts.OWNER),
+                _call(key_manager, contracts.TARGET),
+                _permissions(profile, controller),
+                _nonce(key_manager, controller, channel),
+                _block(),
+                ("eth_feeHistory", [hex(_FEE_BLOCKS), _LATEST, [_FEE_PERCENTILE]]),
+                ("eth_maxPriorityFeePerGas", []),
+            )
+        )
+        return RelayState(
+            profile_code=rpc.octets(profile_code),
+            key_manager_code=rpc.octets(key_manager_code),
+            owner=contracts.decode_address(_returned(owner)),
+            target=contracts.decode_address(_returned(target)),
+            permissions=lsp6.decode_permissions(_returned(permissions)),
+            relay_nonce=contracts.decode_number(_returned(nonce)),
+            head=_head(block),
+            tip_wei=_tip(history, suggestion),
+        )
 
     def simulate_relay_call(self, *, sender: str, key_manager: str, calldata: bytes, gas_cap: int) -> int:
-        """
-        Return the least gas limit with which the newest block would execute this call.
-
-        Raises:
-            CallReverted: it reverts, or needs more gas than `gas_cap`.
-        """
-        ...
+        reply = self._read(_estimate(sender, key_manager, calldata, gas_cap))[0]
+        return rpc.quantity(_unreverted(reply))
 
     def simulate_follower(
         self, *, key_manager: str, profile: str, controller: str, payload: bytes, gas_cap: int
     ) -> int:
-        """
-        Return a gas limit for a relay call whose nonce is not due yet.
-
-        Permissions and payload are checked at the newest block; nonce, signature and
-        the effects of earlier calls are not. The limit is never below what the call
-        needs in that state.
-
-        Raises:
-            CallReverted: the controller may not make the call, or the payload reverts.
-        """
-        ...
+        verification = contracts.encode_lsp20_verify_call(
+            profile=profile, controller=controller, payload=payload
+        )
+        verified, verifying, executing = self._read(
+            _call(key_manager, verification, gas=gas_cap),
+            _estimate(_ZERO_ADDRESS, key_manager, verification, gas_cap),
+            _estimate(key_manager, profile, payload, gas_cap),
+        )
+        if _returned(_unreverted(verified))[:3] != _VERIFIED:
+            raise CallReverted(b"")
+        return follower_gas(
+            verifying_gas=rpc.quantity(_unreverted(verifying)),
+            executing_gas=rpc.quantity(_unreverted(executing)),
+            verifying_calldata=verification,
+            payload=payload,
+        )
 
     def read_chain(
         self, *, transaction_hashes: Sequence[str], accounts: Sequence[str], confirmations: int
     ) -> ChainView:
-        """Return the newest block, and these transactions and accounts as of that block or a later one."""
-        ...
+        # The head is read first: a block that arrives meanwhile can only add to what is read afterwards.
+        block, *replies = self._read(
+            _block(), *(("eth_getTransactionReceipt", [name]) for name in transaction_hashes)
+        )
+        newest = _head(block)
+        receipts = [receipt for receipt in map(_receipt, replies) if receipt is not None]
+        return ChainView(
+            head=newest,
+            receipts={receipt.transaction_hash: receipt for receipt in receipts},
+            accounts=self._accounts(accounts, max(0, newest.number - confirmations + 1)),
+        )
 
     def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int | None:
-        """Return the controller's next relay nonce, channel bits included; None if the contract returns none."""
-        ...
+        (reply,) = self._read(_nonce(key_manager, controller, channel))
+        return contracts.decode_number(_returned(reply))
 
     def read_external_executions(
         self, *, key_manager: str, controller: str, from_block: int, to_block: int
     ) -> list[ExternalExecution]:
-        """Return the transactions, both blocks included, in which calls of the controller were verified."""
-        ...
+        topics = [contracts.PERMISSIONS_VERIFIED_TOPIC, "0x" + controller[2:].lower().rjust(64, "0")]
+        logs: list[LogReceipt] = []
+        with rpc.web3_errors():
+            for first, last in _windows(from_block, to_block):
+                logs += self._eth.get_logs(
+                    {
+                        "address": ChecksumAddress(HexAddress(HexStr(key_manager))),
+                        "topics": [HexStr(topic) for topic in topics],
+                        "fromBlock": BlockNumber(first),
+                        "toBlock": BlockNumber(last),
+                    }
+                )
+            transactions: dict[HexBytes, TxData | None] = {}
+            executions = []
+            for log in logs:
+                selector = _verified_selector(log)
+                if selector is None:
+                    continue
+                name = log["transactionHash"]
+                if name not in transactions:
+                    transactions[name] = self._transaction(name)
+                transaction = transactions[name]
+                if transaction is not None:
+                    executions.append(_external_execution(log, selector, transaction))
+        return executions
 
     def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:
-        """
-        Hand signed transactions to the node in order and return its verdict on each.
+        sent: list[SendOutcome] = []
+        for start in range(0, len(raw), _SENT_TOGETHER):
+            calls = [
+                ("eth_sendRawTransaction", ["0x" + one.hex()]) for one in raw[start : start + _SENT_TOGETHER]
+            ]
+            try:
+                replies = self._transport.batch(calls, accepts=rpc.is_send_error)
+            except NodeUnavailable as error:
+                # The rest would wait for the same nodes, and depends on these.
+                return sent + [SendOutcome(SendKind.UNREACHABLE, error.detail)] * (len(raw) - start)
+            sent += map(rpc.send_outcome, replies)
+        return sent
 
-        If the node is away, that is a verdict too, so this raises no network errors.
-        """
-        ...
+    def _accounts(self, accounts: Sequence[str], confirmed_block: int) -> dict[str, AccountState]:
+        calls: list[Call] = []
+        for account in accounts:
+            calls += [
+                ("eth_getTransactionCount", [account, _LATEST]),
+                ("eth_getTransactionCount", [account, hex(confirmed_block)]),
+                ("eth_getBalance", [account, _LATEST]),
+            ]
+        read = [rpc.quantity(reply) for reply in self._read(*calls)]
+        triples = zip(read[0::3], read[1::3], read[2::3], strict=True)
+        return {account: AccountState(*triple) for account, triple in zip(accounts, triples, strict=True)}
+
+    def _transaction(self, transaction_hash: HexBytes) -> TxData | None:
+        """Return a mined transaction, or None if a reorganisation has removed it."""
+        try:
+            return self._eth.get_transaction(transaction_hash)
+        except TransactionNotFound:
+            return None
+
+    def _read(self, *calls: Call) -> list[Any]:
+        return self._transport.batch(calls, accepts=rpc.is_call_error)
+
+
+def _unreverted(reply: Any) -> Any:
+    if isinstance(reply, RpcError):
+        raise CallReverted(rpc.revert_data(reply))
+    return reply
+
+
+def _windows(first: int, last: int) -> Iterable[tuple[int, int]]:
+    """Split a range of blocks into pieces that public nodes are willing to search."""
+    return ((start, min(start + _LOG_BLOCKS - 1, last)) for start in range(first, last + 1, _LOG_BLOCKS))
+
+
+def _block() -> Call:
+    return "eth_getBlockByNumber", [_LATEST, False]
+
+
+def _code(address: str) -> Call:
+    return "eth_getCode", [address, _LATEST]
+
+
+def _call(to: str, calldata: bytes, *, gas: int = _CALL_GAS) -> Call:
+    return "eth_call", [{"to": to, "data": "0x" + calldata.hex(), "gas": hex(gas)}, _LATEST]
+
+
+def _estimate(sender: str, to: str, calldata: bytes, gas_cap: int) -> Call:
+    fields = {"from": sender, "to": to, "data": "0x" + calldata.hex(), "gas": hex(gas_cap)}
+    return "eth_estimateGas", [fields, _LATEST]
+
+
+def _permissions(profile: str, controller: str) -> Call:
+    return _call(profile, contracts.GET_DATA + lsp6.permissions_key(controller))
+
+
+def _nonce(key_manager: str, controller: str, channel: int) -> Call:
+    return _call(key_manager, contracts.encode_get_nonce(controller=controller, channel=channel))
+
+
+def _returned(reply: Any) -> bytes:
+    """Read what a contract returned; empty if it reverted."""
+    return b"" if isinstance(reply, RpcError) else rpc.octets(reply)
+
+
+def _head(reply: Any) -> Head:
+    """Read a block."""
+    return Head(
+        number=rpc.quantity(_member(reply, "number")),
+        timestamp=rpc.quantity(_member(reply, "timestamp")),
+        base_fee_wei=rpc.quantity(_member(reply, "baseFeePerGas")),
+    )
+
+
+def _receipt(reply: Any) -> Receipt | None:
+    """Read a receipt; None if the node has none."""
+    if reply is None:
+        return None
+    return Receipt(
+        transaction_hash=_text(reply, "transactionHash"),
+        block_number=rpc.quantity(_member(reply, "blockNumber")),
+        block_hash=_text(reply, "blockHash"),
+        succeeded=rpc.quantity(_member(reply, "status")) == 1,
+        gas_used=rpc.quantity(_member(reply, "gasUsed")),
+        effective_gas_price_wei=rpc.quantity(_member(reply, "effectiveGasPrice")),
+    )
+
+
+def _tip(history: Any, suggestion: Any) -> int:
+    """
+    Read the tip, in wei per gas, that validators have recently accepted.
+
+    It is the median of the recent blocks' median tips, without empty blocks. If all are
+    empty, it is the node's own suggestion, else 0.
+    """
+    if not isinstance(history, dict | RpcError):
+        raise rpc.unreadable()
+    blocks = history if isinstance(history, dict) else {}
+    rows, used = blocks.get("reward") or (), blocks.get("gasUsedRatio") or ()
+    tips = sorted(rpc.quantity(row[0]) for row, ratio in zip(rows, used, strict=False) if row and ratio)
+    if tips:
+        return tips[len(tips) // 2]
+    return 0 if isinstance(suggestion, RpcError) else rpc.quantity(suggestion)
+
+
+def _verified_selector(log: LogReceipt) -> bytes | None:
+    """Return the selector in a `PermissionsVerified` log; None in others and those that a reorganisation removed."""
+    if any(len(topic) != _WORD for topic in log["topics"]):
+        raise rpc.unreadable()
+    return None if log["removed"] else contracts.decode_permissions_verified(log)
+
+
+def _external_execution(log: LogReceipt, selector: bytes, transaction: TxData) -> ExternalExecution:
+    to = transaction["to"]
+    return ExternalExecution(
+        transaction_hash=log["transactionHash"].to_0x_hex(),
+        sender=checksum(transaction["from"]),
+        to=None if to is None else checksum(to),
+        calldata=bytes(transaction["input"]),
+        selector=selector,
+        block_number=log["blockNumber"],
+    )
+
+
+def _member(reply: Any, name: str) -> Any:
+    if not isinstance(reply, dict) or name not in reply:
+        raise rpc.unreadable()
+    return reply[name]
+
+
+def _text(reply: Any, name: str) -> str:
+    return str(_member(reply, name)).lower()
 
 
 _installed: ChainClient | None = None
@@ -127,7 +339,8 @@ _installed: ChainClient | None = None
 
 @cache
 def _node_client() -> JsonRpcChainClient:
-    return JsonRpcChainClient(settings.CHAIN_RPC_URLS, timeout_seconds=settings.CHAIN_RPC_TIMEOUT_SECONDS)
+    chain = get_chain()
+    return JsonRpcChainClient(chain.node_urls, timeout_seconds=chain.node_timeout_seconds)
 
 
 # A forked worker must not use its parent's connections.
@@ -142,5 +355,5 @@ def set_chain_client(client: ChainClient | None) -> None:
 
 
 def get_chain_client() -> ChainClient:
-    """Return the process's client: the installed one, else one over `settings.CHAIN_RPC_URLS`, made once."""
+    """Return the process's client: the installed one, else one over the nodes of `get_chain()`, made once."""
     return _node_client() if _installed is None else _installed

@@ -1,54 +1,97 @@
 """
-The ABI of the contracts we talk to: selectors and calldata.
+The contracts we talk to: calldata, events, errors and code, by web3.py's contracts and eth-abi's codecs.
 
-Selectors are written out, so that readers can search for what a trace shows; a test
-derives each from its signature.
+Calls on the path of a relay call are encoded by eth-abi directly, which takes a tenth of the
+time of web3's contract objects; a test compares both on random values.
 """
 
-from eth_abi.abi import encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
-from gateway.chain.abi import decoded
-from gateway.chain.reverts import refusal_from_revert
+from eth_abi.abi import decode, encode
+from eth_abi.exceptions import DecodingError
+from eth_hash.auto import keccak
+from eth_typing import ABI
+from eth_utils.abi import function_abi_to_4byte_selector, function_signature_to_4byte_selector
+from web3 import Web3
+from web3.contract import Contract
+from web3.exceptions import LogTopicError, MismatchedABI
+from web3.types import LogReceipt
 
-__all__ = [
-    "EXECUTE_RELAY_CALL",
-    "GET_DATA",
-    "GET_NONCE",
-    "IS_VALID_SIGNATURE",
-    "LSP20_VERIFY_CALL",
-    "OWNER",
-    "PERMISSIONS_VERIFIED_TOPIC",
-    "TARGET",
-    "decode_execute_relay_call",
-    "encode_execute_relay_call",
-    "encode_get_nonce",
-    "encode_is_valid_signature",
-    "encode_lsp20_verify_call",
-    "refusal_from_revert",
-]
+from gateway.chain import errors
+from gateway.common.errors import DomainError
+from gateway.common.fields import checksum
 
-EXECUTE_RELAY_CALL = bytes.fromhex("4c8a4e74")
-GET_DATA = bytes.fromhex("54f6127f")
-GET_NONCE = bytes.fromhex("b44581d9")
-IS_VALID_SIGNATURE = bytes.fromhex("1626ba7e")
-LSP20_VERIFY_CALL = bytes.fromhex("de928f14")
-OWNER = bytes.fromhex("8da5cb5b")
-TARGET = bytes.fromhex("d4b83992")
 
-# PermissionsVerified(address indexed signer, uint256 indexed value, bytes4 indexed selector) of LSP-6.
-PERMISSIONS_VERIFIED_TOPIC = "0xc0a62328f6bf5e3172bb1fcb2019f54b2c523b6a48e3513a2298fbf0150b781e"
+def _components(text: str, *, indexed: bool | None = None) -> list[dict[str, Any]]:
+    """Return the JSON form of parameters written as in Solidity: "address from, uint128 channelId"."""
+    parts = [parameter.split() for parameter in text.split(",") if parameter]
+    marks = {} if indexed is None else {"indexed": indexed}
+    return [{"type": kind, "name": "".join(name), **marks} for kind, *name in parts]
 
+
+def _function(name: str, inputs: str, outputs: str) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "name": name,
+        "inputs": _components(inputs),
+        "outputs": _components(outputs),
+        "stateMutability": "payable" if name == "executeRelayCall" else "view",
+    }
+
+
+# What we use of a profile (LSP-0) and of its key manager (LSP-6, LSP-20, LSP-25).
+CONTRACT_ABI = cast(
+    "ABI",
+    [
+        _function(
+            "executeRelayCall",
+            "bytes signature, uint256 nonce, uint256 validityTimestamps, bytes payload",
+            "bytes",
+        ),
+        _function("getNonce", "address from, uint128 channelId", "uint256"),
+        _function(
+            "lsp20VerifyCall",
+            "address requestor, address targetContract, address caller, uint256 msgValue, bytes callData",
+            "bytes4",
+        ),
+        _function("target", "", "address"),
+        _function("getData", "bytes32 dataKey", "bytes dataValue"),
+        _function("isValidSignature", "bytes32 dataHash, bytes signature", "bytes4 returnedStatus"),
+        _function("owner", "", "address"),
+        {
+            "type": "event",
+            "name": "PermissionsVerified",
+            "anonymous": False,
+            "inputs": _components("address signer, uint256 value, bytes4 selector", indexed=True),
+        },
+    ],
+)
+_CONTRACT: type[Contract] = Web3().eth.contract(abi=CONTRACT_ABI)
+_PERMISSIONS_VERIFIED = _CONTRACT.events.PermissionsVerified()
+
+
+def _selector(name: str) -> bytes:
+    return function_abi_to_4byte_selector(_CONTRACT.get_function_by_name(name).abi)
+
+
+EXECUTE_RELAY_CALL = _selector("executeRelayCall")
+GET_DATA = _selector("getData")
+GET_NONCE = _selector("getNonce")
+IS_VALID_SIGNATURE = _selector("isValidSignature")
+LSP20_VERIFY_CALL = _selector("lsp20VerifyCall")
+OWNER = _selector("owner")
+TARGET = _selector("target")
+PERMISSIONS_VERIFIED_TOPIC = str(_PERMISSIONS_VERIFIED.topic)
+
+_WORD, _ADDRESS_BYTES = 32, 20
 _RELAY_CALL_TYPES = ["bytes", "uint256", "uint256", "bytes"]
 
 
 def encode_execute_relay_call(*, signature: bytes, nonce: int, validity: int, payload: bytes) -> bytes:
     """Return the calldata of `executeRelayCall` for a key manager (LSP-25)."""
     return EXECUTE_RELAY_CALL + encode(_RELAY_CALL_TYPES, [signature, nonce, validity, payload])
-
-
-def encode_is_valid_signature(*, digest: bytes, signature: bytes) -> bytes:
-    """Return the calldata of ERC-1271's `isValidSignature`."""
-    return IS_VALID_SIGNATURE + encode(["bytes32", "bytes"], [digest, signature])
 
 
 def encode_get_nonce(*, controller: str, channel: int) -> bytes:
@@ -62,9 +105,191 @@ def encode_lsp20_verify_call(*, profile: str, controller: str, payload: bytes) -
     return LSP20_VERIFY_CALL + encode(types, [profile, profile, controller, 0, payload])
 
 
+def encode_is_valid_signature(*, digest: bytes, signature: bytes) -> bytes:
+    """Return the calldata of ERC-1271's `isValidSignature`."""
+    return bytes.fromhex(_CONTRACT.encode_abi("isValidSignature", [digest, signature])[2:])
+
+
 def decode_execute_relay_call(calldata: bytes) -> tuple[bytes, int, int, bytes] | None:
     """Return (signature, nonce, validity, payload), or None if the calldata is not `executeRelayCall`."""
     if not calldata.startswith(EXECUTE_RELAY_CALL):
         return None
-    found = decoded(_RELAY_CALL_TYPES, calldata[4:])
-    return None if found is None else (found[0], found[1], found[2], found[3])
+    values = _decoded(_RELAY_CALL_TYPES, calldata[4:])
+    return None if values is None else (values[0], values[1], values[2], values[3])
+
+
+def decode_address(returned: bytes) -> str | None:
+    """Return the address that a contract returned, or None if it returned something else."""
+    if len(returned) != _WORD or any(returned[:-_ADDRESS_BYTES]):
+        return None
+    return checksum("0x" + returned[-_ADDRESS_BYTES:].hex())
+
+
+def decode_number(returned: bytes) -> int | None:
+    """Return the 256-bit number that a contract returned, or None if it returned something else."""
+    return int.from_bytes(returned, "big") if len(returned) == _WORD else None
+
+
+def is_accepted_signature(returned: bytes) -> bool:
+    """Return whether `isValidSignature` returned the value that ERC-1271 asks for."""
+    return len(returned) == _WORD and returned.startswith(IS_VALID_SIGNATURE)
+
+
+def decode_permissions_verified(log: LogReceipt) -> bytes | None:
+    """
+    Return the selector of the call that an LSP-6 `PermissionsVerified` log allowed.
+
+    None for anything else: an unvetted contract may log what it likes under the event's name.
+    """
+    try:
+        event = _PERMISSIONS_VERIFIED.process_log(log)
+    except (MismatchedABI, LogTopicError, DecodingError):
+        return None
+    return bytes(event["args"]["selector"])
+
+
+def _decoded(types: Sequence[str], body: bytes) -> tuple[Any, ...] | None:
+    """Return what a foreign contract encoded, or None if the bytes do not encode these types."""
+    try:
+        # Solidity does not insist on zero padding, so neither do we.
+        return decode(types, body, strict=False)
+    except (DecodingError, OverflowError, ValueError):
+        return None
+
+
+# Minimal proxies (ERC-1167): the code before, between and after the pushed address.
+_BEFORE = bytes.fromhex("363d3d373d3d3d363d")
+_BETWEEN = bytes.fromhex("5af43d82803e903d9160")
+_AFTER = bytes.fromhex("57fd5bf3")
+_PUSH1, _JUMP = 0x60, 0x2B
+
+
+def implementation_of(code: bytes) -> str | None:
+    """
+    Return the EIP-55 address that a minimal proxy delegates to, or None for any other code.
+
+    A target with leading zero bytes may be pushed without them, which moves the jump
+    target. The comparison is exact to the byte, so nothing else can pass.
+    """
+    width = len(code) - len(proxy_code(b""))
+    if not 0 < width <= _ADDRESS_BYTES:
+        return None
+    start = len(_BEFORE) + 1
+    target = code[start : start + width]
+    if code != proxy_code(target) or (width < _ADDRESS_BYTES and target[0] == 0):
+        return None
+    return checksum("0x" + target.rjust(_ADDRESS_BYTES, b"\0").hex())
+
+
+def proxy_code(target: bytes) -> bytes:
+    """Return the minimal proxy's code that pushes these 1 to 20 address bytes."""
+    missing = _ADDRESS_BYTES - len(target)
+    push, jump = bytes([_PUSH1 + (len(target) or 1) - 1]), bytes([_JUMP - missing])
+    return _BEFORE + push + target + _BETWEEN + jump + _AFTER
+
+
+def code_name(code: bytes) -> str:
+    """Return the name that code is vetted by: the address a minimal proxy delegates to, else the code's hash."""
+    return implementation_of(code) or code_hash(code)
+
+
+def code_hash(code: bytes) -> str:
+    """Return keccak256 of the code as lower-case 0x-hex."""
+    return "0x" + keccak(code).hex()
+
+
+# Foreign contracts write the texts of errors, so they are cut.
+_REASON_CHARACTERS = 256
+_REVERT_DATA_BYTES = 260
+_PANICS = {
+    0x01: "assertion failed",
+    0x11: "arithmetic overflow",
+    0x12: "division by zero",
+    0x21: "invalid enum value",
+    0x31: "pop of an empty array",
+    0x32: "array index out of bounds",
+    0x41: "out of memory",
+    0x51: "call of an uninitialised function",
+}
+_ERROR, _PANIC = map(function_signature_to_4byte_selector, ("Error(string)", "Panic(uint256)"))
+
+
+@dataclass(frozen=True, slots=True)
+class _ContractError:
+    """A Solidity error that is a refusal of its own; parameters without a name are not reported."""
+
+    refusal: type[errors.CallRefused]
+    types: tuple[str, ...]
+    names: tuple[str, ...]
+
+    @property
+    def selector(self) -> bytes:
+        name = self.refusal.contract_error.split("(")[0]
+        return function_signature_to_4byte_selector(f"{name}({','.join(self.types)})")
+
+    def decoded(self, body: bytes) -> DomainError | None:
+        """Return the refusal with the error's parameters as members; None if the body does not encode them."""
+        values = _decoded(self.types, body)
+        if values is None:
+            return None
+        fields = zip(self.names, self.types, values, strict=True)
+        members: dict[str, Any] = {name: _shown(kind, value) for name, kind, value in fields if name}
+        return self.refusal(self.refusal.advice.format(**members), **members)
+
+
+def _shown(kind: str, value: Any) -> str:
+    if kind == "address":
+        return checksum(value)
+    return "0x" + value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _contract_error(refusal: type[errors.CallRefused]) -> _ContractError:
+    parameters = _components(refusal.contract_error.partition("(")[2].rstrip(")"))
+    types, names = ([parameter[member] for parameter in parameters] for member in ("type", "name"))
+    return _ContractError(refusal, tuple(types), tuple(names))
+
+
+CONTRACT_ERRORS: Mapping[bytes, _ContractError] = {
+    error.selector: error
+    for error in map(_contract_error, errors.CallRefused.__subclasses__())
+    if error.refusal.contract_error
+}
+PROFILE_ERRORS: Mapping[bytes, str] = {
+    function_signature_to_4byte_selector(signature): signature.split("(")[0]
+    for signature in errors.PROFILE_ERRORS
+}
+
+
+def refusal_from_revert(data: bytes) -> DomainError:
+    """Return the refusal for a simulated relay call that reverted with `data`."""
+    selector, body = data[:4], data[4:]
+    error = CONTRACT_ERRORS.get(selector)
+    refusal = error.decoded(body) if error else None
+    if refusal is not None:
+        return refusal
+    revert_data = "0x" + data[:_REVERT_DATA_BYTES].hex()
+    if selector in PROFILE_ERRORS:
+        name = PROFILE_ERRORS[selector]
+        return errors.ProfileRefused(
+            f"The profile refuses the call: {name}.", reason=name, revertData=revert_data
+        )
+    reason = _reason(data)
+    if reason:
+        detail = f"The called contract reverts: {reason}."
+    elif data:
+        detail = f"The called contract reverts with an error of its own, 0x{selector.hex()}."
+    else:
+        detail = "The call reverts without a reason. A malformed payload or a lack of gas ends like this too."
+    return errors.TargetReverted(detail, reason=reason or None, revertData=revert_data)
+
+
+def _reason(data: bytes) -> str:
+    """Read Error(string) and Panic(uint256) of Solidity; anything else has no text."""
+    if data[:4] == _ERROR:
+        values = _decoded(["bytes"], data[4:])
+        text = values[0].decode(errors="replace") if values else ""
+        return "".join(letter for letter in text if letter.isprintable())[:_REASON_CHARACTERS].rstrip(". ")
+    if data[:4] == _PANIC:
+        values = _decoded(["uint256"], data[4:])
+        return _PANICS.get(values[0], f"panic {values[0]:#x}") if values else ""
+    return ""

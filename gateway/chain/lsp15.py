@@ -15,7 +15,7 @@ def quota_digests(*, address: str, timestamp: int) -> list[bytes]:
     3. the same with the address in lower case;
     4. keccak256(address, timestamp) without any prefix: scripts in the wild.
     """
-    known = checksum(address)
-    inner = keccak(bytes.fromhex(known[2:]) + timestamp.to_bytes(32, "big"))
-    texts = (f"{spelling}:{timestamp}".encode() for spelling in (known, known.lower()))
+    checksummed = checksum(address)
+    inner = keccak(bytes.fromhex(checksummed[2:]) + timestamp.to_bytes(32, "big"))
+    texts = (f"{spelling}:{timestamp}".encode() for spelling in (checksummed, checksummed.lower()))
     return [personal_sign_digest(inner), *map(personal_sign_digest, texts), inner]

@@ -99,13 +99,13 @@ def wrong_hashes(*, chain_id: int, call: RelayCall, profile: str) -> list[WrongH
     mistake is found. None of these hashes may ever be accepted.
     """
     seen = {_digest(call, chain_id)}
-    found = []
+    hashes = []
     for mistake, digest, facts in _candidates(chain_id, call, profile):
         if digest not in seen:
             seen.add(digest)
             detail = mistake.advice.format(chain_id=chain_id, nonce=call.relay_nonce, **facts)
-            found.append(WrongHash(mistake, detail, digest))
-    return found
+            hashes.append(WrongHash(mistake, detail, digest))
+    return hashes
 
 
 _Candidate = tuple[type[SignatureMistake], bytes, dict[str, int]]

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from eth_hash.auto import keccak
 
+from gateway.chain.config import get_chain
 from gateway.chain.contracts import decode_execute_relay_call
 from gateway.common.fields import checksum
 
@@ -55,7 +56,7 @@ class SignedTransaction:
 
 
 class Signer(Protocol):
-    """Whoever holds the relayer keys: this process, or a service elsewhere."""
+    """Holds the relayer keys: this process, or a service elsewhere."""
 
     def addresses(self) -> list[str]:
         """Return the EIP-55 addresses it can sign for, in a stable order."""
@@ -153,10 +154,11 @@ _installed: Signer | None = None
 
 @cache
 def _local() -> LocalSigner:
+    chain = get_chain()
     return LocalSigner(
         settings.RELAY_RELAYER_KEYS,
-        chain_id=settings.CHAIN_ID,
-        fee_cap_wei=settings.RELAY_FEE_CAP_WEI,
+        chain_id=chain.id,
+        fee_cap_wei=chain.fees.cap_wei,
         max_gas=settings.RELAY_MAX_GAS,
     )
 

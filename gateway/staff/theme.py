@@ -10,6 +10,8 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.templatetags.static import static
 
+from gateway.chain.config import get_chain
+
 NAME = "Credit relay gateway"
 _MAINNET, _TESTNET = 42, 4201
 
@@ -17,7 +19,8 @@ _MAINNET, _TESTNET = 42, 4201
 def environment(_: HttpRequest) -> list[str]:
     """Return the badge beside the page's title: a name, and red where real money moves."""
     by_chain = {_MAINNET: ["LUKSO mainnet", "danger"], _TESTNET: ["LUKSO testnet", "warning"]}
-    name, colour = by_chain.get(settings.CHAIN_ID, [f"chain {settings.CHAIN_ID}", "info"])
+    chain_id = get_chain().id
+    name, colour = by_chain.get(chain_id, [f"chain {chain_id}", "info"])
     return [settings.STAFF_ENVIRONMENT or name, colour]
 
 

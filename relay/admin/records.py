@@ -9,10 +9,9 @@ from django.utils.html import format_html
 
 from credits.admin.ledger import CreditHoldAdmin
 from credits.models import CreditHold
-from gateway.common import explorer
+from gateway.chain.config import get_chain
 from gateway.common.address_search import people_like
 from gateway.common.admin import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
-from gateway.common.coins import in_lyx
 from gateway.common.exports import Column, Exportable
 from gateway.common.staff_actions import ReasonedActions
 from relay.admin import actions
@@ -35,7 +34,7 @@ class AttemptInline(ReadOnlyInline[Attempt, RelayTransaction]):
 
     @admin.display(description="explorer")
     def explorer(self, attempt: Attempt) -> str:
-        page = explorer.transaction_page(attempt.transaction_hash)
+        page = get_chain().transaction_page(attempt.transaction_hash)
         return format_html('<a href="{}" rel="noreferrer noopener">open</a>', page) if page else "-"
 
 
@@ -176,7 +175,7 @@ class RelayerAdmin(ReasonedActions, ReadOnlyAdmin):
 
     @admin.display(description="balance", ordering="balance_wei")
     def balance(self, relayer: Relayer) -> str:
-        return in_lyx(relayer.balance_wei, places=4)
+        return get_chain().amount(relayer.balance_wei, places=4)
 
 
 @admin.register(TrustedImplementation)

@@ -2,8 +2,7 @@
 
 from datetime import datetime
 
-from django.conf import settings
-
+from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
 from gateway.chain.signing import SELF_TRANSFER_GAS, UnsignedTransaction, get_signer
 from gateway.common.enqueue import ring_on_commit
@@ -44,7 +43,7 @@ def _take_over(
     signed = get_signer().sign(
         relayer=newest.relayer.address,
         transaction=UnsignedTransaction(
-            chain_id=settings.CHAIN_ID,
+            chain_id=get_chain().id,
             account_nonce=newest.account_nonce,
             max_priority_fee_per_gas_wei=fees.max_priority_fee_per_gas_wei,
             max_fee_per_gas_wei=fees.max_fee_per_gas_wei,

@@ -13,8 +13,9 @@ from django.db.models import F
 from django.db.models.functions import Coalesce
 
 from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
-from gateway.chain.states import Head, SendKind, SendOutcome
+from gateway.chain.types import Head, SendKind, SendOutcome
 from relay.models import Attempt, RelayTransaction
 from relay.services import dead_ends
 from relay.services.fees import fees_today
@@ -124,7 +125,7 @@ def _ended_instead(attempt: Attempt, head: Head, fees: Fees, now: datetime) -> b
     row = attempt.relay_transaction
     if attempt.kind == Attempt.Kind.CANCELLATION:
         return False
-    if row.expires_before(max(head.timestamp, int(now.timestamp())) + settings.CHAIN_BLOCK_SECONDS):
+    if row.expires_before(max(head.timestamp, int(now.timestamp())) + get_chain().block_seconds):
         ends_as, code, detail = (
             _Status.EXPIRED,
             "relay-call-expired",

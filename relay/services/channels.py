@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from django.conf import settings
 
+from gateway.chain.config import get_chain
 from gateway.common import sql
 from relay.errors import ChannelBusy, RelayNonceGap, RelayNonceTaken
 from relay.services import statements
@@ -41,7 +42,7 @@ def place(*, approval: Approval) -> int | None:
     if call.relay_nonce - approval.chain_nonce > settings.RELAY_MAX_FOLLOWERS:
         raise ChannelBusy(
             f"{settings.RELAY_MAX_FOLLOWERS} calls of channel {call.channel} wait already.",
-            retry_after=settings.CHAIN_BLOCK_SECONDS,
+            retry_after=get_chain().block_seconds,
             maximumFollowers=settings.RELAY_MAX_FOLLOWERS,
         )
     return next((row.relayer_id for row in standing.values() if row.is_in_progress), None)

@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from django.conf import settings
 
 from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
 from gateway.chain.contracts import decode_execute_relay_call, refusal_from_revert
 from gateway.chain.errors import CallReverted, NodeUnavailable
-from gateway.chain.states import ExternalExecution, Receipt
+from gateway.chain.types import ExternalExecution, Receipt
 from relay.models import Attempt, RelayTransaction
 from relay.pricing import cost_in_credits
 
@@ -60,7 +61,7 @@ def ending_of(*, attempt: Attempt, receipt: Receipt, now: datetime) -> Ending:
     try:
         return _ending_of_revert(row=row, receipt=receipt, cost=cost)
     except NodeUnavailable:
-        patience = timedelta(seconds=_EXPLAINED_WITHIN_BLOCKS * settings.CHAIN_BLOCK_SECONDS)
+        patience = timedelta(seconds=_EXPLAINED_WITHIN_BLOCKS * get_chain().block_seconds)
         if attempt.mined_at is None or attempt.mined_at > now - patience:
             raise
         logger.warning("nobody explains the revert of %s; it is settled as failed", receipt.transaction_hash)

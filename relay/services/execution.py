@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 
 from credits.queries import debt_limit_of
 from credits.services import ledger
+from gateway.chain.config import get_chain
 from gateway.chain.lsp25 import RelayCall, relay_digest
 from gateway.chain.signatures import normalise_signature, recover_address
 from gateway.chain.signing import SignedTransaction, UnsignedTransaction, get_signer
@@ -73,7 +74,7 @@ def identify(*, call: RelayCall) -> tuple[RelayCall, queries.Identity]:
     """
     signature = normalise_signature(call.signature)
     digest = relay_digest(
-        chain_id=settings.CHAIN_ID,
+        chain_id=get_chain().id,
         key_manager=call.key_manager,
         relay_nonce=call.relay_nonce,
         validity=call.validity,
@@ -173,7 +174,7 @@ def _sign(*, slot: relayers.Slot, approval: preflight.Approval) -> SignedTransac
     return get_signer().sign(
         relayer=slot.relayer,
         transaction=UnsignedTransaction(
-            chain_id=settings.CHAIN_ID,
+            chain_id=get_chain().id,
             account_nonce=slot.account_nonce,
             max_priority_fee_per_gas_wei=approval.fees.max_priority_fee_per_gas_wei,
             max_fee_per_gas_wei=approval.fees.max_fee_per_gas_wei,

@@ -1,30 +1,28 @@
 """What to offer for gas when an attempt is signed after acceptance."""
 
-from django.conf import settings
-
+from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees, FeesTooHigh, bump, quote_fees
-from gateway.chain.states import Head
+from gateway.chain.types import Head
 from relay.models import Attempt
 
 # One gwei: the most that LUKSO's validators ask for.
 _TIP_WEI = 10**9
 
 
-def acceptance_cap_wei() -> int:
-    """Return the most that a new call offers: four fifths of the cap, so that a dearer offer still fits under it."""
-    return max(settings.RELAY_FEE_FLOOR_WEI, settings.RELAY_FEE_CAP_WEI * 4 // 5)
-
-
 def fees_today(*, head: Head) -> Fees:
     """Return today's fees in wei, or the cap where the chain asks for more: a dead end cannot wait for cheaper gas."""
-    cap = settings.RELAY_FEE_CAP_WEI
-    tip = min(cap, _TIP_WEI)
+    policy = get_chain().fees
+    tip = min(policy.cap_wei, _TIP_WEI)
     try:
         return quote_fees(
-            base_fee_wei=head.base_fee_wei, tip_wei=tip, floor_wei=settings.RELAY_FEE_FLOOR_WEI, cap_wei=cap
+            base_fee_wei=head.base_fee_wei, tip_wei=tip, floor_wei=policy.floor_wei, cap_wei=policy.cap_wei
         )
     except FeesTooHigh:
-        return Fees(max_fee_per_gas_wei=cap, max_priority_fee_per_gas_wei=tip, expected_price_wei=cap)
+        return Fees(
+            max_fee_per_gas_wei=policy.cap_wei,
+            max_priority_fee_per_gas_wei=tip,
+            expected_price_wei=policy.cap_wei,
+        )
 
 
 def outbid(*, attempt: Attempt, fees: Fees) -> Fees | None:
@@ -55,7 +53,7 @@ def _raised(*, attempt: Attempt, fees: Fees) -> Fees | None:
         max_priority_fee_per_gas_wei=attempt.max_priority_fee_per_gas_wei,
         expected_price_wei=attempt.max_fee_per_gas_wei,
     )
-    bumped = bump(offered, cap_wei=settings.RELAY_FEE_CAP_WEI)
+    bumped = bump(offered, cap_wei=get_chain().fees.cap_wei)
     if bumped is None:
         return None
     highest = max(bumped.max_fee_per_gas_wei, fees.max_fee_per_gas_wei)

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from gateway.chain.fees import Fees
-from gateway.chain.states import SendKind, SendOutcome
+from gateway.chain.types import SendKind, SendOutcome
 from relay.models import Attempt, RelayTransaction
 from relay.services import dead_ends, replacing
 

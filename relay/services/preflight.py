@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from gateway.chain.client import get_chain_client
-from gateway.chain.code import code_name
-from gateway.chain.contracts import encode_execute_relay_call, refusal_from_revert
+from gateway.chain.config import get_chain
+from gateway.chain.contracts import code_name, encode_execute_relay_call, refusal_from_revert
 from gateway.chain.errors import CallReverted, RelayCallExpired, RelayCallNotYetValid
 from gateway.chain.fees import Fees, quote_fees
 from gateway.chain.lsp6 import Permission, has
 from gateway.chain.lsp25 import RelayCall, wrong_hashes
 from gateway.chain.signatures import recover_address
 from gateway.chain.signing import get_signer
-from gateway.chain.states import RelayState
+from gateway.chain.types import RelayState
 from gateway.common.errors import DomainError
 from relay import queries
 from relay.errors import (
@@ -34,7 +34,6 @@ from relay.errors import (
     ValidityTooShort,
 )
 from relay.pricing import gas_limit_for
-from relay.services.fees import acceptance_cap_wei
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +74,12 @@ def approve(*, profile: str, call: RelayCall, identity: queries.Identity, now: i
     _check_controller(profile=profile, call=call, identity=identity, state=state)
     chain_nonce = _check_nonce(call=call, state=state)
     check_validity(call=call, now=state.head.timestamp)
+    policy = get_chain().fees
     fees = quote_fees(
         base_fee_wei=state.head.base_fee_wei,
         tip_wei=state.tip_wei,
-        floor_wei=settings.RELAY_FEE_FLOOR_WEI,
-        cap_wei=acceptance_cap_wei(),
+        floor_wei=policy.floor_wei,
+        cap_wei=policy.new_call_cap_wei,
     )
     calldata = encode_execute_relay_call(
         signature=call.signature, nonce=call.relay_nonce, validity=call.validity, payload=call.payload
@@ -126,7 +126,7 @@ def check_validity(*, call: RelayCall, now: int) -> None:
 def _check_ownership(*, profile: str, call: RelayCall, state: RelayState) -> bool:
     """Return whether the code is vetted, after proving in both directions that the key manager is the profile's."""
     if not state.key_manager_code or state.target is None:
-        raise KeyManagerNotFound(f"{call.key_manager} is no key manager on chain {settings.CHAIN_ID}.")
+        raise KeyManagerNotFound(f"{call.key_manager} is no key manager on chain {get_chain().id}.")
     if state.target != profile:
         raise ForeignKeyManager(
             f"{call.key_manager} controls {state.target}; you are signed in as {profile}.",
@@ -162,7 +162,7 @@ def _explain_unknown_signer(*, profile: str, call: RelayCall, identity: queries.
     """Find the known signing mistake that makes the signature a controller's, else say that there is none."""
     candidates = [
         (mistake, recover_address(mistake.digest, call.signature))
-        for mistake in wrong_hashes(chain_id=settings.CHAIN_ID, call=call, profile=profile)
+        for mistake in wrong_hashes(chain_id=get_chain().id, call=call, profile=profile)
     ]
     held = get_chain_client().read_permissions(
         profile=profile, controllers=[address for _, address in candidates]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from gateway.chain.states import ChainView, Receipt
+from gateway.chain.types import ChainView, Receipt
 from gateway.common import sql
 from relay.models import Attempt, RelayTransaction
 from relay.services import bulk_statements

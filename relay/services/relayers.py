@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 
+from gateway.chain.config import get_chain
 from gateway.chain.signing import get_signer
 from gateway.common import sql
 from relay.errors import RelayersBusy
@@ -93,4 +94,4 @@ def _take(locked: _Locked | None, params: dict[str, Any]) -> Slot | None:
 
 def seconds_until_room() -> int:
     """Return after how many seconds it is worth asking again: a block makes room."""
-    return max(1, min(settings.CHAIN_BLOCK_SECONDS, settings.RELAY_TRACK_SECONDS + 1))
+    return max(1, min(get_chain().block_seconds, settings.RELAY_TRACK_SECONDS + 1))

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from django.conf import settings
 from django.db.models import F
 from django.db.models.functions import Greatest
 
 from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
 from gateway.chain.signing import get_signer
-from gateway.chain.states import AccountState
+from gateway.chain.types import AccountState
 from gateway.common import sql
 from relay.models import Relayer
 from relay.services import bulk_statements
@@ -30,7 +30,7 @@ def enlist_new_relayers(*, now: datetime) -> int:
     if not new:
         return 0
     view = get_chain_client().read_chain(
-        transaction_hashes=[], accounts=new, confirmations=settings.CONFIRMATIONS
+        transaction_hashes=[], accounts=new, confirmations=get_chain().confirmations
     )
     Relayer.objects.bulk_create(
         [_row(address, view.accounts[address], now) for address in new], ignore_conflicts=True
@@ -60,7 +60,7 @@ def synchronise(*, now: datetime) -> int:
     view = get_chain_client().read_chain(
         transaction_hashes=[],
         accounts=[relayer.address for relayer in relayers],
-        confirmations=settings.CONFIRMATIONS,
+        confirmations=get_chain().confirmations,
     )
     note_accounts(relayers=relayers, accounts=view.accounts, now=now)
     return enlisted

@@ -16,7 +16,7 @@ from django.db import transaction
 
 from credits.services import spending
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.states import Receipt
+from gateway.chain.types import Receipt
 from gateway.common import sql
 from relay.models import Attempt, RelayTransaction
 from relay.services import bulk_statements

@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from django.conf import settings
 
 from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
-from gateway.chain.states import ChainView, Head
+from gateway.chain.types import ChainView, Head
 from gateway.common.locks import try_advisory_lock
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import dead_ends, replacing, roster, settlement
@@ -44,7 +45,7 @@ def _track(*, now: datetime) -> int:
     view = get_chain_client().read_chain(
         transaction_hashes=[attempt.transaction_hash for attempt in attempts],
         accounts=[relayer.address for relayer in relayers],
-        confirmations=settings.CONFIRMATIONS,
+        confirmations=get_chain().confirmations,
     )
     roster.note_accounts(relayers=relayers, accounts=view.accounts, now=now)
     note_receipts(attempts=attempts, view=view, now=now)
@@ -57,7 +58,7 @@ def _track(*, now: datetime) -> int:
 
 def _confirmed(attempts: Sequence[Attempt], view: ChainView) -> list[settlement.Confirmed]:
     """Keep the attempts whose block is confirmed, with their receipts."""
-    deepest = view.head.number - settings.CONFIRMATIONS + 1
+    deepest = view.head.number - get_chain().confirmations + 1
     return [
         settlement.Confirmed(attempt, receipt)
         for attempt in attempts
@@ -93,7 +94,7 @@ def _settle_lost(
     again = get_chain_client().read_chain(
         transaction_hashes=list(owners),
         accounts=sorted({addresses[attempt.relayer_id] for attempt in lost}),
-        confirmations=settings.CONFIRMATIONS + _LOST_DEPTH,
+        confirmations=get_chain().confirmations + _LOST_DEPTH,
     )
     if again.head.number < view.head.number:
         return 0

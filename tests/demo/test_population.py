@@ -30,7 +30,7 @@ from devstack.ad_networks.google import serving_verifier_keys
 from devstack.ad_networks.opening import open_networks
 from devstack.population.settling import populate, residents
 from devstack.services import Services
-from gateway.chain.states import Head
+from gateway.chain.types import Head
 from payments.services.reconciliation import books
 from payments.services.reconciliation.findings import Window
 from relay.models import Attempt, Relayer, RelayTransaction

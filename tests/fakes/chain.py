@@ -1,7 +1,7 @@
 """
 A chain in memory behind the seam of `gateway.chain.client`.
 
-The suite of `tests/chain` holds it to what a real node with LUKSO's contracts answers.
+The suite of `tests/gateway/chain` holds it to what a real node with LUKSO's contracts answers.
 """
 
 import copy
@@ -14,7 +14,7 @@ from rlp.exceptions import RLPException
 
 from gateway.chain.errors import CallReverted, NodeUnavailable, UnrecoverableSignature, UnusableSignature
 from gateway.chain.signatures import recover_address
-from gateway.chain.states import (
+from gateway.chain.types import (
     AccountState,
     ChainView,
     ExternalExecution,

@@ -11,7 +11,7 @@ from typing import Any
 from eth_abi.abi import decode, encode
 from eth_hash.auto import keccak
 
-from gateway.chain.code import proxy_code
+from gateway.chain.contracts import proxy_code
 from gateway.chain.errors import UnrecoverableSignature
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission, has
 from gateway.chain.lsp25 import RelayCall, relay_digest

@@ -6,7 +6,7 @@ import rlp
 from eth_hash.auto import keccak
 
 from gateway.chain.signatures import recover_address
-from gateway.chain.states import SendKind, SendOutcome
+from gateway.chain.types import SendKind, SendOutcome
 from gateway.common.fields import checksum
 
 BLOCK_GAS_LIMIT = 42_000_000

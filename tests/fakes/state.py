@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from gateway.chain.states import ExternalExecution, Head, Receipt
+from gateway.chain.types import ExternalExecution, Head, Receipt
 from tests.fakes import lukso
 from tests.fakes.lukso import KeyManagerContract, ProfileContract
 from tests.fakes.pool import Transaction

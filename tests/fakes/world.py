@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gateway.chain.contracts import decode_execute_relay_call, encode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.states import ExternalExecution, Head, Receipt
+from gateway.chain.types import ExternalExecution, Head, Receipt
 from tests.fakes import lukso
 from tests.fakes.lukso import KeyManagerContract, ProfileContract
 from tests.fakes.pool import Pool, Transaction

@@ -8,12 +8,11 @@ from eth_account import Account
 
 from devstack.services import Services
 from devstack.world import Call as WorldCall
-from gateway.chain.client import set_chain_client
+from gateway.chain.client import JsonRpcChainClient, set_chain_client
 from gateway.chain.contracts import encode_execute_relay_call
-from gateway.chain.jsonrpc import JsonRpcChainClient
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.states import ChainView, Head, RelayState, SendKind, SendOutcome
-from gateway.chain.transport import Call
+from gateway.chain.rpc import Call
+from gateway.chain.types import ChainView, Head, RelayState, SendKind, SendOutcome
 
 GWEI = 10**9
 

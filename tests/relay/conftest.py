@@ -16,8 +16,8 @@ from devstack.services import Services
 from devstack.world.profiles import ControllerPlan, Profile, ProfilePlan
 from gateway.chain.client import set_chain_client
 from gateway.chain.lsp25 import RelayCall
+from gateway.chain.rpc import Transport
 from gateway.chain.signing import get_signer
-from gateway.chain.transport import Transport
 from gateway.common.errors import DomainError
 from relay.models import Relayer, RelayTransaction, TrustedImplementation
 from relay.services import implementations, roster

@@ -10,10 +10,10 @@ from django.utils import timezone
 from credits.models import CreditEntry
 from credits.queries import balance_of
 from devstack.services import Services
-from gateway.chain.code import code_name, proxy_code
+from gateway.chain.contracts import code_name, proxy_code
 from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.states import SendKind
+from gateway.chain.types import SendKind
 from relay import queries
 from relay.errors import TransactionNotFound
 from relay.models import RelayTransaction, TrustedImplementation

@@ -9,7 +9,7 @@ from django.conf import settings
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.states import SendKind
+from gateway.chain.types import SendKind
 from gateway.common import bells
 from relay import tasks
 from relay.models import Attempt, RelayTransaction

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import transaction
 
+from gateway.chain.config import get_chain
 from gateway.common.errors import TooManyRequests
 from users import siwe
 from users.errors import ChallengeExpired, ChallengeForeign, ChallengeUnknown, ChallengeUsed
@@ -41,7 +42,7 @@ def issue(*, profile_address: str, client: str, now: datetime) -> SignInChalleng
         address=profile_address,
         statement=STATEMENT,
         uri=settings.PUBLIC_URL,
-        chain_id=settings.CHAIN_ID,
+        chain_id=get_chain().id,
         nonce=nonce,
         issued_at=now,
         expires_at=expires_at,

@@ -1,11 +1,11 @@
 """What the chain says about a controller. Everything here asks the node, so never inside a transaction."""
 
 from gateway.chain.client import get_chain_client
-from gateway.chain.code import code_name
+from gateway.chain.contracts import code_name
 from gateway.chain.errors import UnrecoverableSignature
 from gateway.chain.lsp6 import Permission, has
 from gateway.chain.signatures import personal_sign_digest, recover_address
-from gateway.chain.states import ProfileState
+from gateway.chain.types import ProfileState
 from relay.errors import SignPermissionMissing, UntrustedCode
 from relay.queries import code_is_trusted, trusts_any_code
 from users.errors import ProfileNotDeployed, SignatureNotByController

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from credits import queries as credits_queries
-from gateway.common.coins import in_lyx
+from gateway.chain.config import get_chain
 from payments import queries as payments_queries
 from relay import queries as relay_queries
 from relay.models import RelayTransaction
@@ -204,7 +204,7 @@ def _line(found: relay_figures.RelayerFigures) -> RelayerLine:
         address=found.relayer.address,
         page=reverse("admin:relay_relayer_change", args=[found.relayer.pk]),
         state="active" if found.relayer.is_active else "paused",
-        balance=in_lyx(found.relayer.balance_wei, places=4),
+        balance=get_chain().amount(found.relayer.balance_wei, places=4),
         lasts="nothing spent" if days is None else f"{days:,.1f} days",
         is_low=days is not None and days < _FEW_DAYS,
     )
@@ -229,4 +229,4 @@ def _seconds(value: float | None) -> str:
 
 
 def _coins(wei: int) -> str:
-    return in_lyx(wei, places=6)
+    return get_chain().amount(wei, places=6)

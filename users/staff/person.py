@@ -13,7 +13,7 @@ from credits import queries as credits_queries
 from credits.benefits import progress_within
 from credits.models import Badge, CreditEntry, Postback
 from credits.queries import Standing
-from gateway.common import explorer
+from gateway.chain.config import get_chain
 from payments.models import Customer, Payout, Subscription
 from relay.models import Attempt, RelayTransaction
 from users.models import SignInSession, User
@@ -80,7 +80,7 @@ def person_of(*, user: User, now: datetime) -> Person:
     )
     return Person(
         user=user,
-        explorer_page=explorer.account_page(str(user.profile_address)),
+        explorer_page=get_chain().address_page(str(user.profile_address)),
         standing=standing,
         badges=_badges(standing),
         entries=newest[:_NEWEST],
@@ -123,14 +123,14 @@ def _badges(standing: Standing) -> list[WornBadge]:
 
 
 def _calls(user: User) -> list[Call]:
+    chain = get_chain()
     attempts = Prefetch("attempts", Attempt.objects.order_by("sequence").defer("raw"))
     rows = RelayTransaction.objects.filter(user_id=user.pk).select_related("hold__entry")
     return [
         Call(
             row=row,
             attempts=[
-                (attempt, explorer.transaction_page(attempt.transaction_hash))
-                for attempt in row.attempts.all()
+                (attempt, chain.transaction_page(attempt.transaction_hash)) for attempt in row.attempts.all()
             ],
         )
         for row in rows.prefetch_related(attempts).order_by("-pk")[:_NEWEST]

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.states import SendKind
+from gateway.chain.types import SendKind
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import broadcasting
 from tests.relay.chain import Chain, MeddlingClient, node_away

@@ -13,7 +13,7 @@ from credits.queries import balance_of
 from credits.services.reconcile import find_differences
 from gateway.chain.client import get_chain_client
 from gateway.chain.fees import Fees
-from gateway.chain.states import SendKind
+from gateway.chain.types import SendKind
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import dead_ends, sweeping
 from tests.relay.chain import GWEI, Chain, MeddlingClient

@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from devstack.services import Services
 from devstack.world.profiles import Profile
 from gateway.chain.client import get_chain_client
-from gateway.chain.code import code_hash
+from gateway.chain.contracts import code_hash
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
 from relay.errors import (

@@ -13,7 +13,7 @@ from credits.models import CreditEntry, HoldStatus
 from credits.queries import balance_of
 from credits.services import ledger
 from credits.services.reconcile import find_differences
-from gateway.chain.states import Head, SendKind
+from gateway.chain.types import Head, SendKind
 from relay import queries
 from relay.models import Attempt, RelayTransaction
 from relay.services import replacing, sweeping

@@ -24,8 +24,8 @@ from devstack.world.oddities import Flaky
 from gateway.chain.client import get_chain_client
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.states import Receipt
-from gateway.chain.transport import RpcError
+from gateway.chain.rpc import RpcError
+from gateway.chain.types import Receipt
 from relay import queries
 from relay.models import Attempt, RelayTransaction
 from relay.services import settlement

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.signing import PolicyViolation
-from gateway.chain.states import SendKind
+from gateway.chain.types import SendKind
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import broadcasting
 from relay.services.sweeping import sweep

@@ -18,7 +18,7 @@ from credits.services.reconcile import find_differences
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import Fees
 from gateway.chain.signing import PolicyViolation
-from gateway.chain.states import ChainView
+from gateway.chain.types import ChainView
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import replacing
 from tests.relay.chain import GWEI, Chain, MeddlingClient, node_away

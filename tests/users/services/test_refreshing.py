@@ -9,7 +9,7 @@ from django.utils.timezone import now
 
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission
-from gateway.chain.states import KeyManagerState
+from gateway.chain.types import KeyManagerState
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile
 from tests.users.wallet import signed_in

@@ -19,8 +19,8 @@ def result(value: Any) -> Behaviour:
 
 def error(code: int, message: str) -> Behaviour:
     """Answer every call of a batch with the same error."""
-    told = {"code": code, "message": message}
-    return lambda batch: reply([{"id": call["id"], "error": told} for call in batch])
+    fields = {"code": code, "message": message}
+    return lambda batch: reply([{"id": call["id"], "error": fields} for call in batch])
 
 
 def reply(body: Any, status: int = 200) -> Answer:
@@ -30,7 +30,7 @@ def reply(body: Any, status: int = 200) -> Answer:
 
 @dataclass
 class Node:
-    """The node: what it answers, and what it was asked."""
+    """The node: its answers, and the requests it got."""
 
     behave: Behaviour
     url: str = ""
@@ -43,7 +43,7 @@ class Node:
 
     @property
     def methods(self) -> list[str]:
-        """The methods it was asked, in order."""
+        """The methods of its requests, in order."""
         return [call["method"] for batch in self.batches for call in batch]
 
 

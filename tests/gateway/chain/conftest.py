@@ -7,9 +7,9 @@ import pytest
 from devstack.rpc import Rpc
 from devstack.services.anvil import Anvil
 from devstack.world import settle_world
-from gateway.chain.jsonrpc import JsonRpcChainClient
-from tests.chain.worlds import ETHER, AnvilWorld, Setting, new_signer
+from gateway.chain.client import JsonRpcChainClient
 from tests.fakes.chain import FakeChain
+from tests.gateway.chain.worlds import ETHER, AnvilWorld, Setting, new_signer
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Each known signing mistake is found and told by its own code."""
+"""Each known signing mistake is recognised and reported with its own code."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,8 +10,8 @@ from eth_account.messages import encode_defunct
 from gateway.chain.lsp25 import RelayCall, WrongHash, relay_digest, wrong_hashes
 from gateway.chain.mistakes import SignatureMistake
 from gateway.chain.signatures import recover_address
-from tests.chain.vectors import VECTORS, octets
 from tests.fakes.profiles import Controller, Profile, random_address, set_data, sign_relay_call, transfer
+from tests.gateway.chain.vectors import VECTORS, octets
 
 _PUBLISHED = {
     "personal_sign_of_packed_hash(0.6/0.7 form)": "signature-legacy-0-7",
@@ -26,11 +26,11 @@ _CHAIN_ID = 4201
 @pytest.mark.parametrize(("name", "code"), _PUBLISHED.items())
 def test_the_published_wrong_hashes_are_known(name: str, code: str) -> None:
     call = RelayCall(VECTORS["key_manager"], octets(VECTORS["payload"]), b"", 0)
-    known = {
+    codes = {
         "0x" + wrong.digest.hex(): wrong.code
         for wrong in wrong_hashes(chain_id=42, call=call, profile=VECTORS["up"])
     }
-    assert known[VECTORS["known_wrong_hashes_chain42_nonce0"][name]] == code
+    assert codes[VECTORS["known_wrong_hashes_chain42_nonce0"][name]] == code
     assert set(_PUBLISHED) == set(VECTORS["known_wrong_hashes_chain42_nonce0"])
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from gateway.chain.lsp25 import RelayCall, relay_digest
 from gateway.chain.signatures import normalise_signature, recover_address
 from gateway.common.fields import checksum
-from tests.chain.vectors import VECTORS, octets
 from tests.fakes.profiles import Controller, random_address
+from tests.gateway.chain.vectors import VECTORS, octets
 
 _WORDS = st.integers(0, 2**256 - 1)
 _ADDRESSES = st.binary(min_size=20, max_size=20).map(lambda raw: checksum("0x" + raw.hex()))

@@ -9,13 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from web3 import Web3
+from web3.exceptions import Web3RPCError
 
+from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.jsonrpc import JsonRpcChainClient
-from gateway.chain.outcomes import is_answer
-from gateway.chain.states import SendKind
-from gateway.chain.transport import Call, RpcError, Transport
-from tests.chain.nodes import Behaviour, Node, error, reply, result, running
+from gateway.chain.rpc import Call, RpcError, Transport, TransportProvider, is_call_error
+from gateway.chain.types import SendKind
+from tests.gateway.chain.nodes import Behaviour, Node, error, reply, result, running
 
 _ONE: list[Call] = [("eth_chainId", [])]
 
@@ -25,7 +26,7 @@ def _transport(*urls: str, timeout_seconds: float = 60) -> Transport:
 
 
 def _ask(transport: Transport, calls: list[Call] = _ONE) -> list[Any]:
-    return transport.batch(calls, accepts=is_answer)
+    return transport.batch(calls, accepts=is_call_error)
 
 
 def _echo(batch: list[dict[str, Any]]) -> tuple[int, bytes]:
@@ -74,18 +75,18 @@ class TestBatches:
     def test_threads_share_it(self) -> None:
         with running(_echo) as node, ThreadPoolExecutor(8) as threads:
             transport = _transport(node.url)
-            asked = [[("echo", [secrets.token_hex(4)])] for _ in range(64)]
-            found = list(threads.map(lambda calls: _ask(transport, calls), asked))
-        assert found == [[calls[0][1][0]] for calls in asked]
+            batches = [[("echo", [secrets.token_hex(4)])] for _ in range(64)]
+            replies = list(threads.map(lambda calls: _ask(transport, calls), batches))
+        assert replies == [[calls[0][1][0]] for calls in batches]
 
     def test_an_error_that_is_an_answer_stands_in_its_place(self) -> None:
         def behave(batch: list[dict[str, Any]]) -> tuple[int, bytes]:
-            told = {"code": 3, "message": "execution reverted", "data": "0x01"}
-            return reply([{"id": 0, "result": "0x1"}, {"id": 1, "error": told}])
+            fields = {"code": 3, "message": "execution reverted", "data": "0x01"}
+            return reply([{"id": 0, "result": "0x1"}, {"id": 1, "error": fields}])
 
         with running(behave) as node:
-            found = _ask(_transport(node.url), _ONE * 2)
-        assert found == ["0x1", RpcError(3, "execution reverted", "0x01")]
+            replies = _ask(_transport(node.url), _ONE * 2)
+        assert replies == ["0x1", RpcError(3, "execution reverted", "0x01")]
 
 
 class TestFailOver:
@@ -108,12 +109,12 @@ class TestFailOver:
             error(-32000, "header not found"),
         ],
     )
-    def test_a_node_that_fails_leaves_the_question_to_the_next(self, broken: Behaviour) -> None:
+    def test_after_a_fault_the_next_node_is_asked(self, broken: Behaviour) -> None:
         with running(broken) as bad, running(result("0x2a")) as good:
             assert _ask(_transport(bad.url, good.url)) == ["0x2a"]
         assert bad.methods[:1] == good.methods == ["eth_chainId"]
 
-    def test_a_node_that_says_nothing_leaves_the_question_to_the_next(self) -> None:
+    def test_after_a_timeout_the_next_node_is_asked(self) -> None:
         over = threading.Event()
 
         def silent(batch: list[dict[str, Any]]) -> tuple[int, bytes]:
@@ -127,7 +128,7 @@ class TestFailOver:
                 over.set()
         assert bad.methods[:1] == good.methods == ["eth_chainId"]
 
-    def test_a_refused_connection_leaves_the_question_to_the_next(self) -> None:
+    def test_after_a_refused_connection_the_next_node_is_asked(self) -> None:
         with running(result("0x2a")) as good:
             assert _ask(_transport(_free_url(), good.url)) == ["0x2a"]
 
@@ -156,7 +157,7 @@ class TestFailOver:
             bad.behave, good.behave = result("0x1"), error(-32005, "limit")
             assert _ask(transport) == ["0x1"]
 
-    def test_no_node_left_is_a_refusal_to_repeat_later(self) -> None:
+    def test_without_a_healthy_node_the_error_asks_to_repeat_later(self) -> None:
         with running(error(-32005, "limit")) as node, pytest.raises(NodeUnavailable) as refused:
             _ask(_transport(node.url, _free_url()))
         assert (refused.value.code, refused.value.status) == ("chain-unavailable", 503)
@@ -176,14 +177,14 @@ class TestFailOver:
 
 
 class TestSending:
-    def test_a_rate_limit_hands_the_bytes_to_the_next_node(self) -> None:
+    def test_after_a_rate_limit_the_next_node_gets_the_bytes(self) -> None:
         with running(error(-32005, "limit")) as bad, running(result("0x" + "ab" * 32)) as good:
             client = JsonRpcChainClient([bad.url, good.url], timeout_seconds=60)
             (outcome,) = client.send_raw_transactions([b"\x02\x01"])
         assert outcome.kind is SendKind.ACCEPTED
         assert good.batches[0][0]["params"] == bad.batches[0][0]["params"] == ["0x0201"]
 
-    def test_a_verdict_stays_with_the_node_that_gave_it(self) -> None:
+    def test_after_a_send_error_no_other_node_is_asked(self) -> None:
         with running(error(-32000, "nonce too low")) as first, running(result("0x1")) as second:
             client = JsonRpcChainClient([first.url, second.url], timeout_seconds=60)
             (outcome,) = client.send_raw_transactions([b"\x02"])
@@ -206,3 +207,22 @@ class TestSending:
             kinds = [outcome.kind for outcome in client.send_raw_transactions([b"\x02"] * 250)]
         assert kinds == [SendKind.ACCEPTED] * 100 + [SendKind.UNREACHABLE] * 150
         assert len(node.batches) == 2
+
+
+class TestWeb3Provider:
+    def test_web3_reads_over_the_transport_and_its_next_node(self) -> None:
+        with running(error(-32005, "limit")) as bad, running(result("0x1069")) as good:
+            provider = TransportProvider(_transport(bad.url, good.url))
+            assert Web3(provider, middleware=[]).eth.chain_id == 4201
+        assert bad.methods == good.methods == ["eth_chainId"]
+
+    def test_a_json_rpc_error_becomes_web3s_error(self) -> None:
+        with running(error(-32601, "no such method")) as node:
+            provider = TransportProvider(_transport(node.url))
+            with pytest.raises(Web3RPCError, match="no such method"):
+                _ = Web3(provider, middleware=[]).eth.chain_id
+
+    @pytest.mark.parametrize("behave", [error(-32601, "no"), result(None), result("first"), result([1])])
+    def test_a_chain_id_that_web3_cannot_read_is_node_unavailable(self, behave: Behaviour) -> None:
+        with running(behave) as node, pytest.raises(NodeUnavailable):
+            JsonRpcChainClient([node.url], timeout_seconds=60).chain_id()

@@ -2,9 +2,8 @@
 
 import pytest
 
-from gateway.chain.outcomes import is_answer, is_verdict, revert_data, sending
-from gateway.chain.states import SendKind
-from gateway.chain.transport import RpcError
+from gateway.chain.rpc import RpcError, is_call_error, is_send_error, revert_data, send_outcome
+from gateway.chain.types import SendKind
 
 # As the clients say it: g geth, e erigon, n nethermind, r reth, a anvil, o openethereum.
 _WORDS = {
@@ -83,17 +82,17 @@ _WORDS = {
 @pytest.mark.parametrize(
     ("kind", "words"), [(kind, word) for kind, words in _WORDS.items() for word in words]
 )
-def test_the_words_of_a_refusal_decide(kind: SendKind, words: str) -> None:
-    outcome = sending(RpcError(-32000, words))
+def test_the_words_of_a_send_error_decide_its_kind(kind: SendKind, words: str) -> None:
+    outcome = send_outcome(RpcError(-32000, words))
     assert (outcome.kind, outcome.message) == (kind, words)
 
 
-def test_a_hash_is_acceptance() -> None:
-    assert sending("0x" + "ab" * 32).kind is SendKind.ACCEPTED
+def test_a_returned_hash_means_accepted() -> None:
+    assert send_outcome("0x" + "ab" * 32).kind is SendKind.ACCEPTED
 
 
-def test_long_words_are_cut() -> None:
-    assert len(sending(RpcError(-32000, "x" * 10_000)).message) == 200
+def test_a_long_node_message_is_cut() -> None:
+    assert len(send_outcome(RpcError(-32000, "x" * 10_000)).message) == 200
 
 
 @pytest.mark.parametrize(
@@ -111,8 +110,8 @@ def test_long_words_are_cut() -> None:
         RpcError(-32601, "the method eth_maxPriorityFeePerGas does not exist"),
     ],
 )
-def test_a_contract_that_fails_is_an_answer(error: RpcError) -> None:
-    assert is_answer(error)
+def test_a_failing_contract_is_a_call_error(error: RpcError) -> None:
+    assert is_call_error(error)
 
 
 @pytest.mark.parametrize(
@@ -126,17 +125,17 @@ def test_a_contract_that_fails_is_an_answer(error: RpcError) -> None:
         RpcError(429, "execution reverted by the rate limiter"),
     ],
 )
-def test_a_node_that_fails_is_no_answer(error: RpcError) -> None:
-    assert not is_answer(error)
+def test_a_failing_node_is_no_call_error(error: RpcError) -> None:
+    assert not is_call_error(error)
 
 
-def test_a_rate_limit_is_no_verdict_on_a_transaction() -> None:
-    assert not is_verdict(RpcError(-32005, "limit exceeded"))
-    assert is_verdict(RpcError(-32000, "nonce too low"))
+def test_a_rate_limit_is_no_send_error() -> None:
+    assert not is_send_error(RpcError(-32005, "limit exceeded"))
+    assert is_send_error(RpcError(-32000, "nonce too low"))
 
 
 @pytest.mark.parametrize(
-    ("data", "found"),
+    ("data", "expected"),
     [
         ("0x08c379a0", b"\x08\xc3\x79\xa0"),
         ("Reverted 0x08c379a0", b"\x08\xc3\x79\xa0"),
@@ -148,5 +147,5 @@ def test_a_rate_limit_is_no_verdict_on_a_transaction() -> None:
         (7, b""),
     ],
 )
-def test_revert_data_is_found_wherever_the_client_puts_it(data: object, found: bytes) -> None:
-    assert revert_data(RpcError(3, "execution reverted", data)) == found
+def test_revert_data_is_read_from_each_clients_place(data: object, expected: bytes) -> None:
+    assert revert_data(RpcError(3, "execution reverted", data)) == expected

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from gateway.chain.client import get_chain_client, set_chain_client
+from gateway.chain.client import JsonRpcChainClient, get_chain_client, set_chain_client
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.jsonrpc import JsonRpcChainClient
-from tests.chain.nodes import error, result, running
 from tests.fakes.chain import FakeChain
+from tests.gateway.chain.nodes import error, result, running
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +27,7 @@ def test_the_settings_give_a_client_made_once(settings: Any) -> None:
         assert get_chain_client() is get_chain_client()
 
 
-def test_a_timeout_of_the_settings_is_kept(settings: Any) -> None:
+def test_the_timeout_of_the_settings_is_used(settings: Any) -> None:
     settings.CHAIN_RPC_URLS = ["http://127.0.0.1:1"]
     settings.CHAIN_RPC_TIMEOUT_SECONDS = 1
     with pytest.raises(NodeUnavailable):

@@ -3,10 +3,10 @@
 import pytest
 
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.states import SendKind, SendOutcome
-from tests.chain.worlds import ETHER, GWEI, Setting, new_signer
+from gateway.chain.types import SendKind, SendOutcome
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Controller, random_address, set_data, transfer
+from tests.gateway.chain.worlds import ETHER, GWEI, Setting, new_signer
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_reorganisation_takes_back_blocks_and_what_they_did(fake: Setting, wor
     assert world.balance_wei(friend) == 5
 
 
-def test_away_means_that_no_question_is_answered(fake: Setting, world: FakeChain) -> None:
+def test_an_absent_node_answers_no_request(fake: Setting, world: FakeChain) -> None:
     signed = fake.transaction(fake.relayer)
     with world.away():
         with pytest.raises(NodeUnavailable):
@@ -43,7 +43,7 @@ def test_away_means_that_no_question_is_answered(fake: Setting, world: FakeChain
     assert world.pending == []
 
 
-def test_a_test_may_dictate_verdicts(fake: Setting, world: FakeChain) -> None:
+def test_a_test_may_prepare_send_outcomes(fake: Setting, world: FakeChain) -> None:
     dictated = SendOutcome(SendKind.REFUSED, "tx fee exceeds the configured cap")
     world.refuse_next(dictated)
     raw = fake.transaction(fake.relayer).raw
@@ -94,17 +94,17 @@ def test_somebody_else_may_execute_a_call_first(fake: Setting, world: FakeChain)
     call = fake.call(profile, set_data(b"\x01" * 32, b"theirs"))
     stolen = world.execute_externally(call)
     assert world.data_of(profile, b"\x01" * 32) == b"theirs"
-    (found,) = fake.client.read_external_executions(
+    (execution,) = fake.client.read_external_executions(
         key_manager=profile.key_manager_address,
         controller=profile.controller.address,
         from_block=0,
         to_block=1,
     )
-    assert found.transaction_hash == stolen
-    assert found.sender not in new_signer().addresses()
+    assert execution.transaction_hash == stolen
+    assert execution.sender not in new_signer().addresses()
 
 
-def test_questions_are_counted_and_permissions_can_change(fake: Setting, world: FakeChain) -> None:
+def test_requests_are_counted_and_permissions_can_change(fake: Setting, world: FakeChain) -> None:
     profile = world.create_profile()
     controller = profile.controller.address
     world.set_permissions(profile, controller, 0)

@@ -5,11 +5,10 @@ from typing import Any, Protocol
 
 from devstack.world import ControllerPlan, Permission, ProfilePlan, World
 from devstack.world.permissions import allow_transfers_to
-from gateway.chain.client import ChainClient
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import LocalSigner, SignedTransaction, UnsignedTransaction
-from gateway.chain.states import SendKind
+from gateway.chain.types import ChainClient, SendKind
 from tests.fakes.profiles import Controller, Profile, random_key, sign_relay_call
 
 CHAIN_ID = 4201
@@ -103,7 +102,7 @@ class Setting:
         """Return a transaction of the relayer, well priced unless fields say otherwise."""
         if "account_nonce" not in fields:
             fields["account_nonce"] = self.account_nonce
-        known: dict[str, Any] = {
+        defaults: dict[str, Any] = {
             "chain_id": CHAIN_ID,
             "max_priority_fee_per_gas_wei": GWEI,
             "max_fee_per_gas_wei": 10 * GWEI,
@@ -111,7 +110,7 @@ class Setting:
             "to": to,
             "data": data,
         }
-        return self.signer.sign(relayer=self.relayer, transaction=UnsignedTransaction(**known | fields))
+        return self.signer.sign(relayer=self.relayer, transaction=UnsignedTransaction(**defaults | fields))
 
     @property
     def account_nonce(self) -> int:

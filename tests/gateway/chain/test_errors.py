@@ -26,5 +26,5 @@ def test_every_refusal_has_a_code_a_title_and_a_sentence_about_it() -> None:
 
 
 def test_statuses_say_whose_turn_it_is() -> None:
-    found = {(refusal.status, refusal.retryable) for refusal in _ours()}
-    assert found == {(400, False), (422, False), (503, True)}
+    kinds = {(refusal.status, refusal.retryable) for refusal in _ours()}
+    assert kinds == {(400, False), (422, False), (503, True)}

@@ -35,8 +35,8 @@ def _relay_call(**changed: Any) -> UnsignedTransaction:
     calldata = encode_execute_relay_call(
         signature=secrets.token_bytes(65), nonce=1 << 128, validity=0, payload=secrets.token_bytes(100)
     )
-    known = UnsignedTransaction(4201, 3, 10**9, 2 * 10**9, 200_000, random_address(), calldata)
-    return replace(known, **changed)
+    transaction = UnsignedTransaction(4201, 3, 10**9, 2 * 10**9, 200_000, random_address(), calldata)
+    return replace(transaction, **changed)
 
 
 @given(
@@ -140,17 +140,17 @@ def test_keys_stay_out_of_every_text(caplog: pytest.LogCaptureFixture) -> None:
     logging.getLogger("test").info("%s %r %s", signer, signer, [signer])
     with pytest.raises(PolicyViolation) as refused:
         signer.sign(relayer=address_of(key), transaction=_relay_call(chain_id=1))
-    told = caplog.text + "".join(traceback.format_exception(refused.value)) + repr(signer.__dict__)
-    assert key[2:] not in told
-    assert address_of(key) in told
+    text = caplog.text + "".join(traceback.format_exception(refused.value)) + repr(signer.__dict__)
+    assert key[2:] not in text
+    assert address_of(key) in text
 
 
 @pytest.mark.parametrize("broken", ["0x12", "zz" * 32, "00" * 32, "ff" * 32, ""])
 def test_a_broken_key_stops_the_start_and_is_not_quoted(broken: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="entry 2") as refused:
         _signer(random_key(), broken)
-    told = "".join(traceback.format_exception(refused.value))
-    assert "RELAY_RELAYER_KEYS" in told
+    text = "".join(traceback.format_exception(refused.value))
+    assert "RELAY_RELAYER_KEYS" in text
     assert not broken or broken not in str(refused.value)
     assert refused.value.__suppress_context__
 

@@ -5,14 +5,14 @@ import pytest
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission, has, permissions_key
 from gateway.chain.lsp15 import quota_digests
 from gateway.chain.signatures import recover_address
-from tests.chain.vectors import VECTORS, octets
 from tests.fakes.profiles import random_address
+from tests.gateway.chain.vectors import VECTORS, octets
 
 _DIALECTS = ("A_personal_sign_of_inner", "C_text_checksum", "C_text_lower", "B_raw_inner")
 
 
 @pytest.mark.parametrize("casing", [str, str.lower, lambda text: "0x" + text[2:].upper()])
-def test_the_four_quota_dialects_hold_in_their_order(casing: type[str]) -> None:
+def test_the_four_quota_digests_match_the_vectors_in_their_order(casing: type[str]) -> None:
     quota = VECTORS["quota"]
     digests = quota_digests(address=casing(VECTORS["up"]), timestamp=quota["timestamp"])
     assert ["0x" + digest.hex() for digest in digests] == [quota[name]["digest"] for name in _DIALECTS]

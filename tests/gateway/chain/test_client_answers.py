@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from gateway.chain import answers
+from gateway.chain import contracts
+from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.errors import CallReverted, NodeUnavailable
-from gateway.chain.jsonrpc import JsonRpcChainClient
-from gateway.chain.states import AccountState, Head
-from gateway.chain.transport import RpcError
-from tests.chain.nodes import Node, reply, running
+from gateway.chain.rpc import RpcError
+from gateway.chain.types import AccountState, Head
 from tests.fakes.profiles import random_address, set_data
+from tests.gateway.chain.nodes import Node, reply, running
 
 _BLOCK = {"number": "0x64", "timestamp": "0x65000000", "baseFeePerGas": "0x7"}
 _REVERTED = RpcError(3, "execution reverted")
@@ -37,11 +37,11 @@ class Script:
         return reply([{"id": call["id"], **self._answer(call)} for call in batch])
 
     def _answer(self, call: dict[str, Any]) -> dict[str, Any]:
-        told = self.answers[call["method"]]
-        told = told(*call["params"]) if callable(told) else told
-        if isinstance(told, RpcError):
-            return {"error": {"code": told.code, "message": told.message, "data": told.data}}
-        return {"result": told}
+        answer = self.answers[call["method"]]
+        answer = answer(*call["params"]) if callable(answer) else answer
+        if isinstance(answer, RpcError):
+            return {"error": {"code": answer.code, "message": answer.message, "data": answer.data}}
+        return {"result": answer}
 
 
 @pytest.fixture
@@ -53,8 +53,8 @@ def script() -> Script:
 @pytest.fixture
 def node(script: Script) -> Iterator[Node]:
     """Return a node that follows the script."""
-    with running(script) as found:
-        yield found
+    with running(script) as node:
+        yield node
 
 
 @pytest.fixture
@@ -81,9 +81,7 @@ def test_a_relay_state_is_one_request(client: JsonRpcChainClient, node: Node) ->
     assert state.head == Head(100, 0x65000000, 7)
 
 
-def test_every_question_names_the_newest_block(
-    client: JsonRpcChainClient, node: Node, script: Script
-) -> None:
+def test_every_read_names_the_newest_block(client: JsonRpcChainClient, node: Node, script: Script) -> None:
     script.answers["eth_estimateGas"] = "0x5208"
     _relay_state(client)
     client.simulate_relay_call(
@@ -96,7 +94,7 @@ def test_every_question_names_the_newest_block(
 _TAGGED = {"eth_getCode", "eth_call", "eth_estimateGas", "eth_feeHistory"}
 
 
-def test_no_contract_may_burn_the_nodes_time(client: JsonRpcChainClient, node: Node) -> None:
+def test_the_gas_of_each_read_is_capped(client: JsonRpcChainClient, node: Node) -> None:
     _relay_state(client)
     _profile(client)
     client.read_key_manager(key_manager=random_address())
@@ -126,7 +124,7 @@ def test_only_the_magic_word_is_a_valid_signature(
 
 
 @pytest.mark.parametrize("nonsense", ["0x", "0x01", "0x" + "ff" * 32, "0x" + "00" * 64, _REVERTED])
-def test_a_contract_that_talks_nonsense_has_no_owner_no_target_no_rights(
+def test_malformed_contract_answers_read_as_no_owner_target_or_permissions(
     client: JsonRpcChainClient, script: Script, nonsense: Any
 ) -> None:
     script.answers["eth_call"] = nonsense
@@ -157,8 +155,8 @@ def test_permissions_are_read_as_key_managers_read_them(
     client: JsonRpcChainClient, script: Script, answer: Any, permissions: int
 ) -> None:
     script.answers["eth_call"] = answer
-    found = client.read_permissions(profile=random_address(), controllers=[random_address()])
-    assert found == [permissions]
+    read = client.read_permissions(profile=random_address(), controllers=[random_address()])
+    assert read == [permissions]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +170,7 @@ def test_permissions_are_read_as_key_managers_read_them(
         ("eth_call", 7),
     ],
 )
-def test_a_node_that_talks_nonsense_is_no_node(
+def test_a_malformed_answer_of_the_node_is_node_unavailable(
     client: JsonRpcChainClient, script: Script, method: str, answer: Any
 ) -> None:
     script.answers[method] = answer
@@ -192,16 +190,20 @@ def test_a_node_that_talks_nonsense_is_no_node(
         (RpcError(-32601, "no such method"), RpcError(-32601, "no such method"), 0),
     ],
 )
-def test_the_tip_is_what_recent_blocks_were_content_with(history: Any, suggestion: Any, tip: int) -> None:
-    assert answers.tip(history, suggestion) == tip
+def test_the_tip_is_the_median_of_recent_blocks_that_hold_transactions(
+    client: JsonRpcChainClient, script: Script, history: Any, suggestion: Any, tip: int
+) -> None:
+    script.answers |= {"eth_feeHistory": history, "eth_maxPriorityFeePerGas": suggestion}
+    assert _relay_state(client).tip_wei == tip
 
 
-def test_a_fee_history_of_nonsense_is_no_answer() -> None:
+def test_a_malformed_fee_history_is_node_unavailable(client: JsonRpcChainClient, script: Script) -> None:
+    script.answers["eth_feeHistory"] = []
     with pytest.raises(NodeUnavailable):
-        answers.tip([], "0x1")
+        _relay_state(client)
 
 
-def test_the_head_is_read_before_all_else_and_nonces_at_the_confirmed_block(
+def test_the_head_is_read_first_and_nonces_also_at_the_confirmed_block(
     client: JsonRpcChainClient, node: Node, script: Script
 ) -> None:
     script.answers["eth_getTransactionCount"] = lambda _, block: "0x5" if block == "latest" else "0x3"
@@ -210,8 +212,8 @@ def test_the_head_is_read_before_all_else_and_nonces_at_the_confirmed_block(
         transaction_hashes=["0x" + secrets.token_hex(32)], accounts=[account], confirmations=2
     )
     assert node.methods[:2] == ["eth_getBlockByNumber", "eth_getTransactionReceipt"]
-    asked = [call["params"] for call in node.batches[1]]
-    assert asked == [[account, "latest"], [account, hex(99)], [account, "latest"]]
+    params = [call["params"] for call in node.batches[1]]
+    assert params == [[account, "latest"], [account, hex(99)], [account, "latest"]]
     assert view.accounts == {account: AccountState(5, 3, 16)}
     assert view.receipts == {}
 
@@ -229,27 +231,49 @@ def test_long_ranges_of_blocks_are_searched_in_pieces(
 ) -> None:
     script.answers["eth_getLogs"] = []
     key_manager, controller = random_address(), random_address()
-    found = client.read_external_executions(
+    executions = client.read_external_executions(
         key_manager=key_manager, controller=controller, from_block=0, to_block=2_500
     )
-    assert found == []
-    filters = [call["params"][0] for call in node.batches[0]]
+    assert executions == []
+    filters = [call["params"][0] for batch in node.batches for call in batch]
     assert [(int(one["fromBlock"], 16), int(one["toBlock"], 16)) for one in filters] == [
         (0, 999),
         (1_000, 1_999),
         (2_000, 2_500),
     ]
-    assert {one["address"] for one in filters} == {key_manager}
+    assert [one["address"] for one in filters] == [[key_manager]] * 3
     assert {one["topics"][1] for one in filters} == {"0x" + "00" * 12 + controller[2:].lower()}
 
 
-def test_logs_that_a_reorganisation_took_back_are_left_out(
+_TOPICS = [
+    contracts.PERMISSIONS_VERIFIED_TOPIC,
+    "0x" + "00" * 12 + "22" * 20,
+    "0x" + "00" * 32,
+    "0x44c028fe" + "00" * 28,
+]
+
+
+def _log(topics: Any, **fields: Any) -> dict[str, Any]:
+    """Return a log as nodes write it."""
+    log = {
+        "address": random_address().lower(),
+        "blockHash": "0x" + secrets.token_hex(32),
+        "blockNumber": "0x5",
+        "data": "0x",
+        "logIndex": "0x0",
+        "removed": False,
+        "topics": topics,
+        "transactionHash": "0x" + secrets.token_hex(32),
+        "transactionIndex": "0x0",
+    }
+    return log | fields
+
+
+def test_logs_and_transactions_removed_by_a_reorg_are_left_out(
     client: JsonRpcChainClient, script: Script
 ) -> None:
     def log(transaction_hash: str, *, removed: bool) -> dict[str, Any]:
-        topics = ["0x" + "11" * 32, "0x" + "22" * 32, "0x" + "00" * 32, "0x44c028fe" + "00" * 28]
-        known = {"transactionHash": transaction_hash, "blockNumber": "0x5", "topics": topics}
-        return known | {"removed": removed}
+        return _log(_TOPICS, transactionHash=transaction_hash, removed=removed)
 
     kept, gone, lost = ("0x" + secrets.token_hex(32) for _ in range(3))
     script.answers["eth_getLogs"] = [
@@ -258,31 +282,35 @@ def test_logs_that_a_reorganisation_took_back_are_left_out(
         log(lost, removed=False),
     ]
     sender = random_address()
-    script.answers["eth_getTransactionByHash"] = lambda known: (
-        None if known == lost else {"from": sender.lower(), "to": None, "input": "0x0102"}
+    script.answers["eth_getTransactionByHash"] = lambda name: (
+        None if name == lost else {"from": sender.lower(), "to": None, "input": "0x0102"}
     )
-    (found,) = client.read_external_executions(
+    (execution,) = client.read_external_executions(
         key_manager=random_address(), controller=random_address(), from_block=0, to_block=9
     )
-    assert (found.transaction_hash, found.sender, found.to) == (kept, sender, None)
-    assert (found.calldata, found.selector, found.block_number) == (b"\x01\x02", b"\x44\xc0\x28\xfe", 5)
+    assert (execution.transaction_hash, execution.sender, execution.to) == (kept, sender, None)
+    assert (execution.calldata, execution.selector, execution.block_number) == (
+        b"\x01\x02",
+        b"\x44\xc0\x28\xfe",
+        5,
+    )
 
 
 @pytest.mark.parametrize(
     "topics",
     [
         # The filter asks for the first two; a contract may stop there, or put more into the last one than a selector.
-        ["0x" + "11" * 32, "0x" + "22" * 32],
-        ["0x" + "11" * 32, "0x" + "22" * 32, "0x" + "00" * 32],
-        ["0x" + "11" * 32, "0x" + "22" * 32, "0x" + "00" * 32, "0x44c028fe" + "00" * 27 + "01"],
+        _TOPICS[:2],
+        _TOPICS[:3],
+        [*_TOPICS[:3], "0x44c028fe" + "00" * 27 + "01"],
+        ["0x" + "11" * 32, *_TOPICS[1:]],
     ],
-    ids=["two", "three", "dirty"],
+    ids=["two", "three", "dirty", "another event"],
 )
-def test_what_a_contract_logs_under_the_events_name_is_no_event(
+def test_a_log_of_another_shape_is_no_permissions_verified_event(
     client: JsonRpcChainClient, script: Script, topics: list[str]
 ) -> None:
-    place = {"transactionHash": "0x" + secrets.token_hex(32), "blockNumber": "0x5", "removed": False}
-    script.answers["eth_getLogs"] = [place | {"topics": topics}]
+    script.answers["eth_getLogs"] = [_log(topics)]
     assert (
         client.read_external_executions(
             key_manager=random_address(), controller=random_address(), from_block=0, to_block=9
@@ -292,18 +320,17 @@ def test_what_a_contract_logs_under_the_events_name_is_no_event(
 
 
 @pytest.mark.parametrize("topics", [None, "0x", [1, 2, 3, 4], ["0x" + "zz" * 32] * 4], ids=repr)
-def test_topics_that_no_node_tells_are_unreadable(
+def test_malformed_topics_are_node_unavailable(
     client: JsonRpcChainClient, script: Script, topics: Any
 ) -> None:
-    place = {"transactionHash": "0x" + secrets.token_hex(32), "blockNumber": "0x5", "removed": False}
-    script.answers["eth_getLogs"] = [place | {"topics": topics}]
+    script.answers["eth_getLogs"] = [_log(topics)]
     with pytest.raises(NodeUnavailable):
         client.read_external_executions(
             key_manager=random_address(), controller=random_address(), from_block=0, to_block=9
         )
 
 
-def test_a_key_manager_that_does_not_verify_is_no_permission(
+def test_a_follower_reverts_unless_the_key_manager_returns_the_lsp20_value(
     client: JsonRpcChainClient, script: Script
 ) -> None:
     script.answers["eth_estimateGas"] = "0x10000"

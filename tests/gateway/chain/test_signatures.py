@@ -62,7 +62,7 @@ def test_numbers_outside_the_curve_are_no_signature(number: int) -> None:
             normalise_signature(forged + bytes([27 + parity]))
 
 
-def test_a_signature_of_no_key_is_told_so() -> None:
+def test_a_signature_of_no_key_is_unrecoverable() -> None:
     # No point of the curve has 5 as its x coordinate.
     impossible = (5).to_bytes(32, "big") + (1).to_bytes(32, "big") + b"\x1b"
     with pytest.raises(UnrecoverableSignature) as refused:

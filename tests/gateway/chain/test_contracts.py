@@ -5,13 +5,15 @@ import secrets
 from typing import Any
 
 import pytest
+from eth_typing import HexStr
 from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 from web3 import Web3
+from web3.contract import Contract
 
 from devstack.toolchain import artifact, install_toolchain
-from gateway.chain import contracts, reverts
+from gateway.chain import contracts
 from gateway.chain.contracts import (
     decode_execute_relay_call,
     encode_execute_relay_call,
@@ -32,8 +34,8 @@ def abi() -> list[dict[str, Any]]:
 
 
 def _signatures(abi: list[dict[str, Any]], kind: str) -> dict[bytes, str]:
-    found = (item for item in abi if item["type"] == kind)
-    texts = (f"{item['name']}({','.join(each['type'] for each in item['inputs'])})" for item in found)
+    items = (item for item in abi if item["type"] == kind)
+    texts = (f"{item['name']}({','.join(each['type'] for each in item['inputs'])})" for item in items)
     return {keccak(text=text)[:4]: text for text in texts}
 
 
@@ -59,11 +61,12 @@ def test_the_topic_is_that_of_permissions_verified() -> None:
 
 
 def test_every_refusal_of_the_table_is_an_error_of_the_real_contracts(abi: list[dict[str, Any]]) -> None:
-    known = _signatures(abi, "error")
-    for selector, (types, _) in reverts._REFUSALS.items():
-        assert known[selector].split("(")[1] == ",".join(types) + ")"
-    for selector, name in reverts._PROFILE_ERRORS.items():
-        assert known[selector].split("(")[0] == name
+    real = _signatures(abi, "error")
+    assert len(contracts.CONTRACT_ERRORS) == 14
+    for selector, error in contracts.CONTRACT_ERRORS.items():
+        assert real[selector].split("(")[1] == ",".join(error.types) + ")"
+    for selector, name in contracts.PROFILE_ERRORS.items():
+        assert real[selector].split("(")[0] == name
 
 
 @given(st.binary(max_size=70), _WORDS, _WORDS, st.binary(max_size=300))
@@ -74,15 +77,46 @@ def test_calldata_comes_back_as_it_went_in(
     assert decode_execute_relay_call(calldata) == (signature, nonce, validity, payload)
 
 
-def test_calldata_is_what_web3_makes_of_the_abi(abi: list[dict[str, Any]]) -> None:
-    contract = Web3().eth.contract(
-        abi=json.loads(json.dumps(abi[: len(artifact("LSP6KeyManagerInit")["abi"])]))
-    )
-    signature, payload = secrets.token_bytes(65), secrets.token_bytes(100)
-    nonce, validity = 5 << 128 | 7, 2**40
+@pytest.fixture(scope="module")
+def contract(abi: list[dict[str, Any]]) -> type[Contract]:
+    """Return web3.py's key manager, made of the compiler's ABI."""
+    key_manager = abi[: len(artifact("LSP6KeyManagerInit")["abi"])]
+    return Web3().eth.contract(abi=json.loads(json.dumps(key_manager)))
+
+
+@given(st.binary(max_size=70), _WORDS, _WORDS, st.binary(max_size=300))
+def test_a_relay_call_is_encoded_and_decoded_as_by_web3(
+    contract: type[Contract], signature: bytes, nonce: int, validity: int, payload: bytes
+) -> None:
+    calldata = encode_execute_relay_call(signature=signature, nonce=nonce, validity=validity, payload=payload)
     expected = contract.encode_abi("executeRelayCall", [signature, nonce, validity, payload])
-    made = encode_execute_relay_call(signature=signature, nonce=nonce, validity=validity, payload=payload)
-    assert "0x" + made.hex() == expected
+    assert "0x" + calldata.hex() == expected
+    _, arguments = contract.decode_function_input(HexStr(expected))
+    assert decode_execute_relay_call(calldata) == tuple(arguments.values())
+
+
+@given(st.integers(0, 2**128 - 1), st.binary(max_size=300))
+def test_reads_of_a_key_manager_are_encoded_as_by_web3(
+    contract: type[Contract], channel: int, payload: bytes
+) -> None:
+    profile, controller = random_address(), random_address()
+    get_nonce = contracts.encode_get_nonce(controller=controller, channel=channel)
+    assert "0x" + get_nonce.hex() == contract.encode_abi("getNonce", [controller, channel])
+    verify_call = contracts.encode_lsp20_verify_call(profile=profile, controller=controller, payload=payload)
+    assert "0x" + verify_call.hex() == contract.encode_abi(
+        "lsp20VerifyCall", [profile, profile, controller, 0, payload]
+    )
+
+
+def test_the_abi_is_that_of_the_real_contracts(abi: list[dict[str, Any]]) -> None:
+    real = {(item["type"], item.get("name")): item for item in abi}
+    declared: list[dict[str, Any]] = json.loads(json.dumps(contracts.CONTRACT_ABI))
+    for item in declared:
+        expected = real[(item["type"], item["name"])]
+        for side in ("inputs", "outputs") if item["type"] == "function" else ("inputs",):
+            assert [(each["type"], each.get("indexed")) for each in item[side]] == [
+                (each["type"], each.get("indexed")) for each in expected[side]
+            ]
 
 
 @pytest.mark.parametrize("calldata", [b"", b"\x4c\x8a\x4e", secrets.token_bytes(200)])
@@ -201,7 +235,7 @@ def test_foreign_text_is_cut_and_cleaned() -> None:
 
 @given(
     st.binary(max_size=120),
-    st.sampled_from([*reverts._REFUSALS, bytes.fromhex("08c379a0"), bytes.fromhex("4e487b71")]),
+    st.sampled_from([*contracts.CONTRACT_ERRORS, bytes.fromhex("08c379a0"), bytes.fromhex("4e487b71")]),
 )
 def test_nonsense_behind_a_known_selector_is_a_refusal_and_no_crash(body: bytes, selector: bytes) -> None:
     assert refusal_from_revert(selector + body).status == 422

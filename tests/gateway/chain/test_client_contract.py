@@ -5,14 +5,13 @@ from typing import Any
 
 import pytest
 
-from gateway.chain.code import implementation_of
-from gateway.chain.contracts import decode_execute_relay_call, refusal_from_revert
+from gateway.chain.contracts import decode_execute_relay_call, implementation_of, refusal_from_revert
 from gateway.chain.errors import CallReverted
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.states import KeyManagerState, ProfileState, SendKind
-from tests.chain.worlds import CHAIN_ID, ETHER, GWEI, Setting, calldata_of, new_signer
+from gateway.chain.types import KeyManagerState, ProfileState, SendKind
 from tests.fakes.profiles import Controller, random_address, random_key, set_data, sign, transfer
+from tests.gateway.chain.worlds import CHAIN_ID, ETHER, GWEI, Setting, calldata_of, new_signer
 
 RELAY = Permission.EXECUTE_RELAY_CALL
 
@@ -103,13 +102,13 @@ class TestReading:
         people = [Controller(Permission.SIGN), Controller(RELAY | Permission.SETDATA)]
         profile = chain.world.create_profile(*people)
         controllers = [people[1].address, random_address(), people[0].address]
-        found = chain.client.read_permissions(profile=profile.profile_address, controllers=controllers)
-        assert found == [RELAY | Permission.SETDATA, 0, Permission.SIGN]
+        permissions = chain.client.read_permissions(profile=profile.profile_address, controllers=controllers)
+        assert permissions == [RELAY | Permission.SETDATA, 0, Permission.SIGN]
         assert chain.client.read_permissions(profile=profile.profile_address, controllers=[]) == []
 
 
 class TestRelayState:
-    def test_one_question_answers_everything_a_preflight_asks(self, chain: Setting) -> None:
+    def test_one_read_returns_everything_that_a_preflight_needs(self, chain: Setting) -> None:
         profile = chain.world.create_profile()
         channel = secrets.randbelow(2**128)
         chain.execute(chain.call(profile, set_data(), relay_nonce=channel << 128))
@@ -127,7 +126,7 @@ class TestRelayState:
         assert state.head == chain.client.head()
         assert state.tip_wei == GWEI
 
-    def test_contracts_that_are_not_there_leave_gaps_and_no_error(self, chain: Setting) -> None:
+    def test_missing_contracts_read_as_none_empty_or_zero(self, chain: Setting) -> None:
         state = chain.client.read_relay_state(
             profile=random_address(), key_manager=random_address(), controller=random_address(), channel=0
         )
@@ -141,17 +140,17 @@ class TestRelayState:
         for sequence in range(2):
             chain.execute(chain.call(profile, set_data(), relay_nonce=5 << 128 | sequence))
         key_manager = profile.key_manager_address
-        found = [
+        nonces = [
             chain.client.read_relay_nonce(key_manager=key_manager, controller=who.address, channel=channel)
             for who, channel in ((people[0], 5), (people[0], 6), (people[1], 5))
         ]
-        assert found == [5 << 128 | 2, 6 << 128, 5 << 128]
+        assert nonces == [5 << 128 | 2, 6 << 128, 5 << 128]
 
     def test_a_relay_nonce_without_key_manager_is_no_number(self, chain: Setting) -> None:
-        found = chain.client.read_relay_nonce(
+        relay_nonce = chain.client.read_relay_nonce(
             key_manager=random_address(), controller=random_address(), channel=0
         )
-        assert found is None
+        assert relay_nonce is None
 
 
 class TestSimulation:
@@ -414,13 +413,13 @@ class TestExternalExecutions:
         ours = chain.execute(call)
         receipt = _receipt(chain, ours.transaction_hash)
         assert receipt.succeeded is False
-        (found,) = _executions(chain, profile, 0, receipt.block_number)
-        assert found.transaction_hash == stolen.transaction_hash
-        assert (found.sender, found.to) == (thief.relayer, profile.key_manager_address)
-        assert found.calldata == calldata_of(call)
-        assert decode_execute_relay_call(found.calldata) == (call.signature, 0, 0, call.payload)
-        assert found.selector == call.payload[:4]
-        assert found.block_number == receipt.block_number - 1
+        (execution,) = _executions(chain, profile, 0, receipt.block_number)
+        assert execution.transaction_hash == stolen.transaction_hash
+        assert (execution.sender, execution.to) == (thief.relayer, profile.key_manager_address)
+        assert execution.calldata == calldata_of(call)
+        assert decode_execute_relay_call(execution.calldata) == (call.signature, 0, 0, call.payload)
+        assert execution.selector == call.payload[:4]
+        assert execution.block_number == receipt.block_number - 1
         assert _relay_nonce(chain, profile) == 1
 
     def test_only_the_blocks_asked_for_are_searched(self, chain: Setting) -> None:
@@ -464,16 +463,16 @@ def _receipts(chain: Setting, *hashes: str) -> Any:
     return chain.client.read_chain(transaction_hashes=hashes, accounts=[], confirmations=1).receipts
 
 
-def _receipt(chain: Setting, known: str) -> Any:
-    return _receipts(chain, known)[known]
+def _receipt(chain: Setting, transaction_hash: str) -> Any:
+    return _receipts(chain, transaction_hash)[transaction_hash]
 
 
 def _relay_nonce(chain: Setting, profile: Any) -> int:
-    found = chain.client.read_relay_nonce(
+    relay_nonce = chain.client.read_relay_nonce(
         key_manager=profile.key_manager_address, controller=profile.controller.address, channel=0
     )
-    assert found is not None
-    return found
+    assert relay_nonce is not None
+    return relay_nonce
 
 
 def _executions(chain: Setting, profile: Any, first: int, last: int) -> Any:

@@ -7,8 +7,8 @@ import pytest
 from eth_abi.abi import encode
 
 from gateway.chain.lsp6 import Permission
-from tests.chain.worlds import Setting
 from tests.fakes.profiles import Controller, Profile, random_address, set_data, transfer
+from tests.gateway.chain.worlds import Setting
 
 _EXECUTE_BATCH = bytes.fromhex("31858452")
 _CAP = 16_000_000

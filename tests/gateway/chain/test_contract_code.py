@@ -5,7 +5,7 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.chain.code import code_hash, implementation_of
+from gateway.chain.contracts import code_hash, implementation_of
 from gateway.common.fields import checksum
 from tests.fakes.profiles import random_address
 
@@ -49,8 +49,8 @@ def test_anything_else_names_none(code: bytes) -> None:
 def test_one_changed_byte_outside_the_target_names_none(place: int, change: int) -> None:
     code = bytearray(_proxy(random_address()))
     code[place] ^= change
-    found = implementation_of(bytes(code))
-    assert (found is None) == (not 10 <= place < 30)
+    target = implementation_of(bytes(code))
+    assert (target is None) == (not 10 <= place < 30)
 
 
 def test_the_hash_of_code_is_keccak() -> None:

@@ -1,0 +1,31 @@
+"""The chain that this process serves; nothing else reads its settings."""
+
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+from django.core.signals import setting_changed
+
+from gateway.chain.types import Chain, FeePolicy
+
+
+@cache
+def get_chain() -> Chain:
+    """Return the chain that the settings describe, made once."""
+    return Chain(
+        id=settings.CHAIN_ID,
+        node_urls=tuple(settings.CHAIN_RPC_URLS),
+        node_timeout_seconds=settings.CHAIN_RPC_TIMEOUT_SECONDS,
+        block_seconds=settings.CHAIN_BLOCK_SECONDS,
+        confirmations=settings.CONFIRMATIONS,
+        fees=FeePolicy(floor_wei=settings.RELAY_FEE_FLOOR_WEI, cap_wei=settings.RELAY_FEE_CAP_WEI),
+        explorer_url=settings.EXPLORER_URL,
+    )
+
+
+def _read_again(**_: Any) -> None:
+    get_chain.cache_clear()
+
+
+# Django's tools for tests send this when they override a setting.
+setting_changed.connect(_read_again)

@@ -1,0 +1,276 @@
+"""
+JSON-RPC over HTTP: batches, keep-alive connections, the next node if one fails, and what errors mean.
+
+Every request is safe to repeat (reads, and transactions that are the same bytes),
+so after any fault of a node the next one is asked. URLs may hold access keys, so no log
+and no error shows them. JSON-RPC gives most errors the code -32000 or one of the client's
+own, so the words of geth, erigon, nethermind, reth and anvil decide what an error means.
+"""
+
+import json
+import logging
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import urllib3
+from urllib3.exceptions import HTTPError, ProtocolError
+from urllib3.util import parse_url
+from web3.exceptions import Web3Exception
+from web3.providers.base import JSONBaseProvider
+from web3.types import RPCEndpoint, RPCResponse
+from web3.types import RPCError as Web3Error
+
+from gateway.chain.errors import NodeUnavailable
+from gateway.chain.types import SendKind, SendOutcome
+
+logger = logging.getLogger(__name__)
+
+_HEADERS = {"Content-Type": "application/json", "Accept-Encoding": "gzip"}
+_CONNECT_SECONDS = 2.0
+_CONNECTIONS_PER_NODE = 64
+_RETRY_AFTER_SECONDS = 2
+# A node that failed is asked last for this long, so that not every request waits for its timeout again.
+_REST_SECONDS = 10.0
+_BATCH_LIMIT = 200
+
+Call = tuple[str, list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class RpcError:
+    """The error that a node answered to one call of a batch."""
+
+    code: int
+    message: str
+    data: Any = None
+
+
+class _NodeFault(Exception):
+    """One node failed; the text names the kind of failure and no part of the URL."""
+
+
+def unreadable() -> NodeUnavailable:
+    """Return the error to raise for a malformed answer."""
+    return NodeUnavailable("The chain node gave no usable answer.", retry_after=_RETRY_AFTER_SECONDS)
+
+
+class Transport:
+    """Sends batches to the first healthy node of a list. Safe to share between threads."""
+
+    def __init__(self, urls: Sequence[str], *, timeout_seconds: float) -> None:
+        self._resting_until = dict.fromkeys(urls, 0.0)
+        timeout = urllib3.Timeout(connect=min(_CONNECT_SECONDS, timeout_seconds), read=timeout_seconds)
+        # One pool per node: a general pool would look up the node's for every request.
+        self._nodes = {
+            url: (
+                urllib3.connection_from_url(
+                    url, maxsize=_CONNECTIONS_PER_NODE, timeout=timeout, retries=False, headers=_HEADERS
+                ),
+                parse_url(url).request_uri,
+            )
+            for url in urls
+        }
+
+    def batch(self, calls: Sequence[Call], *, accepts: Callable[[RpcError], bool]) -> list[Any]:
+        """
+        Return each call's result, or the `RpcError` that `accepts` lets pass, in the order of `calls`.
+
+        Any other error is a fault of the node, and the next node is asked. More than
+        200 calls go in several requests, one after the other.
+
+        Raises:
+            NodeUnavailable: no node in the list answered.
+        """
+        replies: list[Any] = []
+        for start in range(0, len(calls), _BATCH_LIMIT):
+            replies += self._request(calls[start : start + _BATCH_LIMIT], accepts)
+        return replies
+
+    def _request(self, calls: Sequence[Call], accepts: Callable[[RpcError], bool]) -> list[Any]:
+        envelopes = [
+            {"jsonrpc": "2.0", "id": place, "method": method, "params": params}
+            for place, (method, params) in enumerate(calls)
+        ]
+        body = json.dumps(envelopes, separators=(",", ":")).encode()
+        for url in self._by_health():
+            try:
+                return _replies(self._post(url, body), len(calls), accepts)
+            except _NodeFault as fault:
+                self._resting_until[url] = time.monotonic() + _REST_SECONDS
+                logger.warning("chain node %s failed: %s", urlsplit(url).hostname, fault)
+        raise NodeUnavailable("No chain node answers. Repeat the request.", retry_after=_RETRY_AFTER_SECONDS)
+
+    def _by_health(self) -> list[str]:
+        now = time.monotonic()
+        return sorted(self._resting_until, key=lambda url: self._resting_until[url] > now)
+
+    def _post(self, url: str, body: bytes) -> bytes:
+        pool, path = self._nodes[url]
+        try:
+            try:
+                response = pool.urlopen("POST", path, body=body, redirect=False)
+            except ProtocolError:
+                # The node closed an idle connection just as it was taken from the pool.
+                response = pool.urlopen("POST", path, body=body, redirect=False)
+        except HTTPError as error:
+            raise _NodeFault(type(error).__name__) from error
+        if response.status != 200:
+            raise _NodeFault(f"HTTP {response.status}")
+        return response.data
+
+
+def _replies(body: bytes, count: int, accepts: Callable[[RpcError], bool]) -> list[Any]:
+    try:
+        answers = json.loads(body)
+    except ValueError as error:
+        raise _NodeFault("not JSON") from error
+    if not isinstance(answers, list):
+        raise _NodeFault("no batch in the answer")
+    by_id = {answer["id"]: answer for answer in answers if isinstance(answer, dict) and "id" in answer}
+    if any(place not in by_id for place in range(count)):
+        raise _NodeFault("answers are missing")
+    return [_reply(by_id[place], accepts) for place in range(count)]
+
+
+def _reply(answer: dict[str, Any], accepts: Callable[[RpcError], bool]) -> Any:
+    fields = answer.get("error")
+    if fields is None:
+        return answer.get("result")
+    if not isinstance(fields, dict) or not isinstance(fields.get("code"), int):
+        raise _NodeFault("an error without a code")
+    error = RpcError(code=fields["code"], message=str(fields.get("message", "")), data=fields.get("data"))
+    if not accepts(error):
+        raise _NodeFault(f"JSON-RPC error {error.code}")
+    return error
+
+
+_MESSAGE_CHARACTERS = 200
+_METHOD_NOT_FOUND = -32601
+_REVERT_CODES = frozenset({3, -32015})
+_RATE_LIMIT_CODES = frozenset({-32005, -32016, -32029, 429})
+
+# The first match decides. Only words known to mean "never" end a call; after others it is sent again.
+_SEND_ERRORS: tuple[tuple[re.Pattern[str], SendKind], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE), kind)
+    for kind, pattern in (
+        (SendKind.ACCEPTED, r"already ?known|^known transaction|already imported|existing tx with same hash"),
+        (SendKind.NONCE_TOO_LOW, r"nonce (is )?too low|old ?nonce|nonce has already been used|^mined$"),
+        # About the pool's room or the order of arrival, not the transaction: the same bytes may fit later.
+        (
+            SendKind.UNREACHABLE,
+            r"pool is full|account limit|spammer|nonce (is )?too (high|far)|tries to replace",
+        ),
+        (SendKind.UNREACHABLE, r"nonce ?gap|too distant|lower nonce|indexing"),
+        (
+            SendKind.UNDERPRICED,
+            r"underpriced|fee ?too ?low|replace existing|replaced by|replacement ?not ?allowed",
+        ),
+        (SendKind.UNDERPRICED, r"less than (the )?block base ?fee|below (the )?(chain |configured )?minimum"),
+        (SendKind.UNREACHABLE, r"rate limit|too many requests|time(d )?out|temporar|unavailable|syncing"),
+        (SendKind.UNREACHABLE, r"internal error|header not found|missing trie node|resource not found"),
+        (SendKind.REFUSED, r"insufficient ?(funds|balance)|exceeds (the )?configured cap|intrinsic ?gas"),
+        (SendKind.REFUSED, r"exceeds (the )?block gas ?limit|gas limit reached|higher than max fee per gas"),
+        (SendKind.REFUSED, r"invalid ?(sender|signature|chain ?id)|failed to decode"),
+        (SendKind.REFUSED, r"type not supported|oversized data|max initcode"),
+    )
+)
+_EXECUTION = re.compile(
+    r"revert|out ?of ?gas|gas required exceeds|invalid ?opcode|stack ?(under|over)flow|invalid ?jump|"
+    r"vm execution error|evm error|intrinsic gas|gas uint64 overflow|write protection|bad instruction",
+    re.IGNORECASE,
+)
+_HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
+
+
+def send_outcome(reply: Any) -> SendOutcome:
+    """Return what the reply to `eth_sendRawTransaction` means; after unknown words the bytes are sent again."""
+    if not isinstance(reply, RpcError):
+        return SendOutcome(SendKind.ACCEPTED, "")
+    message = reply.message[:_MESSAGE_CHARACTERS]
+    for pattern, kind in _SEND_ERRORS:
+        if pattern.search(reply.message):
+            return SendOutcome(kind, message)
+    return SendOutcome(SendKind.UNREACHABLE, message)
+
+
+def is_send_error(error: RpcError) -> bool:
+    """Return whether the error is about the transaction that was sent, and not about how often we ask."""
+    return error.code not in _RATE_LIMIT_CODES
+
+
+def is_call_error(error: RpcError) -> bool:
+    """Return whether an error on reading is the answer: the contract failed, or the node lacks the method."""
+    if error.code in _RATE_LIMIT_CODES:
+        return False
+    return (
+        error.code in _REVERT_CODES
+        or error.code == _METHOD_NOT_FOUND
+        or bool(_EXECUTION.search(error.message))
+    )
+
+
+def revert_data(error: RpcError) -> bytes:
+    """Return what the contract returned when it reverted; empty if the node does not show it."""
+    # geth, erigon, reth and anvil put the hex text there, nethermind "Reverted 0x…", some proxies an object.
+    text = error.data.get("data") if isinstance(error.data, dict) else error.data
+    match = _HEX.search(text) if isinstance(text, str) else None
+    return bytes.fromhex(match.group()[2:]) if match else b""
+
+
+def quantity(reply: Any) -> int:
+    """
+    Return the number that the node must have answered (a QUANTITY of JSON-RPC).
+
+    Raises:
+        NodeUnavailable: it answered something else.
+    """
+    if not isinstance(reply, str):
+        raise unreadable()
+    try:
+        return int(reply, 16)
+    except ValueError as error:
+        raise unreadable() from error
+
+
+def octets(reply: Any) -> bytes:
+    """
+    Return the bytes that the node must have answered (DATA of JSON-RPC).
+
+    Raises:
+        NodeUnavailable: it answered something else.
+    """
+    if not isinstance(reply, str):
+        raise unreadable()
+    try:
+        return bytes.fromhex(reply.removeprefix("0x"))
+    except ValueError as error:
+        raise unreadable() from error
+
+
+class TransportProvider(JSONBaseProvider):
+    """A web3.py provider over a transport: the same nodes, connections and fail-over."""
+
+    def __init__(self, transport: Transport) -> None:
+        super().__init__()
+        self._transport = transport
+
+    def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
+        (reply,) = self._transport.batch([(method, list(params))], accepts=is_call_error)
+        if isinstance(reply, RpcError):
+            error: Web3Error = {"code": reply.code, "message": reply.message, "data": reply.data}
+            return {"jsonrpc": "2.0", "id": 0, "error": error}
+        return {"jsonrpc": "2.0", "id": 0, "result": reply}
+
+
+@contextmanager
+def web3_errors() -> Iterator[None]:
+    """Raise `NodeUnavailable` for whatever web3.py raises about an answer that it cannot read."""
+    try:
+        yield
+    except (Web3Exception, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise unreadable() from error

@@ -1,0 +1,261 @@
+"""
+The chain's values: the chain itself, what a node answers, and the client's interface.
+
+Addresses are EIP-55 text, hashes lower-case 0x-hex.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import Protocol
+
+_WEI_PER_COIN = 10**18
+
+
+@dataclass(frozen=True, slots=True)
+class FeePolicy:
+    """The least and the most that the service offers as max fee, in wei per gas."""
+
+    floor_wei: int
+    cap_wei: int
+
+    @property
+    def new_call_cap_wei(self) -> int:
+        """The most that a new call offers: four fifths of the cap, which leaves room for replacements."""
+        return max(self.floor_wei, self.cap_wei * 4 // 5)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """
+    One chain: its nodes, what gas may cost there, and when a block is final.
+
+    A transaction is final with `confirmations` blocks from its own on, its own included.
+    `explorer_url` is empty where no block explorer is configured.
+    """
+
+    id: int
+    node_urls: tuple[str, ...]
+    node_timeout_seconds: float
+    block_seconds: int
+    confirmations: int
+    fees: FeePolicy
+    explorer_url: str = ""
+    currency: str = "LYX"
+
+    def transaction_page(self, transaction_hash: str) -> str:
+        """Return the explorer's page of a transaction; empty without an explorer."""
+        return f"{self.explorer_url}/tx/{transaction_hash}" if self.explorer_url else ""
+
+    def address_page(self, address: str) -> str:
+        """Return the explorer's page of an address; empty without an explorer."""
+        return f"{self.explorer_url}/address/{address}" if self.explorer_url else ""
+
+    def amount(self, wei: int, *, places: int) -> str:
+        """Return the amount in whole coins as people read it, rounded to so many decimal places."""
+        return f"{Decimal(wei) / _WEI_PER_COIN:,.{places}f} {self.currency}"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest block: its number, its unix time in seconds and its base fee."""
+
+    number: int
+    timestamp: int
+    base_fee_wei: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileState:
+    """
+    A profile, and whether it accepts one signature by one controller.
+
+    `profile_code` is empty if there is no contract; `owner` is None if the
+    contract does not answer `owner()`; `permissions` are LSP-6 bits.
+    """
+
+    profile_code: bytes
+    owner: str | None
+    permissions: int
+    signature_valid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeyManagerState:
+    """A key manager's code and the profile it says it controls (None if it does not answer)."""
+
+    code: bytes
+    target: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RelayState:
+    """
+    Everything that the preflight of one relay call needs, read in one round trip.
+
+    `relay_nonce` is the next one of the controller in that channel, channel bits
+    included; None if the key manager does not answer `getNonce`.
+    """
+
+    profile_code: bytes
+    key_manager_code: bytes
+    owner: str | None
+    target: str | None
+    permissions: int
+    relay_nonce: int | None
+    head: Head
+    tip_wei: int
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a mined transaction did and cost."""
+
+    transaction_hash: str
+    block_number: int
+    block_hash: str
+    succeeded: bool
+    gas_used: int
+    effective_gas_price_wei: int
+
+
+@dataclass(frozen=True, slots=True)
+class AccountState:
+    """
+    An account's next nonce at the newest block and at the newest confirmed one.
+
+    A block is confirmed once the chain has `confirmations` blocks from it on, itself included.
+    """
+
+    latest_nonce: int
+    confirmed_nonce: int
+    balance_wei: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChainView:
+    """The newest block, the receipts that exist and the requested accounts."""
+
+    head: Head
+    receipts: dict[str, Receipt]
+    accounts: dict[str, AccountState]
+
+
+class SendKind(Enum):
+    """What happened to raw bytes that were handed to the node."""
+
+    ACCEPTED = "accepted"
+    """The node holds the transaction, now or already before."""
+    NONCE_TOO_LOW = "nonce-too-low"
+    """The account nonce is used up by a mined transaction, perhaps this very one."""
+    UNDERPRICED = "underpriced"
+    """The fees are too low for this node; a replacement with higher fees may pass."""
+    REFUSED = "refused"
+    """These bytes can never be mined as they are."""
+    UNREACHABLE = "unreachable"
+    """No node answered, or none that rejects these bytes for good; send the same ones again."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendOutcome:
+    """What the node answered to one raw transaction, with its own words in `message`."""
+
+    kind: SendKind
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalExecution:
+    """A mined transaction in which a key manager verified a controller's call; anybody may have sent it."""
+
+    transaction_hash: str
+    sender: str
+    to: str | None
+    calldata: bytes
+    selector: bytes
+    block_number: int
+
+
+class ChainClient(Protocol):
+    """
+    What the service asks a chain node.
+
+    Addresses go in and come out as EIP-55 text, hashes as lower-case 0x-hex. Every
+    method raises `NodeUnavailable` if no node gives a usable answer. If a contract
+    refuses to answer, that is a value (None, empty, 0) and not an error.
+    """
+
+    def chain_id(self) -> int:
+        """Return the chain id that the node reports."""
+        ...
+
+    def head(self) -> Head:
+        """Return the newest block."""
+        ...
+
+    def read_profile(self, *, profile: str, controller: str, digest: bytes, signature: bytes) -> ProfileState:
+        """Return the profile and whether it accepts the signature over the 32-byte digest (ERC-1271)."""
+        ...
+
+    def read_key_manager(self, *, key_manager: str) -> KeyManagerState:
+        """Return the key manager's code and target."""
+        ...
+
+    def read_permissions(self, *, profile: str, controllers: Sequence[str]) -> list[int]:
+        """Return the LSP-6 bits of each controller in order; 0 where the profile has none."""
+        ...
+
+    def read_relay_state(
+        self, *, profile: str, key_manager: str, controller: str, channel: int
+    ) -> RelayState:
+        """Return everything that a preflight needs, read at the newest block in one round trip."""
+        ...
+
+    def simulate_relay_call(self, *, sender: str, key_manager: str, calldata: bytes, gas_cap: int) -> int:
+        """
+        Return the least gas limit with which the newest block would execute this call.
+
+        Raises:
+            CallReverted: it reverts, or needs more gas than `gas_cap`.
+        """
+        ...
+
+    def simulate_follower(
+        self, *, key_manager: str, profile: str, controller: str, payload: bytes, gas_cap: int
+    ) -> int:
+        """
+        Return a gas limit for a relay call whose nonce is not due yet.
+
+        Permissions and payload are checked at the newest block; nonce, signature and
+        the effects of earlier calls are not. The limit is never below what the call
+        needs in that state.
+
+        Raises:
+            CallReverted: the controller may not make the call, or the payload reverts.
+        """
+        ...
+
+    def read_chain(
+        self, *, transaction_hashes: Sequence[str], accounts: Sequence[str], confirmations: int
+    ) -> ChainView:
+        """Return the newest block, and these transactions and accounts as of that block or a later one."""
+        ...
+
+    def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int | None:
+        """Return the controller's next relay nonce, channel bits included; None if the contract returns none."""
+        ...
+
+    def read_external_executions(
+        self, *, key_manager: str, controller: str, from_block: int, to_block: int
+    ) -> list[ExternalExecution]:
+        """Return the transactions, both blocks included, in which calls of the controller were verified."""
+        ...
+
+    def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:
+        """
+        Send signed transactions to the node in order and return what it answered to each.
+
+        A node that is away is `UNREACHABLE`, so this raises no network errors.
+        """
+        ...

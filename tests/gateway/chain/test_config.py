@@ -1,0 +1,66 @@
+"""The chain that a process serves, as the settings describe it."""
+
+import secrets
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gateway.chain.config import get_chain
+from gateway.chain.types import FeePolicy
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "fields"),
+    [
+        ("CHAIN_ID", 42, {"id": 42}),
+        ("CHAIN_RPC_URLS", ["http://one", "http://two"], {"node_urls": ("http://one", "http://two")}),
+        ("CHAIN_RPC_TIMEOUT_SECONDS", 7, {"node_timeout_seconds": 7}),
+        ("CHAIN_BLOCK_SECONDS", 99, {"block_seconds": 99}),
+        ("CONFIRMATIONS", 31, {"confirmations": 31}),
+        ("EXPLORER_URL", "https://explorer.example", {"explorer_url": "https://explorer.example"}),
+    ],
+)
+def test_each_setting_is_one_field_of_the_chain(
+    settings: Any, setting: str, value: object, fields: dict[str, Any]
+) -> None:
+    before = get_chain()
+    setattr(settings, setting, value)
+    assert get_chain() == replace(before, **fields) != before
+
+
+def test_the_fee_settings_are_the_fee_policy(settings: Any) -> None:
+    settings.RELAY_FEE_FLOOR_WEI, settings.RELAY_FEE_CAP_WEI = 3, 17
+    assert get_chain().fees == FeePolicy(floor_wei=3, cap_wei=17)
+
+
+def test_a_transaction_and_an_address_have_a_page_at_the_explorer(settings: Any) -> None:
+    settings.EXPLORER_URL = f"https://{secrets.token_hex(4)}.example"
+    name = "0x" + secrets.token_hex(20)
+    assert get_chain().transaction_page(name) == f"{settings.EXPLORER_URL}/tx/{name}"
+    assert get_chain().address_page(name) == f"{settings.EXPLORER_URL}/address/{name}"
+
+
+def test_without_an_explorer_nothing_has_a_page(settings: Any) -> None:
+    settings.EXPLORER_URL = ""
+    assert (get_chain().transaction_page("0x00"), get_chain().address_page("0x00")) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("wei", "places", "shown"),
+    [
+        (0, 4, "0.0000 LYX"),
+        (10**17, 4, "0.1000 LYX"),
+        (-15 * 10**17, 1, "-1.5 LYX"),
+        (1_234_567 * 10**18 + 10**12, 6, "1,234,567.000001 LYX"),
+    ],
+)
+def test_an_amount_is_shown_in_the_chains_currency(wei: int, places: int, shown: str) -> None:
+    assert get_chain().amount(wei, places=places) == shown
+
+
+@pytest.mark.parametrize(("floor_wei", "cap_wei", "new_call_cap_wei"), [(1, 10, 8), (9, 10, 9), (10, 10, 10)])
+def test_a_new_call_offers_four_fifths_of_the_cap_and_at_least_the_floor(
+    floor_wei: int, cap_wei: int, new_call_cap_wei: int
+) -> None:
+    assert FeePolicy(floor_wei, cap_wei).new_call_cap_wei == new_call_cap_wei

@@ -17,10 +17,11 @@ $(INSTALLED): requirements/dev.txt
 	@echo "Installing the environment into $(VENV) …"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m devstack prepare
 	@touch $@
 
-run: $(INSTALLED) ## Start everything, run the wallet journey, keep serving (ONCE=1 to exit after it, PORT= for the web)
-	@$(BIN)/python -m devstack run $(if $(ONCE),--once) $(if $(PORT),--port $(PORT)) $(if $(BLOCK_TIME),--block-time $(BLOCK_TIME))
+run: $(INSTALLED) ## Start everything, run the wallet journey, keep serving (ONCE=1, PORT=, LOAD=1 for a load generator)
+	@$(BIN)/python -m devstack run $(if $(ONCE),--once) $(if $(LOAD),--load) $(if $(PORT),--port $(PORT)) $(if $(BLOCK_TIME),--block-time $(BLOCK_TIME))
 
 # Each of the workers has its own servers; a file's tests stay together, because some share a costly stack.
 WORKERS ?= 2

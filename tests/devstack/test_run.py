@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import psutil
 import pytest
+
+from users.services.roles import ROLES
 
 _FIELDS = {
     "base_url",
@@ -22,6 +25,7 @@ _FIELDS = {
     "database_url",
     "redis_url",
     "staff",
+    "staff_by_role",
     "profiles",
     "networks",
 }
@@ -54,6 +58,8 @@ def test_a_run_ends_well_and_a_second_one_goes_on_where_it_ended(tmp_path: Path)
     assert len(re.findall(r"of \d+ came back: [1-9]\d* credits, an earning of its own", printed)) == 2
     assert "\n200 people are generated" in (tmp_path / "log" / "demo.log").read_text()
     assert "7 people pay by card" in (tmp_path / "log" / "payers.log").read_text()
+    assert set(first["staff_by_role"]) == set(ROLES)
+    assert all(set(login) == set(first["staff"]) for login in first["staff_by_role"].values())
     assert set(first["networks"]["tapjoy"]) == {"address", "secret", "kind", "rate", "hold_hours"}
     assert first["stripe_secret_key"].startswith("sk_test_")
     assert first["stripe_publishable_key"].startswith("pk_test_")
@@ -62,6 +68,7 @@ def test_a_run_ends_well_and_a_second_one_goes_on_where_it_ended(tmp_path: Path)
     again = run_once(tmp_path)
     assert described(tmp_path)["profiles"] == first["profiles"]
     assert described(tmp_path)["staff"] == first["staff"]
+    assert described(tmp_path)["staff_by_role"] == first["staff_by_role"]
     assert described(tmp_path)["stripe_secret_key"] == first["stripe_secret_key"]
     assert described(tmp_path)["networks"]["tapjoy"]["secret"] != first["networks"]["tapjoy"]["secret"]
     assert "0 people pay by card" in (tmp_path / "log" / "payers.log").read_text()
@@ -71,6 +78,19 @@ def test_a_run_ends_well_and_a_second_one_goes_on_where_it_ended(tmp_path: Path)
     assert "subscribed: sub_" in again
     assert "cut short" not in again
     assert not [process for process in psutil.process_iter(["cmdline"]) if _names(process, tmp_path)]
+
+
+def test_a_taken_port_is_one_line_before_anything_starts(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        command = [sys.executable, "-m", "devstack", "--data", str(tmp_path), "run", "--port", str(port)]
+        outcome = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert outcome.returncode == 1
+    assert outcome.stderr == f"✗ port {port} is taken by another program\n"
+    assert outcome.stdout == ""
+    assert list(tmp_path.iterdir()) == []
 
 
 def _names(process: psutil.Process, folder: Path) -> bool:

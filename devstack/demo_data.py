@@ -1,11 +1,12 @@
 """
-Tables and demo data: trusted implementations, relayers, users with credits, a member of staff, ad networks.
+Tables and demo data: trusted implementations, relayers, users with credits, staff, ad networks.
 
 Run as a process of its own with the service's settings in the environment; it may be
 repeated on the same database.
 """
 
 import base64
+import hashlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from django.utils import timezone
 
 from devstack.ad_networks.opening import open_networks
 from devstack.console import say
-from devstack.private_file import read_json, write_json
+from devstack.files import read_json, write_json
 
 _CREDITS = 1_000_000
 
@@ -25,18 +26,20 @@ def seed(plan: dict[str, Any]) -> None:
     """
     Write what `plan` names: `implementations`, `profiles` and `staff`.
 
-    Where it names a file `networks`, all ad networks are opened, and the file tells what they sign with;
-    where it has a `population` of a `seed` and so many `people`, they have used the service for weeks.
+    Where it names a file `seeded`, all ad networks are opened, each role gets a login, and the file tells
+    both; where it has a `population` of a `seed` and so many `people`, they have used the service for weeks.
     """
     from relay.services import roster
 
     _trust(plan["implementations"])
     roster.synchronise(now=timezone.now())
     for address in plan["profiles"]:
-        _endow(address)
+        _give_credits(address, plan.get("credits", _CREDITS))
     _employ(**plan["staff"])
-    if "networks" in plan:
-        write_json(Path(plan["networks"]), open_networks(now=timezone.now()))
+    if "seeded" in plan:
+        staff_by_role = _employ_by_role(plan["staff_secret"])
+        networks = open_networks(now=timezone.now())
+        write_json(Path(plan["seeded"]), {"networks": networks, "staff_by_role": staff_by_role})
     if "population" in plan:
         _populate(**plan["population"], username=plan["staff"]["username"])
 
@@ -48,13 +51,13 @@ def _trust(implementations: dict[str, str]) -> None:
         trust(kind=kind, address=address, name="Development stack")
 
 
-def _endow(profile_address: str) -> None:
+def _give_credits(profile_address: str, credits: int) -> None:
     from credits.services import ledger
     from users.services.accounts import user_of_profile
 
     user = user_of_profile(profile_address=profile_address)
     reason = "Demo credits of the development stack."
-    ledger.adjust(user=user, credits=_CREDITS, key=f"demo:{profile_address}", actor=None, reason=reason)
+    ledger.adjust(user=user, credits=credits, key=f"demo:{profile_address}", actor=None, reason=reason)
 
 
 def _populate(*, seed: str, people: int, username: str) -> None:
@@ -68,15 +71,39 @@ def _populate(*, seed: str, people: int, username: str) -> None:
     say(f"{people if are_new else 0} people are generated")
 
 
-def _employ(*, username: str, password: str, totp_secret: str) -> None:
+def _employ(*, username: str, password: str, totp_secret: str, role: str = "") -> None:
+    """Create a login for the admin: of a superuser, or of somebody who has one role alone."""
+    from django.contrib.auth.models import Group
     from django_otp.plugins.otp_totp.models import TOTPDevice
 
     from users.models import User
 
     user = User.objects.filter(username=username).first()
+    if user is None and role:
+        user = User.objects.create_user(username, password=password, is_staff=True)
+        user.groups.add(Group.objects.get(name=role))
     user = user or User.objects.create_superuser(username, password=password)
     key = base64.b32decode(totp_secret).hex()
     TOTPDevice.objects.get_or_create(user=user, key=key, defaults={"name": "demo", "confirmed": True})
+
+
+def _employ_by_role(secret: str) -> dict[str, dict[str, str]]:
+    """Give every role a login named after it; the same secret makes the same passwords."""
+    from users.services.roles import ROLES
+
+    logins = {role: _login(role, secret) for role in ROLES}
+    for role, login in logins.items():
+        _employ(**login, role=role)
+    return logins
+
+
+def _login(role: str, secret: str) -> dict[str, str]:
+    digest = hashlib.sha512(f"{role} {secret}".encode()).digest()
+    return {
+        "username": role,
+        "password": base64.urlsafe_b64encode(digest[:18]).decode(),
+        "totp_secret": base64.b32encode(digest[18:38]).decode(),
+    }
 
 
 if __name__ == "__main__":

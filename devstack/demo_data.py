@@ -37,7 +37,7 @@ def seed(plan: dict[str, Any]) -> None:
         _give_credits(address, plan.get("credits", _CREDITS))
     _employ(**plan["staff"])
     if "seeded" in plan:
-        staff_by_role = _employ_by_role(plan["staff_secret"])
+        staff_by_role = _employ_by_role(plan["staff"], plan["staff_secret"])
         networks = open_networks(now=timezone.now())
         write_json(Path(plan["seeded"]), {"networks": networks, "staff_by_role": staff_by_role})
     if "population" in plan:
@@ -71,39 +71,44 @@ def _populate(*, seed: str, people: int, username: str) -> None:
     say(f"{people if are_new else 0} people are generated")
 
 
-def _employ(*, username: str, password: str, totp_secret: str, role: str = "") -> None:
-    """Create a login for the admin: of a superuser, or of somebody who has one role alone."""
-    from django.contrib.auth.models import Group
-    from django_otp.plugins.otp_totp.models import TOTPDevice
-
+def _employ(*, username: str, password: str, totp_secret: str) -> None:
     from users.models import User
 
     user = User.objects.filter(username=username).first()
-    if user is None and role:
-        user = User.objects.create_user(username, password=password, is_staff=True)
-        user.groups.add(Group.objects.get(name=role))
     user = user or User.objects.create_superuser(username, password=password)
-    key = base64.b32decode(totp_secret).hex()
-    TOTPDevice.objects.get_or_create(user=user, key=key, defaults={"name": "demo", "confirmed": True})
+    _add_device(user, totp_secret)
 
 
-def _employ_by_role(secret: str) -> dict[str, dict[str, str]]:
-    """Give every role a login named after it; the same secret makes the same passwords."""
+def _employ_by_role(staff: dict[str, str], secret: str) -> dict[str, dict[str, str]]:
+    """
+    Give every role a login that is named after it, and return all of them.
+
+    They share the password of `staff`, because to hash one takes a third of a second.
+    """
+    from django.contrib.auth.models import Group
+
+    from users.models import User
     from users.services.roles import ROLES
 
-    logins = {role: _login(role, secret) for role in ROLES}
-    for role, login in logins.items():
-        _employ(**login, role=role)
+    logins = {}
+    for role in ROLES:
+        user, is_new = User.objects.get_or_create(username=role, defaults={"is_staff": True})
+        if is_new:
+            user.password = User.objects.get(username=staff["username"]).password
+            user.save(update_fields=["password"])
+            user.groups.add(Group.objects.get(name=role))
+        digest = hashlib.sha256(f"{role} {secret}".encode()).digest()
+        totp_secret = base64.b32encode(digest[:20]).decode()
+        _add_device(user, totp_secret)
+        logins[role] = {"username": role, "password": staff["password"], "totp_secret": totp_secret}
     return logins
 
 
-def _login(role: str, secret: str) -> dict[str, str]:
-    digest = hashlib.sha512(f"{role} {secret}".encode()).digest()
-    return {
-        "username": role,
-        "password": base64.urlsafe_b64encode(digest[:18]).decode(),
-        "totp_secret": base64.b32encode(digest[18:38]).decode(),
-    }
+def _add_device(user: Any, totp_secret: str) -> None:
+    from django_otp.plugins.otp_totp.models import TOTPDevice
+
+    key = base64.b32decode(totp_secret).hex()
+    TOTPDevice.objects.get_or_create(user=user, key=key, defaults={"name": "demo", "confirmed": True})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """`python -m devstack run`: the whole service on one machine, from nothing to served."""
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ from devstack.preparation import Plan, Prepared, demo_plan, load_plan, prepare
 from devstack.processes import Beat, DefaultWorker, RelayWorker, Web, Worker
 from devstack.services import Services, start_services
 from devstack.services.server import Server, free_port, require_free_port, stop_all
+from devstack.services.stack import alone_in
 from devstack.stack_file import write_stack_file
 from devstack.supervisor import supervise
 
@@ -50,17 +52,18 @@ def run(options: Options) -> int:
     started = time.monotonic()
     port = _port(options)
     say(f"Starting the development stack; its data is in {options.data}")
-    with start_services(options.data, block_time=options.block_time) as services:
+    with (
+        alone_in(options.directory) if options.load else nullcontext(),
+        start_services(options.data, block_time=options.block_time) as services,
+    ):
         prepared = prepare(services, options.data, options.plan, port=port, block_time=options.block_time)
         return _serve(services, prepared, options, started)
 
 
 def _serve(services: Services, prepared: Prepared, options: Options, started: float) -> int:
     logs = options.data / "log"
-    web, workers = (
-        Web(logs, prepared.environment, port=prepared.port),
-        _workers(logs, prepared.environment, options),
-    )
+    web = Web(logs, prepared.environment, port=prepared.port)
+    workers = _workers(logs, prepared.environment, options)
     processes = [web, *workers]
     try:
         web.start()  # first: it takes as long to start as the demo data takes to be written
@@ -71,9 +74,8 @@ def _serve(services: Services, prepared: Prepared, options: Options, started: fl
         with step("web server"):
             web.wait(_WEB_PATIENCE_SECONDS)
         _describe(services, prepared, web, options)
-        say(
-            f"Ready in {time.monotonic() - started:.1f} s: {web.url}, admin {web.url}/admin/, API {web.url}/api/docs"
-        )
+        seconds = f"{time.monotonic() - started:.1f}"
+        say(f"Ready in {seconds} s: {web.url}, admin {web.url}/admin/, API {web.url}/api/docs")
         say(f"  logs in {logs}; addresses, keys and passwords in {options.stack_file}")
         return supervise([*services.servers, *processes], lambda: _play(prepared, options), logs_of=processes)
     except RuntimeError as error:  # before it is silent here

@@ -88,7 +88,7 @@ def start_services(
     redis = Redis(directory / "redis", logs)
     anvil = Anvil(directory / "anvil", logs, block_time=block_time)
     stripe = StripeDouble(directory / "stripe", logs)
-    with _alone_in(directory), serving_verifier_keys() as google:
+    with alone_in(directory), serving_verifier_keys() as google:
         try:
             with step("starting PostgreSQL, Redis, the chain and the Stripe double"):
                 _start(postgres, redis, anvil, stripe)
@@ -108,7 +108,8 @@ def _start(*servers: Server) -> None:
 
 
 @contextmanager
-def _alone_in(directory: Path) -> Iterator[None]:
+def alone_in(directory: Path) -> Iterator[None]:
+    """Keep other stacks off the directory for the length of the block."""
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "lock").open("w") as lock:
         try:

@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import psycopg
 import pytest
 
+from devstack.files import read_json
+from devstack.services import start_services
 from users.services.roles import ROLES
 
 _FIELDS = {
@@ -31,10 +34,10 @@ _FIELDS = {
 }
 
 
-def run_once(folder: Path) -> str:
+def run_once(folder: Path, *options: str) -> str:
     """Run the stack for the length of one journey; return what it printed."""
     command = [sys.executable, "-m", "devstack", "--data", str(folder), "run", "--once", "--block-time", "1"]
-    outcome = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    outcome = subprocess.run([*command, *options], capture_output=True, text=True, timeout=900)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
     return outcome.stdout
 
@@ -78,6 +81,23 @@ def test_a_run_ends_well_and_a_second_one_goes_on_where_it_ended(tmp_path: Path)
     assert "subscribed: sub_" in again
     assert "cut short" not in again
     assert not [process for process in psutil.process_iter(["cmdline"]) if _names(process, tmp_path)]
+
+
+@pytest.mark.journey
+def test_a_stack_for_load_has_many_profiles_with_credits_and_the_processes_of_production(
+    tmp_path: Path,
+) -> None:
+    printed = run_once(tmp_path, "--load")
+    assert "journey" not in printed
+    stack, settings = described(tmp_path), read_json(tmp_path / "environment.json")
+    assert len({entry["profile_address"] for entry in stack["profiles"]}) == 60
+    assert len(settings["RELAY_RELAYER_KEYS"].split(",")) == 16
+    assert settings["LOG_LEVEL"] == "WARNING"
+    logs = {path.stem for path in (tmp_path / "load" / "log").glob("*.log")}
+    assert {"web", "worker-relay", "worker-default", "beat"} <= logs
+    with start_services(tmp_path / "load") as services, psycopg.connect(services.database_url) as database:
+        balances = database.execute("SELECT balance FROM credits_account").fetchall()
+    assert balances == [(10**9,)] * 60
 
 
 def test_a_taken_port_is_one_line_before_anything_starts(tmp_path: Path) -> None:

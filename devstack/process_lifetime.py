@@ -37,7 +37,8 @@ def run_guarded(work: Callable[[], int]) -> int:
     """
     Run `work` in a child process and return its exit status; leave no process of it behind.
 
-    Whichever of the two processes is killed, the other one ends everything below it.
+    Whichever of the two processes is killed, the other one ends everything below it. Ctrl-C is a good
+    end: it is how a stack that serves is stopped, and `make` would report any other status as an error.
     """
     child = os.fork()
     if child == 0:
@@ -49,7 +50,8 @@ def run_guarded(work: Callable[[], int]) -> int:
     _, status = os.waitpid(child, 0)
     end_descendants()
     exit_code = os.waitstatus_to_exitcode(status)
-    return exit_code if exit_code >= 0 else 128 - exit_code
+    exit_code = exit_code if exit_code >= 0 else 128 - exit_code
+    return 0 if exit_code == 128 + signal.SIGINT else exit_code
 
 
 def tethered(command: Sequence[str], ending: signal.Signals) -> list[str]:
@@ -112,7 +114,7 @@ def _pass_on(number: int, child: int) -> None:
 def _unwind(number: int, _: object) -> NoReturn:
     for stop in _STOP_SIGNALS:
         signal.signal(stop, signal.SIG_IGN)
-    raise SystemExit(0 if number == signal.SIGINT else 128 + number)
+    raise SystemExit(128 + number)
 
 
 def _prctl(option: int, value: int) -> None:

@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+PREPARED := $(VENV)/.prepared
 # Static checks read settings and models, never a server; the test settings carry an environment for that.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
@@ -19,12 +20,16 @@ $(INSTALLED): requirements/dev.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@touch $@
 
-run: $(INSTALLED) ## Start everything, run the wallet journey, keep serving (ONCE=1 to exit after it, PORT= for the web)
-	@$(BIN)/python -m devstack run $(if $(ONCE),--once) $(if $(PORT),--port $(PORT)) $(if $(BLOCK_TIME),--block-time $(BLOCK_TIME))
+$(PREPARED): $(INSTALLED)
+	@$(BIN)/python -m devstack prepare
+	@touch $@
+
+run: $(PREPARED) ## Start everything, run the wallet journey, keep serving (ONCE=1, PORT=, LOAD=1 for a load generator)
+	@$(BIN)/python -m devstack run $(if $(ONCE),--once) $(if $(LOAD),--load) $(if $(PORT),--port $(PORT)) $(if $(BLOCK_TIME),--block-time $(BLOCK_TIME))
 
 # Each of the workers has its own servers; a file's tests stay together, because some share a costly stack.
 WORKERS ?= 2
-test: $(INSTALLED) ## Run every test on embedded services (ARGS= for pytest, WORKERS= at once)
+test: $(PREPARED) ## Run every test on embedded services (ARGS= for pytest, WORKERS= at once)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 lint: $(INSTALLED) ## Style, types, import contract, migrations, API schema, container files

@@ -1,4 +1,4 @@
-"""The dev stack's commands: `python -m devstack run`, `manage`, `journey`, `bench`, `storm`, `ledger-machine`."""
+"""The dev stack's commands, such as `python -m devstack run`."""
 
 import argparse
 import os
@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from devstack.console import complain
-from devstack.lifelines import unwind_on_signals
-from devstack.paths import DATA, PROJECT
+from devstack.files import DATA, PROJECT
+from devstack.process_lifetime import run_guarded, unwind_on_signals
 
 
 def main() -> int:
@@ -28,9 +28,16 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="start everything, make the wallet journey, serve")
     run.add_argument("--once", action="store_true", help="end after the journey, with its result")
-    run.add_argument("--port", type=int, help="port of the web server (default: a free one)")
+    run.add_argument(
+        "--load", action="store_true", help="no journey; profiles and processes for a load generator"
+    )
+    run.add_argument("--port", type=_port, help="port of the web server (default: a free one)")
     run.add_argument("--block-time", type=float, default=2, help="seconds between blocks (default: 2)")
     run.set_defaults(action=_run)
+    prepare = commands.add_parser(
+        "prepare", help="make what the first start needs: chain node, database template"
+    )
+    prepare.set_defaults(action=_prepare)
     journey = commands.add_parser("journey", help="make the wallet journey on the running stack")
     journey.set_defaults(action=_journey)
     bench = commands.add_parser("bench", help="measure the hot paths on a service of its own")
@@ -56,11 +63,31 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 2**16:
+        raise argparse.ArgumentTypeError(f"{text} is not a port")
+    return int(text)
+
+
 def _run(options: argparse.Namespace) -> int:
     unwind_on_signals()  # before the imports below, which take a second
+    return run_guarded(lambda: _run_stack(options))
+
+
+def _run_stack(options: argparse.Namespace) -> int:
     from devstack.run import Options, run
 
-    return run(Options(options.data.resolve(), options.once, options.port, options.block_time))
+    directory = options.data.resolve()
+    return run(Options(directory, options.once, options.load, options.port, options.block_time))
+
+
+def _prepare(_: argparse.Namespace) -> int:
+    from devstack.services.template import make_template
+    from devstack.toolchain import install_toolchain
+
+    install_toolchain()
+    make_template()
+    return 0
 
 
 def _journey(options: argparse.Namespace) -> int:
@@ -100,7 +127,7 @@ def _ledger_machine(options: argparse.Namespace) -> int:
 
 def _manage(options: argparse.Namespace) -> int:
     from devstack.environment import process_environment
-    from devstack.private_file import read_json
+    from devstack.files import read_json
 
     settings = read_json(options.data / "environment.json")
     if not settings:

@@ -1,29 +1,39 @@
 """What a person at the terminal sees while the stack comes up."""
 
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_silent = threading.Event()
+
 
 def say(text: str) -> None:
     """Print one line at once, also when the output is a pipe."""
-    print(text, flush=True)
-
-
-@contextmanager
-def step(text: str) -> Iterator[None]:
-    """Announce a piece of work before it starts and print its seconds when it ends."""
-    started = time.monotonic()
-    say(f"  … {text}")
-    try:
-        yield
-    except BaseException:
-        say(f"  ✗ {text} failed after {time.monotonic() - started:.1f} s")
-        raise
-    say(f"  ✓ {text} ({time.monotonic() - started:.1f} s)")
+    if not _silent.is_set():
+        print(text, flush=True)
 
 
 def complain(text: str) -> None:
     """Print one line on the error stream."""
-    print(text, file=sys.stderr, flush=True)
+    if not _silent.is_set():
+        print(text, file=sys.stderr, flush=True)
+
+
+def fall_silent() -> None:
+    """Print nothing more: a thread that still runs while everything is being stopped reports only that."""
+    _silent.set()
+
+
+@contextmanager
+def step(text: str) -> Iterator[None]:
+    """Announce a piece of work before it starts and print its seconds when it ends, unless a signal ends it."""
+    started = time.monotonic()
+    say(f"  … {text}")
+    try:
+        yield
+    except Exception:
+        say(f"  ✗ {text} failed after {time.monotonic() - started:.1f} s")
+        raise
+    say(f"  ✓ {text} ({time.monotonic() - started:.1f} s)")

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from devstack.paths import PROJECT
+from devstack.files import PROJECT
 
 
 class DjangoFailed(RuntimeError):
@@ -14,6 +14,7 @@ class DjangoFailed(RuntimeError):
 
 def run_django(log_path: Path, environment: Mapping[str, str], *arguments: str) -> None:
     """Run `python …` in the project's folder, with its output in the log."""
+    log_path.parent.mkdir(parents=True, exist_ok=True)
     with log_path.open("wb") as log:
         command = [sys.executable, *arguments]
         outcome = subprocess.run(

@@ -1,14 +1,67 @@
-"""The environment of the Django processes of a dev stack."""
+"""What the Django processes of a dev stack are configured with: random secrets, and the settings made of them."""
 
+import base64
+import hashlib
 import math
 import os
+import secrets
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
-from devstack.secrets_file import Secrets
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from eth_account import Account
+
+from devstack.files import read_json, write_json
 from devstack.services import Services
 
 CREDIT_WEI = 10**12
 CREDITS_PER_MAJOR_UNIT = 1_000  # the payout rate of every currency until staff add another one
-_ANY_NUMBER = "60000/minute"
+_RELAYERS = 4
+_UNLIMITED = "60000000/minute"
+_RATES = (
+    *("AUTH_NONCE", "AUTH_VERIFY", "AUTH_REFRESH", "RELAY_EXECUTE", "RELAY_READ"),
+    *("LSP15", "LSP15_SIGNER", "LSP15_NEW_SIGNER", "BILLING", "CHECKIN", "DASHBOARD", "POSTBACK"),
+)
+
+
+@dataclass(frozen=True)
+class Staff:
+    """A member of staff: password, and the base32 secret of the second factor."""
+
+    username: str
+    password: str
+    totp_secret: str
+
+
+@dataclass(frozen=True)
+class Secrets:
+    """Everything random that a stack keeps across restarts."""
+
+    django: str
+    refresh: str
+    signing_key: str
+    relayer_keys: list[str]
+    staff: Staff
+
+    def derived(self, purpose: str) -> str:
+        """Return another secret that follows from these, so that older data folders have it too."""
+        return hashlib.sha256(f"{purpose} {self.refresh}".encode()).hexdigest()
+
+    @property
+    def relayer_addresses(self) -> list[str]:
+        """The accounts that pay for gas."""
+        return [str(Account.from_key(key).address) for key in self.relayer_keys]
+
+
+def keep_secrets(path: Path, *, relayers: int = _RELAYERS) -> Secrets:
+    """Return the secrets in `path`; the first call makes them."""
+    kept = read_json(path)
+    if kept:
+        return Secrets(**{**kept, "staff": Staff(**kept["staff"])})
+    made = _make(relayers)
+    write_json(path, asdict(made))
+    return made
 
 
 def django_environment(
@@ -29,8 +82,8 @@ def django_environment(
         "AUTH_SIGNING_KEYS": secrets.signing_key,
         "AUTH_REFRESH_SECRET": secrets.refresh,
         "AUTH_DOMAIN": f"127.0.0.1:{port}",
-        "CHECKIN_SEED_SECRETS": secrets.check_in,
-        "AD_NETWORK_SECRET_KEYS": secrets.ad_networks,
+        "CHECKIN_SEED_SECRETS": secrets.derived("check-in"),
+        "AD_NETWORK_SECRET_KEYS": secrets.derived("ad networks"),
         "RELAY_RELAYER_KEYS": ",".join(secrets.relayer_keys),
         "CREDIT_WEI": str(CREDIT_WEI),
         "CONFIRMATIONS": "2",
@@ -39,7 +92,7 @@ def django_environment(
         "STRIPE_API_BASE": services.stripe.url,
         "ADMOB_KEYS_URL": services.google.url,
         "CORS_ALLOW_ALL_ORIGINS": "True",
-        **_generous_limits(),
+        **{f"{name}_RATE": _UNLIMITED for name in _RATES},
     }
 
 
@@ -48,8 +101,12 @@ def process_environment(settings: dict[str, str]) -> dict[str, str]:
     return {**os.environ, **settings, "PYTHONUNBUFFERED": "1"}
 
 
-def _generous_limits() -> dict[str, str]:
-    sign_in = ("AUTH_NONCE", "AUTH_VERIFY", "AUTH_REFRESH")
-    relay = ("RELAY_EXECUTE", "RELAY_READ", "LSP15", "LSP15_SIGNER", "LSP15_NEW_SIGNER")
-    scopes = (*sign_in, *relay, "BILLING", "CHECKIN", "DASHBOARD")
-    return {f"{scope}_RATE": _ANY_NUMBER for scope in scopes}
+def _make(relayers: int) -> Secrets:
+    key = generate_private_key(SECP256R1())
+    return Secrets(
+        django=secrets.token_urlsafe(50),
+        refresh=secrets.token_urlsafe(50),
+        signing_key=key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode(),
+        relayer_keys=["0x" + secrets.token_hex(32) for _ in range(relayers)],
+        staff=Staff("staff", secrets.token_urlsafe(18), base64.b32encode(secrets.token_bytes(20)).decode()),
+    )

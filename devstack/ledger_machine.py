@@ -5,9 +5,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from devstack.environment import django_environment, process_environment
-from devstack.paths import PROJECT
-from devstack.secrets_file import keep_secrets
+from devstack.environment import django_environment, keep_secrets, process_environment
+from devstack.files import PROJECT
 from devstack.services import start_services
 
 # Small enough that many adjustments wait for a second person.

@@ -1,92 +1,126 @@
 """`python -m devstack run`: the whole service on one machine, from nothing to served."""
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from devstack.console import complain, say, step
+from devstack.console import complain, fall_silent, say, step
 from devstack.django_process import DjangoFailed, run_django
-from devstack.furnishing import Furnished, furnish
+from devstack.files import read_json, write_json
 from devstack.journey import travel
-from devstack.lifelines import adopt_orphans, end_descendants
-from devstack.parts import Beat, Web, Worker
-from devstack.private_file import read_json
-from devstack.services import ServerFailed, Services, start_services
-from devstack.services.server import free_port
+from devstack.preparation import Plan, Prepared, demo_plan, load_plan, prepare
+from devstack.processes import Beat, DefaultWorker, RelayWorker, Web, Worker
+from devstack.services import Services, start_services
+from devstack.services.server import Server, free_port, require_free_port, stop_all
+from devstack.services.stack import alone_in
 from devstack.stack_file import write_stack_file
-from devstack.supervisor import Supervisor
+from devstack.supervisor import supervise
 
-_PEOPLE = 200
+_WEB_PATIENCE_SECONDS = 180
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line asks for."""
+    """What the command line asks for; a stack for load has data of its own."""
 
     directory: Path
     once: bool = False
+    load: bool = False
     port: int | None = None
     block_time: float = 2
 
+    @property
+    def stack_file(self) -> Path:
+        """Where the running stack is described."""
+        return self.directory / "stack.json"
+
+    @property
+    def data(self) -> Path:
+        """The folder of servers, secrets and logs."""
+        return self.directory / "load" if self.load else self.directory
+
+    @property
+    def plan(self) -> Plan:
+        """What the stack shall have."""
+        return load_plan() if self.load else demo_plan()
+
 
 def run(options: Options) -> int:
-    """Serve until told to stop, or for the length of the journey; leave no process behind."""
+    """Serve until told to stop, or for the length of the journey."""
     started = time.monotonic()
-    adopt_orphans()
-    say(f"Starting the development stack; its data is in {options.directory}")
-    try:
-        with start_services(options.directory, block_time=options.block_time) as services:
-            return _serve(services, options, started)
-    finally:
-        end_descendants()
-
-
-def _serve(services: Services, options: Options, started: float) -> int:
     port = _port(options)
-    room = furnish(services, options.directory, port=port, block_time=options.block_time, people=_PEOPLE)
-    logs = options.directory / "log"
-    web = Web(logs, room.environment, port=port)
-    parts = [web, Worker(logs, room.environment), Beat(logs, room.environment)]
-
-    def opening() -> int | None:
-        return _open(web, services, room, options, started)
-
-    return Supervisor(parts, services.servers, opening).run()
+    say(f"Starting the development stack; its data is in {options.data}")
+    with (
+        alone_in(options.directory) if options.load else nullcontext(),
+        start_services(options.data, block_time=options.block_time) as services,
+    ):
+        prepared = prepare(services, options.data, options.plan, port=port, block_time=options.block_time)
+        return _serve(services, prepared, options, started)
 
 
-def _open(web: Web, services: Services, room: Furnished, options: Options, started: float) -> int | None:
+def _serve(services: Services, prepared: Prepared, options: Options, started: float) -> int:
+    logs = options.data / "log"
+    web = Web(logs, prepared.environment, port=prepared.port)
+    workers = _workers(logs, prepared.environment, options)
+    processes = [web, *workers]
     try:
-        web.wait(patience=180)
-    except ServerFailed as error:
-        complain(str(error))
+        web.start()  # first: it takes as long to start as the demo data takes to be written
+        with step("database tables and demo data"):
+            prepared.seed()
+        for process in workers:
+            process.start()
+        with step("web server"):
+            web.wait(_WEB_PATIENCE_SECONDS)
+        _describe(services, prepared, web, options)
+        seconds = f"{time.monotonic() - started:.1f}"
+        say(f"Ready in {seconds} s: {web.url}, admin {web.url}/admin/, API {web.url}/api/docs")
+        say(f"  logs in {logs}; addresses, keys and passwords in {options.stack_file}")
+        return supervise([*services.servers, *processes], lambda: _play(prepared, options), logs_of=processes)
+    except RuntimeError as error:  # before it is silent here
+        complain(f"✗ {error}")
         return 1
-    path = options.directory / "stack.json"
+    finally:
+        say("Stopping.")
+        fall_silent()
+        stop_all(processes)
+
+
+def _workers(logs: Path, environment: dict[str, str], options: Options) -> list[Server]:
+    """Return one worker and a clock, or for load the workers of production."""
+    kinds = [RelayWorker, DefaultWorker, Beat] if options.load else [Worker, Beat]
+    return [kind(logs, environment) for kind in kinds]
+
+
+def _describe(services: Services, prepared: Prepared, web: Web, options: Options) -> None:
     write_stack_file(
-        path,
+        options.stack_file,
         services,
         base_url=web.url,
-        staff=room.secrets.staff,
-        profiles=room.profiles,
-        networks=room.networks,
+        staff=prepared.secrets.staff,
+        staff_by_role=prepared.staff_by_role,
+        profiles=prepared.profiles,
+        networks=prepared.networks,
     )
-    say(
-        f"Ready in {time.monotonic() - started:.1f} s: {web.url}, admin {web.url}/admin/, API {web.url}/api/docs"
-    )
-    say(f"  logs in {options.directory / 'log'}; addresses, keys and passwords in {path}")
-    outcome = travel(path) or _let_some_pay(options.directory, room)
+    write_json(options.directory / "environment.json", prepared.settings)
+
+
+def _play(prepared: Prepared, options: Options) -> int | None:
+    """Make the journey, then let generated users pay; return None to go on serving."""
+    outcome = 0 if options.load else travel(options.stack_file) or _let_some_pay(prepared)
     if options.once:
         return outcome
     say("Serving until Ctrl-C.")
     return None
 
 
-def _let_some_pay(directory: Path, room: Furnished) -> int:
+def _let_some_pay(prepared: Prepared) -> int:
     """Only after the journey: before it, the payment provider's clock can still be moved back."""
     with step("some generated users pay by card"):
-        log, plan = directory / "log" / "payers.log", directory / "demo.json"
+        log, plan = prepared.directory / "log" / "payers.log", prepared.directory / "demo.json"
         try:
-            run_django(log, room.environment, "-m", "devstack.population.payers", str(plan))
+            run_django(log, prepared.environment, "-m", "devstack.population.payers", str(plan))
         except DjangoFailed as error:
             complain(str(error))
             return 1
@@ -95,5 +129,6 @@ def _let_some_pay(directory: Path, room: Furnished) -> int:
 
 def _port(options: Options) -> int:
     """Return the port asked for, else the last run's, so that addresses and tokens stay good, else a free one."""
-    last = urlsplit(read_json(options.directory / "environment.json").get("PUBLIC_URL", "")).port
-    return options.port or free_port(last or 0)
+    if options.port:
+        return require_free_port(options.port)
+    return free_port(urlsplit(read_json(options.stack_file).get("base_url", "")).port or 0)

@@ -1,15 +1,51 @@
-"""`stack.json`: everything a person or a program needs to play with a running stack."""
+"""The demo profiles, and `stack.json`: everything a person or a program needs to play with a running stack."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from devstack.demo_profiles import described
-from devstack.private_file import write_json
-from devstack.secrets_file import Staff
+from eth_account import Account
+
+from devstack.environment import Staff
+from devstack.files import read_json, write_json
 from devstack.services import Services
 from devstack.stripe.wire.keys import publishable
-from devstack.world import Profile
+from devstack.world import Controller, ControllerPlan, Permission, Profile, ProfilePlan, World
+from devstack.world.deployer import ETHER
+from devstack.world.permissions import allow_transfers_to
+
+_ACT = Permission.CALL | Permission.TRANSFERVALUE
+_BALANCE = 10 * ETHER
+
+
+def settle_profiles(world: World, path: Path, plans: Sequence[ProfilePlan]) -> list[Profile]:
+    """Return the profiles that `path` remembers of this chain; the first call makes them as planned."""
+    kept = read_json(path)
+    if kept.get("world") == world.identity:
+        return [_profile(entry) for entry in kept["profiles"]]
+    profiles = world.create_profiles(*plans)
+    write_json(path, {"world": world.identity, "profiles": [asdict(profile) for profile in profiles]})
+    return profiles
+
+
+def demo_profiles() -> list[ProfilePlan]:
+    """Return three profiles of one almighty controller, then one whose further controllers may do less."""
+    almighty = ControllerPlan()
+    friend = str(Account.from_key(almighty.private_key).address)
+    fourth = ProfilePlan(
+        (
+            ControllerPlan(),
+            ControllerPlan(_ACT | Permission.EXECUTE_RELAY_CALL | Permission.SUPER_SETDATA),
+            ControllerPlan(_ACT | Permission.SIGN),
+            ControllerPlan(
+                _ACT | Permission.SIGN | Permission.EXECUTE_RELAY_CALL, allow_transfers_to(friend)
+            ),
+        ),
+        _BALANCE,
+    )
+    first = ProfilePlan((almighty,), _BALANCE)
+    return [first, ProfilePlan(balance_wei=_BALANCE), ProfilePlan(balance_wei=_BALANCE), fourth]
 
 
 def write_stack_file(
@@ -18,6 +54,7 @@ def write_stack_file(
     *,
     base_url: str,
     staff: Staff,
+    staff_by_role: dict[str, Any],
     profiles: list[Profile],
     networks: dict[str, Any],
 ) -> None:
@@ -36,6 +73,7 @@ def write_stack_file(
             "database_url": services.database_url,
             "redis_url": services.redis_url,
             "staff": asdict(staff),
+            "staff_by_role": staff_by_role,
             "profiles": described(profiles),
             "networks": described_networks(
                 networks, base_url=base_url, admob_key=services.google.private_key
@@ -44,15 +82,38 @@ def write_stack_file(
     )
 
 
+def described(profiles: list[Profile]) -> list[dict[str, Any]]:
+    """Return one entry per controller."""
+    return [
+        {
+            "profile_address": profile.profile_address,
+            "key_manager_address": profile.key_manager_address,
+            "controller_private_key": controller.private_key,
+            "permissions": controller.permissions.names,
+        }
+        for profile in profiles
+        for controller in profile.controllers
+    ]
+
+
 def described_networks(networks: dict[str, Any], *, base_url: str, admob_key: str) -> dict[str, Any]:
     """Return, by slug, where each ad network sends its postbacks and what it signs them with."""
     return {
         slug: {
-            "address": f"{base_url}/api/postbacks/{slug}" + (f"/{known['token']}" if known["token"] else ""),
-            "secret": admob_key if slug == "admob" else known["secret"],
-            "kind": known["kind"],
-            "rate": known["rate"],
-            "hold_hours": known["hold_hours"],
+            "address": f"{base_url}/api/postbacks/{slug}"
+            + (f"/{network['token']}" if network["token"] else ""),
+            "secret": admob_key if slug == "admob" else network["secret"],
+            "kind": network["kind"],
+            "rate": network["rate"],
+            "hold_hours": network["hold_hours"],
         }
-        for slug, known in networks.items()
+        for slug, network in networks.items()
     }
+
+
+def _profile(entry: dict[str, Any]) -> Profile:
+    controllers = (
+        Controller(item["address"], item["private_key"], Permission(item["permissions"]))
+        for item in entry["controllers"]
+    )
+    return Profile(entry["profile_address"], entry["key_manager_address"], tuple(controllers))

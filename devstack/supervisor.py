@@ -1,111 +1,75 @@
-"""Keeping all parts alive together: when one ends, or a signal comes, all end."""
+"""Watching over running processes: when one ends by itself, all end; what is grave in their logs is shown."""
 
-import multiprocessing
-import os
-import shlex
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
-from honcho.manager import Manager
-from honcho.printer import Message
+from devstack.console import complain
+from devstack.services.server import Server, ServerFailed
 
-from devstack.console import complain, say
-from devstack.lifelines import die_with_parent
-from devstack.log_watch import LogWatch
-from devstack.parts import Part
-from devstack.services.server import Server
-
-_POLL_SECONDS = 0.5
-_SIGNALLED = {130, 143}
+_POLL_SECONDS = 0.2
+_GRAVE = (b'"level": "error"', b'"level": "critical"', b": ERROR/", b": CRITICAL/", b"Traceback (most recent")
+_WIDTH = 240
 
 
-class Supervisor:
+def supervise(
+    servers: Sequence[Server], job: Callable[[], int | None], *, logs_of: Sequence[Server] = ()
+) -> int:
     """
-    Runs parts under honcho and watches the servers that were started before them.
+    Run `job` beside the servers; return the number that it returns, or go on for good where it returns None.
 
-    `opening` runs beside them once all have started; the number it returns ends
-    everything and becomes the result, None lets everything run on.
+    A server that ends by itself ends this with `ServerFailed`, a signal with `SystemExit`; the caller
+    stops the servers. Grave lines in the logs of `logs_of` are printed as they come.
     """
+    running, logs = _Job(job), LogWatch(server.log_path for server in logs_of)
+    running.start()
+    while running.result is None:
+        logs.report()
+        for server in servers:
+            if server.has_ended:
+                raise ServerFailed(f"{server.name} ended by itself: {server.last_words()}")
+        if running.error is not None:
+            raise running.error
+        time.sleep(_POLL_SECONDS)
+    return running.result
 
-    def __init__(
-        self, parts: Sequence[Part], servers: Sequence[Server], opening: Callable[[], int | None]
-    ) -> None:
-        multiprocessing.set_start_method("fork", force=True)
-        os.register_at_fork(after_in_child=die_with_parent)
-        self._parts = {part.name: part for part in parts}
-        self._servers = servers
-        self._opening = opening
-        self._manager = Manager(printer=_Listener(self._hear))
-        self._started: set[str] = set()
-        self._first_to_stop: str | None = None
-        self._result: int | None = None
-        self._over = threading.Event()
 
-    def run(self) -> int:
-        """Return when all have ended: the opening's result, 130 or 143 after a signal, else 1."""
-        for part in self._parts.values():
-            part.prepare()
-            command = f"exec {shlex.join(part.launch())} > {shlex.quote(str(part.log_path))} 2>&1"
-            self._manager.add_process(part.name, command, env=part.environment, cwd=part.directory)
+class _Job(threading.Thread):
+    """A function in a thread that nobody waits for when the stack stops."""
+
+    def __init__(self, job: Callable[[], int | None]) -> None:
+        super().__init__(daemon=True)
+        self._job = job
+        self.result: int | None = None
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        """Keep what the function returns or raises for the thread that watches."""
         try:
-            self._manager.loop()
-        except KeyError:
-            self._result = 130  # honcho trips over a signal that comes before every part has started
-        finally:
-            self._over.set()
-            for child in multiprocessing.active_children():
-                child.kill()
-        return self._verdict()
-
-    def _hear(self, line: str) -> None:
-        """Take note of what honcho reports: `web started (pid=7)`, `web stopped (rc=1)`."""
-        match line.split():
-            case [name, "started", *_]:
-                self._started.add(name)
-                if self._started == set(self._parts):
-                    for job in (self._open, self._watch):
-                        threading.Thread(target=job, daemon=True).start()
-            case [name, "stopped", *_]:
-                self._first_to_stop = self._first_to_stop or name
-
-    def _open(self) -> None:
-        outcome = self._opening()
-        if outcome is not None:
-            self._end(outcome)
-
-    def _watch(self) -> None:
-        logs = LogWatch(part.log_path for part in self._parts.values())
-        while not self._over.wait(_POLL_SECONDS):
-            logs.report()
-            for server in self._servers:
-                if server.has_ended:
-                    complain(f"{server.name} ended by itself: {server.last_words()}")
-                    self._end(1)
-                    return
-
-    def _end(self, result: int) -> None:
-        self._result = result if self._result is None else self._result
-        self._manager.terminate()
-
-    def _verdict(self) -> int:
-        if self._result is not None:
-            return self._result
-        if self._manager.returncode in _SIGNALLED:
-            return int(self._manager.returncode)
-        part = self._parts[str(self._first_to_stop)]
-        complain(f"{part.name} ended by itself: {part.last_words()}")
-        return 1
+            self.result = self._job()
+        except BaseException as error:  # noqa: BLE001 - raised again by `supervise`
+            self.error = error
 
 
-class _Listener:
-    """Takes the place of honcho's printer: the parts write to their own logs, honcho alone speaks here."""
+class LogWatch:
+    """Reads each log from where it stopped the last time."""
 
-    def __init__(self, hear: Callable[[str], None]) -> None:
-        self.width = 0
-        self._hear = hear
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._positions = dict.fromkeys(paths, 0)
 
-    def write(self, message: Message) -> None:
-        """Show and pass on one line."""
-        text = str(message.data).strip()
-        say(f"  · {text}")
-        self._hear(text)
+    def report(self) -> None:
+        """Print the grave lines that were written since the last report."""
+        for path in self._positions:
+            for line in self._new_lines(path):
+                if any(mark in line for mark in _GRAVE):
+                    complain(f"  ! {path.stem}: {line.decode(errors='replace')[:_WIDTH]}")
+
+    def _new_lines(self, path: Path) -> list[bytes]:
+        if not path.exists():
+            return []
+        with path.open("rb") as log:
+            log.seek(self._positions[path])
+            lines, newline, _ = log.read().rpartition(b"\n")
+        self._positions[path] += len(lines) + len(newline)
+        return lines.splitlines()

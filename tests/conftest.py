@@ -18,6 +18,7 @@ from hypothesis import settings as hypothesis_settings
 from psycopg.conninfo import conninfo_to_dict
 
 from devstack.services import Services, start_services
+from devstack.services.template import TEMPLATE
 from gateway.celery import app as celery_app
 from gateway.chain import client as chain_client
 from gateway.chain.config import get_chain
@@ -65,10 +66,10 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(services: Services) -> None:
     """Point Django's connection to the server of this run, before pytest-django creates the test database."""
-    found = conninfo_to_dict(services.database_url)
-    connections["default"].settings_dict.update(
-        HOST=found["host"], USER=found["user"], PORT="", PASSWORD="", NAME="gateway"
-    )
+    address = conninfo_to_dict(services.database_url)
+    database = connections["default"].settings_dict
+    database.update(HOST=address["host"], USER=address["user"], PORT="", PASSWORD="", NAME="gateway")
+    database["TEST"]["TEMPLATE"] = TEMPLATE
 
 
 # Migrations whose rows every test may count on; a transactional test empties all tables when it ends.

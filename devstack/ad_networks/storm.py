@@ -10,10 +10,8 @@ from typing import IO
 
 from devstack.console import say, step
 from devstack.django_process import run_django
-from devstack.environment import django_environment, process_environment
-from devstack.paths import PROJECT
-from devstack.private_file import read_json
-from devstack.secrets_file import keep_secrets
+from devstack.environment import django_environment, keep_secrets, process_environment
+from devstack.files import PROJECT, read_json
 from devstack.services import start_services
 
 _WORK = "devstack.ad_networks.storm_work"

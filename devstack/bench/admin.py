@@ -6,9 +6,8 @@ from typing import Any
 
 from devstack.console import say
 from devstack.django_process import run_django
-from devstack.environment import django_environment, process_environment
-from devstack.private_file import read_json, write_json
-from devstack.secrets_file import keep_secrets
+from devstack.environment import django_environment, keep_secrets, process_environment
+from devstack.files import read_json, write_json
 from devstack.services import start_services
 from devstack.services.server import free_port
 

@@ -15,7 +15,7 @@ from typing import Any
 import django
 from django.core.management import call_command
 
-from devstack.private_file import write_json
+from devstack.files import write_json
 
 _REPEATS = 5
 

@@ -10,7 +10,7 @@ from devstack.bench.load import Request, Run, press, relay_calls, wait_until_set
 from devstack.bench.processor import Reading
 from devstack.bench.stage import Stage, stage
 from devstack.console import say
-from devstack.private_file import write_json
+from devstack.files import write_json
 
 _PROFILES, _WARM_UP, _REST_SECONDS = 60, 60, 6
 _READINGS = 2_000

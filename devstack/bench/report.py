@@ -7,7 +7,7 @@ from devstack.bench.primitives import compare
 from devstack.bench.relay import bare_rates, relay_round
 from devstack.bench.stage import Stage, stage
 from devstack.console import say
-from devstack.private_file import write_json
+from devstack.files import write_json
 
 _PROFILES, _CALLS = 60, 240
 _CLIENTS = (1, 8, 32)

@@ -13,11 +13,10 @@ from eth_account import Account
 
 from devstack.bench.processor import Meter
 from devstack.django_process import run_django
-from devstack.environment import django_environment, process_environment
+from devstack.environment import django_environment, keep_secrets, process_environment
+from devstack.files import write_json
 from devstack.gateway_api import GatewayApi
-from devstack.parts import Beat, Web, Worker
-from devstack.private_file import write_json
-from devstack.secrets_file import keep_secrets
+from devstack.processes import Beat, Web, Worker
 from devstack.services import Services, start_services
 from devstack.services.server import free_port
 from devstack.wallet import Wallet
@@ -94,7 +93,7 @@ def _set(services: Services, folder: Path, profiles: int, running: ExitStack) ->
         "staff": vars(kept.staff),
     }
     write_json(folder / "demo.json", plan)
-    run_django(folder / "demo.log", environment, "-m", "devstack.demo", str(folder / "demo.json"))
+    run_django(folder / "demo.log", environment, "-m", "devstack.demo_data", str(folder / "demo.json"))
     web = Web(folder, environment, port=port)
     parts = (
         web,

@@ -15,8 +15,8 @@ from devstack.gateway_api import Refused
 from devstack.journey.checks import Mismatch, expect, until
 from devstack.journey.figures import months_before, some_amount, text_of
 from devstack.journey.subscriber import Subscriber
-from devstack.provider import Provider
 from devstack.stripe.controls import ControlRefused
+from devstack.stripe_account import StripeAccount
 from devstack.wallet import Wallet
 
 _MONTHS = 2
@@ -27,7 +27,7 @@ _ALOUD_SECONDS = 2
 _STEADY_READS = 10
 
 
-def step_back(provider: Provider, lead: int) -> bool:
+def step_back(provider: StripeAccount, lead: int) -> bool:
     """
     Move an untouched provider's clock back so far that two months begun now end in `lead` seconds.
 
@@ -94,7 +94,7 @@ def catch_up(subscriber: Subscriber) -> None:
     subscriber.credits = _steady_credits(subscriber.wallet)
 
 
-def _follow_real_time(provider: Provider) -> bool:
+def _follow_real_time(provider: StripeAccount) -> bool:
     """Advance a clock that lags; return whether it did. One that is ahead cannot be helped."""
     lag = int(time.time()) - provider.controls.now
     if lag < -1:

@@ -11,7 +11,7 @@ from devstack.gateway_api import Refused
 from devstack.journey.checks import expect, until
 from devstack.journey.figures import Period, text_of
 from devstack.journey.standing import Standing
-from devstack.provider import Provider, Thing
+from devstack.stripe_account import StripeAccount, StripeObject
 from devstack.wallet import Wallet
 
 _CARD = "pm_card_visa"
@@ -22,7 +22,7 @@ class Subscriber:
     """Somebody with a wallet; `credits` is what the quota must be, within `patience` seconds, after all so far."""
 
     wallet: Wallet
-    provider: Provider
+    provider: StripeAccount
     credits: int
     patience: float
     subscription: str = ""
@@ -131,7 +131,7 @@ class Subscriber:
         expect("the setup intent", intent["status"], "succeeded")
         say(f"  ✓ card captured: {intent['id']} keeps {intent['payment_method']}")
 
-    def _agrees(self, answer: Thing, amount: int) -> Thing:
+    def _agrees(self, answer: StripeObject, amount: int) -> StripeObject:
         record = self.provider.subscription(self.subscription)
         expect("subscriptionFor", answer["subscriptionFor"], record["customer"])
         expect("subscriptionAmount", answer["subscriptionAmount"], f"${amount // 100}.{amount % 100:02}")

@@ -23,6 +23,9 @@ def live_today(subscriber: Subscriber, spend: Callable[[Wallet], int]) -> None:
     subscriber.cancel(immediately=True)
     subscriber.find_quota(total=0, reset=-1)
     until(
-        "what the service has not taken", subscriber.provider.untaken_events, [], patience=subscriber.patience
+        "what the service has not taken",
+        subscriber.provider.undelivered_events,
+        [],
+        patience=subscriber.patience,
     )
     say("  ✓ every event of the provider has been delivered")

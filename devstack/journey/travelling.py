@@ -8,6 +8,7 @@ from typing import Any
 from urllib3.exceptions import HTTPError
 
 from devstack.console import complain, say
+from devstack.files import read_json
 from devstack.gateway_api import GatewayApi, Refused
 from devstack.journey.books import read_books
 from devstack.journey.calls import be_refused, send_money, write_data
@@ -20,14 +21,13 @@ from devstack.journey.rewards import earn_everywhere, level_up
 from devstack.journey.standing import Manage
 from devstack.journey.subscriber import Subscriber
 from devstack.journey.today import live_today
-from devstack.private_file import read_json
-from devstack.provider import Provider, ProviderRefused
 from devstack.rpc import Rpc, RpcFailed
 from devstack.stripe.controls import ControlRefused
+from devstack.stripe_account import StripeAccount, StripeRefused
 from devstack.wallet import Wallet
 
 _LEAD_SECONDS, _PATIENCE_SECONDS = 20, 60
-_FAILURES = (Mismatch, Refused, RpcFailed, ProviderRefused, ControlRefused, LookupError, OSError, HTTPError)
+_FAILURES = (Mismatch, Refused, RpcFailed, StripeRefused, ControlRefused, LookupError, OSError, HTTPError)
 
 
 def travel(
@@ -54,7 +54,7 @@ def travel(
         api=GatewayApi(stack["base_url"]),
         rpc=Rpc(stack["rpc_url"]),
     )
-    provider = Provider(stack["stripe_url"], stack["stripe_secret_key"])
+    provider = StripeAccount(stack["stripe_url"], stack["stripe_secret_key"])
     say(f"Wallet journey of {wallet.profile_address} at {stack['base_url']}")
     try:
         _earn(wallet, stack, manage or _manager(stack_file.parent))
@@ -90,7 +90,7 @@ def _manager(data: Path) -> Manage:
     return manage
 
 
-def _walk(wallet: Wallet, provider: Provider, lead: int, patience: float) -> None:
+def _walk(wallet: Wallet, provider: StripeAccount, lead: int, patience: float) -> None:
     quota = wallet.quota()
     expect("the unit of the quota", quota["unit"], "credits")
     say(f"  ✓ quota: {quota['quota']} credits, total {quota['totalQuota']}, reset {quota['resetDate']}")

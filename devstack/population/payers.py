@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import django
 
 from devstack.console import say
-from devstack.private_file import read_json
-from devstack.provider import Provider
+from devstack.files import read_json
+from devstack.stripe_account import StripeAccount
 
 if TYPE_CHECKING:
     from users.models import User
@@ -51,19 +51,19 @@ def let_some_pay(*, seed: str, people: int) -> int:
     if Customer.objects.filter(user__in=payers).exists():
         return 0
     rng = random.Random(seed)  # noqa: S311 - nothing here is secret
-    provider = Provider(settings.STRIPE_API_BASE, settings.STRIPE_SECRET_KEY)
+    provider = StripeAccount(settings.STRIPE_API_BASE, settings.STRIPE_SECRET_KEY)
     for user, (card, currency, _) in zip(payers, _STORIES, strict=True):
         _subscribe(user, provider, card, currency, rng.randint(5, 60) * 100 + 99)
     paying = sum(card != _BROKE for card, _, _ in _STORIES)
     _until("payouts", lambda: Payout.objects.filter(user__in=payers).count() == paying)
     for user, (_, _, story) in zip(payers, _STORIES, strict=True):
         _live_on(user, provider, story)
-    _until("all events", lambda: not provider.untaken_events() and not _undone_events())
+    _until("all events", lambda: not provider.undelivered_events() and not _undone_events())
     _leave_failures(payers, rng)
     return len(payers)
 
 
-def _subscribe(user: "User", provider: Provider, card: str, currency: str, amount: int) -> None:
+def _subscribe(user: "User", provider: StripeAccount, card: str, currency: str, amount: int) -> None:
     from django.utils import timezone
 
     from payments.errors import CardDeclined
@@ -76,7 +76,7 @@ def _subscribe(user: "User", provider: Provider, card: str, currency: str, amoun
         subscriptions.upsert(user=user, wish=wish, now=timezone.now())
 
 
-def _live_on(user: "User", provider: Provider, story: str) -> None:
+def _live_on(user: "User", provider: StripeAccount, story: str) -> None:
     from django.utils import timezone
 
     from payments.models import Payout

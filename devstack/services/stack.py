@@ -13,7 +13,8 @@ from devstack.rpc import Rpc
 from devstack.services.anvil import CHAIN_ID, Anvil
 from devstack.services.postgres import Postgres
 from devstack.services.redis import Redis
-from devstack.services.server import Server, ServerFailed
+from devstack.services.server import Server, ServerFailed, stop_all
+from devstack.services.template import TEMPLATE, copy_template
 from devstack.world import World, settle_world
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ class Services:
     def database_url(self) -> str:
         """URL of the database, over a unix socket named in `?host=`."""
         return self.postgres.url()
+
+    def empty_database(self) -> None:
+        """Drop the database and create it anew, with all tables."""
+        self.postgres.drop_database()
+        self.postgres.ensure_database(template=TEMPLATE)
 
     @property
     def redis_url(self) -> str:
@@ -78,21 +84,20 @@ def start_services(
 
     directory = directory.resolve()
     logs = log_directory or directory / "log"
-    postgres = Postgres(directory / "postgres", logs, durable=durable)
+    postgres = Postgres(directory / "postgres", logs, durable=durable, make_cluster=copy_template)
     redis = Redis(directory / "redis", logs)
     anvil = Anvil(directory / "anvil", logs, block_time=block_time)
     stripe = StripeDouble(directory / "stripe", logs)
-    with _alone_in(directory), serving_verifier_keys() as google:
+    with alone_in(directory), serving_verifier_keys() as google:
         try:
             with step("starting PostgreSQL, Redis, the chain and the Stripe double"):
                 _start(postgres, redis, anvil, stripe)
-            postgres.ensure_database()
+            postgres.ensure_database(template=TEMPLATE)
             anvil.mine_a_past()
             world = settle_world(Rpc(anvil.url), directory / "world.json")
             yield Services(postgres, redis, anvil, stripe, google, world)
         finally:
-            for server in (stripe, anvil, redis, postgres):
-                server.stop()
+            stop_all((stripe, anvil, redis, postgres))
 
 
 def _start(*servers: Server) -> None:
@@ -103,7 +108,8 @@ def _start(*servers: Server) -> None:
 
 
 @contextmanager
-def _alone_in(directory: Path) -> Iterator[None]:
+def alone_in(directory: Path) -> Iterator[None]:
+    """Keep other stacks off the directory for the length of the block."""
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "lock").open("w") as lock:
         try:

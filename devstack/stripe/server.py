@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import urllib3
 
-from devstack.paths import PROJECT
-from devstack.private_file import read_json, write_json
+from devstack.files import PROJECT, read_json, write_json
 from devstack.services.server import Server, free_port
 from devstack.stripe.controls import Controls
 from devstack.stripe.wire.keys import publishable

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from devstack.console import step
-from devstack.private_file import read_json, write_json
+from devstack.files import read_json, write_json
 from devstack.rpc import Rpc
 from devstack.world.deployer import Deployer
 from devstack.world.implementations import Implementations, deploy_implementations

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.journey
 @pytest.fixture(autouse=True)
 def _on_an_empty_database(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each begin on the servers of the run: what they would start for themselves takes the most time."""
-    services.postgres.forget_database()
+    services.empty_database()
     for module in (storm, ledger_machine):
         monkeypatch.setattr(module, "start_services", lambda *_, **__: nullcontext(services))
 

@@ -7,8 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurv
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from eth_account import Account
 
-from devstack.environment import django_environment
-from devstack.secrets_file import keep_secrets
+from devstack.environment import django_environment, keep_secrets
 from devstack.services import Services
 
 

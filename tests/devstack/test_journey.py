@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from devstack.demo_profiles import described
+from devstack.files import write_json
 from devstack.journey import travel
 from devstack.journey.figures import months_before
-from devstack.private_file import write_json
 from devstack.services import Services
+from devstack.stack_file import described
 from devstack.stripe.billing.periods import boundary
 from devstack.world import Permission, ProfilePlan
 from tests.devstack.stand_in import StandIn, serving

@@ -2,13 +2,19 @@
 
 import json
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import psutil
+import psycopg
 import pytest
+
+from devstack.files import read_json
+from devstack.services import start_services
+from users.services.roles import ROLES
 
 _FIELDS = {
     "base_url",
@@ -22,15 +28,16 @@ _FIELDS = {
     "database_url",
     "redis_url",
     "staff",
+    "staff_by_role",
     "profiles",
     "networks",
 }
 
 
-def run_once(folder: Path) -> str:
+def run_once(folder: Path, *options: str) -> str:
     """Run the stack for the length of one journey; return what it printed."""
     command = [sys.executable, "-m", "devstack", "--data", str(folder), "run", "--once", "--block-time", "1"]
-    outcome = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    outcome = subprocess.run([*command, *options], capture_output=True, text=True, timeout=900)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
     return outcome.stdout
 
@@ -54,6 +61,8 @@ def test_a_run_ends_well_and_a_second_one_goes_on_where_it_ended(tmp_path: Path)
     assert len(re.findall(r"of \d+ came back: [1-9]\d* credits, an earning of its own", printed)) == 2
     assert "\n200 people are generated" in (tmp_path / "log" / "demo.log").read_text()
     assert "7 people pay by card" in (tmp_path / "log" / "payers.log").read_text()
+    assert set(first["staff_by_role"]) == set(ROLES)
+    assert all(set(login) == set(first["staff"]) for login in first["staff_by_role"].values())
     assert set(first["networks"]["tapjoy"]) == {"address", "secret", "kind", "rate", "hold_hours"}
     assert first["stripe_secret_key"].startswith("sk_test_")
     assert first["stripe_publishable_key"].startswith("pk_test_")
@@ -62,6 +71,7 @@ def test_a_run_ends_well_and_a_second_one_goes_on_where_it_ended(tmp_path: Path)
     again = run_once(tmp_path)
     assert described(tmp_path)["profiles"] == first["profiles"]
     assert described(tmp_path)["staff"] == first["staff"]
+    assert described(tmp_path)["staff_by_role"] == first["staff_by_role"]
     assert described(tmp_path)["stripe_secret_key"] == first["stripe_secret_key"]
     assert described(tmp_path)["networks"]["tapjoy"]["secret"] != first["networks"]["tapjoy"]["secret"]
     assert "0 people pay by card" in (tmp_path / "log" / "payers.log").read_text()
@@ -71,6 +81,36 @@ def test_a_run_ends_well_and_a_second_one_goes_on_where_it_ended(tmp_path: Path)
     assert "subscribed: sub_" in again
     assert "cut short" not in again
     assert not [process for process in psutil.process_iter(["cmdline"]) if _names(process, tmp_path)]
+
+
+@pytest.mark.journey
+def test_a_stack_for_load_has_many_profiles_with_credits_and_the_processes_of_production(
+    tmp_path: Path,
+) -> None:
+    printed = run_once(tmp_path, "--load")
+    assert "journey" not in printed
+    stack, settings = described(tmp_path), read_json(tmp_path / "environment.json")
+    assert len({entry["profile_address"] for entry in stack["profiles"]}) == 60
+    assert len(settings["RELAY_RELAYER_KEYS"].split(",")) == 16
+    assert settings["LOG_LEVEL"] == "WARNING"
+    logs = {path.stem for path in (tmp_path / "load" / "log").glob("*.log")}
+    assert {"web", "worker-relay", "worker-default", "beat"} <= logs
+    with start_services(tmp_path / "load") as services, psycopg.connect(services.database_url) as database:
+        balances = database.execute("SELECT balance FROM credits_account").fetchall()
+    assert balances == [(10**9,)] * 60
+
+
+def test_a_taken_port_is_one_line_before_anything_starts(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        command = [sys.executable, "-m", "devstack", "--data", str(tmp_path), "run", "--port", str(port)]
+        outcome = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert outcome.returncode == 1
+    assert outcome.stderr == f"✗ port {port} is taken by another program\n"
+    assert outcome.stdout == ""
+    assert list(tmp_path.iterdir()) == []
 
 
 def _names(process: psutil.Process, folder: Path) -> bool:

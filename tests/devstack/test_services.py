@@ -16,9 +16,9 @@ import redis
 import stripe
 from psycopg.conninfo import conninfo_to_dict
 
-from devstack.provider import Provider, ProviderRefused
 from devstack.services import ServerFailed, Services, start_services
 from devstack.services.server import free_port
+from devstack.stripe_account import StripeAccount, StripeRefused
 from devstack.world import Call, ProfilePlan
 
 _STARTS_AND_WAITS = """
@@ -65,11 +65,11 @@ def test_redis_and_the_chain_answer_at_their_urls(services: Services) -> None:
 
 
 def test_the_stripe_double_answers_the_holder_of_its_secret_key_alone(services: Services) -> None:
-    provider = Provider(services.stripe.url, services.stripe.secret_key)
-    assert provider.untaken_events() == []
+    provider = StripeAccount(services.stripe.url, services.stripe.secret_key)
+    assert provider.undelivered_events() == []
     assert abs(provider.controls.now - time.time()) < 5
-    with pytest.raises(ProviderRefused, match="Invalid API Key"):
-        Provider(services.stripe.url, "sk_test_another").untaken_events()
+    with pytest.raises(StripeRefused, match="Invalid API Key"):
+        StripeAccount(services.stripe.url, "sk_test_another").undelivered_events()
 
 
 def test_a_second_stack_on_the_same_folder_is_refused(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_rows_contracts_and_customers_are_there_again_after_a_restart_in_a_deep_
         assert second.rpc.call("eth_getTransactionCount", profile, hex(head - 25)) == "0x1"
         assert second.stripe.secret_key == first.stripe.secret_key
         assert second.stripe.webhook_secret == first.stripe.webhook_secret
-        assert Provider(second.stripe.url, second.stripe.secret_key).customer(customer)["id"] == customer
+        assert StripeAccount(second.stripe.url, second.stripe.secret_key).customer(customer)["id"] == customer
 
 
 def test_leaving_the_block_ends_every_server_and_removes_the_socket_folder(tmp_path: Path) -> None:

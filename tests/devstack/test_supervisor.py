@@ -6,14 +6,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
+import urllib3
 
-_PATIENCE_SECONDS = 60
-# Whoever runs says so by a file; the folder is the first argument of every script.
+from devstack.processes import Web
+from devstack.services.server import free_port, require_free_port
+
+_PATIENCE_SECONDS = 40
+# A script that runs says so by a file; the folder is the first argument of every script.
 _COMMON = """
 import os, signal, subprocess, sys, time
 from pathlib import Path
@@ -25,11 +30,12 @@ def wait_for_go():
         time.sleep(0.02)
 """
 _SUPERVISOR = """
-from devstack.lifelines import adopt_orphans, end_descendants
-from devstack.parts import Part
-from devstack.supervisor import Supervisor
+from devstack.process_lifetime import run_guarded
+from devstack.processes import GatewayProcess
+from devstack.services.server import ServerFailed, stop_all
+from devstack.supervisor import supervise
 
-class Scripted(Part):
+class Scripted(GatewayProcess):
     def __init__(self, name, script):
         self.name = name
         self.script = script
@@ -39,39 +45,61 @@ class Scripted(Part):
     def answers(self):
         return True
 
-def opening():
+def job():
     ready()
-    {opening}
-adopt_orphans()
-try:
-    status = Supervisor([Scripted("one", {one!r}), Scripted("two", {two!r})], [], opening).run()
-finally:
-    end_descendants()
-sys.exit(status)
+    {job}
+
+def work():
+    processes = [Scripted("one", {one!r}), Scripted("two", {two!r})]
+    try:
+        for process in processes:
+            process.start()
+        return supervise(processes, job)
+    except ServerFailed as error:
+        print(error)
+        return 1
+    finally:
+        stop_all(processes)
+sys.exit(run_guarded(work))
 """
-_PARTS = {
+_BUSY = """
+import time
+def application(environ, start_response):
+    if environ["PATH_INFO"] == "/busy":
+        print("busy", flush=True)
+        time.sleep(999)
+    start_response("200 OK", [])
+    return [b""]
+"""
+_SCRIPTS = {
     "wait": "ready(); time.sleep(999)",
     "crash": "ready(); wait_for_go(); sys.exit('the disk is full')",
-    # It leaves a child that ignores SIGTERM, as a web server's process might.
+    # It leaves a child that ignores SIGTERM, as a busy web server's process does.
     "parent": "subprocess.Popen([sys.executable, str(folder / 'stubborn'), str(folder)]); time.sleep(999)",
     "stubborn": "signal.signal(15, signal.SIG_IGN); ready(); time.sleep(999)",
 }
 
 
+class BusyWeb(Web):
+    """The web server with an application that never ends a request."""
+
+    def command(self) -> list[str]:
+        """Return the same server."""
+        return [*super().command()[:-1], "busy:application"]
+
+
 @contextmanager
-def supervised(
-    folder: Path, one: str, two: str, opening: str = "return None"
-) -> Iterator[subprocess.Popen[str]]:
-    """Yield a process that runs two parts and has begun its opening; whatever happens, it is gone afterwards."""
-    for name, script in _PARTS.items():
+def supervised(folder: Path, one: str, two: str, job: str = "return None") -> Iterator[subprocess.Popen[str]]:
+    """Yield a process that runs two others and has begun its job; whatever happens, it is gone afterwards."""
+    for name, script in _SCRIPTS.items():
         (folder / name).write_text(_COMMON + script)
-    script = _COMMON + _SUPERVISOR.format(one=one, two=two, opening=opening)
+    script = _COMMON + _SUPERVISOR.format(one=one, two=two, job=job)
     command = [sys.executable, "-c", script, str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             deadline = time.monotonic() + _PATIENCE_SECONDS
             while len(list(folder.glob("*.ready"))) < 3:
-                assert time.monotonic() < deadline, "the parts did not start"
+                assert time.monotonic() < deadline, "the processes did not start"
                 time.sleep(0.02)
             yield process
         finally:
@@ -79,10 +107,10 @@ def supervised(
 
 
 def descendants(process: subprocess.Popen[str], number: int) -> list[psutil.Process]:
-    """Return everything below the process, which is so many."""
-    found = psutil.Process(process.pid).children(recursive=True)
-    assert len(found) == number
-    return found
+    """Return everything below the process, which is so many; the supervisor comes first."""
+    processes = psutil.Process(process.pid).children(recursive=True)
+    assert len(processes) == number
+    return processes
 
 
 def assert_gone(processes: list[psutil.Process]) -> None:
@@ -90,17 +118,17 @@ def assert_gone(processes: list[psutil.Process]) -> None:
     assert psutil.wait_procs(processes, timeout=_PATIENCE_SECONDS)[1] == []
 
 
-def test_the_result_of_the_opening_ends_every_part(tmp_path: Path) -> None:
+def test_the_result_of_the_job_ends_every_process(tmp_path: Path) -> None:
     with supervised(tmp_path, "wait", "parent", "wait_for_go(); return 7") as process:
-        below = descendants(process, 5)
+        below = descendants(process, 4)
         (tmp_path / "go").touch()
         assert process.wait(_PATIENCE_SECONDS) == 7
     assert_gone(below)
 
 
-def test_a_part_that_ends_takes_the_others_along_and_its_last_words_are_shown(tmp_path: Path) -> None:
+def test_a_process_that_ends_takes_the_others_along_and_its_last_words_are_shown(tmp_path: Path) -> None:
     with supervised(tmp_path, "crash", "parent") as process:
-        below = descendants(process, 5)
+        below = descendants(process, 4)
         (tmp_path / "go").touch()
         output = process.communicate(timeout=_PATIENCE_SECONDS)[0]
     assert process.returncode == 1
@@ -109,17 +137,41 @@ def test_a_part_that_ends_takes_the_others_along_and_its_last_words_are_shown(tm
     assert_gone(below)
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_every_part(tmp_path: Path, number: signal.Signals, status: int) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_a_signal_ends_every_process_without_a_word(
+    tmp_path: Path, number: signal.Signals, status: int
+) -> None:
     with supervised(tmp_path, "wait", "parent") as process:
-        below = descendants(process, 5)
-        os.kill(process.pid, number)
-        assert process.wait(_PATIENCE_SECONDS) == status
-    assert_gone(below)
-
-
-def test_a_killed_supervisor_takes_its_parts_along(tmp_path: Path) -> None:
-    with supervised(tmp_path, "wait", "wait") as process:
         below = descendants(process, 4)
-        os.kill(process.pid, signal.SIGKILL)
+        os.kill(process.pid, number)
+        assert process.communicate(timeout=_PATIENCE_SECONDS)[0] == ""
+    assert process.returncode == status
     assert_gone(below)
+
+
+@pytest.mark.parametrize("is_supervisor", [True, False])
+def test_when_the_supervisor_or_its_guard_is_killed_every_process_ends(
+    tmp_path: Path, *, is_supervisor: bool
+) -> None:
+    with supervised(tmp_path, "wait", "parent") as process:
+        below = descendants(process, 4)
+        os.kill(below[0].pid if is_supervisor else process.pid, signal.SIGKILL)
+        assert_gone(below)
+
+
+def test_a_web_server_that_stops_under_load_leaves_no_process_and_frees_its_port(tmp_path: Path) -> None:
+    (tmp_path / "busy.py").write_text(_BUSY)
+    web = BusyWeb(tmp_path, {**os.environ, "PYTHONPATH": str(tmp_path)}, port=(port := free_port()))
+    with web.running(), ThreadPoolExecutor(16) as clients:
+        pool = urllib3.PoolManager(maxsize=16, retries=False)
+        for _ in range(16):
+            clients.submit(pool.request, "GET", f"{web.url}/busy")
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while web.log_path.read_text().count("busy") < 8:
+            assert time.monotonic() < deadline, "no request came"
+            time.sleep(0.05)
+        below = psutil.Process(web.pid).children(recursive=True)
+        assert len(below) >= 2
+        web.stop(patience=1)
+    assert_gone(below)
+    assert require_free_port(port) == port

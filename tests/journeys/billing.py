@@ -11,8 +11,8 @@ import stripe
 from urllib3.exceptions import HTTPError
 
 from devstack.environment import CREDITS_PER_MAJOR_UNIT
-from devstack.provider import Provider
 from devstack.stripe.server import StripeDouble
+from devstack.stripe_account import StripeAccount
 from tests.journeys.api import Answer
 from tests.journeys.billing_records import BillingRecords
 from tests.journeys.people import Person
@@ -59,7 +59,7 @@ class Payer:
 
     def with_card(self) -> "Payer":
         """Become a customer and capture a card."""
-        provider = Provider(self.double.url, self.double.secret_key)
+        provider = StripeAccount(self.double.url, self.double.secret_key)
         provider.capture_card(self.person.wallet.setup_intent(), _VISA)
         return self
 

@@ -6,17 +6,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import psutil
 import redis
 
-from devstack.furnishing import furnish
-from devstack.parts import Beat, Web, Worker
-from devstack.paths import PROJECT
-from devstack.private_file import write_json
+from devstack.files import PROJECT
+from devstack.preparation import Plan, prepare
+from devstack.processes import Beat, Web, Worker
 from devstack.services import Services, start_services
 from devstack.services.server import Server, free_port
 from devstack.stripe.server import StripeDouble
@@ -34,10 +33,6 @@ class SecondWorker(Worker):
     """A worker beside the first one, as another container would run it."""
 
     name: ClassVar[str] = "worker-2"
-
-    def command(self) -> list[str]:
-        """Return the foreground worker under a name of its own."""
-        return [*super().command(), "--hostname", "second@%h"]
 
 
 class SecondBeat(Beat):
@@ -181,13 +176,13 @@ def running_stack(directory: Path) -> Iterator[Stack]:
     """Run the service for the length of the block; no process of it is left afterwards."""
     logs = directory / "log"
     with start_services(directory, block_time=BLOCK_SECONDS, durable=False) as services:
-        port = free_port()
-        crowd = services.world.create_profiles(*[ProfilePlan() for _ in range(_CROWD)])
-        _make_known(crowd, services, directory)
-        room = furnish(services, directory, port=port, block_time=BLOCK_SECONDS)
-        web = Web(logs, room.environment, port=port)
-        worker, beat = Worker(logs, room.environment), Beat(logs, room.environment)
-        stack = Stack(services, room.environment, logs, web, worker, beat, crowd, room.networks)
+        plan = Plan([ProfilePlan() for _ in range(_CROWD)])
+        prepared = prepare(services, directory, plan, port=free_port(), block_time=BLOCK_SECONDS)
+        prepared.seed()
+        environment = prepared.environment
+        web = Web(logs, environment, port=prepared.port)
+        worker, beat = Worker(logs, environment), Beat(logs, environment)
+        stack = Stack(services, environment, logs, web, worker, beat, prepared.profiles, prepared.networks)
         parts: tuple[Server, ...] = (web, worker, beat)
         try:
             _start(*parts)
@@ -226,9 +221,3 @@ def _members(group: int) -> list[int]:
             if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process.pid)
     return found
-
-
-def _make_known(crowd: list[Profile], services: Services, directory: Path) -> None:
-    """Let the dev stack take the crowd for its demo profiles, which it gives credits to."""
-    known = {"world": services.world.identity, "profiles": [asdict(profile) for profile in crowd]}
-    write_json(directory / "profiles.json", known)

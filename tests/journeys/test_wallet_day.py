@@ -9,8 +9,8 @@ from devstack.journey.earner import Earner
 from devstack.journey.networks import networks_of
 from devstack.journey.rewards import earn_everywhere, level_up
 from devstack.journey.subscriber import Subscriber
-from devstack.provider import Provider
 from devstack.stack_file import described_networks
+from devstack.stripe_account import StripeAccount
 from tests.journeys.people import Person
 from tests.journeys.stack import Stack
 
@@ -30,7 +30,7 @@ def test_a_wallet_earns_everywhere_levels_up_spends_and_finds_its_books_in_order
     check_in(earner)
     for _ in range(_LEVELS):
         level_up(earner)
-    provider = Provider(stack.provider.url, stack.provider.secret_key)
+    provider = StripeAccount(stack.provider.url, stack.provider.secret_key)
     spender = Subscriber(person.wallet, provider, credits=earner.standing.credits, patience=_PATIENCE)
     spender.spend(write_data)
     spender.find_quota(total=0, reset=-1)

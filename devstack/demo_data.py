@@ -1,11 +1,12 @@
 """
-Tables and demo data: trusted implementations, relayers, users with credits, a member of staff, ad networks.
+Tables and demo data: trusted implementations, relayers, users with credits, staff, ad networks.
 
 Run as a process of its own with the service's settings in the environment; it may be
 repeated on the same database.
 """
 
 import base64
+import hashlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from django.utils import timezone
 
 from devstack.ad_networks.opening import open_networks
 from devstack.console import say
-from devstack.private_file import read_json, write_json
+from devstack.files import read_json, write_json
 from gateway.chain.config import get_chain
 
 _CREDITS = 1_000_000
@@ -26,18 +27,20 @@ def seed(plan: dict[str, Any]) -> None:
     """
     Write what `plan` names: `implementations`, `profiles` and `staff`.
 
-    Where it names a file `networks`, all ad networks are opened, and the file tells what they sign with;
-    where it has a `population` of a `seed` and so many `people`, they have used the service for weeks.
+    Where it names a file `seeded`, all ad networks are opened, each role gets a login, and the file tells
+    both; where it has a `population` of a `seed` and so many `people`, they have used the service for weeks.
     """
     from relay.services import roster
 
     _trust(plan["implementations"])
     roster.synchronise(now=timezone.now())
     for address in plan["profiles"]:
-        _endow(address)
+        _give_credits(address, plan.get("credits", _CREDITS))
     _employ(**plan["staff"])
-    if "networks" in plan:
-        write_json(Path(plan["networks"]), open_networks(now=timezone.now()))
+    if "seeded" in plan:
+        staff_by_role = _employ_by_role(plan["staff"], plan["staff_secret"])
+        networks = open_networks(now=timezone.now())
+        write_json(Path(plan["seeded"]), {"networks": networks, "staff_by_role": staff_by_role})
     if "population" in plan:
         _populate(**plan["population"], username=plan["staff"]["username"])
 
@@ -49,13 +52,13 @@ def _trust(implementations: dict[str, str]) -> None:
         trust(kind=kind, address=address, name="Development stack")
 
 
-def _endow(profile_address: str) -> None:
+def _give_credits(profile_address: str, credits: int) -> None:
     from credits.services import ledger
     from users.services.accounts import user_of_profile
 
     user = user_of_profile(profile_address=profile_address)
     reason = "Demo credits of the development stack."
-    ledger.adjust(user=user, credits=_CREDITS, key=f"demo:{profile_address}", actor=None, reason=reason)
+    ledger.adjust(user=user, credits=credits, key=f"demo:{profile_address}", actor=None, reason=reason)
 
 
 def _populate(*, seed: str, people: int, username: str) -> None:
@@ -69,12 +72,41 @@ def _populate(*, seed: str, people: int, username: str) -> None:
 
 
 def _employ(*, username: str, password: str, totp_secret: str) -> None:
-    from django_otp.plugins.otp_totp.models import TOTPDevice
-
     from users.models import User
 
     user = User.objects.filter(username=username).first()
     user = user or User.objects.create_superuser(username, password=password)
+    _add_device(user, totp_secret)
+
+
+def _employ_by_role(staff: dict[str, str], secret: str) -> dict[str, dict[str, str]]:
+    """
+    Give every role a login that is named after it, and return all of them.
+
+    They share the password of `staff`, because to hash one takes a third of a second.
+    """
+    from django.contrib.auth.models import Group
+
+    from users.models import User
+    from users.services.roles import ROLES
+
+    logins = {}
+    for role in ROLES:
+        user, is_new = User.objects.get_or_create(username=role, defaults={"is_staff": True})
+        if is_new:
+            user.password = User.objects.get(username=staff["username"]).password
+            user.save(update_fields=["password"])
+            user.groups.add(Group.objects.get(name=role))
+        digest = hashlib.sha256(f"{role} {secret}".encode()).digest()
+        totp_secret = base64.b32encode(digest[:20]).decode()
+        _add_device(user, totp_secret)
+        logins[role] = {"username": role, "password": staff["password"], "totp_secret": totp_secret}
+    return logins
+
+
+def _add_device(user: Any, totp_secret: str) -> None:
+    from django_otp.plugins.otp_totp.models import TOTPDevice
+
     key = base64.b32decode(totp_secret).hex()
     TOTPDevice.objects.get_or_create(user=user, key=key, defaults={"name": "demo", "confirmed": True})
 

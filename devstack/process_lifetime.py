@@ -3,7 +3,7 @@ What ties processes together, so that none outlives the stack.
 
 Linux lets a process ask for a signal at its parent's death and lets it adopt the
 orphans of its children. Elsewhere these calls do nothing, and only an orderly stop
-(Ctrl-C, SIGTERM, a crash of a part) takes every process along.
+(Ctrl-C, SIGTERM, a process that ended by itself) takes every process along.
 """
 
 import ctypes
@@ -12,7 +12,8 @@ import pwd
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 import psutil
@@ -32,14 +33,25 @@ def unwind_on_signals() -> None:
         signal.signal(number, _unwind)
 
 
-def die_with_parent() -> None:
-    """Let the kernel kill this process the moment its parent is gone."""
-    _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+def run_guarded(work: Callable[[], int]) -> int:
+    """
+    Run `work` in a child process and return its exit status; leave no process of it behind.
 
-
-def adopt_orphans() -> None:
-    """Make this process the parent of every descendant whose own parent ends."""
-    _prctl(_SET_CHILD_SUBREAPER, 1)
+    Whichever of the two processes is killed, the other one ends everything below it. Ctrl-C is a good
+    end: it is how a stack that serves is stopped, and `make` would report any other status as an error.
+    """
+    child = os.fork()
+    if child == 0:
+        _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
+        sys.exit(_run_and_clean_up(work))
+    for number in _STOP_SIGNALS:
+        signal.signal(number, lambda received, _: _pass_on(received, child))
+    _adopt_orphans()
+    _, status = os.waitpid(child, 0)
+    end_descendants()
+    exit_code = os.waitstatus_to_exitcode(status)
+    exit_code = exit_code if exit_code >= 0 else 128 - exit_code
+    return 0 if exit_code == 128 + signal.SIGINT else exit_code
 
 
 def tethered(command: Sequence[str], ending: signal.Signals) -> list[str]:
@@ -70,15 +82,33 @@ def unprivileged(command: Sequence[str]) -> list[str]:
     return ["setpriv", *identity, *reach, "--", *command]
 
 
-def end_descendants(patience: float = 5) -> None:
-    """Kill whatever this process, or an ended child of it, left running."""
-    remaining = psutil.Process().children(recursive=True)
+def end_descendants(*, patience: float = 10) -> None:
+    """Wait for whatever this process, or an ended child of it, left running; then kill the rest."""
+    remaining = psutil.wait_procs(psutil.Process().children(recursive=True), timeout=patience)[1]
     for process in remaining:
-        try:
+        with suppress(psutil.NoSuchProcess):
             process.kill()
-        except psutil.NoSuchProcess:
-            continue
     psutil.wait_procs(remaining, timeout=patience)
+
+
+def _run_and_clean_up(work: Callable[[], int]) -> int:
+    _adopt_orphans()
+    unwind_on_signals()
+    try:
+        return work()
+    finally:
+        end_descendants(patience=0)
+
+
+def _adopt_orphans() -> None:
+    """Make this process the parent of every descendant whose own parent ends."""
+    _prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def _pass_on(number: int, child: int) -> None:
+    """Let the child hear of a signal; of Ctrl-C the terminal tells it, and a second one does no harm."""
+    with suppress(ProcessLookupError):
+        os.kill(child, number)
 
 
 def _unwind(number: int, _: object) -> NoReturn:

@@ -1,4 +1,4 @@
-"""The parts of the service itself, as processes: web, worker and beat."""
+"""The processes of the service itself: web, worker and beat."""
 
 import sys
 from collections.abc import Mapping
@@ -7,18 +7,18 @@ from typing import ClassVar
 
 import urllib3
 
-from devstack.paths import PROJECT
+from devstack.files import PROJECT
 from devstack.services.server import Server
 
 
-class Part(Server):
+class GatewayProcess(Server):
     """One process of the service; it runs in the project's folder."""
 
     def __init__(self, log_directory: Path, environment: Mapping[str, str]) -> None:
         super().__init__(PROJECT, log_directory, environment)
 
 
-class Web(Part):
+class Web(GatewayProcess):
     """The web server, as the container image runs it."""
 
     name: ClassVar[str] = "web"
@@ -29,21 +29,15 @@ class Web(Part):
 
     def command(self) -> list[str]:
         """Return the foreground server with two processes of four threads."""
-        place = ["--host", "127.0.0.1", "--port", str(self._port)]
+        address = ["--host", "127.0.0.1", "--port", str(self._port)]
         size = ["--workers", "2", "--blocking-threads", "4", "--http", "1", "--no-ws"]
-        return [
-            sys.executable,
-            "-m",
-            "granian",
-            "--interface",
-            "wsgi",
-            *place,
-            *size,
-            "gateway.wsgi:application",
-        ]
+        # Without it, the server waits for as long as its workers are busy.
+        ending = ["--workers-kill-timeout", "5"]
+        options = ["--interface", "wsgi", *address, *size, *ending]
+        return [sys.executable, "-m", "granian", *options, "gateway.wsgi:application"]
 
     def answers(self) -> bool:
-        """Say whether it takes requests and reaches its records."""
+        """Say whether it takes requests and reaches its database."""
         try:
             return urllib3.request("GET", f"{self.url}/readyz", timeout=2, retries=False).status == 200
         except urllib3.exceptions.HTTPError:
@@ -55,24 +49,42 @@ class Web(Part):
         return f"http://127.0.0.1:{self._port}"
 
 
-class Worker(Part):
+class Worker(GatewayProcess):
     """The Celery worker of every queue."""
 
     name: ClassVar[str] = "worker"
     queues: ClassVar[str] = "relay,default"
+    concurrency: ClassVar[int] = 2
 
     def command(self) -> list[str]:
-        """Return the foreground worker with two processes."""
+        """Return the foreground worker."""
         quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-        size = ["--queues", self.queues, "--concurrency", "2", "--loglevel", "INFO"]
-        return [sys.executable, "-m", "celery", "-A", "gateway", "worker", *size, *quiet]
+        size = ["--queues", self.queues, "--concurrency", str(self.concurrency), "--loglevel", "INFO"]
+        name = ["--hostname", f"{self.name}@%h"]
+        return [sys.executable, "-m", "celery", "-A", "gateway", "worker", *size, *name, *quiet]
 
     def answers(self) -> bool:
         """Say whether it has reported that it takes tasks."""
         return " ready" in self.log_path.read_text(errors="replace")
 
 
-class Beat(Part):
+class RelayWorker(Worker):
+    """The worker of relay calls alone, as `compose.yaml` runs it."""
+
+    name: ClassVar[str] = "worker-relay"
+    queues: ClassVar[str] = "relay"
+    concurrency: ClassVar[int] = 4
+
+
+class DefaultWorker(Worker):
+    """The worker of everything else, as `compose.yaml` runs it."""
+
+    name: ClassVar[str] = "worker-default"
+    queues: ClassVar[str] = "default"
+    concurrency: ClassVar[int] = 4
+
+
+class Beat(GatewayProcess):
     """The Celery clock, which gets no relayer key, as in production."""
 
     name: ClassVar[str] = "beat"
@@ -82,10 +94,9 @@ class Beat(Part):
         super().__init__(log_directory, {**without_keys, "RELAY_SIGNER": "none"})
 
     def command(self) -> list[str]:
-        """Return the foreground clock; where it stood is kept beside its log."""
-        place = ["--schedule", str(self.log_path.with_name("beat-schedule")), "--pidfile", ""]
-        place += ["--loglevel", "INFO"]
-        return [sys.executable, "-m", "celery", "-A", "gateway", "beat", *place]
+        """Return the foreground clock; its schedule is kept beside its log."""
+        schedule = ["--schedule", str(self.log_path.with_name("beat-schedule")), "--pidfile", ""]
+        return [sys.executable, "-m", "celery", "-A", "gateway", "beat", *schedule, "--loglevel", "INFO"]
 
     def answers(self) -> bool:
         """Say whether it has reported its start."""

@@ -1,0 +1,117 @@
+"""Getting started servers ready for the service: profiles, relayers, settings, tables, demo data, webhooks."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from devstack.console import say, step
+from devstack.django_process import run_django
+from devstack.environment import Secrets, django_environment, keep_secrets, process_environment
+from devstack.files import read_json, write_json
+from devstack.services import Services
+from devstack.stack_file import demo_profiles, settle_profiles
+from devstack.world import Profile, ProfilePlan
+from devstack.world.deployer import ETHER
+
+_RELAYER_WEI = 1_000 * ETHER
+_DEMO_PEOPLE, _DEMO_CREDITS, _DEMO_RELAYERS = 200, 1_000_000, 4
+_LOAD_PROFILES, _LOAD_CREDITS, _LOAD_RELAYERS, _LOAD_IN_FLIGHT = 60, 10**9, 16, 64
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a stack shall have: generated users besides the profiles, and settings that differ from the usual ones."""
+
+    profiles: Sequence[ProfilePlan]
+    credits: int = _DEMO_CREDITS
+    people: int = 0
+    relayers: int = _DEMO_RELAYERS
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+def demo_plan(*, people: int = _DEMO_PEOPLE) -> Plan:
+    """Return what a person plays with."""
+    return Plan(demo_profiles(), people=people)
+
+
+def load_plan() -> Plan:
+    """Return what a load generator needs: many profiles that can pay, many relayers, little logging."""
+    settings = {"LOG_LEVEL": "WARNING", "RELAY_MAX_IN_FLIGHT": str(_LOAD_IN_FLIGHT)}
+    profiles = [ProfilePlan() for _ in range(_LOAD_PROFILES)]
+    return Plan(profiles, credits=_LOAD_CREDITS, relayers=_LOAD_RELAYERS, settings=settings)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the processes of the service need to run; `seed` writes the demo data, beside them if need be."""
+
+    directory: Path
+    port: int
+    settings: dict[str, str]
+    profiles: list[Profile]
+    secrets: Secrets
+
+    def seed(self) -> None:
+        """Bring the tables up to date and write the demo data; what is there already is kept."""
+        log, plan = self.directory / "log" / "demo.log", self.directory / "demo.json"
+        run_django(log, self.environment, "-m", "devstack.demo_data", str(plan))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a process of the service runs with."""
+        return process_environment(self.settings)
+
+    @property
+    def networks(self) -> dict[str, Any]:
+        """What the ad networks sign with, by slug; known once the demo data is there."""
+        return dict(read_json(self.directory / "seeded.json")["networks"])
+
+    @property
+    def staff_by_role(self) -> dict[str, Any]:
+        """The logins of staff who have one role each; known once the demo data is there."""
+        return dict(read_json(self.directory / "seeded.json")["staff_by_role"])
+
+
+def prepare(
+    services: Services, directory: Path, plan: Plan, *, port: int, block_time: float | None
+) -> Prepared:
+    """Prepare chain, database and Stripe double for the service; what is there already is kept."""
+    secrets = keep_secrets(directory / "secrets.json", relayers=plan.relayers)
+    settings = django_environment(services, secrets, port=port, block_time=block_time) | plan.settings
+    with step("profiles with controllers, relayers with LYX"):
+        profiles = settle_profiles(services.world, directory / "profiles.json", plan.profiles)
+        services.world.fund(_RELAYER_WEI, *secrets.relayer_addresses)
+    _forget_rows_of_another_chain(services, directory / "database.json")
+    services.stripe.controls.point(
+        f"{settings['PUBLIC_URL']}/webhooks/stripe", services.stripe.webhook_secret
+    )
+    write_json(directory / "demo.json", _demo_data(services, secrets, profiles, directory, plan))
+    return Prepared(directory, port, settings, profiles, secrets)
+
+
+def _forget_rows_of_another_chain(services: Services, path: Path) -> None:
+    """A database that speaks of transactions which this chain never saw is of no use to anyone."""
+    identity = services.world.identity
+    if read_json(path).get("world", identity) != identity:
+        say("  · the chain began anew, so the database and the Stripe double do too")
+        services.empty_database()
+        services.stripe.controls.reset()
+    write_json(path, {"world": identity})
+
+
+def _demo_data(
+    services: Services, secrets: Secrets, profiles: list[Profile], directory: Path, plan: Plan
+) -> dict[str, object]:
+    """Return what `devstack.demo_data` is to write down."""
+    contracts = services.world.implementations
+    population = {"seed": secrets.derived("population"), "people": plan.people}
+    return {
+        "implementations": {"profile": contracts.universal_profile, "key-manager": contracts.key_manager},
+        "profiles": [profile.profile_address for profile in profiles],
+        "credits": plan.credits,
+        "staff": asdict(secrets.staff),
+        "staff_secret": secrets.derived("staff"),
+        "seeded": str(directory / "seeded.json"),
+        **({"population": population} if plan.people else {}),
+    }

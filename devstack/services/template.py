@@ -1,0 +1,68 @@
+"""A database with all tables, made once per set of migrations; every stack and every test run begins with a copy."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from devstack.console import step
+from devstack.django_process import run_django
+from devstack.files import DATA, PROJECT
+from devstack.services.postgres import Postgres
+
+TEMPLATE = "gateway_template"
+
+
+def copy_template(cluster: Path) -> None:
+    """Make a cluster that has the database `TEMPLATE`."""
+    with _locked():
+        subprocess.run(["cp", "-a", str(_template()), str(cluster)], check=True)
+
+
+def make_template() -> None:
+    """Make what `copy_template` copies, unless it is there."""
+    with _locked():
+        _template()
+
+
+def template_key() -> str:
+    """Return what the template depends on, as a hash: every migration, and the packages with theirs and the server."""
+    digest = hashlib.sha256((PROJECT / "requirements" / "dev.txt").read_bytes())
+    for path in sorted(PROJECT.glob("*/migrations/*.py")):
+        digest.update(f"\0{path.relative_to(PROJECT)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _template() -> Path:
+    cluster = DATA / f"template-{template_key()}"
+    if not cluster.exists():
+        for old in DATA.glob("template-*"):
+            shutil.rmtree(old)
+        with (
+            step("creating the tables, once per set of migrations"),
+            tempfile.TemporaryDirectory(prefix="making-", dir=DATA) as folder,
+        ):
+            _migrate(Path(folder))
+            (Path(folder) / "cluster").rename(cluster)
+    return cluster
+
+
+def _migrate(folder: Path) -> None:
+    with Postgres(folder, folder / "log", durable=False).running() as server:
+        server.ensure_database(TEMPLATE)
+        # Tables depend on no secret, so the settings of the tests do.
+        settings = {"DJANGO_SETTINGS_MODULE": "tests.settings", "DATABASE_URL": server.url(TEMPLATE)}
+        run_django(folder / "log" / "migrate.log", os.environ | settings, "manage.py", "migrate")
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    DATA.mkdir(exist_ok=True)
+    with (DATA / "template.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,74 @@
+"""A Stripe account over HTTP: what a wallet's card form sends, and what a reader with the secret key sees."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+import urllib3
+
+from devstack.stripe.controls import Controls
+from devstack.stripe.wire.keys import publishable
+
+StripeObject = dict[str, Any]
+_RETURN_URL = "https://wallet.example/card"
+
+
+class StripeRefused(RuntimeError):
+    """Stripe answered with an error; the message is its own."""
+
+
+class StripeAccount:
+    """One account at the Stripe double, whose time can be moved."""
+
+    def __init__(self, url: str, secret_key: str) -> None:
+        self._url = url
+        self._secret_key = secret_key
+        self._pool = urllib3.PoolManager(retries=False, timeout=30)
+
+    @property
+    def controls(self) -> Controls:
+        """What moves its time."""
+        return Controls(self._url, self._secret_key)
+
+    def capture_card(self, client_secret: str, card: str) -> StripeObject:
+        """
+        Confirm a setup intent as the card form inside a wallet does: with the client secret and the public key.
+
+        `card` names one of Stripe's test payment methods, such as `pm_card_visa`.
+        """
+        intent = client_secret.partition("_secret_")[0]
+        fields = {"client_secret": client_secret, "payment_method": card, "return_url": _RETURN_URL}
+        key = publishable(self._secret_key)
+        return self._request("POST", f"setup_intents/{intent}/confirm", key=key, fields=fields)
+
+    def customer(self, identifier: str) -> StripeObject:
+        """Return a customer's record."""
+        return self._request("GET", f"customers/{identifier}")
+
+    def subscription(self, identifier: str) -> StripeObject:
+        """Return a subscription's record."""
+        return self._request("GET", f"subscriptions/{identifier}")
+
+    def invoices(self, subscription: str) -> list[StripeObject]:
+        """Return the invoices of a subscription, the first one first."""
+        page = self._request("GET", "invoices", fields={"subscription": subscription, "limit": "100"})
+        return list(reversed(page["data"]))
+
+    def undelivered_events(self) -> list[str]:
+        """Return the types of the events that the service has not taken yet."""
+        page = self._request("GET", "events", fields={"delivery_success": "false", "limit": "100"})
+        return [event["type"] for event in page["data"]]
+
+    def _request(
+        self, method: str, path: str, *, key: str | None = None, fields: dict[str, str] | None = None
+    ) -> StripeObject:
+        url, content = f"{self._url}/v1/{path}", urlencode(fields or {})
+        headers = {"Authorization": f"Bearer {key or self._secret_key}"}
+        if method == "GET":
+            response = self._pool.request(method, f"{url}?{content}", headers=headers)
+        else:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+            response = self._pool.request(method, url, body=content, headers=headers)
+        answer: StripeObject = response.json()
+        if response.status != 200:
+            raise StripeRefused(f"{method} {path}: {answer['error'].get('message')}")
+        return answer

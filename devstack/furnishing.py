@@ -43,7 +43,7 @@ def furnish(
         profiles = settle_profiles(services.world, directory / "profiles.json")
         services.world.fund(_RELAYER_WEI, *secrets.relayer_addresses)
     _forget_rows_of_another_chain(services, directory / "database.json")
-    services.stripe.controls.point(
+    services.stripe.controls.set_webhook_endpoint(
         f"{settings['PUBLIC_URL']}/webhooks/stripe", services.stripe.webhook_secret
     )
     with step("database migrations and demo data"):

@@ -8,7 +8,7 @@ from devstack.demo_profiles import described
 from devstack.private_file import write_json
 from devstack.secrets_file import Staff
 from devstack.services import Services
-from devstack.stripe.wire.keys import publishable
+from devstack.stripe.account import publishable_key
 from devstack.world import Profile
 
 
@@ -31,7 +31,7 @@ def write_stack_file(
             "chain_id": services.chain_id,
             "stripe_url": services.stripe.url,
             "stripe_secret_key": services.stripe.secret_key,
-            "stripe_publishable_key": publishable(services.stripe.secret_key),
+            "stripe_publishable_key": publishable_key(services.stripe.secret_key),
             "stripe_webhook_secret": services.stripe.webhook_secret,
             "database_url": services.database_url,
             "redis_url": services.redis_url,

@@ -16,7 +16,7 @@ from devstack.journey.checks import Mismatch, expect, until
 from devstack.journey.figures import months_before, some_amount, text_of
 from devstack.journey.subscriber import Subscriber
 from devstack.provider import Provider
-from devstack.stripe.controls import ControlRefused
+from devstack.stripe.client import ControlError
 from devstack.wallet import Wallet
 
 _MONTHS = 2
@@ -39,7 +39,7 @@ def step_back(provider: Provider, lead: int) -> bool:
     moment -= _NEAR_MIDNIGHT if moment % 86_400 > 86_400 - _NEAR_MIDNIGHT else 0
     try:
         provider.controls.set_clock(moment)
-    except ControlRefused:
+    except ControlError:
         return False
     say(f"  ✓ the provider's clock begins two months ago, at {text_of(provider.controls.now)}")
     return True

@@ -23,11 +23,11 @@ from devstack.journey.today import live_today
 from devstack.private_file import read_json
 from devstack.provider import Provider, ProviderRefused
 from devstack.rpc import Rpc, RpcFailed
-from devstack.stripe.controls import ControlRefused
+from devstack.stripe.client import ControlError
 from devstack.wallet import Wallet
 
 _LEAD_SECONDS, _PATIENCE_SECONDS = 20, 60
-_FAILURES = (Mismatch, Refused, RpcFailed, ProviderRefused, ControlRefused, LookupError, OSError, HTTPError)
+_FAILURES = (Mismatch, Refused, RpcFailed, ProviderRefused, ControlError, LookupError, OSError, HTTPError)
 
 
 def travel(

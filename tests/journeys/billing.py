@@ -12,7 +12,7 @@ from urllib3.exceptions import HTTPError
 
 from devstack.environment import CREDITS_PER_MAJOR_UNIT
 from devstack.provider import Provider
-from devstack.stripe.server import StripeDouble
+from devstack.services.stripe_double import StripeDouble
 from tests.journeys.api import Answer
 from tests.journeys.billing_records import BillingRecords
 from tests.journeys.people import Person

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 import stripe
 
-from devstack.stripe.controls import Controls
-from devstack.stripe.server import StripeDouble
+from devstack.services.stripe_double import StripeDouble
+from devstack.stripe.client import ControlClient
 from tests.conftest import STRIPE_TEST_KEY
 from tests.devstack.stripe.mailbox import Mailbox, open_mailbox
 from tests.devstack.stripe.worlds import DoubleWorld, StripeWorld, World
@@ -43,7 +43,7 @@ def double(double_server: StripeDouble) -> StripeDouble:
 
 
 @pytest.fixture
-def controls(double: StripeDouble) -> Controls:
+def controls(double: StripeDouble) -> ControlClient:
     """Return what steers the double."""
     return double.controls
 
@@ -52,7 +52,7 @@ def controls(double: StripeDouble) -> Controls:
 def mailbox(double: StripeDouble, mailbox_server: Mailbox) -> Mailbox:
     """Return an empty endpoint that the double sends every event to."""
     mailbox_server.clear()
-    double.controls.point(mailbox_server.url, mailbox_server.secret)
+    double.controls.set_webhook_endpoint(mailbox_server.url, mailbox_server.secret)
     return mailbox_server
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import stripe
 
-from devstack.stripe.controls import ControlRefused, Controls
+from devstack.stripe.client import ControlClient, ControlError
 from tests.devstack.stripe.worlds import DAY, DoubleWorld
 
 _CARDS = (
@@ -23,7 +23,7 @@ _STEPS = 40
 class Walk:
     """A customer to whom things happen at random; what Stripe refuses does not happen."""
 
-    def __init__(self, here: DoubleWorld, controls: Controls, chance: random.Random) -> None:
+    def __init__(self, here: DoubleWorld, controls: ControlClient, chance: random.Random) -> None:
         self.here, self.controls, self.chance = here, controls, chance
         self.customer = here.new_payer()
 
@@ -36,7 +36,7 @@ class Walk:
         for _ in range(steps):
             try:
                 self.chance.choice(acts)()
-            except (stripe.InvalidRequestError, stripe.CardError, ControlRefused, IndexError):
+            except (stripe.InvalidRequestError, stripe.CardError, ControlError, IndexError):
                 continue
 
     def subscribe(self) -> None:
@@ -89,7 +89,7 @@ class Walk:
 
     def credit(self) -> None:
         invoice = self._any(self.here.v1.invoices.list({"customer": self.customer.id}))
-        self.controls.credit(invoice.id, self.chance.choice((None, 1, 50)))
+        self.controls.create_credit_note(invoice.id, self.chance.choice((None, 1, 50)))
 
     def pay(self) -> None:
         invoice = self._any(self.here.v1.invoices.list({"customer": self.customer.id, "status": "open"}))
@@ -103,14 +103,14 @@ class Walk:
         self.controls.authenticate(intent.id, succeeds=self.chance.random() < 0.7)
 
     def bill(self) -> None:
-        self.controls.bill(self.customer.id, self.chance.randint(1, 3000))
+        self.controls.create_invoice(self.customer.id, self.chance.randint(1, 3000))
 
     def _any(self, listed: Any) -> Any:
         return self.chance.choice(listed.data)
 
 
 @pytest.mark.parametrize("seed", [secrets.randbelow(10**9) for _ in range(4)])
-def test_every_cent_is_accounted_for(seed: int, here: DoubleWorld, controls: Controls) -> None:
+def test_every_cent_is_accounted_for(seed: int, here: DoubleWorld, controls: ControlClient) -> None:
     walk = Walk(here, controls, random.Random(seed))
     walk.take(_STEPS)
     services, mine = here.v1, {"customer": walk.customer.id, "limit": 100}

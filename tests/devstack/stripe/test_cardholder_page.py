@@ -14,24 +14,24 @@ def page_of(here: DoubleWorld) -> tuple[str, str]:
     return intent.id, str(intent.next_action.redirect_to_url.url)
 
 
-def answer(url: str, agree: str) -> urllib3.BaseHTTPResponse:
+def answer(url: str, outcome: str) -> urllib3.BaseHTTPResponse:
     """Press a button on the page."""
     form = {"Content-Type": "application/x-www-form-urlencoded"}
-    return urllib3.request("POST", url, body=f"agree={agree}", headers=form, redirect=False)
+    return urllib3.request("POST", url, body=f"outcome={outcome}", headers=form, redirect=False)
 
 
 def test_agreeing_completes_the_setup_and_leads_back_to_the_shop(here: DoubleWorld) -> None:
     intent, url = page_of(here)
-    assert "do you want to go on" in urllib3.request("GET", url).data.decode()
-    back = answer(url, "yes")
+    assert "Do you want to go on" in urllib3.request("GET", url).data.decode()
+    back = answer(url, "complete")
     assert (back.status, back.headers["Location"]) == (303, "https://wallet.example/back")
     assert here.v1.setup_intents.retrieve(intent).status == "succeeded"
-    assert "This is done." in answer(url, "yes").data.decode()
+    assert "This is done." in answer(url, "complete").data.decode()
 
 
 def test_not_agreeing_leaves_the_setup_without_a_card(here: DoubleWorld) -> None:
     intent, url = page_of(here)
-    answer(url, "no")
+    answer(url, "fail")
     assert here.v1.setup_intents.retrieve(intent).status == "requires_payment_method"
 
 
@@ -51,11 +51,11 @@ def test_agreeing_to_a_payment_makes_the_subscription_active(here: DoubleWorld, 
     )
     assert confirmed.next_action is not None
     assert confirmed.next_action.redirect_to_url is not None
-    assert answer(str(confirmed.next_action.redirect_to_url.url), "yes").status == 303
+    assert answer(str(confirmed.next_action.redirect_to_url.url), "complete").status == 303
     assert here.v1.subscriptions.retrieve(subscription.id).status == "active"
 
 
 def test_without_the_client_secret_there_is_nothing_to_see(here: DoubleWorld) -> None:
     intent, url = page_of(here)
-    assert answer(url.split("?")[0], "yes").status == 404
+    assert answer(url.split("?")[0], "complete").status == 404
     assert here.v1.setup_intents.retrieve(intent).status == "requires_action"

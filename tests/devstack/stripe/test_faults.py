@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import stripe
 
-from devstack.stripe.controls import Controls
-from devstack.stripe.server import StripeDouble
+from devstack.services.stripe_double import StripeDouble
+from devstack.stripe.client import ControlClient
 from tests.devstack.stripe.worlds import DAY, DoubleWorld
 
 
@@ -17,7 +17,7 @@ def patient(double: StripeDouble) -> stripe.StripeClient:
     return stripe.StripeClient(double.secret_key, base_addresses={"api": double.url}, max_network_retries=2)
 
 
-def creations(controls: Controls) -> list[str | None]:
+def creations(controls: ControlClient) -> list[str | None]:
     """Return the keys of the requests that created customers."""
     return [item.idempotency_key for item in controls.requests("POST", "/v1/customers")]
 
@@ -27,7 +27,7 @@ def creations(controls: Controls) -> list[str | None]:
     [(409, stripe.APIError), (429, stripe.RateLimitError), (500, stripe.APIError)],
 )
 def test_a_failing_request_does_nothing(
-    status: int, kind: type[stripe.StripeError], here: DoubleWorld, controls: Controls
+    status: int, kind: type[stripe.StripeError], here: DoubleWorld, controls: ControlClient
 ) -> None:
     controls.fail(status)
     with pytest.raises(kind) as failed:
@@ -37,7 +37,7 @@ def test_a_failing_request_does_nothing(
     assert here.v1.customers.create({"name": "Somebody"}).name == "Somebody"
 
 
-def test_a_fault_meets_only_the_requests_it_is_meant_for(here: DoubleWorld, controls: Controls) -> None:
+def test_a_fault_meets_only_the_requests_it_is_meant_for(here: DoubleWorld, controls: ControlClient) -> None:
     controls.fail(500, method="POST", path="/v1/products")
     here.v1.customers.create()
     here.v1.products.list()
@@ -46,7 +46,7 @@ def test_a_fault_meets_only_the_requests_it_is_meant_for(here: DoubleWorld, cont
 
 
 def test_a_client_that_tries_again_gets_one_customer_after_a_lost_answer(
-    patient: stripe.StripeClient, here: DoubleWorld, controls: Controls
+    patient: stripe.StripeClient, here: DoubleWorld, controls: ControlClient
 ) -> None:
     controls.timeout_after_commit(method="POST")
     customer = patient.v1.customers.create({"name": "Once"})
@@ -57,7 +57,7 @@ def test_a_client_that_tries_again_gets_one_customer_after_a_lost_answer(
 
 
 def test_an_error_after_the_work_hides_an_answer_that_the_key_still_gives(
-    here: DoubleWorld, controls: Controls
+    here: DoubleWorld, controls: ControlClient
 ) -> None:
     key = secrets.token_hex(8)
     controls.error_after_commit(method="POST")
@@ -68,7 +68,7 @@ def test_an_error_after_the_work_hides_an_answer_that_the_key_still_gives(
 
 
 def test_a_saved_error_is_the_answer_for_a_day_although_the_work_was_done(
-    here: DoubleWorld, controls: Controls
+    here: DoubleWorld, controls: ControlClient
 ) -> None:
     key = secrets.token_hex(8)
     controls.error_after_commit(method="POST", saved=True)
@@ -81,7 +81,7 @@ def test_a_saved_error_is_the_answer_for_a_day_although_the_work_was_done(
     assert len(here.v1.customers.list().data) == 2
 
 
-def test_two_requests_with_one_key_at_once_are_a_conflict(here: DoubleWorld, controls: Controls) -> None:
+def test_two_requests_with_one_key_at_once_are_a_conflict(here: DoubleWorld, controls: ControlClient) -> None:
     key = secrets.token_hex(8)
     controls.slow(4, method="POST")
 
@@ -97,25 +97,27 @@ def test_two_requests_with_one_key_at_once_are_a_conflict(here: DoubleWorld, con
     assert len(here.v1.customers.list().data) == 1
 
 
-def test_many_at_once_with_keys_of_their_own_are_all_served(here: DoubleWorld, controls: Controls) -> None:
+def test_many_at_once_with_keys_of_their_own_are_all_served(
+    here: DoubleWorld, controls: ControlClient
+) -> None:
     with ThreadPoolExecutor(16) as threads:
         made = set(threads.map(lambda _: here.v1.customers.create().id, range(48)))
     assert len(made) == 48
     assert len(set(creations(controls))) == 48
 
 
-def test_the_log_tells_what_was_asked(here: DoubleWorld, controls: Controls, amount: int) -> None:
+def test_the_log_tells_what_was_asked(here: DoubleWorld, controls: ControlClient, amount: int) -> None:
     here.subscribe(here.new_payer(), amount)
     (entry,) = controls.requests("POST", "/v1/subscriptions")
     assert entry.status == 200
     assert entry.params["items"]["0"]["price_data"]["unit_amount"] == str(amount)
-    controls.forget_requests()
+    controls.clear_requests()
     assert controls.requests() == []
 
 
-def test_behaving_again_takes_back_what_was_still_to_come(here: DoubleWorld, controls: Controls) -> None:
+def test_behaving_again_takes_back_what_was_still_to_come(here: DoubleWorld, controls: ControlClient) -> None:
     controls.fail(500, count=None)
     with pytest.raises(stripe.APIError):
         here.v1.customers.create()
-    controls.behave()
+    controls.clear_faults()
     assert here.v1.customers.create().id

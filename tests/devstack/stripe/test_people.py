@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import stripe
 
-from devstack.stripe.controls import ControlRefused, Controls
+from devstack.stripe.client import ControlClient, ControlError
 from tests.devstack.stripe.mailbox import Mailbox
 from tests.devstack.stripe.shapes import Shapes
 from tests.devstack.stripe.worlds import DAY, HOUR, DoubleWorld
@@ -35,7 +35,7 @@ def told(here: DoubleWorld, prefix: str) -> list[str]:
     return [event.type for event in reversed(listed.data) if event.type.startswith(prefix)]
 
 
-def test_a_cardholder_who_agrees_completes_the_setup(here: DoubleWorld, controls: Controls) -> None:
+def test_a_cardholder_who_agrees_completes_the_setup(here: DoubleWorld, controls: ControlClient) -> None:
     customer = here.new_customer()
     intent = here.set_up(customer, "pm_card_authenticationRequired")
     controls.authenticate(intent.id)
@@ -47,7 +47,7 @@ def test_a_cardholder_who_agrees_completes_the_setup(here: DoubleWorld, controls
 
 
 def test_a_cardholder_who_does_not_agree_leaves_the_setup_without_a_card(
-    here: DoubleWorld, controls: Controls
+    here: DoubleWorld, controls: ControlClient
 ) -> None:
     intent = here.set_up(here.new_customer(), "pm_card_threeDSecure2Required")
     controls.authenticate(intent.id, succeeds=False)
@@ -55,13 +55,13 @@ def test_a_cardholder_who_does_not_agree_leaves_the_setup_without_a_card(
     assert (failed.status, failed.payment_method) == ("requires_payment_method", None)
     assert failed.last_setup_error is not None
     assert failed.last_setup_error.code == "setup_intent_authentication_failure"
-    with pytest.raises(ControlRefused):
+    with pytest.raises(ControlError):
         controls.authenticate(intent.id)
 
 
 @pytest.mark.parametrize(("agrees", "status"), [(True, "active"), (False, "incomplete")])
 def test_the_first_payment_depends_on_its_cardholder(
-    agrees: bool, status: str, here: DoubleWorld, controls: Controls, amount: int
+    agrees: bool, status: str, here: DoubleWorld, controls: ControlClient, amount: int
 ) -> None:
     subscription = here.subscribe(here.new_payer("pm_card_authenticationRequired"), amount)
     controls.authenticate(intent_of(here, subscription), succeeds=agrees)
@@ -70,7 +70,7 @@ def test_the_first_payment_depends_on_its_cardholder(
 
 
 def test_a_card_that_was_set_up_is_charged_without_its_holder(
-    here: DoubleWorld, controls: Controls, amount: int
+    here: DoubleWorld, controls: ControlClient, amount: int
 ) -> None:
     customer = here.new_customer()
     intent = here.set_up(customer, "pm_card_authenticationRequiredOnSetup")
@@ -97,7 +97,9 @@ def test_a_card_with_a_poor_account_is_set_up_and_then_refused(here: DoubleWorld
     assert refused.value.error.decline_code == "insufficient_funds"
 
 
-def test_a_good_card_can_turn_bad_and_good_again(here: DoubleWorld, controls: Controls, amount: int) -> None:
+def test_a_good_card_can_turn_bad_and_good_again(
+    here: DoubleWorld, controls: ControlClient, amount: int
+) -> None:
     subscription, _ = paid(here, amount)
     card = here.v1.payment_methods.list({"customer": str(subscription.customer)}).data[0].id
     controls.change_card(card, decline_code="insufficient_funds")
@@ -113,7 +115,7 @@ def test_a_good_card_can_turn_bad_and_good_again(here: DoubleWorld, controls: Co
     ("outcome", "status"), [("cancel", "canceled"), ("unpaid", "unpaid"), ("leave", "past_due")]
 )
 def test_the_dashboard_decides_what_follows_the_last_retry(
-    outcome: str, status: str, here: DoubleWorld, controls: Controls, amount: int
+    outcome: str, status: str, here: DoubleWorld, controls: ControlClient, amount: int
 ) -> None:
     controls.after_retries(outcome)
     subscription, _ = paid(here, amount)
@@ -132,7 +134,7 @@ def test_the_dashboard_decides_what_follows_the_last_retry(
 
 
 def test_a_dispute_takes_the_money_and_a_won_one_returns_it(
-    here: DoubleWorld, controls: Controls, amount: int
+    here: DoubleWorld, controls: ControlClient, amount: int
 ) -> None:
     _, intent = paid(here, amount)
     dispute = controls.open_dispute(intent)
@@ -153,23 +155,23 @@ def test_a_dispute_takes_the_money_and_a_won_one_returns_it(
 
 
 def test_the_steps_of_a_dispute_can_be_taken_one_by_one(
-    here: DoubleWorld, controls: Controls, amount: int
+    here: DoubleWorld, controls: ControlClient, amount: int
 ) -> None:
     _, intent = paid(here, amount)
     part = 1 + secrets.randbelow(amount - 1)
     dispute = controls.open_dispute(intent, amount=part, withdraw=False)["id"]
-    with pytest.raises(ControlRefused):
-        controls.reinstate(dispute)
-    controls.withdraw(dispute)
-    controls.reinstate(dispute)
-    controls.withdraw(dispute)
+    with pytest.raises(ControlError):
+        controls.reinstate_funds(dispute)
+    controls.withdraw_funds(dispute)
+    controls.reinstate_funds(dispute)
+    controls.withdraw_funds(dispute)
     controls.close_dispute(dispute, won=False)
     lost = here.v1.disputes.list({"payment_intent": intent}).data[0]
     assert (lost.status, [moved.amount for moved in lost.balance_transactions]) == (
         "lost",
         [-part, part, -part],
     )
-    with pytest.raises(ControlRefused):
+    with pytest.raises(ControlError):
         controls.close_dispute(dispute, won=True)
 
 
@@ -183,7 +185,7 @@ def test_stripes_test_card_for_disputes_and_its_test_words_for_evidence(
     assert decided.status == "won"
 
 
-def test_a_disputed_charge_is_not_refunded(here: DoubleWorld, controls: Controls, amount: int) -> None:
+def test_a_disputed_charge_is_not_refunded(here: DoubleWorld, controls: ControlClient, amount: int) -> None:
     _, intent = paid(here, amount)
     controls.open_dispute(intent)
     with pytest.raises(stripe.InvalidRequestError) as refused:
@@ -192,7 +194,7 @@ def test_a_disputed_charge_is_not_refunded(here: DoubleWorld, controls: Controls
 
 
 def test_a_refund_at_the_dashboard_can_fail_after_all(
-    here: DoubleWorld, controls: Controls, amount: int
+    here: DoubleWorld, controls: ControlClient, amount: int
 ) -> None:
     _, intent = paid(here, amount)
     made = controls.refund(intent, 100)
@@ -211,7 +213,7 @@ def test_a_refund_at_the_dashboard_can_fail_after_all(
     [("pm_card_pendingRefund", "pending", "succeeded"), ("pm_card_refundFail", "succeeded", "failed")],
 )
 def test_some_cards_answer_a_refund_later(
-    card: str, at_once: str, later: str, here: DoubleWorld, controls: Controls, amount: int
+    card: str, at_once: str, later: str, here: DoubleWorld, controls: ControlClient, amount: int
 ) -> None:
     _, intent = paid(here, amount, card)
     refund = here.v1.refunds.create({"payment_intent": intent})
@@ -221,11 +223,11 @@ def test_some_cards_answer_a_refund_later(
 
 
 def test_an_invoice_paid_by_credit_note_collected_nothing(
-    here: DoubleWorld, controls: Controls, amount: int
+    here: DoubleWorld, controls: ControlClient, amount: int
 ) -> None:
     subscription = here.subscribe(here.new_payer("pm_card_chargeCustomerFail"), amount)
     (invoice,) = here.invoices(subscription)
-    controls.credit(str(invoice.id))
+    controls.create_credit_note(str(invoice.id))
     found = here.v1.invoices.retrieve(str(invoice.id))
     assert (found.status, found.amount_paid, found.pre_payment_credit_notes_amount) == ("paid", 0, amount)
     assert told(here, "invoice.p") == ["invoice.payment_failed", "invoice.paid"]
@@ -234,23 +236,23 @@ def test_an_invoice_paid_by_credit_note_collected_nothing(
 
 
 def test_a_partial_credit_note_lowers_what_is_collected(
-    here: DoubleWorld, controls: Controls, amount: int
+    here: DoubleWorld, controls: ControlClient, amount: int
 ) -> None:
     customer = here.new_payer("pm_card_chargeCustomerFail")
     subscription = here.subscribe(customer, amount)
     (invoice,) = here.invoices(subscription)
-    controls.credit(str(invoice.id), 100)
+    controls.create_credit_note(str(invoice.id), 100)
     card = here.v1.payment_methods.attach("pm_card_visa", {"customer": customer.id})
     settled = here.v1.invoices.pay(str(invoice.id), {"payment_method": card.id})
     assert (settled.total, settled.amount_paid) == (amount, amount - 100)
 
 
 def test_a_credit_note_after_payment_goes_to_the_balance(
-    here: DoubleWorld, controls: Controls, amount: int
+    here: DoubleWorld, controls: ControlClient, amount: int
 ) -> None:
     subscription, _ = paid(here, amount)
     (invoice,) = here.invoices(subscription)
-    controls.credit(str(invoice.id), 200)
+    controls.create_credit_note(str(invoice.id), 200)
     found = here.v1.invoices.retrieve(str(invoice.id))
     assert (found.status, found.amount_paid, found.post_payment_credit_notes_amount) == ("paid", amount, 200)
     assert here.v1.customers.retrieve(str(subscription.customer)).balance == -200
@@ -268,7 +270,7 @@ def test_a_customer_with_enough_balance_pays_nothing_by_card(here: DoubleWorld) 
     assert (invoice.starting_balance, invoice.ending_balance) == (-10_000, -7_450)
 
 
-def test_an_invoice_paid_outside_of_stripe(here: DoubleWorld, controls: Controls, amount: int) -> None:
+def test_an_invoice_paid_outside_of_stripe(here: DoubleWorld, controls: ControlClient, amount: int) -> None:
     subscription = here.subscribe(here.new_payer("pm_card_chargeCustomerFail"), amount)
     (invoice,) = here.invoices(subscription)
     controls.pay_out_of_band(str(invoice.id))
@@ -276,7 +278,7 @@ def test_an_invoice_paid_outside_of_stripe(here: DoubleWorld, controls: Controls
     assert (found.status, found.amount_paid, found.amount_paid_off_stripe) == ("paid", amount, amount)
 
 
-def test_a_detached_card_pays_nothing_more(here: DoubleWorld, controls: Controls, amount: int) -> None:
+def test_a_detached_card_pays_nothing_more(here: DoubleWorld, controls: ControlClient, amount: int) -> None:
     subscription, _ = paid(here, amount)
     card = here.v1.payment_methods.list({"customer": str(subscription.customer)}).data[0].id
     here.v1.subscriptions.update(subscription.id, {"default_payment_method": card})
@@ -290,7 +292,7 @@ def test_a_detached_card_pays_nothing_more(here: DoubleWorld, controls: Controls
 
 
 def test_nothing_more_is_collected_from_a_deleted_customer(
-    here: DoubleWorld, controls: Controls, amount: int
+    here: DoubleWorld, controls: ControlClient, amount: int
 ) -> None:
     subscription, _ = paid(here, amount)
     here.v1.invoices.create({"customer": str(subscription.customer), "auto_advance": True})
@@ -303,10 +305,10 @@ def test_nothing_more_is_collected_from_a_deleted_customer(
 
 
 def test_something_sold_beside_the_subscription_is_a_paid_invoice_without_a_period(
-    here: DoubleWorld, controls: Controls, amount: int
+    here: DoubleWorld, controls: ControlClient, amount: int
 ) -> None:
     customer = here.new_payer()
-    made = controls.bill(customer.id, amount)
+    made = controls.create_invoice(customer.id, amount)
     found = here.v1.invoices.retrieve(made["id"])
     assert (found.status, found.billing_reason, found.amount_paid, found.parent) == (
         "paid",
@@ -320,7 +322,7 @@ def test_something_sold_beside_the_subscription_is_a_paid_invoice_without_a_peri
 
 
 def test_everything_people_cause_is_told_in_stripes_shapes(
-    here: DoubleWorld, controls: Controls, mailbox: Mailbox, amount: int
+    here: DoubleWorld, controls: ControlClient, mailbox: Mailbox, amount: int
 ) -> None:
     acts: list[Callable[[str], Any]] = [
         lambda intent: controls.fail_refund(controls.refund(intent)["id"]),
@@ -329,7 +331,7 @@ def test_everything_people_cause_is_told_in_stripes_shapes(
     for act in acts:
         act(paid(here, amount)[1])
     subscription, _ = paid(here, amount)
-    controls.credit(str(here.invoices(subscription)[0].id), 50)
+    controls.create_credit_note(str(here.invoices(subscription)[0].id), 50)
     here.v1.subscriptions.cancel(subscription.id)
     here.v1.customers.delete(str(subscription.customer))
     controls.settle()

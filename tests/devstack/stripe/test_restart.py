@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import stripe
 
-from devstack.stripe.controls import ControlRefused, Controls
-from devstack.stripe.server import StripeDouble
+from devstack.services.stripe_double import StripeDouble
+from devstack.stripe.client import ControlClient, ControlError
 from tests.devstack.stripe.mailbox import Mailbox
 from tests.devstack.stripe.worlds import DAY, HOUR, DoubleWorld
 
@@ -63,8 +63,8 @@ def test_what_was_not_delivered_before_a_restart_is_delivered_after_it(
 
 def test_the_controls_open_only_to_the_secret_key(double: StripeDouble) -> None:
     for key in ("sk_test_other", double.publishable_key):
-        with pytest.raises(ControlRefused):
-            Controls(double.url, key).advance(1)
+        with pytest.raises(ControlError):
+            ControlClient(double.url, key).advance(1)
 
 
 def test_a_browser_may_confirm_with_the_publishable_key_and_the_client_secret(

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from devstack.stripe.nouns.catalogue import OPERATIONS
-from devstack.stripe.wire.shapes import Either, Hash, Several, Shape
+from devstack.stripe.operations import OPERATIONS
+from devstack.stripe.parameters import Array, Hash, Parameter, ValueOrHash
 from tests.devstack.stripe.shapes import NotStripes, Shapes, operation_of, published
 from tests.devstack.stripe.worlds import DoubleWorld
 
@@ -82,12 +82,12 @@ def test_every_parameter_that_the_double_takes_is_one_that_stripe_takes(route: A
     assert set(strangers(mine, theirs, operation)) - _NEWER == set()
 
 
-def strangers(shape: Shape, theirs: Any, place: str) -> list[str]:
+def strangers(shape: Parameter, theirs: Any, place: str) -> list[str]:
     """Return the places of parameters that Stripe's description does not have."""
-    if isinstance(shape, Several):
-        return strangers(shape.of, theirs, place)
-    if isinstance(shape, Either):
-        return strangers(shape.whole, theirs, place)
+    if isinstance(shape, Array):
+        return strangers(shape.items, theirs, place)
+    if isinstance(shape, ValueOrHash):
+        return strangers(shape.hash, theirs, place)
     if not isinstance(shape, Hash):
         return []
     found = []

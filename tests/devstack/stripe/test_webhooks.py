@@ -3,7 +3,7 @@
 import pytest
 import stripe
 
-from devstack.stripe.controls import Controls
+from devstack.stripe.client import ControlClient
 from tests.devstack.stripe.mailbox import Mailbox
 from tests.devstack.stripe.shapes import Shapes
 from tests.devstack.stripe.worlds import DAY, HOUR, DoubleWorld
@@ -23,7 +23,7 @@ _FIRST_PAYMENT = [
 
 
 def test_a_first_payment_tells_its_story_in_signed_posts(
-    here: DoubleWorld, controls: Controls, mailbox: Mailbox, amount: int
+    here: DoubleWorld, controls: ControlClient, mailbox: Mailbox, amount: int
 ) -> None:
     subscription = here.subscribe(here.new_payer(), amount)
     assert controls.settle() == 0
@@ -37,7 +37,7 @@ def test_a_first_payment_tells_its_story_in_signed_posts(
 
 
 def test_what_the_endpoint_refuses_comes_again_until_it_is_taken(
-    here: DoubleWorld, controls: Controls, mailbox: Mailbox
+    here: DoubleWorld, controls: ControlClient, mailbox: Mailbox
 ) -> None:
     mailbox.answers = lambda post: 503 if len(mailbox.posts) < 4 else 200
     customer = here.v1.customers.create()
@@ -53,7 +53,7 @@ def test_what_the_endpoint_refuses_comes_again_until_it_is_taken(
 
 
 def test_an_endpoint_that_never_answers_well_is_given_up_after_three_days(
-    here: DoubleWorld, controls: Controls, mailbox: Mailbox
+    here: DoubleWorld, controls: ControlClient, mailbox: Mailbox
 ) -> None:
     mailbox.answers = lambda post: 500
     here.v1.customers.create()
@@ -67,7 +67,7 @@ def test_an_endpoint_that_never_answers_well_is_given_up_after_three_days(
 
 
 def test_a_duplicated_delivery_is_the_same_event_several_times(
-    here: DoubleWorld, controls: Controls, mailbox: Mailbox
+    here: DoubleWorld, controls: ControlClient, mailbox: Mailbox
 ) -> None:
     controls.duplicate(2, types=["customer.created"])
     for _ in range(2):
@@ -78,7 +78,7 @@ def test_a_duplicated_delivery_is_the_same_event_several_times(
 
 
 def test_a_dropped_delivery_that_stripe_knows_of_is_sent_again_later(
-    here: DoubleWorld, controls: Controls, mailbox: Mailbox
+    here: DoubleWorld, controls: ControlClient, mailbox: Mailbox
 ) -> None:
     controls.drop(count=1)
     here.v1.customers.create()
@@ -90,21 +90,21 @@ def test_a_dropped_delivery_that_stripe_knows_of_is_sent_again_later(
 
 
 def test_a_dropped_delivery_that_stripe_believes_delivered_comes_only_by_replay(
-    here: DoubleWorld, controls: Controls, mailbox: Mailbox
+    here: DoubleWorld, controls: ControlClient, mailbox: Mailbox
 ) -> None:
     controls.drop(count=None, reported_as="delivered")
     here.v1.customers.create()
     controls.advance(4 * DAY)
     assert mailbox.posts == []
     assert not here.v1.events.list({"delivery_success": False}).data
-    controls.behave()
+    controls.clear_faults()
     assert controls.replay() == 1
     controls.settle()
     assert mailbox.types == ["customer.created"]
 
 
 def test_a_delayed_delivery_leaves_when_its_time_has_come(
-    here: DoubleWorld, controls: Controls, mailbox: Mailbox
+    here: DoubleWorld, controls: ControlClient, mailbox: Mailbox
 ) -> None:
     controls.delay(600)
     here.v1.customers.create()
@@ -116,7 +116,7 @@ def test_a_delayed_delivery_leaves_when_its_time_has_come(
 
 @pytest.mark.parametrize("how", ["signature", "body", "secret", "old", "missing"])
 def test_a_spoilt_delivery_is_not_accepted_and_comes_well_the_next_time(
-    how: str, here: DoubleWorld, controls: Controls, mailbox: Mailbox
+    how: str, here: DoubleWorld, controls: ControlClient, mailbox: Mailbox
 ) -> None:
     controls.corrupt(how)
     here.v1.customers.create()
@@ -127,7 +127,7 @@ def test_a_spoilt_delivery_is_not_accepted_and_comes_well_the_next_time(
 
 
 def test_a_letter_from_the_future_is_signed_with_a_time_to_come(
-    here: DoubleWorld, controls: Controls, mailbox: Mailbox
+    here: DoubleWorld, controls: ControlClient, mailbox: Mailbox
 ) -> None:
     controls.corrupt("future")
     for _ in range(2):
@@ -139,7 +139,7 @@ def test_a_letter_from_the_future_is_signed_with_a_time_to_come(
 
 @pytest.mark.parametrize(("how", "member"), [("livemode", True), ("api_version", "2020-08-27")])
 def test_a_well_signed_letter_can_be_meant_for_somebody_else(
-    how: str, member: object, here: DoubleWorld, controls: Controls, mailbox: Mailbox
+    how: str, member: object, here: DoubleWorld, controls: ControlClient, mailbox: Mailbox
 ) -> None:
     controls.corrupt(how)
     here.v1.customers.create()
@@ -148,7 +148,7 @@ def test_a_well_signed_letter_can_be_meant_for_somebody_else(
 
 
 def test_what_is_taken_back_is_not_told(
-    here: DoubleWorld, controls: Controls, mailbox: Mailbox, amount: int
+    here: DoubleWorld, controls: ControlClient, mailbox: Mailbox, amount: int
 ) -> None:
     customer = here.new_payer("pm_card_chargeCustomerFail")
     controls.settle()
@@ -160,7 +160,7 @@ def test_what_is_taken_back_is_not_told(
 
 
 def test_held_deliveries_leave_in_the_wanted_order(
-    here: DoubleWorld, controls: Controls, mailbox: Mailbox
+    here: DoubleWorld, controls: ControlClient, mailbox: Mailbox
 ) -> None:
     def held() -> list[str]:
         mailbox.clear()
@@ -187,7 +187,7 @@ def test_held_deliveries_leave_in_the_wanted_order(
 
 
 def test_a_reissued_event_has_another_id_and_the_same_content(
-    here: DoubleWorld, controls: Controls, mailbox: Mailbox
+    here: DoubleWorld, controls: ControlClient, mailbox: Mailbox
 ) -> None:
     here.v1.customers.create()
     controls.settle()
@@ -199,9 +199,9 @@ def test_a_reissued_event_has_another_id_and_the_same_content(
 
 
 def test_an_endpoint_made_through_the_api_gets_what_it_asked_for_under_its_own_secret(
-    here: DoubleWorld, controls: Controls, mailbox: Mailbox
+    here: DoubleWorld, controls: ControlClient, mailbox: Mailbox
 ) -> None:
-    controls.point("http://127.0.0.1:9/nobody", mailbox.secret)
+    controls.set_webhook_endpoint("http://127.0.0.1:9/nobody", mailbox.secret)
     made = here.v1.webhook_endpoints.create(
         {"url": mailbox.url, "enabled_events": ["product.created"], "api_version": "2026-10-28.endive"}
     )
@@ -220,7 +220,7 @@ def test_an_endpoint_made_through_the_api_gets_what_it_asked_for_under_its_own_s
 
 
 def test_the_endpoint_may_ask_the_api_before_it_answers(
-    here: DoubleWorld, controls: Controls, mailbox: Mailbox
+    here: DoubleWorld, controls: ControlClient, mailbox: Mailbox
 ) -> None:
     found = []
 
@@ -235,7 +235,7 @@ def test_the_endpoint_may_ask_the_api_before_it_answers(
 
 
 def test_a_renewal_waits_for_its_webhook_for_up_to_72_hours(
-    here: DoubleWorld, controls: Controls, mailbox: Mailbox, amount: int
+    here: DoubleWorld, controls: ControlClient, mailbox: Mailbox, amount: int
 ) -> None:
     subscription = here.subscribe(here.new_payer(), amount)
     controls.settle()
@@ -248,7 +248,7 @@ def test_a_renewal_waits_for_its_webhook_for_up_to_72_hours(
 
 
 def test_a_renewal_is_collected_an_hour_after_its_webhook_arrived_late(
-    here: DoubleWorld, controls: Controls, mailbox: Mailbox, amount: int
+    here: DoubleWorld, controls: ControlClient, mailbox: Mailbox, amount: int
 ) -> None:
     subscription = here.subscribe(here.new_payer(), amount)
     controls.settle()

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import stripe
 
-from devstack.stripe.server import StripeDouble
+from devstack.services.stripe_double import StripeDouble
 from tests.devstack.stripe.shapes import Shapes
 
 HOUR = 3600

@@ -93,12 +93,6 @@ class Account:
         settings = settings or self.add({"object": "_settings", "id": "settings"})
         settings.update(values)
 
-    def next_number(self, name: str) -> int:
-        """Return 1, then 2, and so on, per name."""
-        row = self.store.get("_sequence", name) or self.add({"object": "_sequence", "id": name, "last": 0})
-        row["last"] += 1
-        return int(row["last"])
-
 
 def open_account(directory: Path) -> Account:
     """Return the account stored in the folder; a new one where there is none."""

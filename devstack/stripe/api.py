@@ -3,6 +3,7 @@
 import secrets
 import threading
 import time
+from collections.abc import Sequence
 
 from devstack.stripe.account import API_VERSION, Account, RequestInfo, publishable_key
 from devstack.stripe.errors import InvalidParameters, InvalidRequest, StripeError, server_error
@@ -10,7 +11,7 @@ from devstack.stripe.expansion import render
 from devstack.stripe.faults import Fault, Faults
 from devstack.stripe.http import Request, Response, error_response
 from devstack.stripe.idempotency import IdempotentResponses
-from devstack.stripe.routing import Route, Routes
+from devstack.stripe.routing import Route, find_route
 from devstack.stripe.store import Resource, new_id
 
 _MAX_LOG_ENTRIES = 20_000
@@ -66,7 +67,7 @@ class Api:
     """Answers requests under `/v1` for the holder of the secret key."""
 
     def __init__(
-        self, account: Account, routes: Routes, secret_key: str, *, faults: Faults, log: RequestLog
+        self, account: Account, routes: Sequence[Route], secret_key: str, *, faults: Faults, log: RequestLog
     ) -> None:
         self._account = account
         self._routes = routes
@@ -93,7 +94,7 @@ class Api:
         return Response(response.status, response.body, headers, response.drop_connection)
 
     def _route(self, request: Request) -> tuple[Route, tuple[str, ...]]:
-        route = self._routes.find(request.method, request.path)
+        route = find_route(self._routes, request.method, request.path)
         self._authorize(request, publishable=route is not None and route[0].allows_publishable_key)
         version = request.headers.get("stripe-version", API_VERSION)
         if version != API_VERSION:

@@ -3,18 +3,32 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import urllib3
 
 Json = dict[str, Any]
-Types = Sequence[str] | None
 Order = str | Sequence[str]
 _TIMEOUT_SECONDS = 600
 
 
 class ControlError(RuntimeError):
     """The double refused; the message says why."""
+
+
+class Requests(TypedDict, total=False):
+    """Which requests a fault meets: the next `count` (1; None: all) with this method and beginning of a path."""
+
+    count: int | None
+    method: str | None
+    path: str | None
+
+
+class Webhooks(TypedDict, total=False):
+    """Which webhooks a fault meets: the next `count` (1; None: all) of these event types."""
+
+    count: int | None
+    types: Sequence[str] | None
 
 
 @dataclass(frozen=True)
@@ -94,28 +108,28 @@ class _Webhooks(_Connection):
         """Return the deliveries that are pending (held ones too), delivered or given_up."""
         return list(self._request("GET", f"deliveries?state={state}")["deliveries"])
 
-    def duplicate(self, times: int = 1, *, types: Types = None, count: int | None = 1) -> None:
-        """Send the next `count` webhooks `times` times more."""
-        self._post("deliveries/duplicate", times=times, types=types, count=count)
+    def duplicate(self, times: int = 1, **webhooks: Unpack[Webhooks]) -> None:
+        """Send webhooks `times` times more."""
+        self._post("deliveries/duplicate", times=times, **webhooks)
 
-    def drop(self, *, types: Types = None, count: int | None = 1, reported_as: str = "failed") -> None:
-        """Lose the next `count` webhooks; Stripe believes them `failed` or `delivered`."""
-        self._post("deliveries/drop", types=types, count=count, reported_as=reported_as)
+    def drop(self, *, reported_as: str = "failed", **webhooks: Unpack[Webhooks]) -> None:
+        """Lose webhooks; Stripe believes them `failed` or `delivered`."""
+        self._post("deliveries/drop", reported_as=reported_as, **webhooks)
 
-    def delay(self, seconds: int, *, types: Types = None, count: int | None = 1) -> None:
-        """Send the next `count` webhooks later."""
-        self._post("deliveries/delay", seconds=seconds, types=types, count=count)
+    def delay(self, seconds: int, **webhooks: Unpack[Webhooks]) -> None:
+        """Send webhooks later."""
+        self._post("deliveries/delay", seconds=seconds, **webhooks)
 
-    def corrupt(self, how: str = "signature", *, types: Types = None, count: int | None = 1) -> None:
+    def corrupt(self, how: str = "signature", **webhooks: Unpack[Webhooks]) -> None:
         """
-        Corrupt the next `count` webhooks.
+        Corrupt webhooks.
 
         `how`: a random `signature`, one changed bit of the `body`, another `secret`, an `old` or a
         `future` time, a `missing` signature; or, well signed, `livemode` true or another `api_version`.
         """
-        self._post("deliveries/corrupt", how=how, types=types, count=count)
+        self._post("deliveries/corrupt", how=how, **webhooks)
 
-    def hold(self, *, types: Types = None) -> None:
+    def hold(self, *, types: Sequence[str] | None = None) -> None:
         """Keep webhooks back until `release`."""
         self._post("deliveries/hold", types=types)
 
@@ -126,7 +140,7 @@ class _Webhooks(_Connection):
     def replay(
         self,
         *,
-        types: Types = None,
+        types: Sequence[str] | None = None,
         events: Sequence[str] | None = None,
         order: Order = "original",
         seed: int | None = None,
@@ -150,40 +164,21 @@ class _Requests(_Connection):
         """Clear the log of requests."""
         self._request("DELETE", "requests")
 
-    def fail(
-        self,
-        status: int,
-        *,
-        count: int | None = 1,
-        method: str | None = None,
-        path: str | None = None,
-        saved: bool = False,
-    ) -> None:
-        """Answer the next matching requests 409, 429 or 500 and do nothing."""
-        self._post("requests/fail", status=status, count=count, method=method, path=path, saved=saved)
+    def fail(self, status: int, *, saved: bool = False, **requests: Unpack[Requests]) -> None:
+        """Answer requests 409, 429 or 500 and do nothing; `saved`: their keys keep answering it."""
+        self._post("requests/fail", status=status, saved=saved, **requests)
 
-    def error_after_commit(
-        self,
-        *,
-        count: int | None = 1,
-        method: str | None = None,
-        path: str | None = None,
-        saved: bool = False,
-    ) -> None:
-        """Do the work of the next matching requests and answer 500; `saved`: their keys keep answering it."""
-        self._post("requests/error_after_commit", count=count, method=method, path=path, saved=saved)
+    def error_after_commit(self, *, saved: bool = False, **requests: Unpack[Requests]) -> None:
+        """Do the work of requests and answer 500; `saved`: their keys keep answering it."""
+        self._post("requests/error_after_commit", saved=saved, **requests)
 
-    def timeout_after_commit(
-        self, seconds: float = 0, *, count: int | None = 1, method: str | None = None, path: str | None = None
-    ) -> None:
-        """Do the work of the next matching requests and, after these seconds, drop the connection."""
-        self._post("requests/timeout_after_commit", seconds=seconds, count=count, method=method, path=path)
+    def timeout_after_commit(self, seconds: float = 0, **requests: Unpack[Requests]) -> None:
+        """Do the work of requests and, after these seconds, drop the connection."""
+        self._post("requests/timeout_after_commit", seconds=seconds, **requests)
 
-    def slow(
-        self, seconds: float, *, count: int | None = 1, method: str | None = None, path: str | None = None
-    ) -> None:
-        """Begin the next matching requests late."""
-        self._post("requests/slow", seconds=seconds, count=count, method=method, path=path)
+    def slow(self, seconds: float, **requests: Unpack[Requests]) -> None:
+        """Begin requests late."""
+        self._post("requests/slow", seconds=seconds, **requests)
 
 
 class _Dashboard(_Connection):

@@ -18,10 +18,9 @@ from devstack.stripe.resources import (
     setup_intents,
     webhook_endpoints,
 )
-from devstack.stripe.routing import Routes
 
 _MODULES = (
     charges, credit_notes, customers, disputes, events, invoices, payment_intents, payment_methods, prices,
     products, refunds, setup_intents, subscriptions, webhook_endpoints,
 )  # fmt: skip
-OPERATIONS = Routes([route for module in _MODULES for route in module.ROUTES])
+OPERATIONS = tuple(route for module in _MODULES for route in module.ROUTES)

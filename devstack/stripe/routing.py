@@ -38,19 +38,13 @@ class Route:
         return match.groups() if match else None
 
 
-class Routes:
-    """All routes of the API."""
-
-    def __init__(self, routes: Sequence[Route]) -> None:
-        self.all = tuple(routes)
-
-    def find(self, method: str, path: str) -> tuple[Route, tuple[str, ...]] | None:
-        """Return the route of the request and the ids in its path."""
-        for route in self.all:
-            ids = route.match(method, path)
-            if ids is not None:
-                return route, ids
-        return None
+def find_route(routes: Sequence[Route], method: str, path: str) -> tuple[Route, tuple[str, ...]] | None:
+    """Return the route of a request and the ids in its path."""
+    for route in routes:
+        ids = route.match(method, path)
+        if ids is not None:
+            return route, ids
+    return None
 
 
 def retrieve_route(path: str, kind: str, noun: str | None = None) -> Route:

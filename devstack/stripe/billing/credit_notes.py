@@ -60,6 +60,7 @@ def _credit_balance(account: Account, invoice: Resource, amount: int) -> None:
 
 
 def _new_credit_note(account: Account, invoice: Resource, amount: int, *, before_payment: bool) -> Resource:
+    number = 1 + sum(note["invoice"] == invoice["id"] for note in account.store.all("credit_note"))
     return {
         "object": "credit_note",
         "id": new_id("cn"),
@@ -75,7 +76,7 @@ def _new_credit_note(account: Account, invoice: Resource, amount: int, *, before
         "lines": list_object([], "/v1/credit_notes/lines"),
         "livemode": False,
         "metadata": {},
-        "number": f"{invoice['number']}-CN-{account.next_number(invoice['id']):02d}",
+        "number": f"{invoice['number']}-CN-{number:02d}",
         "pdf": "",
         "post_payment_amount": 0 if before_payment else amount,
         "pre_payment_amount": amount if before_payment else 0,

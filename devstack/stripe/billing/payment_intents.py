@@ -68,8 +68,8 @@ def _save_card(account: Account, invoice: Resource, method: Resource) -> None:
             subscription["default_payment_method"] = method["id"]
 
 
-def _pays_with(payment: Resource, wanted: dict[str, Any]) -> bool:
-    return bool(wanted.get("payment_intent") in (None, payment["payment"]["payment_intent"]))
+def _pays_with(payment: Resource, value: dict[str, Any]) -> bool:
+    return bool(value.get("payment_intent") in (None, payment["payment"]["payment_intent"]))
 
 
 _CONFIRM = takes(client_secret=String(), off_session=Boolean(), payment_method=String(), return_url=String())

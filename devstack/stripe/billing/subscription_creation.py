@@ -91,7 +91,7 @@ def _new_subscription(account: Account, customer: str, params: dict[str, Any]) -
         **dict.fromkeys(_NULL),
         "automatic_tax": {"disabled_reason": None, "enabled": False, "liability": None},
         "billing_cycle_anchor": now,
-        "billing_mode": _billing_mode(params.get("billing_mode", {"type": "flexible"})),
+        "billing_mode": {"flexible": {"proration_discounts": "included"}, "type": "flexible"},
         "billing_schedules": [],
         "cancel_at_period_end": False,
         "cancellation_details": dict.fromkeys(("comment", "feedback", "reason")),
@@ -140,9 +140,3 @@ def _new_items(account: Account, subscription: str, entries: list[dict[str, Any]
     for item in items:
         item.update(current_period_end=end, billed_until=end)
     return items
-
-
-def _billing_mode(mode: Resource) -> Resource:
-    if mode["type"] == "classic":
-        return {"flexible": None, "type": "classic"}
-    return {"flexible": {"proration_discounts": "included"}, "type": "flexible"}

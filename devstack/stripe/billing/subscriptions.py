@@ -110,7 +110,7 @@ _CREATE = takes(
     "customer",
     "items",
     **_FIELDS,
-    billing_mode=Hash({"type": Enum(("classic", "flexible"))}, required=("type",)),
+    billing_mode=Hash({"type": Enum(("flexible",))}, required=("type",)),
     customer=String(),
     items=Array(Hash(_ITEM), max_items=20),
 )

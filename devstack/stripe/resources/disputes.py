@@ -90,13 +90,6 @@ def update(account: Account, params: dict[str, Any], identifier: str) -> Resourc
     return dispute
 
 
-def close(account: Account, _params: dict[str, Any], identifier: str) -> Resource:
-    """Accept that the dispute is lost."""
-    dispute = find(account, "dispute", identifier)
-    close_dispute(account, dispute, won=False)
-    return dispute
-
-
 def _require_open(dispute: Resource) -> None:
     if dispute["status"] not in _OPEN:
         raise InvalidRequest("This dispute is already closed", param="dispute")
@@ -157,5 +150,4 @@ ROUTES = (
     list_route(_PATH, "dispute", charge=String(), payment_intent=String()),
     retrieve_route(_PATH, "dispute"),
     Route("POST", f"{_PATH}/{{id}}", update, _UPDATE),
-    Route("POST", f"{_PATH}/{{id}}/close", close, takes()),
 )

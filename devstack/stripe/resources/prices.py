@@ -1,6 +1,5 @@
 """Prices: licensed, per unit, one time or recurring; and the currencies they may have."""
 
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from devstack.stripe.account import Account, find, find_param
@@ -26,11 +25,9 @@ _AMOUNT: dict[str, Parameter] = {
     "product": String(),
     "tax_behavior": Enum(("exclusive", "inclusive", "unspecified")),
     "unit_amount": Integer(minimum=0),
-    "unit_amount_decimal": String(),
 }
 _UPDATE: dict[str, Parameter] = {
     "active": Boolean(),
-    "lookup_key": String(200),
     "metadata": Metadata(),
     "nickname": String(can_unset=True),
 }
@@ -44,7 +41,7 @@ def create_price(account: Account, data: dict[str, Any], *, active: bool, param:
         return f"{param}[{field}]" if param else field
 
     product = find_param(account, "product", data["product"], name("product"))
-    amount = _unit_amount(data, name("unit_amount"), name("unit_amount_decimal"))
+    amount = _unit_amount(data, name("unit_amount"))
     recurring = data.get("recurring")
     price: Resource = {
         "object": "price",
@@ -55,7 +52,7 @@ def create_price(account: Account, data: dict[str, Any], *, active: bool, param:
         "currency": parse_currency(data["currency"], name("currency")),
         "custom_unit_amount": None,
         "livemode": False,
-        "lookup_key": data.get("lookup_key"),
+        "lookup_key": None,
         "metadata": data.get("metadata") or {},
         "nickname": data.get("nickname"),
         "product": product["id"],
@@ -95,21 +92,15 @@ def update(account: Account, params: dict[str, Any], identifier: str) -> Resourc
     return price
 
 
-def _unit_amount(data: dict[str, Any], param: str, decimal_param: str) -> int:
-    if "unit_amount" not in data and "unit_amount_decimal" not in data:
+def _unit_amount(data: dict[str, Any], param: str) -> int:
+    if "unit_amount" not in data:
         message = f"Missing required param: {param}."
         raise InvalidRequest(message, code="parameter_missing", param=param)
-    try:
-        amount = Decimal(data["unit_amount"] if "unit_amount" in data else data["unit_amount_decimal"])
-    except InvalidOperation:
-        amount = Decimal(-1)
-    if amount < 0 or amount != int(amount):
-        message = "Invalid decimal: this account has whole minor units only."
-        raise InvalidRequest(message, param=decimal_param)
+    amount = int(data["unit_amount"])
     if amount > _MAX_AMOUNT:
         message = "Amount must be no more than $999,999.99"
         raise InvalidRequest(message, code="amount_too_large", param=param)
-    return int(amount)
+    return amount
 
 
 ROUTES = (

@@ -26,11 +26,6 @@ def create(account: Account, params: dict[str, Any]) -> Resource:
         find_param(account, "customer", params["customer"], "customer")
     intent = account.add(_new_setup_intent(account.now, params))
     emit(account, "setup_intent.created", intent)
-    if params.get("confirm"):
-        return confirm(account, params, intent["id"])
-    if "payment_method" in params:
-        method = find_or_create_card(account, params["payment_method"])
-        intent.update(payment_method=method["id"], status="requires_confirmation")
     return intent
 
 
@@ -63,17 +58,6 @@ def confirm(account: Account, params: dict[str, Any], identifier: str) -> Resour
         message = "You cannot confirm this SetupIntent because it's missing a payment method."
         raise InvalidRequest(message, code="setup_intent_unexpected_state")
     _set_up(account, intent, find_or_create_card(account, payment_method), params.get("return_url"))
-    return intent
-
-
-def cancel(account: Account, params: dict[str, Any], identifier: str) -> Resource:
-    """Cancel a setup intent."""
-    intent = find(account, "setup_intent", identifier, noun="setupintent")
-    if intent["status"] not in _OPEN:
-        message = f"You cannot cancel this SetupIntent because it has a status of {intent['status']}."
-        raise InvalidRequest(message, code="setup_intent_unexpected_state")
-    intent.update(status="canceled", cancellation_reason=params.get("cancellation_reason"), next_action=None)
-    emit(account, "setup_intent.canceled", intent)
     return intent
 
 
@@ -156,11 +140,9 @@ def _new_setup_intent(now: int, params: dict[str, Any]) -> Resource:
 _SECRET: dict[str, Parameter] = {"client_secret": String()}
 _CONFIRM: dict[str, Parameter] = {"payment_method": String(), "return_url": String()}
 _CREATE = takes(
-    **_CONFIRM,
     automatic_payment_methods=Hash(
         {"allow_redirects": Enum(("always", "never")), "enabled": Boolean()}, required=("enabled",)
     ),
-    confirm=Boolean(),
     customer=String(),
     description=String(1000),
     metadata=Metadata(),
@@ -168,13 +150,11 @@ _CREATE = takes(
     usage=Enum(("off_session", "on_session")),
 )
 _UPDATE = takes(metadata=Metadata(), description=String(1000, can_unset=True))
-_CANCEL = takes(cancellation_reason=Enum(("abandoned", "duplicate", "requested_by_customer")))
 ROUTES = (
     Route("POST", _PATH, create, _CREATE),
     list_route(_PATH, "setup_intent", customer=String(), payment_method=String()),
     Route("GET", f"{_PATH}/{{id}}", retrieve, takes(**_SECRET), allows_publishable_key=True),
     Route("POST", f"{_PATH}/{{id}}", update, _UPDATE),
-    Route("POST", f"{_PATH}/{{id}}/cancel", cancel, _CANCEL),
     Route(
         "POST", f"{_PATH}/{{id}}/confirm", confirm, takes(**_CONFIRM, **_SECRET), allows_publishable_key=True
     ),

@@ -1,4 +1,4 @@
-"""Stripe's own published shapes, and the question whether an answer has them."""
+"""Stripe's published OpenAPI description, and the check of responses against it."""
 
 import functools
 import json
@@ -10,18 +10,18 @@ import stripe
 from jsonschema import Draft202012Validator
 
 _FILE = Path(__file__).parents[2] / "data" / "stripe-shapes.json"
-# Names of 2026-10-28.endive that the published shapes, one version older, do not have yet.
+# Members of 2026-10-28.endive that the description, one version older, does not have yet.
 _NEWER = {"subscription": {"status_details"}, "invoice": {"status_details"}}
 _UNPUBLISHED = {"credit_note": stripe.CreditNote}
 Schema = dict[str, Any]
 
 
-class NotStripes(AssertionError):
-    """The answer is not one that Stripe could give."""
+class SchemaMismatch(AssertionError):
+    """Stripe could not give this response."""
 
 
-class Shapes:
-    """Checks answers; strictly, they may not even have a name that Stripe does not have."""
+class OpenApi:
+    """Checks responses; strictly, they may not even have a member that Stripe does not have."""
 
     def __init__(self, *, strict: bool) -> None:
         self._strict = strict
@@ -30,43 +30,43 @@ class Shapes:
         self._definitions = {name: self._plain(schema, name) for name, schema in schemas.items()}
 
     def check(self, method: str, path: str, status: int, body: Any) -> None:
-        """Raise `NotStripes` unless the answer to this request has Stripe's shape."""
+        """Raise `SchemaMismatch` unless the response to this request matches its schema."""
         operation = operation_of(method, path)
         if status >= 400:
             self._validate(body, {"$ref": "#/$defs/error"}, f"{operation} {status}")
         elif operation in self._published["operations"]:
             self._validate(body, self._plain(self._published["operations"][operation]), operation)
-        self.check_things(body, operation)
+        self.check_objects(body, operation)
 
-    def check_things(self, body: Any, place: str) -> None:
-        """Raise `NotStripes` unless everything inside that is one of Stripe's objects has its shape."""
+    def check_objects(self, body: Any, place: str) -> None:
+        """Raise `SchemaMismatch` unless each of Stripe's objects inside matches its schema."""
         if isinstance(body, list):
             for item in body:
-                self.check_things(item, place)
+                self.check_objects(item, place)
         if not isinstance(body, dict):
             return
         kind = body.get("object")
         if isinstance(kind, str) and kind != "list":
-            self._check_thing(body, f"deleted_{kind}" if body.get("deleted") else kind, f"{place} {kind}")
+            self._check_object(body, f"deleted_{kind}" if body.get("deleted") else kind, f"{place} {kind}")
         for name, item in body.items():
             if name != "previous_attributes":
-                self.check_things(item, f"{place} .{name}")
+                self.check_objects(item, f"{place} .{name}")
 
-    def _check_thing(self, body: Schema, kind: str, place: str) -> None:
+    def _check_object(self, body: Schema, kind: str, place: str) -> None:
         if kind in self._definitions:
             self._validate(body, {"$ref": f"#/$defs/{kind}"}, place)
             return
         if kind not in _UNPUBLISHED:
-            raise NotStripes(f"{place}: Stripe has no object {kind}")
-        strangers = body.keys() - _UNPUBLISHED[kind].__annotations__.keys() - {"object"}
-        if strangers:
-            raise NotStripes(f"{place}: Stripe's {kind} has no {sorted(strangers)}")
+            raise SchemaMismatch(f"{place}: Stripe has no object {kind}")
+        unknown = body.keys() - _UNPUBLISHED[kind].__annotations__.keys() - {"object"}
+        if unknown:
+            raise SchemaMismatch(f"{place}: Stripe's {kind} has no {sorted(unknown)}")
 
     def _validate(self, body: Any, schema: Schema, place: str) -> None:
         errors = self._validator(json.dumps(schema)).iter_errors(body)
         first = next(iter(errors), None)
         if first is not None:
-            raise NotStripes(f"{place}: {first.json_path}: {first.message[:300]}")
+            raise SchemaMismatch(f"{place}: {first.json_path}: {first.message[:300]}")
 
     @functools.lru_cache  # noqa: B019 (two instances live as long as the run)
     def _validator(self, schema: str) -> Draft202012Validator:
@@ -95,7 +95,7 @@ class Shapes:
         return {"anyOf": [plain, {"type": "null"}]} if schema.get("nullable") and plain else plain
 
     def _inner(self, schema: Schema) -> Schema | bool:
-        """Return the schema of a part; one without a shape is carried empty, so strictly it must be empty."""
+        """Return the schema of a member; strictly, one that the reduced file leaves without a type must be empty."""
         if self._strict and not schema.keys() - {"nullable"}:
             return {"type": "null"} if schema else False
         return self._plain(schema)
@@ -103,16 +103,16 @@ class Shapes:
 
 @functools.cache
 def published() -> Schema:
-    """Return the carried part of Stripe's description: operations, their parameters, and schemas."""
-    found: Schema = json.loads(_FILE.read_text())
-    return found
+    """Return the reduced description: operations, their parameters, and schemas."""
+    description: Schema = json.loads(_FILE.read_text())
+    return description
 
 
 def operation_of(method: str, path: str) -> str:
     """Return the operation as Stripe's description names it; the bare request where it has none."""
     for operation in published()["operations"]:
-        known_method, template = operation.split(" ", 1)
+        operation_method, template = operation.split(" ", 1)
         pattern = re.sub(r"\{\w+\}", "[^/]+", template)
-        if known_method == method and re.fullmatch(pattern, path):
+        if operation_method == method and re.fullmatch(pattern, path):
             return str(operation)
     return f"{method} {path}"

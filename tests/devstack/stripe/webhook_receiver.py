@@ -1,4 +1,4 @@
-"""An endpoint that takes webhooks as the service would: by signature, one answer each."""
+"""An endpoint that receives webhooks and verifies their signatures."""
 
 import json
 import threading
@@ -22,17 +22,17 @@ class Post:
     @property
     def event(self) -> dict[str, Any]:
         """The event in the body."""
-        found: dict[str, Any] = json.loads(self.body)
-        return found
+        event: dict[str, Any] = json.loads(self.body)
+        return event
 
 
-class Mailbox:
-    """Collects posts and answers 200 to well-signed ones; `answers` may decide otherwise."""
+class WebhookReceiver:
+    """Collects webhooks and responds 200 to well-signed ones, unless `status_for` decides otherwise."""
 
     def __init__(self, secret: str) -> None:
         self.secret = secret
         self.posts: list[Post] = []
-        self.answers: Callable[[Post], int] = lambda post: 200 if post.accepted else 400
+        self.status_for: Callable[[Post], int] = lambda post: 200 if post.accepted else 400
         self.url = ""
 
     @property
@@ -46,15 +46,15 @@ class Mailbox:
         return [event["type"] for event in self.events]
 
     def clear(self) -> None:
-        """Forget what came, and answer as at first."""
+        """Forget what came, and respond as at first."""
         self.posts.clear()
-        self.answers = lambda post: 200 if post.accepted else 400
+        self.status_for = lambda post: 200 if post.accepted else 400
 
-    def take(self, body: bytes, signature: str | None) -> int:
-        """Keep a post and return the answer to it."""
+    def receive(self, body: bytes, signature: str | None) -> int:
+        """Keep a post and return the status of the response."""
         post = Post(body, signature, self._accepts(body, signature))
         self.posts.append(post)
-        return self.answers(post)
+        return self.status_for(post)
 
     def _accepts(self, body: bytes, signature: str | None) -> bool:
         try:
@@ -65,29 +65,29 @@ class Mailbox:
 
 
 @contextmanager
-def open_mailbox(secret: str) -> Iterator[Mailbox]:
-    """Listen for posts during the block."""
-    mailbox = Mailbox(secret)
+def receive_webhooks(secret: str) -> Iterator[WebhookReceiver]:
+    """Listen for webhooks during the block."""
+    webhooks = WebhookReceiver(secret)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(mailbox.take(body, self.headers.get("Stripe-Signature")))
+            self.send_response(webhooks.receive(body, self.headers.get("Stripe-Signature")))
             self.send_header("Content-Length", "0")
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    mailbox.url = f"http://127.0.0.1:{server.server_address[1]}/webhooks/stripe"
+    webhooks.url = f"http://127.0.0.1:{server.server_address[1]}/webhooks/stripe"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield mailbox
+        yield webhooks
     finally:
         server.shutdown()
         server.server_close()

@@ -1,16 +1,15 @@
 """Charges, and what they move on the account's balance."""
 
-from typing import Any
-
-from devstack.stripe.account import Account, find
-from devstack.stripe.events import emit, emit_changes
-from devstack.stripe.parameters import Metadata, String, takes
+from devstack.stripe.account import Account
+from devstack.stripe.events import emit
+from devstack.stripe.parameters import Metadata, Parameter, String
 from devstack.stripe.resources.cards import decline_error
-from devstack.stripe.routing import Route, list_route, retrieve_route
-from devstack.stripe.store import Resource, apply_fields, new_id
+from devstack.stripe.routing import list_route, retrieve_route, update_route
+from devstack.stripe.store import Resource, new_id
 
 _PATH = "/v1/charges"
 _TWO_DAYS = 2 * 86_400
+_FIELDS: dict[str, Parameter] = {"description": String(can_unset=True), "metadata": Metadata()}
 _NULL = (
     "application", "application_fee", "application_fee_amount", "balance_transaction", "failure_balance_transaction",
     "failure_code", "failure_message", "on_behalf_of", "receipt_email", "receipt_number", "receipt_url", "review",
@@ -81,14 +80,6 @@ def record_balance_transaction(
     )
 
 
-def update(account: Account, params: dict[str, Any], identifier: str) -> Resource:
-    """Change a charge's description or metadata."""
-    charge = find(account, "charge", identifier)
-    with emit_changes(account, "charge.updated", charge):
-        apply_fields(charge, params, ("description", "metadata"))
-    return charge
-
-
 def _new_charge(account: Account, intent: Resource, method: Resource) -> Resource:
     return {
         "object": "charge",
@@ -137,5 +128,5 @@ def _card_details(card: Resource) -> Resource:
 ROUTES = (
     list_route(_PATH, "charge", customer=String(), payment_intent=String()),
     retrieve_route(_PATH, "charge"),
-    Route("POST", f"{_PATH}/{{id}}", update, takes(description=String(can_unset=True), metadata=Metadata())),
+    update_route(_PATH, "charge", "charge.updated", _FIELDS),
 )

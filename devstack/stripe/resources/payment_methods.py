@@ -7,17 +7,18 @@ from devstack.stripe.errors import CardError, InvalidRequest
 from devstack.stripe.events import emit, emit_changes
 from devstack.stripe.parameters import CURSORS, Enum, Metadata, String, takes
 from devstack.stripe.resources.cards import CARDS, card_of, decline_error
-from devstack.stripe.routing import Route, paginate
-from devstack.stripe.store import Resource, apply_fields, new_id
+from devstack.stripe.routing import Route, paginate, update_route
+from devstack.stripe.store import Resource, new_id
 
 _PATH = "/v1/payment_methods"
+_NOUN = "PaymentMethod"
 
 
 def find_or_create_card(account: Account, identifier: str, param: str = "payment_method") -> Resource:
     """Return the payment method; the name of a test card makes a new one of it."""
     if identifier in CARDS:
         return account.add(_new_payment_method(identifier, account.now))
-    return find_param(account, "payment_method", identifier, param, noun="PaymentMethod")
+    return find_param(account, "payment_method", identifier, param, _NOUN)
 
 
 def attach_card(account: Account, method: Resource, customer: str) -> None:
@@ -61,14 +62,6 @@ def retrieve(account: Account, _params: dict[str, Any], identifier: str) -> Reso
     return find_or_create_card(account, identifier) if identifier in CARDS else _find(account, identifier)
 
 
-def update(account: Account, params: dict[str, Any], identifier: str) -> Resource:
-    """Change a payment method's metadata."""
-    method = _find(account, identifier)
-    with emit_changes(account, "payment_method.updated", method):
-        apply_fields(method, params, ("metadata",))
-    return method
-
-
 def list_all(account: Account, params: dict[str, Any]) -> Resource:
     """Return a page of the cards of one customer, or of those attached to none."""
     return _list(account, params, params.get("customer"), _PATH)
@@ -81,7 +74,7 @@ def list_for_customer(account: Account, params: dict[str, Any], customer: str) -
 
 
 def _find(account: Account, identifier: str) -> Resource:
-    return find(account, "payment_method", identifier, noun="PaymentMethod")
+    return find(account, "payment_method", identifier, _NOUN)
 
 
 def _list(account: Account, params: dict[str, Any], customer: str | None, url: str) -> Resource:
@@ -126,7 +119,7 @@ _TYPE = Enum(("card",))
 ROUTES = (
     Route("GET", _PATH, list_all, takes(**CURSORS, customer=String(), type=_TYPE)),
     Route("GET", f"{_PATH}/{{id}}", retrieve, takes()),
-    Route("POST", f"{_PATH}/{{id}}", update, takes(metadata=Metadata())),
+    update_route(_PATH, "payment_method", "payment_method.updated", {"metadata": Metadata()}, _NOUN),
     Route("POST", f"{_PATH}/{{id}}/attach", attach, takes("customer", customer=String())),
     Route("POST", f"{_PATH}/{{id}}/detach", detach, takes()),
     Route("GET", "/v1/customers/{id}/payment_methods", list_for_customer, takes(**CURSORS, type=_TYPE)),

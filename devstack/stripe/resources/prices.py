@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from devstack.stripe.account import Account, find, find_param
+from devstack.stripe.account import Account, find_param
 from devstack.stripe.errors import InvalidRequest
-from devstack.stripe.events import emit, emit_changes
+from devstack.stripe.events import emit
 from devstack.stripe.parameters import Boolean, Enum, Hash, Integer, Metadata, Parameter, String, takes
-from devstack.stripe.routing import Route, list_route, retrieve_route
-from devstack.stripe.store import Resource, apply_fields, new_id
+from devstack.stripe.routing import Route, list_route, retrieve_route, update_route
+from devstack.stripe.store import Resource, new_id
 
 _PATH = "/v1/prices"
 _MAX_AMOUNT = 99_999_999
@@ -84,14 +84,6 @@ def create(account: Account, params: dict[str, Any]) -> Resource:
     return create_price(account, params, active=params.get("active", True))
 
 
-def update(account: Account, params: dict[str, Any], identifier: str) -> Resource:
-    """Change a price, though never its amount."""
-    price = find(account, "price", identifier)
-    with emit_changes(account, "price.updated", price):
-        apply_fields(price, params, _UPDATE)
-    return price
-
-
 def _unit_amount(data: dict[str, Any], param: str) -> int:
     if "unit_amount" not in data:
         message = f"Missing required param: {param}."
@@ -114,5 +106,5 @@ ROUTES = (
         type=Enum(("one_time", "recurring")),
     ),
     retrieve_route(_PATH, "price"),
-    Route("POST", f"{_PATH}/{{id}}", update, takes(**_UPDATE)),
+    update_route(_PATH, "price", "price.updated", _UPDATE),
 )

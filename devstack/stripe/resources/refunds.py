@@ -9,8 +9,8 @@ from devstack.stripe.parameters import Enum, Integer, Metadata, String, takes
 from devstack.stripe.resources.cards import card_of
 from devstack.stripe.resources.charges import record_balance_transaction
 from devstack.stripe.resources.disputes import net_amount
-from devstack.stripe.routing import Route, list_route, retrieve_route
-from devstack.stripe.store import Resource, apply_fields, new_id
+from devstack.stripe.routing import Route, list_route, retrieve_route, update_route
+from devstack.stripe.store import Resource, new_id
 
 _PATH = "/v1/refunds"
 _SETTLE_SECONDS = 60
@@ -102,14 +102,6 @@ def create(account: Account, params: dict[str, Any]) -> Resource:
     return create_refund(account, charge, **details)
 
 
-def update(account: Account, params: dict[str, Any], identifier: str) -> Resource:
-    """Change a refund's metadata."""
-    refund = find(account, "refund", identifier)
-    with emit_changes(account, "refund.updated", refund):
-        apply_fields(refund, params, ("metadata",))
-    return refund
-
-
 def _add_to_refunded(charge: Resource, amount: int) -> None:
     charge["amount_refunded"] += amount
     charge["refunded"] = charge["amount_refunded"] == charge["amount"]
@@ -141,5 +133,5 @@ ROUTES = (
     Route("POST", _PATH, create, _CREATE),
     list_route(_PATH, "refund", charge=String(), payment_intent=String()),
     retrieve_route(_PATH, "refund"),
-    Route("POST", f"{_PATH}/{{id}}", update, takes(metadata=Metadata())),
+    update_route(_PATH, "refund", "refund.updated", {"metadata": Metadata()}),
 )

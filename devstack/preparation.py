@@ -83,7 +83,7 @@ def prepare(
         profiles = settle_profiles(services.world, directory / "profiles.json", plan.profiles)
         services.world.fund(_RELAYER_WEI, *secrets.relayer_addresses)
     _forget_rows_of_another_chain(services, directory / "database.json")
-    services.stripe.controls.point(
+    services.stripe.controls.set_webhook_endpoint(
         f"{settings['PUBLIC_URL']}/webhooks/stripe", services.stripe.webhook_secret
     )
     write_json(directory / "demo.json", _demo_data(services, secrets, profiles, directory, plan))

@@ -10,7 +10,7 @@ from eth_account import Account
 from devstack.environment import Staff
 from devstack.files import read_json, write_json
 from devstack.services import Services
-from devstack.stripe.wire.keys import publishable
+from devstack.stripe.account import publishable_key
 from devstack.world import Controller, ControllerPlan, Permission, Profile, ProfilePlan, World
 from devstack.world.deployer import ETHER
 from devstack.world.permissions import allow_transfers_to
@@ -68,7 +68,7 @@ def write_stack_file(
             "chain_id": services.chain_id,
             "stripe_url": services.stripe.url,
             "stripe_secret_key": services.stripe.secret_key,
-            "stripe_publishable_key": publishable(services.stripe.secret_key),
+            "stripe_publishable_key": publishable_key(services.stripe.secret_key),
             "stripe_webhook_secret": services.stripe.webhook_secret,
             "database_url": services.database_url,
             "redis_url": services.redis_url,

@@ -5,8 +5,8 @@ from urllib.parse import urlencode
 
 import urllib3
 
-from devstack.stripe.controls import Controls
-from devstack.stripe.wire.keys import publishable
+from devstack.stripe.account import publishable_key
+from devstack.stripe.client import ControlClient
 
 StripeObject = dict[str, Any]
 _RETURN_URL = "https://wallet.example/card"
@@ -25,9 +25,9 @@ class StripeAccount:
         self._pool = urllib3.PoolManager(retries=False, timeout=30)
 
     @property
-    def controls(self) -> Controls:
+    def controls(self) -> ControlClient:
         """What moves its time."""
-        return Controls(self._url, self._secret_key)
+        return ControlClient(self._url, self._secret_key)
 
     def capture_card(self, client_secret: str, card: str) -> StripeObject:
         """
@@ -37,7 +37,7 @@ class StripeAccount:
         """
         intent = client_secret.partition("_secret_")[0]
         fields = {"client_secret": client_secret, "payment_method": card, "return_url": _RETURN_URL}
-        key = publishable(self._secret_key)
+        key = publishable_key(self._secret_key)
         return self._request("POST", f"setup_intents/{intent}/confirm", key=key, fields=fields)
 
     def customer(self, identifier: str) -> StripeObject:

@@ -46,7 +46,7 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say which Stripes the contract was held against; here, because the process that tells loads no other file."""
     reports = [report for reports in terminalreporter.stats.values() for report in reports]
-    if any("/stripe/test_contract" in getattr(report, "nodeid", "") for report in reports):
+    if any("/devstack/stripe/contract/" in getattr(report, "nodeid", "") for report in reports):
         alone = f"the double alone; {STRIPE_TEST_KEY} is not set"
         ran = "the double and Stripe itself" if STRIPE_TEST_KEY in os.environ else alone
         terminalreporter.write_line(f"Stripe contract: ran on {ran}.")

@@ -15,7 +15,7 @@ from devstack.gateway_api import Refused
 from devstack.journey.checks import Mismatch, expect, until
 from devstack.journey.figures import months_before, some_amount, text_of
 from devstack.journey.subscriber import Subscriber
-from devstack.stripe.controls import ControlRefused
+from devstack.stripe.client import ControlError
 from devstack.stripe_account import StripeAccount
 from devstack.wallet import Wallet
 
@@ -39,7 +39,7 @@ def step_back(provider: StripeAccount, lead: int) -> bool:
     moment -= _NEAR_MIDNIGHT if moment % 86_400 > 86_400 - _NEAR_MIDNIGHT else 0
     try:
         provider.controls.set_clock(moment)
-    except ControlRefused:
+    except ControlError:
         return False
     say(f"  ✓ the provider's clock begins two months ago, at {text_of(provider.controls.now)}")
     return True

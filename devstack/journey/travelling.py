@@ -22,12 +22,12 @@ from devstack.journey.standing import Manage
 from devstack.journey.subscriber import Subscriber
 from devstack.journey.today import live_today
 from devstack.rpc import Rpc, RpcFailed
-from devstack.stripe.controls import ControlRefused
+from devstack.stripe.client import ControlError
 from devstack.stripe_account import StripeAccount, StripeRefused
 from devstack.wallet import Wallet
 
 _LEAD_SECONDS, _PATIENCE_SECONDS = 20, 60
-_FAILURES = (Mismatch, Refused, RpcFailed, StripeRefused, ControlRefused, LookupError, OSError, HTTPError)
+_FAILURES = (Mismatch, Refused, RpcFailed, StripeRefused, ControlError, LookupError, OSError, HTTPError)
 
 
 def travel(

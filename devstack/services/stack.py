@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from devstack.ad_networks.google import VerifierKeys, serving_verifier_keys
 from devstack.console import step
@@ -14,11 +13,9 @@ from devstack.services.anvil import CHAIN_ID, Anvil
 from devstack.services.postgres import Postgres
 from devstack.services.redis import Redis
 from devstack.services.server import Server, ServerFailed, stop_all
+from devstack.services.stripe_double import StripeDouble
 from devstack.services.template import TEMPLATE, copy_template
 from devstack.world import World, settle_world
-
-if TYPE_CHECKING:
-    from devstack.stripe.server import StripeDouble
 
 
 @dataclass(frozen=True)
@@ -28,7 +25,7 @@ class Services:
     postgres: Postgres
     redis: Redis
     anvil: Anvil
-    stripe: "StripeDouble"
+    stripe: StripeDouble
     google: VerifierKeys
     world: World
 
@@ -78,10 +75,8 @@ def start_services(
     They are ready when the block is entered and gone when it is left; should the
     calling thread die instead, Linux ends them. What was on the chain, in the database
     and at the double before is there again. One caller at a time may use a directory.
-    The double sends its events nowhere until `stripe.controls.point` names an address.
+    The double sends its events nowhere until `stripe.controls.set_webhook_endpoint` names an address.
     """
-    from devstack.stripe.server import StripeDouble  # it is a `Server` of this package
-
     directory = directory.resolve()
     logs = log_directory or directory / "log"
     postgres = Postgres(directory / "postgres", logs, durable=durable, make_cluster=copy_template)

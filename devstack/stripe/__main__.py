@@ -3,59 +3,54 @@
 import argparse
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
-from devstack.stripe.control.cardholder import PREFIX as CARDHOLDER
-from devstack.stripe.control.cardholder import CardholderPage
-from devstack.stripe.control.desk import Desk
-from devstack.stripe.control.room import PREFIX as CONTROLS
-from devstack.stripe.control.room import ControlRoom
-from devstack.stripe.events.endpoints import configure
-from devstack.stripe.events.postman import Postman
-from devstack.stripe.events.telling import tell
-from devstack.stripe.nouns.catalogue import OPERATIONS
-from devstack.stripe.runner import Runner
-from devstack.stripe.state.account import Account, open_account
-from devstack.stripe.wire.application import Application
-from devstack.stripe.wire.exchange import Request, Response
-from devstack.stripe.wire.faults import Faults
-from devstack.stripe.wire.http_server import HttpServer
-from devstack.stripe.wire.request_log import RequestLog
+from devstack.stripe.account import Account, open_account
+from devstack.stripe.api import Api, RequestLog
+from devstack.stripe.control.authentication import PREFIX as AUTHENTICATION_PREFIX
+from devstack.stripe.control.authentication import AuthenticationPage
+from devstack.stripe.control.context import Context
+from devstack.stripe.control.server import PREFIX as CONTROL_PREFIX
+from devstack.stripe.control.server import ControlServer
+from devstack.stripe.faults import Faults
+from devstack.stripe.http import Application, HttpServer, Request, Response
+from devstack.stripe.operations import OPERATIONS
+from devstack.stripe.resources.webhook_endpoints import set_default_endpoint
+from devstack.stripe.scheduler import Scheduler
 
 
 def main() -> None:
     """Listen until the process is ended."""
     options = _options()
-    account = open_account(options.data, tell)
+    account = open_account(options.data)
     if options.webhook_url:
-        with account.unit():
-            configure(account, options.webhook_url, options.webhook_secret)
-    runner = Runner(account, Postman(account))
-    server = HttpServer(options.port, _doors(account, runner, options.secret_key))
-    account.address = server.url
-    runner.start()
+        with account.transaction():
+            set_default_endpoint(account, options.webhook_url, options.webhook_secret)
+    scheduler = Scheduler(account)
+    server = HttpServer(options.port, _application(account, scheduler, options.secret_key))
+    account.url = server.url
+    scheduler.start()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     print(f"Stripe double at {server.url}", flush=True)
     server.serve_forever()
 
 
-def _doors(account: Account, runner: Runner, secret_key: str) -> Callable[[Request], Response]:
+def _application(account: Account, scheduler: Scheduler, secret_key: str) -> Application:
     faults, log = Faults(), RequestLog()
-    application = Application(account, OPERATIONS, secret_key, faults=faults, log=log)
-    controls = ControlRoom(Desk(account, runner, faults, log), secret_key)
-    page = CardholderPage(account)
+    api = Api(account, OPERATIONS, secret_key, faults=faults, log=log)
+    control = ControlServer(Context(account, scheduler, faults, log), secret_key)
+    authentication = AuthenticationPage(account)
 
-    def answer(request: Request) -> Response:
+    def handle(request: Request) -> Response:
         if request.path == "/healthz":
             return Response(200, {"status": "ok"})
-        if request.path.startswith(CONTROLS):
-            return controls.answer(request)
-        if request.path.startswith(CARDHOLDER):
-            return page.answer(request)
-        return application.answer(request)
+        if request.path.startswith(CONTROL_PREFIX):
+            return control.handle(request)
+        if request.path.startswith(AUTHENTICATION_PREFIX):
+            return authentication.handle(request)
+        return api.handle(request)
 
-    return answer
+    return handle
 
 
 def _options() -> argparse.Namespace:

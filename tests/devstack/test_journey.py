@@ -13,7 +13,7 @@ from devstack.journey import travel
 from devstack.journey.figures import months_before
 from devstack.services import Services
 from devstack.stack_file import described
-from devstack.stripe.billing.periods import boundary
+from devstack.stripe.billing.renewals import period_start
 from devstack.world import Permission, ProfilePlan
 from tests.devstack.stand_in import StandIn, serving
 
@@ -89,7 +89,7 @@ def test_months_that_were_over_sooner_than_reckoned_are_as_good(services: Servic
 def test_two_months_begun_at_the_reckoned_moment_end_at_most_two_days_early() -> None:
     for day in range(4 * 366):
         moment = 1_767_225_600 + day * 86_400 + secrets.randbelow(86_400)
-        end = boundary(months_before(moment, 2), "month", 1, 2)
+        end = period_start(months_before(moment, 2), "month", 1, 2)
         assert 0 <= moment - end <= 2 * 86_400
 
 

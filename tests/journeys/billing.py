@@ -11,7 +11,7 @@ import stripe
 from urllib3.exceptions import HTTPError
 
 from devstack.environment import CREDITS_PER_MAJOR_UNIT
-from devstack.stripe.server import StripeDouble
+from devstack.services.stripe_double import StripeDouble
 from devstack.stripe_account import StripeAccount
 from tests.journeys.api import Answer
 from tests.journeys.billing_records import BillingRecords

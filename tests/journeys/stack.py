@@ -18,7 +18,7 @@ from devstack.preparation import Plan, prepare
 from devstack.processes import Beat, Web, Worker
 from devstack.services import Services, start_services
 from devstack.services.server import Server, free_port
-from devstack.stripe.server import StripeDouble
+from devstack.services.stripe_double import StripeDouble
 from devstack.world import Profile, ProfilePlan
 from tests.journeys.chain import BLOCK_SECONDS, Chain
 from tests.journeys.people import Person, sign_in
@@ -163,7 +163,7 @@ class Stack:
             thaw(server)
         _start(*(server for server in servers if server.has_ended))
         self.chain.resume()
-        self.provider.controls.behave()
+        self.provider.controls.clear_faults()
         self.provider.controls.release()
 
     def _python(self, *arguments: str) -> "subprocess.CompletedProcess[str]":

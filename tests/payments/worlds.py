@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import stripe
 
 from devstack.services.server import free_port
-from devstack.stripe.server import StripeDouble
+from devstack.services.stripe_double import StripeDouble
 from payments.stripe.client import BillingClient
 
 VISA = "pm_card_visa"
@@ -97,16 +97,18 @@ class DoubleWorld:
         return str(self.controls.open_dispute(payment_intent, amount=amount, withdraw=withdraw)["id"])
 
     def withdraw(self, dispute: str) -> None:
-        self.controls.withdraw(dispute)
+        self.controls.withdraw_funds(dispute)
 
     def reinstate(self, dispute: str) -> None:
-        self.controls.reinstate(dispute)
+        self.controls.reinstate_funds(dispute)
 
     def pay_out_of_band(self, invoice: str) -> None:
         self.controls.pay_out_of_band(invoice)
 
     def lose_deliveries(self) -> None:
-        self.controls.point(f"http://127.0.0.1:{free_port()}/", f"whsec_{secrets.token_hex(16)}")
+        self.controls.set_webhook_endpoint(
+            f"http://127.0.0.1:{free_port()}/", f"whsec_{secrets.token_hex(16)}"
+        )
 
     def events(self, *types: str) -> list[Any]:
         """Return the account's events, oldest first; all of them where no type is named."""

@@ -1,1 +1,1 @@
-"""What Stripe decides by itself: charging, invoicing, renewing, retrying, ending."""
+"""Stripe Billing: customers, subscriptions and invoices, and what it does with them by itself."""

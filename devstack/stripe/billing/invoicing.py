@@ -1,107 +1,154 @@
-"""Invoices from draft to open, and out of the way when they are void."""
+"""The life of an invoice: created as a draft, finalized, voided."""
 
-from devstack.stripe.billing.blank_invoice import blank_invoice
-from devstack.stripe.billing.lines import Period
-from devstack.stripe.billing.money import SMALLEST
-from devstack.stripe.billing.payments import drop_payment, prepare_payment
-from devstack.stripe.events.telling import undelivered
-from devstack.stripe.state.account import Account
-from devstack.stripe.state.things import Thing, new_id
-from devstack.stripe.wire.finding import named
-from devstack.stripe.wire.lists import whole_list
-from devstack.stripe.wire.refusals import Invalid
+from devstack.stripe.account import Account, find_param
+from devstack.stripe.billing.invoice_lines import Period
+from devstack.stripe.billing.payments import cancel_payment, create_payment
+from devstack.stripe.errors import InvalidRequest
+from devstack.stripe.events import emit, emit_changes, undelivered
+from devstack.stripe.resources.prices import MINIMUM_CHARGES
+from devstack.stripe.store import Resource, list_object, new_id
 
-_HOUR = 3600
-_PATIENCE = 72 * _HOUR
+_DRAFT_SECONDS = 3600
+_MAX_DRAFT_SECONDS = 72 * 3600
+_NULL = (
+    "account_name", "account_tax_ids", "application", "automatically_finalizes_at", "custom_fields", "customer_address",
+    "customer_email", "customer_name", "customer_phone", "customer_shipping", "default_payment_method",
+    "default_source", "description", "due_date", "effective_at", "ending_balance", "footer", "from_invoice",
+    "hosted_invoice_url", "invoice_pdf", "last_finalization_error", "latest_revision", "next_payment_attempt",
+    "number", "on_behalf_of", "parent", "receipt_number", "rendering", "shipping_cost", "shipping_details",
+    "statement_descriptor", "status_details", "test_clock", "webhooks_delivered_at",
+)  # fmt: skip
+_ZERO = (
+    "amount_due", "amount_overpaid", "amount_paid", "amount_paid_off_stripe", "amount_remaining", "amount_shipping",
+    "attempt_count", "post_payment_credit_notes_amount", "pre_payment_credit_notes_amount", "starting_balance",
+)  # fmt: skip
+_EMPTY = (
+    "customer_tax_ids", "default_tax_rates", "discounts", "total_discount_amounts", "total_pretax_credit_amounts",
+    "total_taxes",
+)  # fmt: skip
 
 
-def draft(
+def create_invoice(
     account: Account,
-    customer: Thing,
+    customer: Resource,
     *,
     reason: str,
-    lines: list[Thing],
+    lines: list[Resource],
     currency: str,
     period: Period,
-    subscription: Thing | None = None,
+    subscription: Resource | None = None,
     auto_advance: bool = True,
-) -> Thing:
-    """Write an invoice that is not yet binding."""
-    identifier = new_id("in")
-    invoice = blank_invoice(identifier, customer, currency, reason, period, account.now)
+) -> Resource:
+    """Create a draft."""
+    invoice = _new_invoice(account.now, customer, currency, reason, period)
+    identifier = invoice["id"]
     for line in lines:
         line["invoice"] = identifier
-    invoice["lines"] = whole_list(lines, f"/v1/invoices/{identifier}/lines")
+    invoice["lines"] = list_object(lines, f"/v1/invoices/{identifier}/lines")
     if subscription is not None:
-        details = {"metadata": dict(subscription["metadata"]), "subscription": subscription["id"]}
         invoice["parent"] = {
             "quote_details": None,
-            "subscription_details": details,
+            "subscription_details": {
+                "metadata": dict(subscription["metadata"]),
+                "subscription": subscription["id"],
+            },
             "type": "subscription_details",
         }
         subscription["latest_invoice"] = identifier
     total = sum(line["amount"] for line in lines)
-    for name in ("subtotal", "subtotal_excluding_tax", "total", "total_excluding_tax"):
-        invoice[name] = total
+    totals = ("subtotal", "subtotal_excluding_tax", "total", "total_excluding_tax")
+    invoice.update(dict.fromkeys(totals, total))
     invoice.update(auto_advance=auto_advance, starting_balance=customer["balance"])
     invoice["amount_due"] = invoice["amount_remaining"] = max(0, total + customer["balance"])
     if auto_advance and reason != "subscription_create":
-        invoice["automatically_finalizes_at"] = account.now + _HOUR
-    account.tell("invoice.created", account.add(invoice))
+        invoice["automatically_finalizes_at"] = account.now + _DRAFT_SECONDS
+    emit(account, "invoice.created", account.add(invoice))
     return invoice
 
 
-def finalizes_at(account: Account, invoice: Thing) -> int | None:
-    """Return when a draft becomes binding: an hour after its webhook arrived, 72 hours late if it does not."""
+def finalization_due_at(account: Account, invoice: Resource) -> int | None:
+    """Return when a draft is finalized: an hour after its webhook was delivered, at the latest after 72 hours."""
     if invoice["status"] != "draft" or not invoice["auto_advance"]:
         return None
-    about = ["invoice.created", invoice["id"]]
-    if any(delivery["about"] == about for delivery in undelivered(account)):
-        return int(invoice["created"]) + _PATIENCE
-    return int(invoice["webhooks_delivered_at"] or invoice["created"]) + _HOUR
+    for delivery in undelivered(account):
+        if delivery["event_type"] == "invoice.created" and delivery["resource"] == invoice["id"]:
+            return int(invoice["created"]) + _MAX_DRAFT_SECONDS
+    return int(invoice["webhooks_delivered_at"] or invoice["created"]) + _DRAFT_SECONDS
 
 
-def finalize(account: Account, invoice: Thing) -> None:
-    """Make the invoice binding: it gets its number, takes in the customer's balance, and can be paid."""
+def finalize_invoice(account: Account, invoice: Resource) -> None:
+    """Finalize a draft: it gets its number, applies the customer's balance, and can be paid."""
     if invoice["status"] != "draft":
-        raise Invalid("This invoice is already finalized, you can't re-finalize a non-draft invoice.")
-    customer = named(account, "customer", invoice["customer"], "customer")
+        message = "This invoice is already finalized, you can't re-finalize a non-draft invoice."
+        raise InvalidRequest(message)
+    customer = find_param(account, "customer", invoice["customer"], "customer")
     invoice.update(status="open", automatically_finalizes_at=None, effective_at=account.now)
     invoice["status_transitions"]["finalized_at"] = account.now
     invoice["number"] = f"{customer['invoice_prefix']}-{customer['next_invoice_sequence']:04d}"
     if invoice["parent"]:
-        _snapshot_metadata(account, invoice)
-    with account.telling("customer.updated", customer):
+        details = invoice["parent"]["subscription_details"]
+        subscription = account.store.get("subscription", details["subscription"])
+        details["metadata"] = dict(subscription["metadata"]) if subscription else {}
+    with emit_changes(account, "customer.updated", customer):
         customer["next_invoice_sequence"] += 1
-        _take_in_balance(invoice, customer)
+        _apply_balance(invoice, customer)
     if invoice["amount_due"]:
-        prepare_payment(account, invoice)
-    account.tell("invoice.finalized", invoice)
+        create_payment(account, invoice)
+    emit(account, "invoice.finalized", invoice)
 
 
-def void(account: Account, invoice: Thing) -> None:
-    """Declare that the invoice is not owed after all."""
+def void_invoice(account: Account, invoice: Resource) -> None:
+    """Void an invoice, which is owed no longer."""
     if invoice["status"] not in ("open", "uncollectible"):
-        raise Invalid(
-            f"You can only pass in open invoices. This invoice isn't open: it is {invoice['status']}."
-        )
+        message = f"You can only pass in open invoices. This invoice isn't open: it is {invoice['status']}."
+        raise InvalidRequest(message)
     invoice.update(status="void", auto_advance=False, next_payment_attempt=None)
     invoice["status_transitions"]["voided_at"] = account.now
-    drop_payment(account, invoice, "void_invoice")
-    account.tell("invoice.voided", invoice)
+    cancel_payment(account, invoice, "void_invoice")
+    emit(account, "invoice.voided", invoice)
 
 
-def _snapshot_metadata(account: Account, invoice: Thing) -> None:
-    details = invoice["parent"]["subscription_details"]
-    subscription = account.store.get("subscription", details["subscription"])
-    details["metadata"] = dict(subscription["metadata"]) if subscription else {}
-
-
-def _take_in_balance(invoice: Thing, customer: Thing) -> None:
+def _apply_balance(invoice: Resource, customer: Resource) -> None:
     owed = invoice["total"] + customer["balance"]
     invoice["starting_balance"] = customer["balance"]
-    too_little = 0 < owed < SMALLEST[invoice["currency"]]
-    due = 0 if too_little else max(0, owed)
-    # What is too little to charge is owed on; what was paid too much stays in the customer's favour.
+    below_minimum = 0 < owed < MINIMUM_CHARGES[invoice["currency"]]
+    due = 0 if below_minimum else max(0, owed)
+    # What is below the minimum charge stays owed; what exceeds the total stays the customer's credit.
     customer["balance"] = invoice["ending_balance"] = owed - due
     invoice["amount_due"] = invoice["amount_remaining"] = due
+
+
+def _new_invoice(now: int, customer: Resource, currency: str, reason: str, period: Period) -> Resource:
+    return {
+        "object": "invoice",
+        "id": new_id("in"),
+        **dict.fromkeys(_NULL),
+        **dict.fromkeys(_ZERO, 0),
+        **{name: [] for name in _EMPTY},
+        "account_country": "US",
+        "attempted": False,
+        "automatic_tax": {
+            **dict.fromkeys(("disabled_reason", "liability", "provider", "status")),
+            "enabled": False,
+        },
+        "billing_reason": reason,
+        "collection_method": "charge_automatically",
+        "created": now,
+        "currency": currency,
+        "customer": customer["id"],
+        "customer_email": customer["email"],
+        "customer_name": customer["name"],
+        "customer_tax_exempt": customer["tax_exempt"],
+        "issuer": {"type": "self"},
+        "livemode": False,
+        "metadata": {},
+        "payment_settings": dict.fromkeys(
+            ("default_mandate", "payment_method_options", "payment_method_types")
+        ),
+        "period_start": period[0],
+        "period_end": period[1],
+        "status": "draft",
+        "status_transitions": dict.fromkeys(
+            ("finalized_at", "marked_uncollectible_at", "paid_at", "voided_at")
+        ),
+    }

@@ -1,1 +1,1 @@
-"""The doors under `/_control`, for tests and demonstrations: what a merchant, a bank or a network might do."""
+"""The control API under `/_control`: time, faults, and what happens outside of the API."""

@@ -1,32 +1,25 @@
-"""One double for the package, fresh for each test; Stripe itself too where a test key is given."""
+"""One double for the package, without any resource at the start of each test."""
 
-import os
 import secrets
 from collections.abc import Callable, Iterator
 
 import pytest
-import stripe
 
-from devstack.stripe.controls import Controls
-from devstack.stripe.server import StripeDouble
-from tests.conftest import STRIPE_TEST_KEY
-from tests.devstack.stripe.mailbox import Mailbox, open_mailbox
-from tests.devstack.stripe.worlds import DoubleWorld, StripeWorld, World
-
-_STRIPES = ["double", "stripe"] if STRIPE_TEST_KEY in os.environ else ["double"]
+from devstack.services.stripe_double import StripeDouble
+from devstack.stripe.client import ControlClient
+from tests.devstack.stripe.accounts import DoubleAccount
+from tests.devstack.stripe.webhook_receiver import WebhookReceiver, receive_webhooks
 
 
 @pytest.fixture(scope="package")
-def mailbox_server() -> Iterator[Mailbox]:
+def webhook_server() -> Iterator[WebhookReceiver]:
     """Yield an endpoint for webhooks."""
-    with open_mailbox(f"whsec_{secrets.token_hex(24)}") as mailbox:
-        yield mailbox
+    with receive_webhooks(f"whsec_{secrets.token_hex(24)}") as webhooks:
+        yield webhooks
 
 
 @pytest.fixture(scope="package")
-def double_server(
-    tmp_path_factory: pytest.TempPathFactory, mailbox_server: Mailbox
-) -> Iterator[StripeDouble]:
+def running_double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StripeDouble]:
     """Yield a running double with random keys."""
     directory = tmp_path_factory.mktemp("stripe")
     with StripeDouble(directory / "data", directory).running() as double:
@@ -34,46 +27,33 @@ def double_server(
 
 
 @pytest.fixture
-def double(double_server: StripeDouble) -> StripeDouble:
-    """Return the double without anything in it, sending no webhooks."""
-    for endpoint in DoubleWorld(double_server).v1.webhook_endpoints.list().data:
-        DoubleWorld(double_server).v1.webhook_endpoints.delete(endpoint.id)
-    double_server.controls.reset()
-    return double_server
+def double(running_double: StripeDouble) -> StripeDouble:
+    """Return the double without any resource, sending no webhooks."""
+    endpoints = DoubleAccount(running_double).v1.webhook_endpoints
+    for endpoint in endpoints.list().data:
+        endpoints.delete(endpoint.id)
+    running_double.controls.reset()
+    return running_double
 
 
 @pytest.fixture
-def controls(double: StripeDouble) -> Controls:
-    """Return what steers the double."""
+def controls(double: StripeDouble) -> ControlClient:
+    """Return the client of the double's control API."""
     return double.controls
 
 
 @pytest.fixture
-def mailbox(double: StripeDouble, mailbox_server: Mailbox) -> Mailbox:
-    """Return an empty endpoint that the double sends every event to."""
-    mailbox_server.clear()
-    double.controls.point(mailbox_server.url, mailbox_server.secret)
-    return mailbox_server
+def webhooks(double: StripeDouble, webhook_server: WebhookReceiver) -> WebhookReceiver:
+    """Return an endpoint that the double sends every event to."""
+    webhook_server.clear()
+    double.controls.set_webhook_endpoint(webhook_server.url, webhook_server.secret)
+    return webhook_server
 
 
 @pytest.fixture
-def here(double: StripeDouble) -> DoubleWorld:
-    """Return the world of the double."""
-    return DoubleWorld(double)
-
-
-@pytest.fixture(params=_STRIPES)
-def world(request: pytest.FixtureRequest) -> World:
-    """Return each world that the contract holds for."""
-    if request.param == "stripe":
-        return StripeWorld(os.environ[STRIPE_TEST_KEY])
-    return DoubleWorld(request.getfixturevalue("double"))
-
-
-@pytest.fixture
-def stripe_client(world: World) -> stripe.StripeClient:
-    """Return the SDK's client of the world."""
-    return world.client
+def account(double: StripeDouble) -> DoubleAccount:
+    """Return the double's account."""
+    return DoubleAccount(double)
 
 
 @pytest.fixture

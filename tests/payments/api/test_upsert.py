@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from django.conf import settings
 
-from devstack.stripe.controls import Controls
+from devstack.stripe.client import ControlClient
 from payments.models import BillingOperation, Customer, Subscription
 from payments.services import operations, resuming
 from tests.payments.api.conftest import NothingHappens, upsert
@@ -194,7 +194,7 @@ def test_another_currency_on_a_running_subscription_is_a_conflict(
     assert not BillingOperation.objects.filter(kind="update-subscription").exists()
 
 
-FAULTS: dict[str, Callable[[Controls], None]] = {
+FAULTS: dict[str, Callable[[ControlClient], None]] = {
     "409": lambda controls: controls.fail(409, count=None),
     "429": lambda controls: controls.fail(429, count=None),
     "500": lambda controls: controls.fail(500, count=None),
@@ -218,7 +218,7 @@ def test_whatever_stripe_does_it_is_a_503_or_the_answer_and_one_charge(
 ) -> None:
     FAULTS[fault](double.controls)
     answer = upsert(wallet, amount)
-    double.controls.behave()
+    double.controls.clear_faults()
     if answer.status != 200:
         assert_problem(answer, 503, "billing-unavailable")
         assert answer.headers["Retry-After"] in {"5", "60"}
@@ -236,7 +236,7 @@ def test_stripe_away_is_a_503_and_the_sweep_begins_what_was_ordered(
 ) -> None:
     double.controls.fail(500, count=None, path=SUBSCRIPTIONS)
     assert_problem(upsert(wallet, amount), 503, "billing-unavailable")
-    double.controls.behave()
+    double.controls.clear_faults()
     assert not Subscription.objects.exists()
     assert resuming.resume_abandoned(now=double.now() + 2 * operations.PATIENCE) == 1
     body = as_specified(upsert(wallet, amount), UPSERT)

@@ -67,7 +67,7 @@ def prepared(order: Order, double: DoubleWorld, user: User) -> Payer:
     """Return a user for whom the order is the next thing to do."""
     payer = Payer(double, user)
     order.prepare(payer)
-    double.controls.forget_requests()
+    double.controls.clear_requests()
     return payer
 
 

@@ -175,7 +175,7 @@ def test_so_it_is_where_beat_pays_out(double: DoubleWorld, payer: Payer, amount:
 
 
 def test_a_refund_of_something_else_takes_nothing(double: DoubleWorld, subscriber: Payer) -> None:
-    bill = double.controls.bill(subscriber.customer.stripe_customer_id, 900)
+    bill = double.controls.create_invoice(subscriber.customer.stripe_customer_id, 900)
     payments = double.v1.invoices.retrieve(bill["id"], {"expand": ["payments"]}).payments
     double.refund(payments.data[0].payment.payment_intent)
     deliver_all(double)

@@ -79,7 +79,7 @@ def test_a_fault_that_lasts_is_told_or_seen_through_and_a_repeat_is_right(
         order.ask(payer)
     except BillingUnavailable as refusal:
         assert refusal.retry_after  # noqa: PT017
-    double.controls.behave()
+    double.controls.clear_faults()
     if order is CANCEL and payer.subscription.ended_at is not None:
         return
     order.ask(payer)
@@ -96,7 +96,7 @@ def test_or_the_sweep_finishes_it(double: DoubleWorld, user: User, order: Order,
         order.ask(payer)
     assert BillingOperation.objects.filter(status="pending").count() == 1
     assert resuming.resume_abandoned(now=double.now() + AFTER) == 0
-    double.controls.behave()
+    double.controls.clear_faults()
     assert resuming.resume_abandoned(now=double.now() + AFTER) == 1
     assert_carried_out_once(order, double, payer)
 
@@ -131,7 +131,7 @@ def test_a_kept_error_met_by_a_process_that_dies_is_overcome_by_the_next(
     double.controls.fail(500, method="GET", path="/v1/subscriptions", count=None)
     with pytest.raises(BillingUnavailable):
         payer.upsert(AMOUNT)
-    double.controls.behave()
+    double.controls.clear_faults()
     resuming.resume_abandoned(now=double.now() + AFTER)
     assert_carried_out_once(CREATE, double, payer)
 
@@ -169,7 +169,7 @@ def test_while_an_unfinished_change_waits_another_one_is_told_to(double: DoubleW
     _disturb(double, CREATE, "500", None)
     with pytest.raises(BillingUnavailable):
         payer.upsert(AMOUNT)
-    double.controls.behave()
+    double.controls.clear_faults()
     with pytest.raises(BillingInProgress):
         payer.upsert(2 * AMOUNT)
     resuming.resume_abandoned(now=double.now() + AFTER)

@@ -61,7 +61,7 @@ def test_a_dispute_is_looked_for_over_half_a_year_and_of_our_own_payments_alone(
     stranger = double.v1.customers.create({}).id
     double.capture(stranger)
     get_billing_client().has_payment_method(customer_id=stranger)
-    bill = double.controls.bill(stranger, amount)
+    bill = double.controls.create_invoice(stranger, amount)
     payments = double.v1.invoice_payments.list({"invoice": bill["id"]}).data
     double.refund(payments[0].payment.payment_intent)
     with meddling() as client:

@@ -111,7 +111,7 @@ def test_money_that_went_past_stripe_pays_out_nothing(double: DoubleWorld, decli
 
 def test_an_invoice_paid_by_a_credit_note_pays_out_nothing(double: DoubleWorld, declined: Payer) -> None:
     (invoice,) = _invoices(double)
-    double.controls.credit(invoice.id)
+    double.controls.create_credit_note(invoice.id)
     assert double.v1.invoices.retrieve(invoice.id).status == "paid"
     _assert_nothing_was_paid_out(double)
 
@@ -120,7 +120,7 @@ def test_an_invoice_credited_in_part_pays_out_the_rest(
     double: DoubleWorld, declined: Payer, amount: int
 ) -> None:
     (invoice,) = _invoices(double)
-    double.controls.credit(invoice.id, amount - 200)
+    double.controls.create_credit_note(invoice.id, amount - 200)
     (card,) = double.v1.payment_methods.list({"customer": declined.customer.stripe_customer_id}).data
     double.controls.change_card(card.id, decline_code=None)
     declined.upsert(amount)
@@ -141,7 +141,7 @@ def test_an_invoice_beside_the_subscription_pays_out_nothing(
     payer.upsert(amount)
     deliver_all(double)
     before = payer.balance
-    bill = double.controls.bill(payer.customer.stripe_customer_id, 100 + secrets.randbelow(900))
+    bill = double.controls.create_invoice(payer.customer.stripe_customer_id, 100 + secrets.randbelow(900))
     assert bill["status"] == "paid"
     deliver_all(double)
     assert catching_up.pay_out_missed_invoices(now=double.now()) == 0

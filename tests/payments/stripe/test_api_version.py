@@ -6,7 +6,7 @@ import pytest
 import stripe
 from stripe._api_version import _ApiVersion
 
-from devstack.stripe.state import account
+from devstack.stripe import account
 from payments.stripe import lookups
 from payments.stripe.client import get_billing_client, set_billing_client
 from tests.payments.worlds import DoubleWorld

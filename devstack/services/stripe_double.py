@@ -1,0 +1,80 @@
+"""The Stripe double as a server of the stack."""
+
+import os
+import secrets
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+import urllib3
+
+from devstack.files import PROJECT, read_json, write_json
+from devstack.services.server import Server, free_port
+from devstack.stripe.account import publishable_key
+from devstack.stripe.client import ControlClient
+
+
+class StripeDouble(Server):
+    """One Stripe account; its keys are random, made with its data folder and kept there."""
+
+    name: ClassVar[str] = "stripe"
+
+    def __init__(self, directory: Path, log_directory: Path, *, webhook_url: str | None = None) -> None:
+        """Every event is sent to `webhook_url`; `controls.set_webhook_endpoint` can name it later."""
+        super().__init__(directory, log_directory, {**os.environ, "PYTHONPATH": str(PROJECT)})
+        self.webhook_url = webhook_url
+        self._port = free_port()
+
+    def command(self) -> list[str]:
+        """Return the foreground server."""
+        place = ["--port", str(self._port), "--data", str(self.directory)]
+        keys = ["--secret-key", self.secret_key]
+        hook = (
+            ["--webhook-url", self.webhook_url, "--webhook-secret", self.webhook_secret]
+            if self.webhook_url
+            else []
+        )
+        return [sys.executable, "-m", "devstack.stripe", *place, *keys, *hook]
+
+    def answers(self) -> bool:
+        """Say whether it takes requests."""
+        try:
+            return urllib3.request("GET", f"{self.url}/healthz", timeout=2, retries=False).status == 200
+        except urllib3.exceptions.HTTPError:
+            return False
+
+    @property
+    def url(self) -> str:
+        """The base address to give to Stripe's SDK."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def secret_key(self) -> str:
+        """The account's secret key."""
+        return self._keys["secret_key"]
+
+    @property
+    def publishable_key(self) -> str:
+        """The key that a browser may have."""
+        return publishable_key(self.secret_key)
+
+    @property
+    def webhook_secret(self) -> str:
+        """What signs the events that go to `webhook_url`."""
+        return self._keys["webhook_secret"]
+
+    @property
+    def controls(self) -> ControlClient:
+        """The client of the control API."""
+        return ControlClient(self.url, self.secret_key)
+
+    @property
+    def _keys(self) -> dict[str, str]:
+        path = self.directory / "keys.json"
+        if not path.exists():
+            made = {
+                "secret_key": f"sk_test_{secrets.token_hex(24)}",
+                "webhook_secret": f"whsec_{secrets.token_hex(24)}",
+            }
+            write_json(path, made)
+        return read_json(path)

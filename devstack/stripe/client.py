@@ -1,0 +1,235 @@
+"""The client of the control API: moves a running double's time, and injects faults."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict, Unpack
+
+import urllib3
+
+Json = dict[str, Any]
+Order = str | Sequence[str]
+_TIMEOUT_SECONDS = 600
+
+
+class ControlError(RuntimeError):
+    """The double refused; the message says why."""
+
+
+class Requests(TypedDict, total=False):
+    """Which requests a fault meets: the next `count` (1; None: all) with this method and beginning of a path."""
+
+    count: int | None
+    method: str | None
+    path: str | None
+
+
+class Webhooks(TypedDict, total=False):
+    """Which webhooks a fault meets: the next `count` (1; None: all) of these event types."""
+
+    count: int | None
+    types: Sequence[str] | None
+
+
+@dataclass(frozen=True)
+class LoggedRequest:
+    """One request to the API; `status` is 0 where the connection was dropped and None while it runs."""
+
+    id: str
+    method: str
+    path: str
+    params: Json
+    idempotency_key: str | None
+    status: int | None
+    replayed: bool
+
+
+class _Connection:
+    def __init__(self, url: str, secret_key: str) -> None:
+        self._url = url
+        self._headers = {"Authorization": f"Bearer {secret_key}", "Content-Type": "application/json"}
+
+    def _post(self, name: str, **body: Any) -> Json:
+        return self._request("POST", name, body)
+
+    def _request(self, method: str, name: str, body: Json | None = None) -> Json:
+        response = urllib3.request(
+            method,
+            f"{self._url}/_control/{name}",
+            body=None if body is None else json.dumps(body),
+            headers=self._headers,
+            timeout=_TIMEOUT_SECONDS,
+            retries=False,
+        )
+        answer: Json = response.json()
+        if response.status != 200:
+            raise ControlError(answer["error"]["message"])
+        return answer
+
+
+class _Time(_Connection):
+    @property
+    def now(self) -> int:
+        """The double's present second."""
+        return int(self._request("GET", "clock")["now"])
+
+    def set_clock(self, timestamp: int) -> None:
+        """Set the time of a double without any event, backwards too."""
+        self._post("clock", to=timestamp)
+
+    def advance(self, seconds: int) -> int:
+        """Let time pass with everything that falls due, webhooks included; return the new time."""
+        return int(self._post("advance", seconds=seconds)["now"])
+
+    def advance_to(self, timestamp: int) -> int:
+        """Like `advance`, up to a timestamp."""
+        return int(self._post("advance", to=timestamp)["now"])
+
+    def settle(self, timeout: float = 30) -> int:
+        """Return once no webhook is due, with the number of those that wait for later or are held."""
+        return int(self._post("settle", timeout=timeout)["waiting"])
+
+    def reset(self) -> None:
+        """Remove everything but the webhook endpoints; the time is the real one again."""
+        self._post("reset")
+
+    def clear_faults(self) -> None:
+        """Disturb neither webhooks nor requests any more; held webhooks stay held."""
+        self._post("deliveries/clear_faults")
+        self._post("requests/clear_faults")
+
+
+class _Webhooks(_Connection):
+    def set_webhook_endpoint(self, url: str, secret: str) -> None:
+        """Send every event to a URL, signed with the secret."""
+        self._post("endpoint", url=url, secret=secret)
+
+    def deliveries(self, state: str = "pending") -> list[Json]:
+        """Return the deliveries that are pending (held ones too), delivered or given_up."""
+        return list(self._request("GET", f"deliveries?state={state}")["deliveries"])
+
+    def duplicate(self, times: int = 1, **webhooks: Unpack[Webhooks]) -> None:
+        """Send webhooks `times` times more."""
+        self._post("deliveries/duplicate", times=times, **webhooks)
+
+    def drop(self, *, reported_as: str = "failed", **webhooks: Unpack[Webhooks]) -> None:
+        """Lose webhooks; Stripe believes them `failed` or `delivered`."""
+        self._post("deliveries/drop", reported_as=reported_as, **webhooks)
+
+    def delay(self, seconds: int, **webhooks: Unpack[Webhooks]) -> None:
+        """Send webhooks later."""
+        self._post("deliveries/delay", seconds=seconds, **webhooks)
+
+    def corrupt(self, how: str = "signature", **webhooks: Unpack[Webhooks]) -> None:
+        """
+        Corrupt webhooks.
+
+        `how`: a random `signature`, one changed bit of the `body`, another `secret`, an `old` or a
+        `future` time, a `missing` signature; or, well signed, `livemode` true or another `api_version`.
+        """
+        self._post("deliveries/corrupt", how=how, **webhooks)
+
+    def hold(self, *, types: Sequence[str] | None = None) -> None:
+        """Keep webhooks back until `release`."""
+        self._post("deliveries/hold", types=types)
+
+    def release(self, order: Order = "original", *, seed: int | None = None) -> int:
+        """Send what is held: original, reversed, shuffled, or in an order of event ids; return how many."""
+        return int(self._post("deliveries/release", order=order, seed=seed)["released"])
+
+    def replay(
+        self,
+        *,
+        types: Sequence[str] | None = None,
+        events: Sequence[str] | None = None,
+        order: Order = "original",
+        seed: int | None = None,
+    ) -> int:
+        """Send past events once more; return how many."""
+        body = {"types": types, "events": events, "order": order, "seed": seed}
+        return int(self._post("deliveries/replay", **body)["replayed"])
+
+    def reissue(self, event: str) -> str:
+        """Emit the same event again under a new id, which is returned."""
+        return str(self._post("events/reissue", event=event)["event"])
+
+
+class _Requests(_Connection):
+    def requests(self, method: str | None = None, path: str = "/") -> list[LoggedRequest]:
+        """Return the logged requests whose path begins like this, oldest first."""
+        entries = [LoggedRequest(**entry) for entry in self._request("GET", "requests")["requests"]]
+        return [entry for entry in entries if method in (None, entry.method) and entry.path.startswith(path)]
+
+    def clear_requests(self) -> None:
+        """Clear the log of requests."""
+        self._request("DELETE", "requests")
+
+    def fail(self, status: int, *, saved: bool = False, **requests: Unpack[Requests]) -> None:
+        """Answer requests 409, 429 or 500 and do nothing; `saved`: their keys keep answering it."""
+        self._post("requests/fail", status=status, saved=saved, **requests)
+
+    def error_after_commit(self, *, saved: bool = False, **requests: Unpack[Requests]) -> None:
+        """Do the work of requests and answer 500; `saved`: their keys keep answering it."""
+        self._post("requests/error_after_commit", saved=saved, **requests)
+
+    def timeout_after_commit(self, seconds: float = 0, **requests: Unpack[Requests]) -> None:
+        """Do the work of requests and, after these seconds, drop the connection."""
+        self._post("requests/timeout_after_commit", seconds=seconds, **requests)
+
+    def slow(self, seconds: float, **requests: Unpack[Requests]) -> None:
+        """Begin requests late."""
+        self._post("requests/slow", seconds=seconds, **requests)
+
+
+class _Dashboard(_Connection):
+    def authenticate(self, intent: str, *, succeeds: bool = True) -> Json:
+        """Complete the 3-D Secure challenge of a setup or payment intent."""
+        return self._post("intents/authenticate", intent=intent, succeeds=succeeds)
+
+    def change_card(self, payment_method: str, *, decline_code: str | None) -> Json:
+        """Decline the card's charges from now on, or accept them (None)."""
+        return self._post("cards", payment_method=payment_method, decline_code=decline_code)
+
+    def pay_out_of_band(self, invoice: str) -> Json:
+        """Mark an invoice as paid outside of Stripe."""
+        return self._post("invoices/pay_out_of_band", invoice=invoice)
+
+    def create_invoice(self, customer: str, amount: int, currency: str | None = None) -> Json:
+        """Invoice a customer for one item outside of subscriptions, and collect it at once."""
+        return self._post("invoices/create", customer=customer, amount=amount, currency=currency)
+
+    def create_credit_note(self, invoice: str, amount: int | None = None) -> Json:
+        """Issue a credit note for an invoice."""
+        return self._post("credit_notes/create", invoice=invoice, amount=amount)
+
+    def open_dispute(self, payment_intent: str, *, amount: int | None = None, withdraw: bool = True) -> Json:
+        """Dispute the charge that paid an intent."""
+        return self._post("disputes/open", payment_intent=payment_intent, amount=amount, withdraw=withdraw)
+
+    def withdraw_funds(self, dispute: str) -> Json:
+        """Withdraw the disputed amount."""
+        return self._post("disputes/withdraw", dispute=dispute)
+
+    def reinstate_funds(self, dispute: str) -> Json:
+        """Return the disputed amount."""
+        return self._post("disputes/reinstate", dispute=dispute)
+
+    def close_dispute(self, dispute: str, *, won: bool, reinstate: bool = True) -> Json:
+        """Decide a dispute; a won one returns the amount unless `reinstate` is false."""
+        return self._post("disputes/close", dispute=dispute, won=won, reinstate=reinstate)
+
+    def refund(self, payment_intent: str, amount: int | None = None) -> Json:
+        """Refund the charge that paid an intent."""
+        return self._post("refunds/create", payment_intent=payment_intent, amount=amount)
+
+    def fail_refund(self, refund: str) -> Json:
+        """Let a refund fail after all."""
+        return self._post("refunds/fail", refund=refund)
+
+    def after_retries(self, outcome: str) -> None:
+        """Set what happens to a subscription after the last retry: cancel, unpaid or leave."""
+        self._post("settings", after_retries=outcome)
+
+
+class ControlClient(_Time, _Webhooks, _Requests, _Dashboard):
+    """ControlClient one running double, given its URL and secret key."""

@@ -1,0 +1,43 @@
+"""What a control works on, and how it reads its JSON body."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from devstack.stripe.account import Account
+from devstack.stripe.api import RequestLog
+from devstack.stripe.errors import InvalidParameters, ResourceMissing
+from devstack.stripe.faults import Faults
+from devstack.stripe.scheduler import Scheduler
+from devstack.stripe.store import Resource
+
+
+@dataclass(frozen=True)
+class Context:
+    """Everything that a control may change."""
+
+    account: Account
+    scheduler: Scheduler
+    faults: Faults
+    log: RequestLog
+
+
+Body = dict[str, Any]
+Control = Callable[[Context, Body], Any]
+ControlClient = dict[tuple[str, str], Control]
+
+
+def find_in_body(context: Context, kind: str, body: Body) -> Resource:
+    """Return the resource that the body names by its kind."""
+    identifier = required(body, kind)
+    resource = context.account.store.get(kind, identifier)
+    if resource is None:
+        raise ResourceMissing(kind, identifier, param=kind)
+    return resource
+
+
+def required(body: Body, name: str) -> Any:
+    """Return a value that the body must have."""
+    if name not in body:
+        raise InvalidParameters(f"Missing: {name}", code="parameter_missing", param=name)
+    return body[name]

@@ -1,1 +1,0 @@
-"""The doors under `/v1`, one file per noun."""

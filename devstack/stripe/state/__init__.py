@@ -1,1 +1,0 @@
-"""What the account holds, and its time."""

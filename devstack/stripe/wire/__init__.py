@@ -1,1 +1,0 @@
-"""Stripe's HTTP: forms in, JSON out."""

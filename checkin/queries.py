@@ -10,9 +10,10 @@ from django.db.models import Max, Min, Q, QuerySet
 
 from checkin.draw import Item
 from checkin.models import CheckIn, CheckInSwitch, DropItem, DropTable, DropType
-from credits.models import Badge
-from credits.queries import Standing, has_earned
-from gateway.common.owner import ProfileOwner
+from credits.queries import has_earned
+from rewards.models import Badge
+from rewards.queries import Standing
+from users.models import User
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,7 @@ class CheckInBoard:
     can_check_in: bool
 
 
-def board_of(*, user: ProfileOwner, standing: Standing, now: datetime) -> CheckInBoard:
+def board_of(*, user: User, standing: Standing, now: datetime) -> CheckInBoard:
     """Return the user's board, in five statements."""
     tables = tables_of(standing)
     items = items_for(standing=standing, tables=tables, is_proven=has_earned(user))
@@ -51,13 +52,13 @@ def board_of(*, user: ProfileOwner, standing: Standing, now: datetime) -> CheckI
     )
 
 
-def drop_ranges(*, user: ProfileOwner, standing: Standing) -> dict[DropType, DropRange]:
+def drop_ranges(*, user: User, standing: Standing) -> dict[DropType, DropRange]:
     """Return the range of every type that may drop for the user now, in three statements."""
     found = items_for(standing=standing, tables=tables_of(standing), is_proven=has_earned(user))
     return ranges_of(found)
 
 
-def _may_draw(*, user: ProfileOwner, standing: Standing, now: datetime) -> bool:
+def _may_draw(*, user: User, standing: Standing, now: datetime) -> bool:
     """Return whether an attempt of the day is left and check-ins are not paused, in two statements."""
     is_left = attempts_used(user=user, day=day_of(now)) < attempts_of(standing)
     return is_left and not is_paused()
@@ -158,7 +159,7 @@ def ranges_of(items: list[Item]) -> dict[DropType, DropRange]:
     return found
 
 
-def attempts_used(*, user: ProfileOwner, day: date) -> int:
+def attempts_used(*, user: User, day: date) -> int:
     """Return how often the user has checked in on that UTC day."""
     found = CheckIn.objects.filter(user_id=user.pk, day=day).aggregate(last=Max("attempt"))["last"]
     return found or 0

@@ -9,4 +9,4 @@ class CreditsConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the system checks."""
-        from credits import checks  # noqa: F401
+        from earnings import checks  # noqa: F401

@@ -55,38 +55,3 @@ class AdjustmentDecided(DomainError):
 
     def __init__(self, *, decision: str) -> None:
         super().__init__(f"Somebody has decided it already. {decision}.")
-
-
-class ModifierEnded(DomainError):
-    """Only a modifier that is in force can be ended, and once."""
-
-    code, title, status = "modifier-ended", "The modifier is not in force", 409
-
-    def __init__(self) -> None:
-        super().__init__("It has ended already. Nothing was changed.")
-
-
-class LadderBroken(DomainError):
-    """The change would leave a ladder of badges with a gap, an overlap, or without its bottom or top."""
-
-    code, title, status = "ladder-broken", "The ladder would be broken", 422
-
-
-class EarningDecided(DomainError):
-    """Only what is held can be given early or forfeited, and once."""
-
-    code, title, status = "earning-decided", "The earning is not held", 409
-
-    def __init__(self, *, state: str) -> None:
-        super().__init__(f"Nothing waits here any more. {state}.")
-
-
-class NetworkUnguarded(DomainError):
-    """
-    A network whose postbacks could be forged is enabled only with limits.
-
-    One whose signature leaves out user, amount or id needs an address of its own, an address list, both
-    caps and hours of hold; one whose keys sign for every publisher needs the list of our ad units.
-    """
-
-    code, title, status = "network-unguarded", "The network cannot be enabled", 409

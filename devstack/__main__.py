@@ -91,7 +91,7 @@ def _prepare(_: argparse.Namespace) -> int:
 
 
 def _journey(options: argparse.Namespace) -> int:
-    from devstack.journey import travel
+    from devstack.journey.travelling import travel
 
     return travel(options.data / "stack.json")
 
@@ -105,7 +105,7 @@ def _bench(options: argparse.Namespace) -> int:
         from devstack.bench.relay import bench_relay
 
         return bench_relay(options.data / "bench-relay.json", calls=options.calls, clients=options.clients)
-    from devstack.bench import bench
+    from devstack.bench.report import bench
 
     return bench(options.data / "bench.json")
 

@@ -30,10 +30,10 @@ def seed(plan: dict[str, Any]) -> None:
     Where it names a file `seeded`, all ad networks are opened, each role gets a login, and the file tells
     both; where it has a `population` of a `seed` and so many `people`, they have used the service for weeks.
     """
-    from relay.services import roster
+    from relay.services import relayers
 
     _trust(plan["implementations"])
-    roster.synchronise(now=timezone.now())
+    relayers.synchronise(now=timezone.now())
     for address in plan["profiles"]:
         _give_credits(address, plan.get("credits", _CREDITS))
     _employ(**plan["staff"])
@@ -46,19 +46,19 @@ def seed(plan: dict[str, Any]) -> None:
 
 
 def _trust(implementations: dict[str, str]) -> None:
-    from relay.services.implementations import trust
+    from users.services.trusted_code import trust
 
     for kind, address in implementations.items():
         trust(kind=kind, address=address, name="Development stack")
 
 
 def _give_credits(profile_address: str, credits: int) -> None:
-    from credits.services import ledger
-    from users.services.accounts import user_of_profile
+    from credits.services import entries
+    from users.services.access import user_of_profile
 
     user = user_of_profile(profile_address=profile_address)
     reason = "Demo credits of the development stack."
-    ledger.adjust(user=user, credits=credits, key=f"demo:{profile_address}", actor=None, reason=reason)
+    entries.adjust(user=user, credits=credits, key=f"demo:{profile_address}", actor=None, reason=reason)
 
 
 def _populate(*, seed: str, people: int, username: str) -> None:
@@ -87,8 +87,8 @@ def _employ_by_role(staff: dict[str, str], secret: str) -> dict[str, dict[str, s
     """
     from django.contrib.auth.models import Group
 
+    from backoffice.roles import ROLES
     from users.models import User
-    from users.services.roles import ROLES
 
     logins = {}
     for role in ROLES:

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from eth_account import Account
 
 from devstack.files import read_json, write_json
-from devstack.services import Services
+from devstack.services.stack import Services
 
 CREDIT_WEI = 10**12
 CREDITS_PER_MAJOR_UNIT = 1_000  # the payout rate of every currency until staff add another one

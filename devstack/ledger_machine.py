@@ -7,7 +7,7 @@ from pathlib import Path
 
 from devstack.environment import django_environment, keep_secrets, process_environment
 from devstack.files import PROJECT
-from devstack.services import start_services
+from devstack.services.stack import start_services
 
 # Small enough that many adjustments wait for a second person.
 _LIMIT = 100

@@ -9,10 +9,10 @@ from devstack.console import say, step
 from devstack.django_process import run_django
 from devstack.environment import Secrets, django_environment, keep_secrets, process_environment
 from devstack.files import read_json, write_json
-from devstack.services import Services
+from devstack.services.stack import Services
 from devstack.stack_file import demo_profiles, settle_profiles
-from devstack.world import Profile, ProfilePlan
 from devstack.world.deployer import ETHER
+from devstack.world.profiles import Profile, ProfilePlan
 
 _RELAYER_WEI = 1_000 * ETHER
 _DEMO_PEOPLE, _DEMO_CREDITS, _DEMO_RELAYERS = 200, 1_000_000, 4

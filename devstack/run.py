@@ -9,12 +9,11 @@ from urllib.parse import urlsplit
 from devstack.console import complain, fall_silent, say, step
 from devstack.django_process import DjangoFailed, run_django
 from devstack.files import read_json, write_json
-from devstack.journey import travel
+from devstack.journey.travelling import travel
 from devstack.preparation import Plan, Prepared, demo_plan, load_plan, prepare
 from devstack.processes import Beat, DefaultWorker, RelayWorker, Web, Worker
-from devstack.services import Services, start_services
 from devstack.services.server import Server, free_port, require_free_port, stop_all
-from devstack.services.stack import alone_in
+from devstack.services.stack import Services, alone_in, start_services
 from devstack.stack_file import write_stack_file
 from devstack.supervisor import supervise
 

@@ -9,11 +9,12 @@ from eth_account import Account
 
 from devstack.environment import Staff
 from devstack.files import read_json, write_json
-from devstack.services import Services
+from devstack.services.stack import Services
 from devstack.stripe.account import publishable_key
-from devstack.world import Controller, ControllerPlan, Permission, Profile, ProfilePlan, World
 from devstack.world.deployer import ETHER
-from devstack.world.permissions import allow_transfers_to
+from devstack.world.permissions import Permission, allow_transfers_to
+from devstack.world.profiles import Controller, ControllerPlan, Profile, ProfilePlan
+from devstack.world.world import World
 
 _ACT = Permission.CALL | Permission.TRANSFERVALUE
 _BALANCE = 10 * ETHER

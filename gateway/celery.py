@@ -1,13 +1,20 @@
-"""The Celery application: a doorbell for work whose record is a PostgreSQL row."""
+"""
+The Celery application: a doorbell for work whose record is a PostgreSQL row.
 
+Beat's clock, which logs an outage of the broker once and not at every missed tick.
+"""
+
+import logging
 import os
 from typing import Any
 
 from celery import Celery, Task, signals
+from celery.beat import PersistentScheduler, ScheduleEntry, SchedulingError
 from django.db import close_old_connections, connections
 from django_structlog.celery.steps import DjangoStructLogInitStep
+from kombu.exceptions import OperationalError
 
-from gateway import lifesigns
+from gateway.common import heartbeats
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 
@@ -46,10 +53,46 @@ def look_at_connections(sender: Task[..., object], **_: object) -> None:
 @signals.task_postrun.connect
 def note_the_end(*, task: Any, state: str | None, **_: object) -> None:
     """Note for monitoring that beat, broker and worker have done a task."""
-    lifesigns.note(task=task.name, state=state or "")
+    heartbeats.note(task=task.name, state=state or "")
 
 
 @signals.heartbeat_sent.connect
 def worker_lives(**_: object) -> None:
     """Show the health check of this worker that it is connected and not stuck."""
-    lifesigns.touch()
+    heartbeats.touch()
+
+
+logger = logging.getLogger(__name__)
+
+
+class Clock(PersistentScheduler):
+    """
+    Sends due tasks. If one cannot be sent, the next one does the work, which PostgreSQL holds.
+
+    The beginning of an outage is one line at WARNING and its end another; any other
+    failure is logged in full every time.
+    """
+
+    _is_out = False
+
+    def tick(self, *args: Any, **options: Any) -> float:
+        """Send what is due, and show the health check that the clock is running."""
+        heartbeats.touch()
+        return float(super().tick(*args, **options))
+
+    def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
+        """Send a due task."""
+        try:
+            self.apply_async(entry, producer=producer, advance=False)
+        except SchedulingError as error:
+            if not isinstance(error.__context__, OperationalError | OSError):
+                logger.exception("%s cannot be sent", entry.name)
+            elif not self._is_out:
+                self._is_out = True
+                logger.warning(
+                    "broker away, ticks are missed from now on: %s", type(error.__context__).__name__
+                )
+            return
+        if self._is_out:
+            self._is_out = False
+            logger.warning("broker back, ticks go on with %s", entry.name)

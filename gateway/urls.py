@@ -11,13 +11,13 @@ urlpatterns = [
     path("", include("relay.api.urls")),
     path("", include("payments.api.urls")),
     path("", include("checkin.api.urls")),
-    path("", include("credits.api.urls")),
+    path("", include("earnings.api.urls")),
     path("", include("gateway.docs")),
     path("", include("gateway.metrics.urls")),
     path("", include("gateway.problem_pages")),
 ]
 
 handler400 = "gateway.common.problems.malformed"
-handler403 = "gateway.staff.refusals.forbidden"
-handler404 = "gateway.staff.refusals.unknown_path"
-handler500 = "gateway.staff.refusals.broken"
+handler403 = "gateway.admin.error_pages.forbidden"
+handler404 = "gateway.admin.error_pages.unknown_path"
+handler500 = "gateway.admin.error_pages.broken"

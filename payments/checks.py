@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
 from payments.amounts import MINIMUM_CHARGE
-from payments.stripe.modes import LIVE_PREFIXES, TEST_PREFIXES, is_live_key
+from payments.stripe.states import LIVE_PREFIXES, TEST_PREFIXES, is_live_key
 
 _STRIPE = "https://api.stripe.com"
 

@@ -3,13 +3,13 @@
 from decimal import Decimal
 from typing import NamedTuple
 
-from gateway.common import sql
-from gateway.common.owner import ProfileOwner
+from gateway.common import db
 from payments.amounts import MINOR_UNITS
 from payments.models import ReconciliationRun, Subscription
+from users.models import User
 
 
-def monthly_amount_of(user: ProfileOwner) -> Decimal:
+def monthly_amount_of(user: User) -> Decimal:
     """Return what the user's living subscription costs a month, in major units; 0 without one."""
     living = Subscription.objects.living().filter(user_id=user.pk)
     amount_minor = living.values_list("amount_minor", flat=True).first()
@@ -29,7 +29,7 @@ class Figures(NamedTuple):
 
 def figures() -> Figures:
     """Return the state of payments, in one statement that reads only what is not done with."""
-    return Figures(*sql.only_row(_FIGURES, {}))
+    return Figures(*db.only_row(_FIGURES, {}))
 
 
 _FIGURES = """

@@ -6,7 +6,9 @@ from celery import shared_task
 from django.utils import timezone
 
 from payments.errors import BillingUnavailable
-from payments.services import catching_up, events, reconcile, resuming
+from payments.services import catch_up as payments_catch_up
+from payments.services import events
+from payments.services.reconciliation import runs
 
 
 @shared_task(name="payments.process_event", throws=(BillingUnavailable,))
@@ -24,24 +26,24 @@ def process_due_events(**_: Any) -> None:
 @shared_task(name="payments.resume_operations")
 def resume_operations(**_: Any) -> None:
     """Finish what a process that died has begun at Stripe."""
-    resuming.resume_abandoned(now=timezone.now())
+    payments_catch_up.resume_abandoned(now=timezone.now())
 
 
 @shared_task(name="payments.catch_up", throws=(BillingUnavailable,))
 def catch_up(**_: Any) -> None:
     """Ask Stripe for events and paid invoices that did not reach us."""
     try:
-        catching_up.fetch_undelivered_events(now=timezone.now())
-    except catching_up.NothingSucceeded:
-        catching_up.pay_out_missed_invoices(now=timezone.now())
+        payments_catch_up.fetch_undelivered_events(now=timezone.now())
+    except payments_catch_up.NothingSucceeded:
+        payments_catch_up.pay_out_missed_invoices(now=timezone.now())
         raise
-    catching_up.pay_out_missed_invoices(now=timezone.now())
+    payments_catch_up.pay_out_missed_invoices(now=timezone.now())
 
 
 @shared_task(name="payments.refresh_subscriptions", throws=(BillingUnavailable,))
 def refresh_subscriptions(**_: Any) -> None:
     """Read every living subscription afresh."""
-    catching_up.refresh_subscriptions(now=timezone.now())
+    payments_catch_up.refresh_subscriptions(now=timezone.now())
 
 
 # These two read everything; other tasks may take two minutes.
@@ -56,7 +58,7 @@ _ENOUGH_SECONDS, _MOST_SECONDS = 2 * 3600, 2 * 3600 + 60
 )
 def claw_back(**_: Any) -> None:
     """Claw back for money that went back without a webhook."""
-    catching_up.claw_back_missed_money(now=timezone.now())
+    payments_catch_up.claw_back_missed_money(now=timezone.now())
 
 
 class StripeDiffers(Exception):
@@ -71,6 +73,6 @@ def reconcile_with_stripe(**_: Any) -> None:
     Raises:
         StripeDiffers: something does.
     """
-    run = reconcile.reconcile(now=timezone.now())
+    run = runs.reconcile(now=timezone.now())
     if run is not None and run.counts["findings"]:
         raise StripeDiffers(f"{run.counts['findings']} differences, run {run.pk}")

@@ -21,17 +21,6 @@ class KeyManagerNotOwner(DomainError):
     code, title, status = "key-manager-not-owner", "The profile is not owned by this key manager", 403
 
 
-class UntrustedCode(DomainError):
-    """
-    The profile or its key manager does not run a contract implementation that this service has vetted.
-
-    `profileCode` and `keyManagerCode` name what they run: the address of the implementation, or the hash of
-    code that is deployed whole. Ask the operator to vet it.
-    """
-
-    code, title, status = "untrusted-code", "The contract code is not trusted here", 403
-
-
 class SignerNotController(DomainError):
     """
     The signer, `recovered`, holds no permission on the profile, and no known signing mistake explains it.
@@ -146,12 +135,6 @@ class QuotaSignatureInvalid(DomainError):
     """No accepted form of the quota message recovers a controller of the profile from this signature."""
 
     code, title, status = "quota-signature-invalid", "The signature is not a controller's", 401
-
-
-class SignPermissionMissing(DomainError):
-    """The `controller` signed well but lacks SIGN. Grant it on the profile or use another controller."""
-
-    code, title, status = "sign-permission-missing", "The controller may not sign", 403
 
 
 class TransactionNotFound(DomainError):

@@ -4,18 +4,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db.models import Count, QuerySet
 
-from gateway.chain.contracts import code_name
-from gateway.common import sql
-from gateway.common.owner import ProfileOwner
+from gateway.common import db
 from relay.errors import ProfileNotRegistered, TransactionNotFound
-from relay.models import Relayer, RelaySwitch, RelayTransaction, TrustedImplementation
+from relay.models import Relayer, RelaySwitch, RelayTransaction
+from users.models import User
 
 
-def registered_owner(profile_address: str) -> ProfileOwner:
+def registered_owner(profile_address: str) -> User:
     """
     Return the active user of a profile, given in EIP-55 text.
 
@@ -36,20 +34,6 @@ class Identity:
     controller: str
 
 
-def code_is_trusted(*, profile_code: bytes, key_manager_code: bytes) -> bool:
-    """Return whether both runtime codes belong to active trusted implementations."""
-    named = {"profile": code_name(profile_code), "key_manager": code_name(key_manager_code)}
-    (kinds,) = sql.only_row(_TRUSTED_KINDS, named)
-    return bool(kinds == len(TrustedImplementation.Kind))
-
-
-_TRUSTED_KINDS = """
-SELECT count(DISTINCT kind) FROM relay_trustedimplementation
-WHERE is_active AND (kind = 'profile' AND %(profile)s IN (address, code_hash)
-                     OR kind = 'key-manager' AND %(key_manager)s IN (address, code_hash))
-"""
-
-
 class Known(NamedTuple):
     """What the records say of a relay call before the node is asked."""
 
@@ -63,10 +47,10 @@ class Known(NamedTuple):
     is_paused: bool
 
 
-def look_up(*, user: ProfileOwner, identity: Identity) -> Known:
+def look_up(*, user: User, identity: Identity) -> Known:
     """Return what is known of this call, all of it as of one moment."""
     params = {"user": user.pk, "digest": identity.digest, "controller": identity.controller}
-    return Known(*sql.only_row(_KNOWN, params))
+    return Known(*db.only_row(_KNOWN, params))
 
 
 _KNOWN = """
@@ -81,7 +65,7 @@ SELECT (SELECT transaction_hash FROM relay_relaytransaction
 """
 
 
-def standing_transaction(*, user: ProfileOwner, identity: Identity) -> RelayTransaction | None:
+def standing_transaction(*, user: User, identity: Identity) -> RelayTransaction | None:
     """Return the user's relay transaction of this identity that is in progress or executed, if any."""
     return (
         RelayTransaction.objects.standing()
@@ -107,7 +91,7 @@ class TransactionReport:
     credits_after: int
 
 
-def transaction_report(*, user: ProfileOwner, transaction_hash: str) -> TransactionReport:
+def transaction_report(*, user: User, transaction_hash: str) -> TransactionReport:
     """
     Report on the user's relay transaction that one of its attempts' hashes names.
 
@@ -128,7 +112,7 @@ def transaction_report(*, user: ProfileOwner, transaction_hash: str) -> Transact
     return TransactionReport(found.status, found.profile_address, used, before, after)
 
 
-def transactions_of(user: ProfileOwner) -> QuerySet[RelayTransaction]:
+def transactions_of(user: User) -> QuerySet[RelayTransaction]:
     """
     Return the user's relay transactions, each with the ledger entry that `credits_of` reads.
 
@@ -150,11 +134,6 @@ def credits_of(found: RelayTransaction) -> tuple[int, int, int]:
     return used, found.credits_before, found.credits_before - used
 
 
-def trusts_any_code() -> bool:
-    """Return whether unvetted profiles are served as well (`CHAIN_TRUST=open`)."""
-    return bool(settings.CHAIN_TRUST == "open")
-
-
 class Figures(NamedTuple):
     """How relaying stands, as of one moment. Ages are seconds, 0 where nothing waits."""
 
@@ -171,7 +150,7 @@ class Figures(NamedTuple):
 
 def figures() -> Figures:
     """Return how relaying stands, in one statement that reads what is in progress and nothing else."""
-    return Figures(*sql.only_row(_FIGURES, {}))
+    return Figures(*db.only_row(_FIGURES, {}))
 
 
 _FIGURES = """

@@ -7,8 +7,8 @@ from celery import shared_task
 from django.utils import timezone
 
 from gateway.chain.errors import NodeUnavailable
-from gateway.common import bells
-from relay.services import broadcasting, reconcile, sweeping, tracking
+from gateway.common import tasks
+from relay.services import broadcasting, reconciliation, tracking
 
 # Calls of the next moment leave in the same batch; a block takes many times longer.
 _GATHERING_SECONDS = 0.1
@@ -18,7 +18,7 @@ _GATHERING_SECONDS = 0.1
 def broadcast(**_: Any) -> None:
     """Send what was signed, once for all the calls of a moment."""
     time.sleep(_GATHERING_SECONDS)
-    bells.answer("relay.broadcast")
+    tasks.answer("relay.broadcast")
     broadcasting.broadcast(now=timezone.now())
 
 
@@ -31,7 +31,7 @@ def track(**_: Any) -> None:
 @shared_task(name="relay.sweep", throws=(NodeUnavailable,))
 def sweep(**_: Any) -> None:
     """Send what lost messages have left unsent."""
-    sweeping.sweep(now=timezone.now())
+    broadcasting.sweep(now=timezone.now())
 
 
 class ChainDiffers(Exception):
@@ -47,6 +47,6 @@ def reconcile_with_chain(**_: Any) -> None:
     Raises:
         ChainDiffers: something does.
     """
-    run = reconcile.reconcile(now=timezone.now())
+    run = reconciliation.reconcile(now=timezone.now())
     if run is not None and run.counts["findings"]:
         raise ChainDiffers(f"{run.counts['findings']} differences, run {run.pk}")

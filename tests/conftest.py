@@ -17,12 +17,12 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from psycopg.conninfo import conninfo_to_dict
 
-from devstack.services import Services, start_services
+from devstack.services.stack import Services, start_services
 from devstack.services.template import TEMPLATE
+from gateway.admin import middleware
 from gateway.celery import app as celery_app
 from gateway.chain import client as chain_client
 from gateway.chain.config import get_chain
-from gateway.staff import sessions
 
 # Names the key of a test account at Stripe; with it the contract is held against Stripe itself, too.
 STRIPE_TEST_KEY = "STRIPE_TEST_SECRET_KEY"
@@ -102,7 +102,7 @@ def _real_chain_client_by_default() -> Iterator[None]:
 def _staff_who_look_around_are_seldom_noted() -> Iterator[None]:
     """Tests count a page's statements; one that takes long must not meet the write that tells of its reader."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sessions, "_STEP_SECONDS", 600)
+        patch.setattr(middleware, "_STEP_SECONDS", 600)
         yield
 
 

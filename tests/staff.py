@@ -15,10 +15,10 @@ from django.urls import reverse
 from django_otp import DEVICE_ID_SESSION_KEY
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from gateway.common.audit import details_of
+from backoffice.roles import ROLES
+from gateway.admin.audit import details_of
 from tests.factories import UserFactory
 from users.models import SignInSession, User
-from users.services.roles import ROLES
 
 SUPERUSER = "superuser"
 

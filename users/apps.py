@@ -12,9 +12,9 @@ class UsersConfig(AppConfig):
 
     def ready(self) -> None:
         # All need the loaded models; the first two register on import.
+        from backoffice import roles
         from users import checks  # noqa: F401
         from users.api import schema  # noqa: F401
-        from users.services import roles
 
         # Our other apps come before this one, so that their permissions are there by now.
         post_migrate.connect(roles.synchronise, sender=self)

@@ -3,6 +3,23 @@
 from gateway.common.errors import DomainError, NotAuthenticated
 
 
+class UntrustedCode(DomainError):
+    """
+    The profile or its key manager does not run a contract implementation that this service has vetted.
+
+    `profileCode` and `keyManagerCode` name what they run: the address of the implementation, or the hash of
+    code that is deployed whole. Ask the operator to vet it.
+    """
+
+    code, title, status = "untrusted-code", "The contract code is not trusted here", 403
+
+
+class SignPermissionMissing(DomainError):
+    """The `controller` signed well but lacks SIGN. Grant it on the profile or use another controller."""
+
+    code, title, status = "sign-permission-missing", "The controller may not sign", 403
+
+
 class SignInRefused(DomainError):
     """What every refusal of a sign-in shares; never raised itself."""
 

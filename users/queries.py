@@ -3,25 +3,43 @@
 import uuid
 from datetime import datetime
 
-from gateway.common import sql
+from django.contrib.auth import get_user_model
+
+from gateway.common import db
+from gateway.common.fields import checksum
 from users.models import IssuerKeySet, RefreshToken, SignInChallenge, SignInSession, User
+
+
+def owner_of(address: str) -> User | None:
+    """Return the user of a profile address in any casing, or None."""
+    try:
+        profile_address = checksum(address)
+    except ValueError:
+        return None
+    return next(iter(get_user_model().objects.filter(profile_address=profile_address)), None)
+
+
+def staff_named(username: str) -> User | None:
+    """Return the active member of staff of that username, or None."""
+    return next(iter(get_user_model().objects.filter(username=username, is_staff=True, is_active=True)), None)
+
 
 _DIAGNOSED = 4
 
 
 def session_with_user(*, session_id: uuid.UUID) -> SignInSession | None:
     """Return the session joined with its user in one query, whatever became of it. Every request needs this."""
-    row = sql.first_row(_SESSION_WITH_USER, {"session": session_id})
+    row = db.first_row(_SESSION_WITH_USER, {"session": session_id})
     if row is None:
         return None
-    session = sql.instance(SignInSession, row[:_OF_SESSION])
-    session.user = sql.instance(User, row[_OF_SESSION:])
+    session = db.instance(SignInSession, row[:_OF_SESSION])
+    session.user = db.instance(User, row[_OF_SESSION:])
     return session
 
 
 _OF_SESSION = len(SignInSession._meta.concrete_fields)
 _SESSION_WITH_USER = f"""
-SELECT {sql.columns(SignInSession, "session")}, {sql.columns(User, "owner")}
+SELECT {db.columns(SignInSession, "session")}, {db.columns(User, "owner")}
 FROM users_signinsession AS session JOIN users_user AS owner ON owner.id = session.user_id
 WHERE session.id = %(session)s
 """  # noqa: S608 (names of our own columns)

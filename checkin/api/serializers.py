@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from checkin.models import CheckIn, DropItem, DropTable, DropType
 from checkin.queries import DropRange
-from checkin.services.fairness import FairnessRecord
+from checkin.services.seeds import FairnessRecord
 
 # How a type is called in the drop table, between min or max and nothing.
 _RANGE_NAMES = {

@@ -1,4 +1,8 @@
-"""checkInDrops, executeCheckIn and checkInFairness for the signed-in profile."""
+"""
+How often a user may ask.
+
+checkInDrops, executeCheckIn and checkInFairness for the signed-in profile.
+"""
 
 import re
 
@@ -9,13 +13,20 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from checkin import queries
-from checkin.api import examples, refusals, serializers
-from checkin.api.throttles import CheckInRate
-from checkin.services import checkins, fairness
-from credits.queries import standing_of
-from gateway.common.bodies import expect_json_or_nothing
+from checkin.api import schema, serializers
+from checkin.services import checkins, seeds
 from gateway.common.errors import InvalidRequest
-from gateway.common.owner import profile_owner
+from gateway.common.parsers import expect_json_or_nothing
+from gateway.common.throttling import RateLimit
+from rewards.queries import standing_of
+from users.api.authentication import profile_owner
+
+
+class CheckInRate(RateLimit):
+    """Check-in requests per user; the attempts of the day limit what can be won, this limits the work."""
+
+    setting = "CHECKIN_RATE"
+
 
 # Spent drops and commitments of the day must come from us and not from a cache.
 _PRIVATE = {"Cache-Control": "no-store"}
@@ -42,9 +53,9 @@ class CheckInDropsView(CheckInView):
         operation_id="checkInDrops",
         tags=["user"],
         summary="List the possible check-in drops",
-        description=examples.DROPS_DESCRIPTION,
-        responses={200: serializers.DropRangesSerializer, **refusals.DROPS},
-        examples=examples.DROPS,
+        description=schema.DROPS_DESCRIPTION,
+        responses={200: serializers.DropRangesSerializer, **schema.DROPS},
+        examples=schema.DROPS_EXAMPLES,
     )
     def get(self, request: Request) -> Response:
         """Answer the ranges of the user's drop tables."""
@@ -63,10 +74,10 @@ class ExecuteCheckInView(CheckInView):
         operation_id="executeCheckIn",
         tags=["user"],
         summary="Execute a check-in",
-        description=examples.EXECUTE_DESCRIPTION,
+        description=schema.EXECUTE_DESCRIPTION,
         parameters=[_KEY_HEADER],
-        responses={200: serializers.CheckInResultSerializer, **refusals.EXECUTE},
-        examples=examples.EXECUTE,
+        responses={200: serializers.CheckInResultSerializer, **schema.EXECUTE},
+        examples=schema.EXECUTE_EXAMPLES,
     )
     def get(self, request: Request) -> Response:
         """Answer the awarded drop and those that were possible."""
@@ -76,11 +87,11 @@ class ExecuteCheckInView(CheckInView):
         operation_id="executeCheckInByPost",
         tags=["user"],
         summary="Execute a check-in",
-        description=examples.EXECUTE_DESCRIPTION,
+        description=schema.EXECUTE_DESCRIPTION,
         parameters=[_KEY_HEADER],
         request=None,
-        responses={200: serializers.CheckInResultSerializer, **refusals.EXECUTE_BY_POST},
-        examples=examples.EXECUTE,
+        responses={200: serializers.CheckInResultSerializer, **schema.EXECUTE_BY_POST},
+        examples=schema.EXECUTE_EXAMPLES,
     )
     def post(self, request: Request) -> Response:
         """Do the same as GET, for clients that may repeat a GET unasked."""
@@ -95,16 +106,16 @@ class CheckInFairnessView(CheckInView):
         operation_id="checkInFairness",
         tags=["user"],
         summary="Read what recomputes the user's check-ins",
-        description=examples.FAIRNESS_DESCRIPTION,
-        responses={200: serializers.FairnessSerializer, **refusals.FAIRNESS},
-        examples=examples.FAIRNESS,
+        description=schema.FAIRNESS_DESCRIPTION,
+        responses={200: serializers.FairnessSerializer, **schema.FAIRNESS},
+        examples=schema.FAIRNESS_EXAMPLES,
     )
     def get(self, request: Request) -> Response:
         """Answer commitments, public seeds, and the user's draws under them."""
         user = profile_owner(request)
-        record = fairness.record_of(user=user, now=timezone.now())
+        record = seeds.record_of(user=user, now=timezone.now())
         shown = serializers.fairness(
-            record, profile_address=str(user.profile_address), how=examples.HOW_TO_RECOMPUTE
+            record, profile_address=str(user.profile_address), how=schema.HOW_TO_RECOMPUTE
         )
         return Response(shown, headers=_PRIVATE)
 

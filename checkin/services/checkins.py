@@ -1,9 +1,13 @@
 """
+What a drop does, in the transaction of its check-in and under its key.
+
 Check in: draw once per attempt and let the drop take effect.
 
 No row is locked. The unique (user, day, attempt) decides which of simultaneous
 check-ins has an attempt; whoever loses looks again, and finds the next attempt, the
 same key, or nothing left. Lock order: the check-in's row, then the credit account.
+
+Pause check-ins and let them go on, by name and with a reason.
 """
 
 from datetime import datetime
@@ -11,19 +15,61 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 
 from checkin import queries
-from checkin.draw import Draw, Ticket, draw
+from checkin.draw import Draw, Drop, Ticket, draw
 from checkin.errors import CheckInsNotReady, CheckInsPaused, CheckInUnavailable
-from checkin.models import CheckIn, DropTable
-from checkin.services import effects, seeds
-from credits.queries import Standing, has_earned, standing_of
-from gateway.common.owner import ProfileOwner
-from gateway.common.sql import violated_constraint
+from checkin.models import CheckIn, CheckInSwitch, DropTable, DropType
+from checkin.services import seeds
+from credits.models import EntrySource
+from credits.queries import has_earned
+from credits.services import entries
+from gateway.common.db import violated_constraint
+from gateway.common.errors import stated
+from rewards.models import BadgeTrack, ModifierType
+from rewards.queries import Standing, standing_of
+from rewards.services import experience, modifiers
+from users.models import User
+
+
+def apply(*, user: User, check_in: CheckIn, drop: Drop) -> None:
+    """
+    Give the user what dropped, once per check-in.
+
+    Experience goes to the permanent track, at the growth rate of the badge. Runs inside
+    the caller's transaction.
+    """
+    key = check_in.effect_key
+    match drop.drop_type:
+        case DropType.EXPERIENCE:
+            experience.gain(
+                user=user,
+                track=BadgeTrack.PERMANENT,
+                base=int(drop.value),
+                key=key,
+                cause=EntrySource.CHECK_IN,
+            )
+        case DropType.CREDITS:
+            entries.grant(user=user, credits=int(drop.value), source=EntrySource.CHECK_IN, key=key)
+        case bonus:
+            modifiers.grant(
+                user=user,
+                modifier_type=ModifierType(bonus),
+                value=drop.value,
+                minutes=drop.minutes or 0,
+                key=key,
+                reason="check-in",
+            )
+
+
+def as_json(drop: Drop) -> dict[str, object]:
+    """Return a drop as a check-in stores it."""
+    return {"type": drop.drop_type, "value": f"{drop.value.normalize():f}", "minutes": drop.minutes}
+
 
 # What a simultaneous check-in of the same user may have taken before this one.
 _TAKEN = {"checkin_checkin_attempt", "checkin_checkin_key"}
 
 
-def execute(*, user: ProfileOwner, now: datetime, idempotency_key: str = "") -> CheckIn:
+def execute(*, user: User, now: datetime, idempotency_key: str = "") -> CheckIn:
     """
     Check the user in, and return the check-in with its draw.
 
@@ -44,11 +90,11 @@ def execute(*, user: ProfileOwner, now: datetime, idempotency_key: str = "") -> 
                 raise
 
 
-def _repeat(user: ProfileOwner, key: str) -> CheckIn | None:
+def _repeat(user: User, key: str) -> CheckIn | None:
     return CheckIn.objects.filter(user_id=user.pk, idempotency_key=key).first() if key else None
 
 
-def _check_in(user: ProfileOwner, now: datetime, key: str) -> CheckIn:
+def _check_in(user: User, now: datetime, key: str) -> CheckIn:
     if queries.is_paused():
         raise CheckInsPaused
     # Counted before anything else is read: whoever commits after this count takes the same attempt as we
@@ -61,11 +107,11 @@ def _check_in(user: ProfileOwner, now: datetime, key: str) -> CheckIn:
     check_in = CheckIn(user_id=user.pk, day=day, attempt=attempt, idempotency_key=key)
     drawn = _draw_into(check_in, user=user, standing=standing)
     check_in.save(force_insert=True)
-    effects.apply(user=user, check_in=check_in, drop=drawn.result)
+    apply(user=user, check_in=check_in, drop=drawn.result)
     return check_in
 
 
-def _draw_into(check_in: CheckIn, *, user: ProfileOwner, standing: Standing) -> Draw:
+def _draw_into(check_in: CheckIn, *, user: User, standing: Standing) -> Draw:
     """Draw for the attempt and write down all that is needed to draw again."""
     tables, is_proven = queries.tables_of(standing), has_earned(user)
     items = queries.items_for(standing=standing, tables=tables, is_proven=is_proven)
@@ -80,7 +126,7 @@ def _draw_into(check_in: CheckIn, *, user: ProfileOwner, standing: Standing) -> 
         ticket=ticket_of(check_in, profile_address=str(user.profile_address)),
         items=items,
     )
-    check_in.possible_results = [effects.as_json(drop) for drop in drawn.possible]
+    check_in.possible_results = [as_json(drop) for drop in drawn.possible]
     check_in.result_place = drawn.chosen
     return drawn
 
@@ -99,3 +145,13 @@ def ticket_of(check_in: CheckIn, *, profile_address: str) -> Ticket:
         attempt=check_in.attempt,
         tables=tuple((table.pk, table.version) for table in tables_drawn(check_in)),
     )
+
+
+def switch(*, is_open: bool, actor: User, reason: str) -> CheckInSwitch:
+    """
+    Decide from now on whether users may check in; one that is under way ends as it began.
+
+    Raises:
+        ReasonRequired: the reason is blank.
+    """
+    return CheckInSwitch.objects.create(is_open=is_open, actor_id=actor.pk, reason=stated(reason))

@@ -12,7 +12,7 @@ import pgtrigger.migrations
 from django.conf import settings
 from django.db import migrations, models
 
-import credits.models.badges
+import rewards.models
 
 
 class Migration(migrations.Migration):
@@ -281,7 +281,7 @@ class Migration(migrations.Migration):
                 deferrable=django.db.models.constraints.Deferrable["DEFERRED"],
                 expressions=[
                     (
-                        credits.models.badges._ExperienceRange(
+                        rewards.models._ExperienceRange(
                             "exp_lower_bound",
                             "exp_upper_bound",
                             django.contrib.postgres.fields.ranges.RangeBoundary(),
@@ -300,7 +300,7 @@ class Migration(migrations.Migration):
                 deferrable=django.db.models.constraints.Deferrable["DEFERRED"],
                 expressions=[
                     (
-                        credits.models.badges._ExperienceRange(
+                        rewards.models._ExperienceRange(
                             "exp_lower_bound",
                             "exp_upper_bound",
                             django.contrib.postgres.fields.ranges.RangeBoundary(),

@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.db import migrations
 
-from gateway.common.sealing import seal, unseal
+from gateway.common.crypto import seal, unseal
 
 _COLUMNS = ("current_secret", "previous_secret")
 _PURPOSE = "credits.ad-network-secret"

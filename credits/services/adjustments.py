@@ -14,18 +14,15 @@ from django.db.models import Sum
 from django.db.models.functions import Abs, Now
 
 from credits.errors import AdjustmentDecided, KeyConflict, OwnAdjustment
-from credits.models import AdjustmentDecision, AdjustmentRequest
-from credits.models.adjustments import LARGEST_ADJUSTMENT
-from credits.services import ledger
+from credits.models import LARGEST_ADJUSTMENT, AdjustmentDecision, AdjustmentRequest
+from credits.services import entries
 from gateway.common.errors import stated
-from gateway.common.owner import ProfileOwner
+from users.models import User
 
 _COUNTED = timedelta(hours=24)
 
 
-def request(
-    *, user: ProfileOwner, credits: int, key: str, actor: ProfileOwner, reason: str
-) -> AdjustmentRequest:
+def request(*, user: User, credits: int, key: str, actor: User, reason: str) -> AdjustmentRequest:
     """
     Ask for an adjustment by a signed number of credits, and post it at once where one person may.
 
@@ -43,7 +40,7 @@ def request(
     )
     with transaction.atomic():
         # What follows counts every adjustment of the user that was asked for before.
-        ledger.lock_account(user=user)
+        entries.lock_account(user=user)
         asked.needs_second_person = _moved_alone(asked) + abs(credits) > settings.ADJUSTMENT_APPROVAL_LIMIT
         AdjustmentRequest.objects.bulk_create([asked], ignore_conflicts=True)
         found = _stored(asked)
@@ -52,7 +49,7 @@ def request(
     return found
 
 
-def approve(*, request_id: int, actor: ProfileOwner) -> AdjustmentRequest:
+def approve(*, request_id: int, actor: User) -> AdjustmentRequest:
     """
     Agree to an adjustment that somebody else asked for, and post it, once.
 
@@ -66,7 +63,7 @@ def approve(*, request_id: int, actor: ProfileOwner) -> AdjustmentRequest:
     return asked
 
 
-def reject(*, request_id: int, actor: ProfileOwner) -> AdjustmentRequest:
+def reject(*, request_id: int, actor: User) -> AdjustmentRequest:
     """
     Refuse an adjustment that somebody else asked for; nothing is posted.
 
@@ -103,7 +100,7 @@ def _moved_alone(asked: AdjustmentRequest) -> int:
     return alone.aggregate(total=Sum(Abs("credits")))["total"] or 0
 
 
-def _undecided(request_id: int, actor: ProfileOwner) -> AdjustmentRequest:
+def _undecided(request_id: int, actor: User) -> AdjustmentRequest:
     """Lock the request, so that of two who decide at once the second sees what the first has decided."""
     rows = AdjustmentRequest.objects.select_for_update(of=("self",)).select_related("user", "requested_by")
     asked = rows.get(pk=request_id)
@@ -114,8 +111,8 @@ def _undecided(request_id: int, actor: ProfileOwner) -> AdjustmentRequest:
     return asked
 
 
-def _post(asked: AdjustmentRequest, *, decided_by: ProfileOwner | None) -> None:
-    asked.entry = ledger.adjust(
+def _post(asked: AdjustmentRequest, *, decided_by: User | None) -> None:
+    asked.entry = entries.adjust(
         user=asked.user,
         credits=asked.credits,
         key=f"adjustment:{asked.pk}",
@@ -125,9 +122,7 @@ def _post(asked: AdjustmentRequest, *, decided_by: ProfileOwner | None) -> None:
     _decide(asked, AdjustmentDecision.APPROVED, decided_by=decided_by)
 
 
-def _decide(
-    asked: AdjustmentRequest, decision: AdjustmentDecision, *, decided_by: ProfileOwner | None
-) -> None:
+def _decide(asked: AdjustmentRequest, decision: AdjustmentDecision, *, decided_by: User | None) -> None:
     undecided = AdjustmentRequest.objects.filter(pk=asked.pk, decision=AdjustmentDecision.PENDING)
     undecided.update(
         decision=decision,

@@ -3,13 +3,13 @@
 from datetime import datetime
 
 from credits.services import statements
-from gateway.common import sql
-from gateway.common.owner import ProfileOwner
+from gateway.common import db
+from users.models import User
 
 
 def set_allowance(
     *,
-    user: ProfileOwner,
+    user: User,
     credits: int,
     starts_at: datetime,
     ends_at: datetime,
@@ -20,7 +20,7 @@ def set_allowance(
     Store the period a user has paid for; `credits` were paid out for it.
 
     `renews` while the subscription is active or past due and not cancelling: the
-    allowance then outlives `ends_at` by the grace of `credits.benefits`. `resets_at`
+    allowance then outlives `ends_at` by the grace of `rewards.benefits`. `resets_at`
     is the end of the provider's current period, where that is later than `ends_at`.
     Returns False and changes nothing where a period that starts later is known.
     """
@@ -32,4 +32,4 @@ def set_allowance(
         "resets_at": max(resets_at or ends_at, ends_at),
         "renews": renews,
     }
-    return sql.first_row(statements.SET_ALLOWANCE, params) is not None
+    return db.first_row(statements.SET_ALLOWANCE, params) is not None

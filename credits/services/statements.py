@@ -1,6 +1,6 @@
 """
 The SQL that moves credits and experience: one statement per move. Many holds are closed at once
-by `credits.services.bulk_statements`.
+by `credits.services.statements`.
 
 A statement is all or nothing by itself, so a row and the running total that it
 explains never part, whatever the caller's transaction does. Four habits keep
@@ -16,10 +16,20 @@ concurrent moves right in READ COMMITTED, without a read in Python before a writ
   numbers when the hold itself has just been raised.
 - *Lock order is hold, then account.* A statement that locks an account waits for
   nothing but a competing insert of its own unique key.
+
+The SQL that settles many holds at once: one statement per move, however many accounts it touches.
+
+The habits of `credits.services.statements` hold here too, and two more:
+
+- *Locks are taken in the order of ids*, holds first and accounts then, so that two of these never
+  wait for each other.
+- *A repeated key fails the whole statement* instead of being skipped, because the totals of one
+  row's account build on the row before. What is behind these keys happens once with its hold; a
+  caller who finds one taken settles one by one.
 """
 
 from credits.models import CreditHold
-from gateway.common import sql
+from gateway.common import db
 
 # Insert the hold by its key, then set the credits aside where the account affords them. No row: the
 # key is taken, or there is no account. `account_balance` is null: the account does not afford the hold.
@@ -36,7 +46,7 @@ WITH placed AS (
       AND account.balance - account.held - placed.amount >= -(%(debt_limit)s)
     RETURNING account.balance
 )
-SELECT reserved.balance AS account_balance, {sql.columns(CreditHold, "placed")}
+SELECT reserved.balance AS account_balance, {db.columns(CreditHold, "placed")}
 FROM placed LEFT JOIN reserved ON true
 """  # noqa: S608 (names of our own columns)
 
@@ -81,36 +91,6 @@ WITH locked AS (
 SELECT * FROM posted
 """
 
-# Lock the account, find the badge worn there, insert the entry by its key, move the total. A database
-# without badges grows at 1. No row: the key is taken, or there is no account.
-POST_EXPERIENCE = """
-WITH locked AS (
-    SELECT id, CASE %(track)s WHEN 'PERMANENT' THEN permanent_experience ELSE subscriber_experience END AS total
-    FROM credits_account WHERE user_id = %(user)s FOR NO KEY UPDATE
-), change AS (
-    SELECT id, total, CASE
-        WHEN %(base)s::bigint < 0 THEN greatest(%(base)s::bigint, -total)
-        WHEN NOT %(grows)s::boolean THEN %(base)s::bigint
-        ELSE floor(%(base)s::bigint * coalesce((
-            SELECT exp_growth_rate FROM credits_badge
-            WHERE track = %(track)s AND exp_lower_bound <= total
-              AND (exp_upper_bound IS NULL OR exp_upper_bound > total)
-        ), 1))::bigint
-    END AS amount
-    FROM locked
-), posted AS (
-    INSERT INTO credits_experience (account_id, track, base, amount, total_after, key, cause)
-    SELECT id, %(track)s, %(base)s, amount, total + amount, %(key)s, %(cause)s FROM change
-    ON CONFLICT (key) DO NOTHING
-    RETURNING *
-), moved AS (
-    UPDATE credits_account AS account SET
-        permanent_experience = CASE %(track)s WHEN 'PERMANENT' THEN total_after ELSE permanent_experience END,
-        subscriber_experience = CASE %(track)s WHEN 'SUBSCRIBER' THEN total_after ELSE subscriber_experience END
-    FROM posted WHERE account.id = posted.account_id
-)
-SELECT * FROM posted
-"""
 
 # One row per user, written over. A period paid for late must not hide the one after it: the newer start wins.
 SET_ALLOWANCE = """
@@ -120,5 +100,81 @@ ON CONFLICT (user_id) DO UPDATE
 SET credits = excluded.credits, starts_at = excluded.starts_at, ends_at = excluded.ends_at,
     resets_at = excluded.resets_at, renews = excluded.renews
 WHERE current.starts_at <= excluded.starts_at
+RETURNING id
+"""
+
+
+# Close the holds that are open: capture what costs something, release what costs nothing; charge the
+# accounts and drop what was held; post the entries. With `capped`, nobody pays more than was held. A hold
+# names its entry before the entry exists (a check ties the two); the foreign key is verified at commit.
+CLOSE_HOLDS = """
+WITH due AS (
+    SELECT hold.id, CASE WHEN %(capped)s THEN least(wanted.cost, hold.amount) ELSE wanted.cost END AS cost
+    FROM credits_hold AS hold
+    JOIN unnest(%(holds)s::bigint[], %(costs)s::bigint[]) AS wanted (hold_id, cost) ON wanted.hold_id = hold.id
+    WHERE hold.status = 'HELD'
+    ORDER BY hold.id FOR NO KEY UPDATE OF hold
+), numbered AS (
+    SELECT id, cost, CASE WHEN cost > 0 THEN nextval(pg_get_serial_sequence('credits_entry', 'id')) END AS entry_id
+    FROM due
+), closed AS (
+    UPDATE credits_hold AS hold
+    SET status = CASE WHEN cost > 0 THEN 'CAPTURED' ELSE 'RELEASED' END, captured_amount = nullif(cost, 0),
+        entry_id = numbered.entry_id, closed_at = statement_timestamp()
+    FROM numbered WHERE hold.id = numbered.id AND hold.status = 'HELD'
+    RETURNING hold.id, hold.account_id, hold.amount, numbered.cost, hold.entry_id
+), totals AS (
+    SELECT account_id, sum(amount)::bigint AS amount, sum(cost)::bigint AS cost, count(entry_id) AS entries
+    FROM closed GROUP BY account_id
+), locked AS (
+    SELECT account.id, balance, held - totals.amount AS held, version, totals.cost, totals.entries,
+           user_id, subscriber_experience
+    FROM credits_account AS account JOIN totals ON totals.account_id = account.id
+    ORDER BY account.id FOR NO KEY UPDATE OF account
+), charged AS (
+    UPDATE credits_account AS account
+    SET balance = locked.balance - locked.cost, held = locked.held, version = locked.version + locked.entries
+    FROM locked WHERE account.id = locked.id
+), posted AS (
+    INSERT INTO credits_entry
+        (id, account_id, amount, source, key, balance_before, balance_after, account_version, reason)
+    SELECT entry_id, account_id, -closed.cost, %(source)s, 'hold:' || closed.id,
+           balance - sum(closed.cost) OVER so_far + closed.cost, balance - sum(closed.cost) OVER so_far,
+           version + row_number() OVER so_far, ''
+    FROM closed JOIN locked ON locked.id = closed.account_id
+    WHERE entry_id IS NOT NULL
+    WINDOW so_far AS (PARTITION BY account_id ORDER BY closed.id)
+    RETURNING *
+)
+SELECT posted.*, closed.id AS closed_hold_id, closed.account_id AS charged_account_id, user_id, subscriber_experience
+FROM closed JOIN locked ON locked.id = closed.account_id LEFT JOIN posted ON posted.id = closed.entry_id
+ORDER BY closed.id
+"""
+
+# Lock the accounts, insert the entries on top of the newest balances in the order they are given, then
+# move each account to where its last entry ends.
+POST_ENTRIES = """
+WITH wanted AS (
+    SELECT * FROM unnest(%(accounts)s::bigint[], %(credits)s::bigint[], %(keys)s::text[])
+        WITH ORDINALITY AS wanted (account_id, credits, key, place)
+), totals AS (
+    SELECT account_id, sum(credits)::bigint AS credits, count(*) AS entries FROM wanted GROUP BY account_id
+), locked AS (
+    SELECT account.id, balance, version, totals.credits, totals.entries
+    FROM credits_account AS account JOIN totals ON totals.account_id = account.id
+    ORDER BY account.id FOR NO KEY UPDATE OF account
+), moved AS (
+    UPDATE credits_account AS account
+    SET balance = locked.balance + locked.credits, version = locked.version + locked.entries
+    FROM locked WHERE account.id = locked.id
+)
+INSERT INTO credits_entry
+    (account_id, amount, source, key, balance_before, balance_after, account_version, reason)
+SELECT account_id, wanted.credits, %(source)s, key,
+       balance + sum(wanted.credits) OVER so_far - wanted.credits, balance + sum(wanted.credits) OVER so_far,
+       version + row_number() OVER so_far, ''
+FROM wanted JOIN locked ON locked.id = wanted.account_id
+WINDOW so_far AS (PARTITION BY account_id ORDER BY place)
+ORDER BY place
 RETURNING id
 """

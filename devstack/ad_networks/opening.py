@@ -43,28 +43,28 @@ def open_networks(*, now: datetime) -> dict[str, dict[str, Any]]:
     The first call enables every network; what staff change later stays. Every call
     gives out new tokens and secrets, and the secrets of the call before stay live.
     """
-    from credits.networks.registry import ADAPTERS
-    from credits.services import verifier_keys
+    from earnings.networks.registry import ADAPTERS
+    from earnings.services import networks
 
     opened = {slug: _open(slug, now=now) for slug in ADAPTERS}
-    verifier_keys.refresh(now=now)
+    networks.refresh(now=now)
     return opened
 
 
 def _open(slug: str, *, now: datetime) -> dict[str, Any]:
-    from credits.networks.registry import ADAPTERS
-    from credits.services import ad_networks, network_secrets
+    from earnings.networks.registry import ADAPTERS
+    from earnings.services import networks
 
     adapter, secret = ADAPTERS[slug], secrets.token_urlsafe(24)
-    row = ad_networks.ensure(slug=slug)
+    row = networks.ensure(slug=slug)
     is_new = not row.path_token_hash
-    token = ad_networks.issue_path_token(slug=slug)
+    token = networks.issue_path_token(slug=slug)
     if adapter.needs_secret:
-        network_secrets.set_secret(slug=slug, secret=secret, now=now)
+        networks.set_secret(slug=slug, secret=secret, now=now)
     # Data of an older service know no ad units, and AdMob is off there.
     if is_new or (adapter.signs_for_all and not row.allowed_ad_units):
         guards = _GUARDS.get(slug, {})
-        row = ad_networks.configure(slug=slug, is_enabled=True, rate=Decimal(_RATES[slug]), **guards)
+        row = networks.configure(slug=slug, is_enabled=True, rate=Decimal(_RATES[slug]), **guards)
     return {
         "token": token if adapter.has_path_token else "",
         "secret": secret if adapter.needs_secret else "",

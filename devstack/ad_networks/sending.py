@@ -7,9 +7,9 @@ from typing import Any
 from django.db import OperationalError
 from django.utils import timezone
 
-from credits.networks.contract import RawRequest
-from credits.services import earnings
 from devstack.ad_networks.stage import SENDER
+from earnings.networks.base import RawRequest
+from earnings.services import postbacks as earnings_postbacks
 
 _PATIENCE = 5
 
@@ -36,6 +36,8 @@ def _status(postback: dict[str, Any]) -> str:
         sender=SENDER,
     )
     try:
-        return str(earnings.receive(slug=postback["slug"], request=request, now=timezone.now()).status)
+        return str(
+            earnings_postbacks.receive(slug=postback["slug"], request=request, now=timezone.now()).status
+        )
     except OperationalError:
         return "503"

@@ -10,12 +10,14 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from django.conf import settings
 
-from credits.models import Badge, CreditAccount, Postback, VerifierKeySet
-from credits.networks.registry import ADAPTERS
-from credits.services import ad_networks, earnings_release, network_secrets, network_users
-from credits.services.reconcile import find_differences
+from credits.models import CreditAccount
+from credits.services.reconciliation import find_differences
 from devstack.ad_networks.dialects import AD_UNIT, DIALECTS, KEY_ID, speak
 from devstack.ad_networks.plan import Plan, Said
+from earnings.models import Postback, VerifierKeySet
+from earnings.networks.registry import ADAPTERS
+from earnings.services import networks, release
+from rewards.models import Badge
 
 SENDER = "203.0.113.7"
 _GUARDS: dict[str, dict[str, Any]] = {
@@ -52,13 +54,13 @@ def set_stage(people: list[Any], *, now: datetime) -> Stage:
     )
     rates = {slug: Decimal(secrets.randbelow(300) + 50) / 100 for slug in DIALECTS}
     signs_with = {slug: _secret(slug, now=now) for slug in DIALECTS}
-    tokens = {slug: ad_networks.issue_path_token(slug=slug) for slug in DIALECTS}
+    tokens = {slug: networks.issue_path_token(slug=slug) for slug in DIALECTS}
     rows = {
-        slug: ad_networks.configure(slug=slug, is_enabled=True, rate=rates[slug], **_GUARDS.get(slug, {}))
+        slug: networks.configure(slug=slug, is_enabled=True, rate=rates[slug], **_GUARDS.get(slug, {}))
         for slug in DIALECTS
     }
     references = [
-        {slug: network_users.reference_of(user=person, network=row) for slug, row in rows.items()}
+        {slug: networks.reference_of(user=person, network=row) for slug, row in rows.items()}
         for person in people
     ]
     return Stage(signs_with, tokens, rates, [person.pk for person in people], references)
@@ -67,7 +69,7 @@ def set_stage(people: list[Any], *, now: datetime) -> Stage:
 def _secret(slug: str, *, now: datetime) -> str:
     if ADAPTERS[slug].needs_secret:
         secret = secrets.token_hex(16)
-        network_secrets.set_secret(slug=slug, secret=secret, now=now)
+        networks.set_secret(slug=slug, secret=secret, now=now)
         return secret
     key = ec.generate_private_key(ec.SECP256R1())
     public = key.public_key().public_bytes(
@@ -98,7 +100,7 @@ def written(stage: Stage, said: Said) -> dict[str, Any]:
 
 def faults(stage: Stage, plan: Plan, *, now: datetime) -> list[str]:
     """Release what was held, and return every difference from what the plan says; an empty list is a calm sea."""
-    while earnings_release.release_due(now=now + timedelta(hours=2)):
+    while release.release_due(now=now + timedelta(hours=2)):
         pass
     wanted = dict(zip(stage.people, plan.credits, strict=True))
     found = {account.user_id: account for account in CreditAccount.objects.filter(user_id__in=stage.people)}

@@ -12,7 +12,7 @@ from devstack.console import say, step
 from devstack.django_process import run_django
 from devstack.environment import django_environment, keep_secrets, process_environment
 from devstack.files import PROJECT, read_json
-from devstack.services import start_services
+from devstack.services.stack import start_services
 
 _WORK = "devstack.ad_networks.storm_work"
 

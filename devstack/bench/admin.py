@@ -8,8 +8,8 @@ from devstack.console import say
 from devstack.django_process import run_django
 from devstack.environment import django_environment, keep_secrets, process_environment
 from devstack.files import read_json, write_json
-from devstack.services import start_services
 from devstack.services.server import free_port
+from devstack.services.stack import start_services
 
 
 def bench_admin(path: Path, *, people: int = 10_000) -> int:

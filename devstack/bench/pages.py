@@ -80,7 +80,8 @@ def _browser() -> Any:
 
 
 def _pages() -> Iterator[tuple[str, str]]:
-    from credits.models import CreditAccount, Postback
+    from credits.models import CreditAccount
+    from earnings.models import Postback
     from relay.models import RelayTransaction
 
     call = RelayTransaction.objects.order_by("-pk")[777]

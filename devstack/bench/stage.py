@@ -17,11 +17,11 @@ from devstack.environment import django_environment, keep_secrets, process_envir
 from devstack.files import write_json
 from devstack.gateway_api import GatewayApi
 from devstack.processes import Beat, Web, Worker
-from devstack.services import Services, start_services
 from devstack.services.server import free_port
+from devstack.services.stack import Services, start_services
 from devstack.wallet import Wallet
-from devstack.world import Profile, ProfilePlan
 from devstack.world.deployer import ETHER
+from devstack.world.profiles import Profile, ProfilePlan
 
 _RELAYERS, _IN_FLIGHT = 16, 64
 

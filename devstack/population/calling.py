@@ -6,12 +6,12 @@ from typing import Any
 
 from django.conf import settings
 
-from credits.benefits import credits_back
 from credits.models import CreditHold, EntrySource, HoldStatus
 from devstack.population.life import Life
 from devstack.world.abi import calldata
 from relay.models import Attempt, RelayTransaction
 from relay.pricing import cost_in_credits, gas_limit_for
+from rewards.benefits import credits_back
 
 _Status = RelayTransaction.Status
 GWEI = 10**9

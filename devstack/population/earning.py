@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from credits.benefits import RAISED_BY, earned_credits
-from credits.models import EntrySource, NetworkUser, Postback, PostbackKind, PostbackState
-from credits.networks.registry import ADAPTERS
+from credits.models import EntrySource
 from devstack.population.life import Life
+from earnings.models import NetworkUser, Postback, PostbackKind, PostbackState
+from earnings.networks.registry import ADAPTERS
+from rewards.benefits import RAISED_BY, earned_credits
 
 _Kind, _State = PostbackKind, PostbackState
 # Those that come twice are told of twice as often.

@@ -3,8 +3,9 @@
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from credits.models import EntrySource, Modifier, ModifierType
+from credits.models import EntrySource
 from devstack.population.life import Life
+from rewards.models import Modifier, ModifierType
 from users.models import SignInSession
 
 _BONUSES = list(ModifierType)

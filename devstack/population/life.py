@@ -9,19 +9,11 @@ from itertools import count
 from math import floor
 from typing import Any
 
-from credits.benefits import Benefits, benefits_of
-from credits.models import (
-    Badge,
-    BadgeTrack,
-    CreditAccount,
-    CreditEntry,
-    CreditHold,
-    EntrySource,
-    ExperienceEntry,
-    Modifier,
-    NetworkUser,
-)
+from credits.models import CreditAccount, CreditEntry, CreditHold, EntrySource
 from devstack.population.town import Town
+from earnings.models import NetworkUser
+from rewards.benefits import Benefits, benefits_of
+from rewards.models import Badge, BadgeTrack, ExperienceEntry, Modifier
 from users.models import User
 
 Action = Callable[["Life", datetime], None]

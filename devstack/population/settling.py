@@ -13,15 +13,7 @@ from eth_utils.address import to_checksum_address
 
 from checkin.models import CheckIn
 from checkin.services import seeds
-from credits.models import (
-    CreditAccount,
-    CreditEntry,
-    CreditHold,
-    ExperienceEntry,
-    Modifier,
-    NetworkUser,
-    Postback,
-)
+from credits.models import CreditAccount, CreditEntry, CreditHold
 from credits.services import adjustments
 from devstack.population.calling import call
 from devstack.population.earning import earn
@@ -30,7 +22,9 @@ from devstack.population.life import Life
 from devstack.population.town import DAYS, Town
 from devstack.population.visiting import check_in
 from devstack.population.waiting import leave_waiting
+from earnings.models import NetworkUser, Postback
 from relay.models import Attempt, Relayer, RelayTransaction
+from rewards.models import ExperienceEntry, Modifier
 from users.models import SignInSession, User
 
 _WAITING = 4

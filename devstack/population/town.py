@@ -12,9 +12,11 @@ from checkin.draw import Item
 from checkin.models import CheckIn, DailySeed, DropTable
 from checkin.queries import day_of, items_of
 from checkin.services import seeds
-from credits.models import AdNetwork, Badge, BadgeTrack, CreditHold
-from credits.networks.registry import ADAPTERS
+from credits.models import CreditHold
+from earnings.models import AdNetwork
+from earnings.networks.registry import ADAPTERS
 from relay.models import Relayer
+from rewards.models import Badge, BadgeTrack
 from users.models import User
 
 DAYS = 45

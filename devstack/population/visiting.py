@@ -7,10 +7,10 @@ from typing import Any
 from checkin.draw import draw
 from checkin.models import CheckIn, DropType
 from checkin.queries import day_of
-from checkin.services.checkins import ticket_of
-from checkin.services.effects import as_json
-from credits.models import EntrySource, Modifier
+from checkin.services.checkins import as_json, ticket_of
+from credits.models import EntrySource
 from devstack.population.life import Life
+from rewards.models import Modifier
 
 
 def check_in(life: Life, at: datetime) -> None:

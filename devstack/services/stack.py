@@ -15,7 +15,7 @@ from devstack.services.redis import Redis
 from devstack.services.server import Server, ServerFailed, stop_all
 from devstack.services.stripe_double import StripeDouble
 from devstack.services.template import TEMPLATE, copy_template
-from devstack.world import World, settle_world
+from devstack.world.world import World, settle_world
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,6 @@
 """Every operation under `/v1`."""
 
-from devstack.stripe.billing import (
-    credit_notes,
-    customers,
-    invoices,
-    payment_intents,
-    subscriptions,
-)
+from devstack.stripe.billing import credit_notes, customers, invoices, payment_intents, subscriptions
 from devstack.stripe.resources import (
     charges,
     disputes,

@@ -19,7 +19,7 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from gateway.common import errors
-from gateway.common.request_ids import request_id
+from gateway.common.logging import request_id
 
 logger = logging.getLogger(__name__)
 CONTENT_TYPE = "application/problem+json"

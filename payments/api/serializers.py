@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from gateway.common.wire import AddressField, BodySerializer, StrictIntegerField
+from gateway.common.serializers import AddressField, BodySerializer, StrictIntegerField
 
 DEFAULT_CURRENCY = "usd"
 

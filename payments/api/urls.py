@@ -3,7 +3,7 @@
 from django.urls import re_path
 
 from payments.api import views
-from payments.api.webhook import stripe_webhook
+from payments.api.views import stripe_webhook
 
 urlpatterns = [
     re_path(r"^api/payments/createCustomer/?$", views.CreateCustomerView.as_view()),

@@ -1,20 +1,27 @@
-"""createCustomer, getSetupIntent, upsertSubscription and cancelSubscription for the signed-in profile."""
+"""
+createCustomer, getSetupIntent, upsertSubscription and cancelSubscription for the signed-in profile.
+
+POST /webhooks/stripe: the raw bytes are checked and stored; a worker does the rest.
+"""
 
 from typing import Any
 
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from gateway.common.bodies import expect_json_or_nothing
-from gateway.common.owner import profile_owner
-from gateway.common.rates import RateLimit
+from gateway.common.errors import DomainError
+from gateway.common.parsers import expect_json_or_nothing
+from gateway.common.problems import for_methods, json_problem
+from gateway.common.throttling import RateLimit
 from payments.amounts import display_amount
-from payments.api import examples, refusals
-from payments.api.description import IMMEDIATELY, DeleteWithBody
+from payments.api import schema as payments_api_schema
+from payments.api.schema import IMMEDIATELY, DeleteWithBody
 from payments.api.serializers import (
     DEFAULT_CURRENCY,
     CancellationSerializer,
@@ -24,7 +31,8 @@ from payments.api.serializers import (
     SubscriptionSerializer,
     UpsertSerializer,
 )
-from payments.services import customers, subscriptions
+from payments.services import customers, events, subscriptions
+from users.api.authentication import profile_owner
 
 _IMMEDIATELY = "cancelImmediately"
 _SPELLINGS = {"true": True, "false": False}
@@ -49,10 +57,10 @@ class CreateCustomerView(BillingView):
         operation_id="createCustomer",
         tags=["payments"],
         summary="Create the customer of the user's profile",
-        description=examples.CUSTOMER_DESCRIPTION,
+        description=payments_api_schema.CUSTOMER_DESCRIPTION,
         request=None,
-        responses={200: CustomerSerializer, **refusals.CUSTOMER},
-        examples=examples.CUSTOMER,
+        responses={200: CustomerSerializer, **payments_api_schema.CUSTOMER},
+        examples=payments_api_schema.CUSTOMER_EXAMPLES,
     )
     def post(self, request: Request) -> Response:
         """Answer the customer; the same one however often it is asked for."""
@@ -73,9 +81,9 @@ class SetupIntentView(BillingView):
         operation_id="getSetupIntent",
         tags=["payments"],
         summary="Get a setup intent's client secret",
-        description=examples.SETUP_INTENT_DESCRIPTION,
-        responses={200: SetupIntentSerializer, **refusals.SETUP_INTENT},
-        examples=examples.SETUP_INTENT,
+        description=payments_api_schema.SETUP_INTENT_DESCRIPTION,
+        responses={200: SetupIntentSerializer, **payments_api_schema.SETUP_INTENT},
+        examples=payments_api_schema.SETUP_INTENT_EXAMPLES,
     )
     def get(self, request: Request) -> Response:
         """Answer a fresh client secret; it must not be stored or logged."""
@@ -90,10 +98,10 @@ class UpsertSubscriptionView(BillingView):
         operation_id="upsertSubscription",
         tags=["payments"],
         summary="Insert or update the subscription",
-        description=examples.UPSERT_DESCRIPTION,
+        description=payments_api_schema.UPSERT_DESCRIPTION,
         request=UpsertSerializer,
-        responses={200: SubscriptionSerializer, **refusals.UPSERT},
-        examples=examples.UPSERT,
+        responses={200: SubscriptionSerializer, **payments_api_schema.UPSERT},
+        examples=payments_api_schema.UPSERT_EXAMPLES,
     )
     def post(self, request: Request) -> Response:
         """Answer the subscription as it runs now."""
@@ -127,11 +135,11 @@ class CancelSubscriptionView(BillingView):
         operation_id="cancelSubscription",
         tags=["payments"],
         summary="Cancel the subscription",
-        description=examples.CANCEL_DESCRIPTION,
+        description=payments_api_schema.CANCEL_DESCRIPTION,
         parameters=[IMMEDIATELY],
         request=CancelSerializer,
-        responses={200: CancellationSerializer, **refusals.CANCEL},
-        examples=examples.CANCEL,
+        responses={200: CancellationSerializer, **payments_api_schema.CANCEL},
+        examples=payments_api_schema.CANCEL_EXAMPLES,
     )
     def delete(self, request: Request) -> Response:
         """Answer what was cancelled. Some proxies drop the body of a DELETE, so a query parameter will do."""
@@ -165,3 +173,16 @@ def _cancellation(request: Request) -> Any:
     if any(other != said[0] for other in said):
         raise ValidationError({_IMMEDIATELY: "The body and the query say different things."})
     return {**body, _IMMEDIATELY: said[0]}
+
+
+@csrf_exempt
+@for_methods("POST")
+def stripe_webhook(request: HttpRequest) -> HttpResponse:
+    """Answer 200 once the event is stored, 400 to anything that Stripe did not sign for us just now."""
+    try:
+        events.receive(
+            body=request.body, signature=request.headers.get("Stripe-Signature", ""), now=timezone.now()
+        )
+    except DomainError as refusal:
+        return json_problem(refusal)
+    return JsonResponse({"received": True})

@@ -8,11 +8,11 @@ so events may come in any order, twice or not at all.
 from datetime import datetime, timedelta
 
 from credits.models import CreditEntry, EntrySource
-from credits.services import ledger
+from credits.services import entries
 from payments.amounts import clawback_target
 from payments.errors import AnswerOutdated
 from payments.models import Clawback, Payout
-from payments.services import allowances, payout_experience
+from payments.services import payouts
 from payments.stripe.states import MoneyBack
 
 # How far back refunds and disputes are looked for: a dispute is decided after months.
@@ -34,7 +34,7 @@ def apply_money_back(*, money: MoneyBack, contested: bool, cause: str, now: date
     if payout is None:
         return None
     step = target(payout=payout, money=money) - payout.credits_taken_back()
-    experience = payout_experience.steps(payout=payout, gone_minor=gone(money=money))
+    experience = payouts.steps(payout=payout, gone_minor=gone(money=money))
     if step == 0 and not any(experience.values()):
         return None
     if contested:
@@ -43,8 +43,8 @@ def apply_money_back(*, money: MoneyBack, contested: bool, cause: str, now: date
     # A cent may move experience and no credit.
     entry = _post(payout=payout, credits=step, key=key, cause=cause) if step else None
     posted = Clawback.objects.create(payout=payout, key=key, credits=step, entry=entry, created_at=now)
-    payout_experience.follow(payout=payout, steps=experience, clawback_key=key)
-    allowances.follow_payouts(user=payout.user)
+    payouts.follow(payout=payout, steps=experience, clawback_key=key)
+    payouts.follow_payouts(user=payout.user)
     return posted
 
 
@@ -75,5 +75,5 @@ def gone(*, money: MoneyBack) -> int:
 def _post(*, payout: Payout, credits: int, key: str, cause: str) -> CreditEntry:
     source = EntrySource.PAYOUT_CLAWBACK
     if credits > 0:
-        return ledger.reverse(user=payout.user, credits=credits, source=source, key=key, reason=cause)
-    return ledger.grant(user=payout.user, credits=-credits, source=source, key=key, reason=cause)
+        return entries.reverse(user=payout.user, credits=credits, source=source, key=key, reason=cause)
+    return entries.grant(user=payout.user, credits=-credits, source=source, key=key, reason=cause)

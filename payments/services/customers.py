@@ -4,13 +4,13 @@ from datetime import datetime
 
 from django.db import transaction
 
-from gateway.common.owner import ProfileOwner
 from payments.models import BillingOperation, Customer
 from payments.services import operations
 from payments.stripe.client import get_billing_client
+from users.models import User
 
 
-def ensure_customer(*, user: ProfileOwner, now: datetime) -> Customer:
+def ensure_customer(*, user: User, now: datetime) -> Customer:
     """
     Return the user's customer, made at Stripe on the first call.
 
@@ -57,7 +57,7 @@ def create(*, operation: BillingOperation, now: datetime) -> Customer:
     return Customer.objects.get(user_id=operation.user_id)
 
 
-def setup_secret(*, user: ProfileOwner, now: datetime) -> str:
+def setup_secret(*, user: User, now: datetime) -> str:
     """
     Return the client secret of a new setup intent, with which the wallet captures a card.
 

@@ -1,4 +1,8 @@
-"""Processing the inbox: each event is applied and marked processed in one transaction, or tried again."""
+"""
+The webhook's inbox: what Stripe signed is stored, whatever becomes of it later.
+
+Processing the inbox: each event is applied and marked processed in one transaction, or tried again.
+"""
 
 import logging
 from datetime import datetime, timedelta
@@ -6,13 +10,44 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import F, QuerySet
 
-from gateway.common.enqueue import enqueue_on_commit
+from gateway.common.db import OutOfTime, try_advisory_lock
 from gateway.common.errors import DomainError
-from gateway.common.locks import try_advisory_lock
-from gateway.common.sweeps import OutOfTime
+from gateway.common.tasks import enqueue_on_commit
 from payments.errors import AnswerOutdated, BillingUnavailable
 from payments.models import StripeEvent
-from payments.services import facts, syncing
+from payments.services import snapshots, synchronisation
+from payments.stripe.client import get_billing_client
+from payments.stripe.states import ReceivedEvent
+
+
+def receive(*, body: bytes, signature: str, now: datetime) -> bool:
+    """
+    Store a webhook and ring the worker; False where the event is stored already.
+
+    Raises:
+        WebhookRefused: it is not what Stripe sent to us just now; nothing is stored.
+    """
+    event = get_billing_client().read_webhook(body=body, signature=signature)
+    return store(event=event, body=body, now=now)
+
+
+@transaction.atomic(durable=True)
+def store(*, event: ReceivedEvent, body: bytes, now: datetime) -> bool:
+    """Insert the event by its id; a conflict means that we have it."""
+    content = {
+        "type": event.type,
+        "api_version": event.api_version,
+        "object_id": event.object_id,
+        "happened_at": event.created_at,
+        "raw_body": body,
+        "received_at": now,
+        "next_attempt_at": now,
+    }
+    stored, is_new = StripeEvent.objects.get_or_create(stripe_event_id=event.event_id, defaults=content)
+    if stored.status != StripeEvent.Status.PROCESSED:
+        enqueue_on_commit("payments.process_event", event_id=stored.pk)
+    return is_new
+
 
 logger = logging.getLogger(__name__)
 _Status = StripeEvent.Status
@@ -51,19 +86,19 @@ def process(*, event_id: int, now: datetime) -> bool:
 
 
 def _gather_and_apply(*, event: StripeEvent, now: datetime) -> bool:
-    for _ in range(syncing.LOOKS - 1):
-        found = facts.gather(event_type=event.type, object_id=event.object_id)
+    for _ in range(synchronisation.LOOKS - 1):
+        found = snapshots.gather(event_type=event.type, object_id=event.object_id)
         try:
             return _apply(event_id=event.pk, found=found, now=now)
         except AnswerOutdated:
             continue
     return _apply(
-        event_id=event.pk, found=facts.gather(event_type=event.type, object_id=event.object_id), now=now
+        event_id=event.pk, found=snapshots.gather(event_type=event.type, object_id=event.object_id), now=now
     )
 
 
 @transaction.atomic(durable=True)
-def _apply(*, event_id: int, found: facts.Facts, now: datetime) -> bool:
+def _apply(*, event_id: int, found: snapshots.Facts, now: datetime) -> bool:
     event = StripeEvent.objects.select_for_update(no_key=True, skip_locked=True).filter(pk=event_id).first()
     if event is None or event.status == _Status.PROCESSED:
         return False

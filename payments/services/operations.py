@@ -17,9 +17,9 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from gateway.common.errors import DomainError
-from gateway.common.owner import ProfileOwner
 from payments.errors import BillingInProgress
 from payments.models import BillingOperation
+from users.models import User
 
 # Stripe keeps an idempotency key for at least 24 hours; a little less is certain.
 KEY_LIFETIME = timedelta(hours=23)
@@ -30,7 +30,7 @@ _TRIES = 40
 
 
 def begin(
-    *, user: ProfileOwner, kind: BillingOperation.Kind, parameters: dict[str, Any], now: datetime
+    *, user: User, kind: BillingOperation.Kind, parameters: dict[str, Any], now: datetime
 ) -> BillingOperation:
     """
     Return a pending operation for exactly these parameters: a new one, or the one that waits to be finished.
@@ -54,7 +54,7 @@ def begin(
 
 
 def _create_or_find(
-    *, user: ProfileOwner, kind: BillingOperation.Kind, parameters: dict[str, Any], now: datetime
+    *, user: User, kind: BillingOperation.Kind, parameters: dict[str, Any], now: datetime
 ) -> tuple[BillingOperation | None, BillingOperation | None]:
     """Return a new operation, or the pending one that stands in its way."""
     wanted = {"user_id": user.pk, "kind": kind, "parameters": parameters, "created_at": now}

@@ -1,22 +1,136 @@
 """
+What the lower floors know about payments: the allowance of the period that was paid last.
+
+Experience for collected money: gained with the payout, taken back as the money goes back.
+
+What is taken back of a track is floor(gained × money gone / money collected) at any time, as it is with
+credits, so the order in which money goes back and forth does not matter. How much a payout gains is
+decided once, by the badge that is worn when it is posted. So a month that is posted late gains by the badge
+of that day: otherwise everything gained since would have to be gained anew, and a log is not rewritten.
+Credits and periods do not depend on the order.
+
 Payouts: money that was collected for a subscription period becomes credits, once.
 
 `apply_paid_invoice` is the one door for the webhook worker and for beat. Nothing
 here looks at the calendar: a payout follows an invoice, whenever it was paid.
 """
 
+from dataclasses import asdict
 from datetime import datetime
 
 from django.conf import settings
+from django.db.models import Sum
 
+from credits.allowances import PaidPeriod
 from credits.models import EntrySource
-from credits.services import ledger
-from payments.amounts import payout_credits
+from credits.services import allowance, entries
+from payments.amounts import clawback_target, payout_credits
 from payments.errors import RateMissing, UnknownSubscription
 from payments.models import Payout, PayoutRate, Subscription
-from payments.services import allowances, payout_experience
-from payments.stripe.modes import is_live_key
-from payments.stripe.states import InvoiceState
+from payments.stripe.states import InvoiceState, is_live_key
+from rewards.models import BadgeTrack, ExperienceEntry
+from rewards.services import experience
+from users.models import User
+
+
+def follow_payouts(*, user: User) -> None:
+    """
+    Bring the user's allowance in line with the newest payout and its subscription; in the caller's transaction.
+
+    It is a function of the rows alone, so the order in which they were written does not matter.
+    """
+    newest = newest_payout(user=user)
+    if newest is None:
+        return
+    period = period_of(payout=newest, is_taken_back=newest.is_taken_back())
+    allowance.set_allowance(user=user, **asdict(period))
+
+
+def period_of(*, payout: Payout, is_taken_back: bool) -> PaidPeriod:
+    """
+    Return the paid period of a user whose newest payout this is.
+
+    It ends early where the subscription was ended at once, and has never begun where the whole payout
+    was taken back.
+    """
+    subscription, ends_at = payout.subscription, payout.period_end
+    if is_taken_back:
+        ends_at = payout.period_start
+    elif subscription.ended_at is not None:
+        ends_at = max(payout.period_start, min(subscription.ended_at, ends_at))
+    is_whole = ends_at == payout.period_end
+    return PaidPeriod(
+        credits=payout.credits,
+        starts_at=payout.period_start,
+        ends_at=ends_at,
+        renews=is_whole and subscription.renews(),
+        resets_at=max(ends_at, subscription.current_period_end) if is_whole else ends_at,
+    )
+
+
+def newest_payout(*, user: User) -> Payout | None:
+    """Return the payout of the latest period; of two that begin together, that of the later subscription."""
+    found = Payout.objects.filter(user_id=user.pk).select_related("subscription")
+    return found.order_by("-period_start", "-subscription_id", "-pk").first()
+
+
+TRACKS = (BadgeTrack.SUBSCRIBER, BadgeTrack.PERMANENT)
+
+
+def gain(*, payout: Payout) -> None:
+    """Add what the payout is worth on both tracks, once; in the caller's transaction."""
+    bases = {
+        BadgeTrack.SUBSCRIBER: payout.amount_minor * payout.rate.experience_per_minor_unit,
+        BadgeTrack.PERMANENT: payout.credits,
+    }
+    for track, base in bases.items():
+        if base > 0:
+            experience.gain(
+                user=payout.user,
+                track=track,
+                base=base,
+                key=_payout_key(payout, track),
+                cause=EntrySource.SUBSCRIBED_PAYOUT,
+            )
+
+
+def steps(*, payout: Payout, gone_minor: int) -> dict[BadgeTrack, int]:
+    """Return what is still to be taken back on each track, negative where some is to be given again."""
+    clawback_keys = list(payout.clawbacks.values_list("key", flat=True))
+    found = {}
+    for track in TRACKS:
+        gained = _sum("amount", [_payout_key(payout, track)])
+        moved = _sum("base", [_clawback_key(key, track) for key in clawback_keys])
+        wanted = clawback_target(paid_out=gained, collected_minor=payout.amount_minor, gone_minor=gone_minor)
+        found[track] = wanted + moved
+    return found
+
+
+def follow(*, payout: Payout, steps: dict[BadgeTrack, int], clawback_key: str) -> None:
+    """Post the steps of a clawback; in the caller's transaction."""
+    for track, step in steps.items():
+        if step:
+            post = experience.take_back if step > 0 else experience.give_again
+            post(
+                user=payout.user,
+                track=track,
+                amount=abs(step),
+                key=_clawback_key(clawback_key, track),
+                cause=EntrySource.PAYOUT_CLAWBACK,
+            )
+
+
+def _payout_key(payout: Payout, track: BadgeTrack) -> str:
+    return f"stripe:invoice:{payout.stripe_invoice_id}:{track.lower()}"
+
+
+def _clawback_key(key: str, track: BadgeTrack) -> str:
+    return f"{key}:{track.lower()}"
+
+
+def _sum(field: str, keys: list[str]) -> int:
+    return ExperienceEntry.objects.filter(key__in=keys).aggregate(total=Sum(field))["total"] or 0
+
 
 # What a month of a subscription is billed for; anything else is no period that was paid.
 _REASONS = {"subscription_create", "subscription_cycle", "subscription_update"}
@@ -63,7 +177,7 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
 
 def _insert_payout(payout: Payout) -> Payout:
     """Give the payout's credits, store it, and return the stored row after everything that follows from it."""
-    payout.entry = ledger.grant(
+    payout.entry = entries.grant(
         user=payout.user,
         credits=payout.credits,
         source=EntrySource.SUBSCRIBED_PAYOUT,
@@ -71,8 +185,8 @@ def _insert_payout(payout: Payout) -> Payout:
     )
     Payout.objects.bulk_create([payout], ignore_conflicts=True)
     stored = Payout.objects.select_related("user", "rate").get(stripe_invoice_id=payout.stripe_invoice_id)
-    payout_experience.gain(payout=stored)
-    allowances.follow_payouts(user=stored.user)
+    gain(payout=stored)
+    follow_payouts(user=stored.user)
     return stored
 
 

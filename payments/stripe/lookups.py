@@ -1,18 +1,83 @@
-"""What Stripe is asked, through its own SDK: nothing here changes anything there."""
+"""
+Which refusal of ours a Stripe error becomes, decided here and nowhere else.
+
+What Stripe is asked, through its own SDK: nothing here changes anything there.
+"""
 
 import json
+import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 import stripe
 
-from payments.errors import BillingUnavailable
+from gateway.common.errors import DomainError
+from payments.errors import BillingRefused, BillingUnavailable, CardDeclined, PaymentMethodRequired
 from payments.models import Subscription
-from payments.stripe import reading, webhooks
-from payments.stripe.faults import translated
-from payments.stripe.modes import is_live_key
-from payments.stripe.states import CustomerState, InvoiceState, MoneyBack, ReceivedEvent, SubscriptionState
+from payments.stripe import webhooks
+from payments.stripe.states import (
+    CustomerState,
+    InvoiceState,
+    MoneyBack,
+    ReceivedEvent,
+    SubscriptionState,
+    is_live_key,
+)
+
+logger = logging.getLogger(__name__)
+_RETRY_AFTER_SECONDS = 5
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn the SDK's exceptions into refusals; their texts may name customers and stay in the log."""
+    try:
+        yield
+    except stripe.StripeError as error:
+        raise refusal_of(error) from error
+
+
+def refusal_of(error: stripe.StripeError) -> DomainError:
+    """Return the refusal that a caller gets."""
+    logger.warning("stripe: %s %s %s", type(error).__name__, error.http_status, error.code)
+    if isinstance(error, stripe.CardError):
+        return CardDeclined("The card was declined.", declineCode=decline_code_of(error))
+    if is_passing(error):
+        return BillingUnavailable(
+            "Stripe does not answer. Repeat the request.", retry_after=_RETRY_AFTER_SECONDS
+        )
+    if "no attached payment source" in (error.user_message or ""):
+        return PaymentMethodRequired("Capture a card with getSetupIntent first.")
+    return BillingRefused("Stripe refused the request.", reason=error.code or "invalid_request")
+
+
+def is_passing(error: stripe.StripeError) -> bool:
+    """Return whether a repeat with the same key may succeed: away, busy, at fault, or our key is being replaced."""
+    if isinstance(error, stripe.APIConnectionError | stripe.RateLimitError | stripe.AuthenticationError):
+        return True
+    return error.http_status is None or error.http_status in {409, 429} or error.http_status >= 500
+
+
+def is_key_in_use(error: stripe.StripeError) -> bool:
+    """Return whether Stripe is still at work on another request with the same key."""
+    return (
+        error.http_status == 409 and error.error is not None and error.error.code == "idempotency_key_in_use"
+    )
+
+
+def is_saved_fault(error: stripe.StripeError) -> bool:
+    """Return whether Stripe answers a key with the 500 of its first use, which it keeps for a day."""
+    headers = {name.lower(): text for name, text in (error.headers or {}).items()}
+    return (error.http_status or 0) >= 500 and headers.get("idempotent-replayed") == "true"
+
+
+def decline_code_of(error: stripe.CardError) -> str:
+    """Return the issuer's reason, or Stripe's where the issuer gave none."""
+    declined = getattr(error.error, "decline_code", None) if error.error else None
+    return str(declined or error.code or "generic_decline")
+
 
 # What our readers were written for; a newer package alone does not change what Stripe answers.
 API_VERSION = "2026-10-28.endive"
@@ -55,11 +120,11 @@ class Lookups:
     def list_subscriptions(self, *, customer_id: str) -> list[SubscriptionState]:
         with translated():
             rows = self._v1.subscriptions.list({**PAGE, "customer": customer_id, "status": "all"})
-            return [reading.subscription_state(row) for row in rows.auto_paging_iter()]
+            return [webhooks.subscription_state(row) for row in rows.auto_paging_iter()]
 
     def retrieve_invoice(self, *, invoice_id: str) -> InvoiceState:
         with translated():
-            return reading.invoice_state(self._v1.invoices.retrieve(invoice_id, {"expand": _PAYMENTS}))
+            return webhooks.invoice_state(self._v1.invoices.retrieve(invoice_id, {"expand": _PAYMENTS}))
 
     def paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
         with translated():
@@ -71,25 +136,27 @@ class Lookups:
                     "expand": ["data.payments"],
                 }
             )
-            yield from map(reading.invoice_state, rows.auto_paging_iter())
+            yield from map(webhooks.invoice_state, rows.auto_paging_iter())
 
     def customers(self) -> Iterator[CustomerState]:
         with translated():
-            yield from map(reading.customer_state, self._v1.customers.list(PAGE).auto_paging_iter())
+            yield from map(webhooks.customer_state, self._v1.customers.list(PAGE).auto_paging_iter())
 
     def living_subscriptions(self) -> Iterator[SubscriptionState]:
         with translated():
             # Without a status Stripe leaves out only the cancelled ones.
             rows = self._v1.subscriptions.list(PAGE).auto_paging_iter()
             yield from (
-                reading.subscription_state(row) for row in rows if row.status not in Subscription.ENDED
+                webhooks.subscription_state(row) for row in rows if row.status not in Subscription.ENDED
             )
 
     def payments_gone_back_since(self, *, since: datetime) -> Iterator[str]:
         begun = {**PAGE, "created": {"gte": int(since.timestamp())}}
         with translated():
             for noun in (self._v1.refunds, self._v1.disputes):
-                named = (reading.reference(row.payment_intent) for row in noun.list(begun).auto_paging_iter())
+                named = (
+                    webhooks.reference(row.payment_intent) for row in noun.list(begun).auto_paging_iter()
+                )
                 yield from (intent for intent in named if intent)
 
     def money_back(self, *, payment_intent_id: str) -> MoneyBack:
@@ -116,7 +183,7 @@ class Lookups:
                 "py": self._v1.charges.retrieve,
             }
             reader = readers.get(object_id.split("_", 1)[0])
-            return reading.reference(reader(object_id).payment_intent) if reader else ""
+            return webhooks.reference(reader(object_id).payment_intent) if reader else ""
 
     def undelivered_events(
         self, *, since: datetime, types: tuple[str, ...]
@@ -150,17 +217,17 @@ class Lookups:
     def _explained(self, found: Any) -> SubscriptionState:
         """Return the state, with what an incomplete subscription waits for."""
         if found.status != "incomplete" or isinstance(found.latest_invoice, str | None):
-            return reading.subscription_state(found)
-        intent_id = reading.payment_intent_of_invoice(found.latest_invoice)
+            return webhooks.subscription_state(found)
+        intent_id = webhooks.payment_intent_of_invoice(found.latest_invoice)
         if not intent_id:
-            return reading.subscription_state(found)
+            return webhooks.subscription_state(found)
         intent = self._v1.payment_intents.retrieve(intent_id)
         failure = intent.last_payment_error
         declined = (getattr(failure, "decline_code", None) or failure.code) if failure else "generic_decline"
         # A bank may also decline what it wants confirmed; the wallet confirms the same payment then.
         if intent.status == "requires_action" or declined == "authentication_required":
-            return reading.subscription_state(found, client_secret=str(intent.client_secret))
-        return reading.subscription_state(found, decline_code=str(declined))
+            return webhooks.subscription_state(found, client_secret=str(intent.client_secret))
+        return webhooks.subscription_state(found, decline_code=str(declined))
 
 
 def _is_withdrawn(dispute: Any) -> bool:

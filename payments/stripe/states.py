@@ -1,4 +1,8 @@
-"""What Stripe answered, as plain values. Money in minor units, times as aware datetimes in UTC."""
+"""
+What Stripe answered, as plain values. Money in minor units, times as aware datetimes in UTC.
+
+Live and test: the two modes that Stripe keeps apart. A secret key is of one of them, full or restricted.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -83,3 +87,12 @@ class ReceivedEvent:
     object_id: str
     created_at: datetime
     is_live: bool
+
+
+LIVE_PREFIXES = ("sk_live_", "rk_live_")
+TEST_PREFIXES = ("sk_test_", "rk_test_")
+
+
+def is_live_key(secret_key: str) -> bool:
+    """Return whether real money moves under this key."""
+    return secret_key.startswith(LIVE_PREFIXES)

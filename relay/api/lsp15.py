@@ -16,9 +16,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from gateway.common.rates import NetworkRate, admit
+from gateway.common.throttling import NetworkRate, admit
 from relay import queries
-from relay.api import examples, refusals
+from relay.api import schema
 from relay.api.serializers import (
     Lsp15ExecuteSerializer,
     QuotaRequestSerializer,
@@ -26,7 +26,7 @@ from relay.api.serializers import (
     TransactionHashSerializer,
     relay_call,
 )
-from relay.services import wallet_calls
+from relay.services import lsp15
 
 _GWEI = 10**9
 
@@ -58,8 +58,8 @@ class Lsp15ExecuteView(APIView):
         summary="Execute a relay transaction (LSP-15)",
         auth=[],
         request=Lsp15ExecuteSerializer,
-        responses={200: TransactionHashSerializer, **refusals.LSP15_EXECUTE},
-        examples=examples.LSP15_EXECUTE,
+        responses={200: TransactionHashSerializer, **schema.LSP15_EXECUTE},
+        examples=schema.LSP15_EXECUTE_EXAMPLES,
     )
     def post(self, request: Request) -> Response:
         """Answer the hash of the transaction that carries the call."""
@@ -69,7 +69,7 @@ class Lsp15ExecuteView(APIView):
         user = queries.registered_owner(asked["address"])
         # The service finds out which key manager the call is for.
         call = relay_call(key_manager=asked["address"], transaction=asked["transaction"])
-        known = wallet_calls.execute(
+        known = lsp15.execute(
             user=user, call=call, now=timezone.now(), admit=partial(_admit, asked["address"])
         )
         return Response({"transactionHash": known})
@@ -88,15 +88,15 @@ class Lsp15QuotaView(APIView):
         summary="Read the quota in gas (LSP-15)",
         auth=[],
         request=QuotaRequestSerializer,
-        responses={200: QuotaSerializer, **refusals.LSP15_QUOTA},
-        examples=examples.LSP15_QUOTA,
+        responses={200: QuotaSerializer, **schema.LSP15_QUOTA},
+        examples=schema.LSP15_QUOTA_EXAMPLES,
     )
     def post(self, request: Request) -> Response:
         """Answer what is left, as gas at 1 gwei."""
         body = QuotaRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         asked = body.validated_data
-        found = wallet_calls.read_quota(
+        found = lsp15.read_quota(
             user=queries.registered_owner(asked["address"]),
             timestamp=asked["timestamp"],
             signature=asked["signature"],

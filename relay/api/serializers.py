@@ -6,7 +6,7 @@ from django.conf import settings
 from rest_framework import serializers
 
 from gateway.chain.lsp25 import RelayCall
-from gateway.common.wire import (
+from gateway.common.serializers import (
     AddressField,
     BodySerializer,
     HashField,

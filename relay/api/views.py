@@ -1,4 +1,8 @@
-"""POST execute, quota and transactionStatus for the signed-in profile."""
+"""
+How often a user may relay and read.
+
+POST execute, quota and transactionStatus for the signed-in profile.
+"""
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -6,9 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from gateway.common.owner import profile_owner
+from gateway.common.throttling import RateLimit
 from relay import queries
-from relay.api import examples, refusals
+from relay.api import schema
 from relay.api.serializers import (
     ExecuteSerializer,
     QuotaRequestSerializer,
@@ -17,9 +21,21 @@ from relay.api.serializers import (
     TransactionStatusSerializer,
     relay_call,
 )
-from relay.api.throttles import ExecuteRate, ReadRate
-from relay.services import execution, quota
-from relay.services.ownership import check_own
+from relay.services import quota, submission
+from relay.services.preflight import check_own
+from users.api.authentication import profile_owner
+
+
+class ExecuteRate(RateLimit):
+    """Relay calls per user; the hold limits the spend, this limits the work."""
+
+    setting = "RELAY_EXECUTE_RATE"
+
+
+class ReadRate(RateLimit):
+    """Readings of quota and status per user, counted with those of the ad networks."""
+
+    setting = "RELAY_READ_RATE"
 
 
 class ExecuteView(APIView):
@@ -31,10 +47,10 @@ class ExecuteView(APIView):
         operation_id="execute",
         tags=["relay"],
         summary="Execute a relay transaction",
-        description=examples.EXECUTE_DESCRIPTION,
+        description=schema.EXECUTE_DESCRIPTION,
         request=ExecuteSerializer,
-        responses={200: TransactionHashSerializer, **refusals.EXECUTE},
-        examples=examples.EXECUTE,
+        responses={200: TransactionHashSerializer, **schema.EXECUTE},
+        examples=schema.EXECUTE_EXAMPLES,
     )
     def post(self, request: Request) -> Response:
         """Answer the hash of the transaction that carries the call."""
@@ -45,7 +61,7 @@ class ExecuteView(APIView):
         if asked.get("address") is not None:
             check_own(user=user, address=asked["address"])
         call = relay_call(key_manager=asked["keyManagerAddress"], transaction=asked["transaction"])
-        return Response({"transactionHash": execution.execute(user=user, call=call, now=timezone.now())})
+        return Response({"transactionHash": submission.execute(user=user, call=call, now=timezone.now())})
 
 
 class QuotaView(APIView):
@@ -57,10 +73,10 @@ class QuotaView(APIView):
         operation_id="quota",
         tags=["relay"],
         summary="Read the user's credit quota",
-        description=examples.QUOTA_DESCRIPTION,
+        description=schema.QUOTA_DESCRIPTION,
         request=QuotaRequestSerializer,
-        responses={200: QuotaSerializer, **refusals.QUOTA},
-        examples=examples.QUOTA,
+        responses={200: QuotaSerializer, **schema.QUOTA},
+        examples=schema.QUOTA_EXAMPLES,
     )
     def post(self, request: Request) -> Response:
         """Answer what is left and until when."""
@@ -87,10 +103,10 @@ class TransactionStatusView(APIView):
         operation_id="transactionStatus",
         tags=["relay"],
         summary="Read the status and cost of a relay transaction",
-        description=examples.STATUS_DESCRIPTION,
+        description=schema.STATUS_DESCRIPTION,
         request=TransactionHashSerializer,
-        responses={200: TransactionStatusSerializer, **refusals.STATUS},
-        examples=examples.STATUS,
+        responses={200: TransactionStatusSerializer, **schema.STATUS},
+        examples=schema.STATUS_EXAMPLES,
     )
     def post(self, request: Request) -> Response:
         """Answer status and cost; the hash of any attempt names the transaction."""

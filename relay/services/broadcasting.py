@@ -3,6 +3,12 @@ Broadcasting: stored bytes go to the node, in the order of account nonces.
 
 Sending the same bytes twice does no harm, so no lock is held and any number of
 workers may run. The rows say what is left to do; the messages merely hurry.
+
+Followers: calls accepted behind others of their channel, whose fate they share while they are unsent.
+
+What to do when the node does not take an attempt's bytes.
+
+The sweep: finds by itself the work whose message was lost.
 """
 
 from collections.abc import Sequence
@@ -16,12 +22,11 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
 from gateway.chain.types import Head, SendKind, SendOutcome
+from gateway.common.db import try_advisory_lock
 from relay.models import Attempt, RelayTransaction
-from relay.services import dead_ends
-from relay.services.fees import fees_today
-from relay.services.followers import lost_its_predecessor
+from relay.services import cancellation, replacement
 from relay.services.isolation import isolated
-from relay.services.node_verdicts import handle_refusal, note_message
+from relay.services.replacement import fees_today
 
 _Status = RelayTransaction.Status
 
@@ -134,13 +139,13 @@ def _ended_instead(attempt: Attempt, head: Head, fees: Fees, now: datetime) -> b
     elif lost_its_predecessor(row=row):
         ends_as, code, detail = (
             _Status.CANCELLED,
-            dead_ends.PREDECESSOR_FAILED,
+            cancellation.PREDECESSOR_FAILED,
             "A call before it in its channel failed.",
         )
     else:
         return False
     with isolated(f"the dead end of {attempt.transaction_hash}"):
-        dead_ends.begin(attempt=attempt, ends_as=ends_as, code=code, detail=detail, fees=fees, now=now)
+        cancellation.begin(attempt=attempt, ends_as=ends_as, code=code, detail=detail, fees=fees, now=now)
     return True
 
 
@@ -175,3 +180,76 @@ def _mark_sent(attempts: Sequence[Attempt], now: datetime) -> None:
     RelayTransaction.objects.filter(
         pk__in=[attempt.relay_transaction_id for attempt in attempts], status=_Status.PENDING
     ).update(status=_Status.SUBMITTED)
+
+
+def lost_its_predecessor(*, row: RelayTransaction) -> bool:
+    """Return whether the call before this follower in its channel cannot be executed any more."""
+    if not row.is_follower:
+        return False
+    predecessor = (
+        RelayTransaction.objects.standing()
+        .of_channel(
+            key_manager=row.key_manager_address, controller=row.controller_address, channel=row.channel
+        )
+        # A repeat of a failed predecessor was accepted later, and its account nonce comes later too.
+        .filter(relay_nonce=row.relay_nonce - 1, pk__lt=row.pk)
+        .values_list("ends_as", "status")
+        .first()
+    )
+    if predecessor is None:
+        return True
+    ends_as, status = predecessor
+    return bool(ends_as) and status in RelayTransaction.IN_PROGRESS
+
+
+def note_message(*, attempt: Attempt, outcome: SendOutcome) -> None:
+    """Keep the node's own words for staff."""
+    message = outcome.message[:500]
+    if message != attempt.node_message:
+        Attempt.objects.filter(pk=attempt.pk).update(node_message=message)
+
+
+def handle_refusal(*, attempt: Attempt, outcome: SendOutcome, fees: Fees, now: datetime) -> None:
+    """
+    Offer more where the price was the reason; end a call that the node refuses for good.
+
+    A self-transfer that is refused stays and is sent again by the sweep: the account
+    nonce must be used up, and the reason (an empty relayer, a costly hour) passes.
+    """
+    note_message(attempt=attempt, outcome=outcome)
+    if outcome.kind == SendKind.UNDERPRICED and replacement.replace(
+        attempt_id=attempt.pk, fees=fees, now=now
+    ):
+        return
+    if attempt.kind == Attempt.Kind.CALL:
+        cancellation.begin(
+            attempt=attempt,
+            ends_as=RelayTransaction.Status.CANCELLED,
+            code="refused-by-node",
+            detail=f"The node refused the transaction: {outcome.message[:300]}",
+            fees=fees,
+            now=now,
+        )
+
+
+# A worker that got the message needs about this long, in seconds.
+_HEAD_START = timedelta(seconds=2)
+
+
+def sweep(*, now: datetime) -> int:
+    """
+    Broadcast what was signed a while ago, and again what was sent long ago; return how many the node took.
+
+    Raises:
+        NodeUnavailable: no node answered.
+    """
+    with try_advisory_lock("relay.sweep") as acquired:
+        if not acquired:
+            return 0
+        waiting = Attempt.objects.unsent().filter(created_at__lt=now - _HEAD_START)
+        relayer_ids = list(waiting.values_list("relayer_id", flat=True).distinct().order_by("relayer_id"))
+        sent = 0
+        for relayer_id in relayer_ids:
+            with isolated(f"broadcasting for relayer {relayer_id}"):
+                sent += broadcast(relayer_id=relayer_id, now=now)
+        return sent + resend(now=now)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gateway.chain.errors import NodeUnavailable
-from gateway.common.sweeps import would_stop_all
+from gateway.common.db import would_stop_all
 
 logger = logging.getLogger(__name__)
 

@@ -4,6 +4,8 @@ Everything that can be known about a relay call before a credit is held.
 One batched node round trip reads the world; at most one more simulates the call
 (or, where the signer is unknown, looks for the mistake behind it). No row is
 written and no transaction is open.
+
+Whose profile a request may be about.
 """
 
 from dataclasses import dataclass
@@ -27,13 +29,16 @@ from relay.errors import (
     GasLimitExceeded,
     KeyManagerNotFound,
     KeyManagerNotOwner,
+    NotYourProfile,
     RelayNonceUsed,
     RelayPermissionMissing,
     SignerNotController,
-    UntrustedCode,
     ValidityTooShort,
 )
 from relay.pricing import gas_limit_for
+from users.errors import UntrustedCode
+from users.models import User
+from users.services import trusted_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +139,10 @@ def _check_ownership(*, profile: str, call: RelayCall, state: RelayState) -> boo
         )
     if state.owner != call.key_manager:
         raise KeyManagerNotOwner(f"{profile} is owned by {state.owner}.", owner=state.owner)
-    trusted = queries.code_is_trusted(
+    trusted = trusted_code.code_is_trusted(
         profile_code=state.profile_code, key_manager_code=state.key_manager_code
     )
-    if not trusted and not queries.trusts_any_code():
+    if not trusted and not trusted_code.trusts_any_code():
         raise UntrustedCode(
             "The service relays only for contract implementations that were vetted.",
             profileCode=code_name(state.profile_code),
@@ -222,3 +227,14 @@ def _check_gas(*, estimate: int, trusted: bool) -> int:
             maximum=cap,
         )
     return gas_limit
+
+
+def check_own(*, user: User, address: str) -> None:
+    """
+    Refuse an address that is not the profile of the signed-in user.
+
+    Raises:
+        NotYourProfile: it is another one.
+    """
+    if address != user.profile_address:
+        raise NotYourProfile(f"You are signed in as {user.profile_address}.", profile=user.profile_address)

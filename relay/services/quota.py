@@ -11,9 +11,10 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.lsp6 import Permission, has
 from gateway.chain.lsp15 import quota_digests
 from gateway.chain.signatures import normalise_signature, recover_address
-from gateway.common.owner import ProfileOwner
-from relay.errors import QuotaSignatureInvalid, SignPermissionMissing, TimestampOutOfWindow
-from relay.services.ownership import check_own
+from relay.errors import QuotaSignatureInvalid, TimestampOutOfWindow
+from relay.services.preflight import check_own
+from users.errors import SignPermissionMissing
+from users.models import User
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -31,7 +32,7 @@ class Quota:
     reset_date: int
 
 
-def read_quota(*, user: ProfileOwner, address: str, timestamp: int, signature: bytes, now: datetime) -> Quota:
+def read_quota(*, user: User, address: str, timestamp: int, signature: bytes, now: datetime) -> Quota:
     """
     Return the user's quota, if a controller with SIGN asks for it within the time window.
 
@@ -44,7 +45,7 @@ def read_quota(*, user: ProfileOwner, address: str, timestamp: int, signature: b
     return signed_quota(user=user, timestamp=timestamp, signature=signature, now=now)
 
 
-def signed_quota(*, user: ProfileOwner, timestamp: int, signature: bytes, now: datetime) -> Quota:
+def signed_quota(*, user: User, timestamp: int, signature: bytes, now: datetime) -> Quota:
     """
     Return the user's quota, if a controller with SIGN asks for it; the caller has checked the timestamp.
 
@@ -76,7 +77,7 @@ def check_timestamp(*, timestamp: int, now: datetime) -> None:
     )
 
 
-def quota_of(*, user: ProfileOwner, now: datetime) -> Quota:
+def quota_of(*, user: User, now: datetime) -> Quota:
     """Return the user's quota; the caller has checked who asks."""
     allowance = credit_queries.current_allowance(user=user, now=now)
     return Quota(

@@ -3,6 +3,8 @@ Tracking: every block, ask the chain about everything in progress, in few batche
 
 The tracker may be killed anywhere: each step is derived from the chain and the
 rows again at the next tick.
+
+Noting receipts: what the newest block says of every attempt, in a handful of statements.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,13 +15,14 @@ from django.conf import settings
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
-from gateway.chain.types import ChainView, Head
-from gateway.common.locks import try_advisory_lock
+from gateway.chain.types import ChainView, Head, Receipt
+from gateway.common import db
+from gateway.common.db import try_advisory_lock
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services import dead_ends, replacing, roster, settlement
-from relay.services.fees import fees_today
+from relay.services import cancellation, replacement, settlement, statements
+from relay.services import relayers as relay_relayers
 from relay.services.isolation import isolated
-from relay.services.receipts import note_receipts
+from relay.services.replacement import fees_today
 
 # An account nonce without a receipt is given up this many blocks beyond the confirmations.
 _LOST_DEPTH = 20
@@ -37,7 +40,7 @@ def track(*, now: datetime) -> int:
 
 
 def _track(*, now: datetime) -> int:
-    roster.enlist_new_relayers(now=now)
+    relay_relayers.enlist_new_relayers(now=now)
     attempts = list(
         Attempt.objects.in_progress().select_related("relay_transaction").in_nonce_order().without_bytes()
     )
@@ -47,7 +50,7 @@ def _track(*, now: datetime) -> int:
         accounts=[relayer.address for relayer in relayers],
         confirmations=get_chain().confirmations,
     )
-    roster.note_accounts(relayers=relayers, accounts=view.accounts, now=now)
+    relay_relayers.note_accounts(relayers=relayers, accounts=view.accounts, now=now)
     note_receipts(attempts=attempts, view=view, now=now)
     settled = settlement.settle(confirmed=_confirmed(attempts, view), now=now)
     waiting = _waiting(attempts, view)
@@ -129,7 +132,7 @@ def _end_or_replace_stuck(*, attempts: Sequence[Attempt], view: ChainView, now: 
 def _end_or_replace(*, attempt: Attempt, head: Head, fees: Fees, now: datetime) -> None:
     row = attempt.relay_transaction
     if attempt.kind == Attempt.Kind.CALL and row.expires_before(max(head.timestamp, int(now.timestamp()))):
-        dead_ends.begin(
+        cancellation.begin(
             attempt=attempt,
             ends_as=RelayTransaction.Status.EXPIRED,
             code="relay-call-expired",
@@ -142,4 +145,54 @@ def _end_or_replace(*, attempt: Attempt, head: Head, fees: Fees, now: datetime) 
         and attempt.first_sent_at < now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
         and attempt.max_fee_per_gas_wei < head.base_fee_wei + fees.max_priority_fee_per_gas_wei
     ):
-        replacing.replace(attempt_id=attempt.pk, fees=fees, now=now)
+        replacement.replace(attempt_id=attempt.pk, fees=fees, now=now)
+
+
+_Status = RelayTransaction.Status
+
+
+def note_receipts(*, attempts: Sequence[Attempt], view: ChainView, now: datetime) -> None:
+    """Write receipts to attempts whose block changed: first mined, moved by a reorganisation, or gone again."""
+    changed = [attempt for attempt in attempts if _block_of(attempt, view) != attempt.block_hash]
+    if not changed:
+        return
+    _write([(attempt, view.receipts.get(attempt.transaction_hash)) for attempt in changed], now)
+    mined = RelayTransaction.objects.in_progress().filter(
+        pk__in=[row.relay_transaction_id for row in changed]
+    )
+    mined.filter(status=_Status.PENDING).update(status=_Status.SUBMITTED)
+    _note_reverts([attempt for attempt in changed if attempt.kind == Attempt.Kind.CALL], view)
+
+
+def _note_reverts(calls: Sequence[Attempt], view: ChainView) -> None:
+    """Followers must not be accepted behind a call that has reverted, though that is not final yet."""
+    receipts = [(call.relay_transaction_id, view.receipts.get(call.transaction_hash)) for call in calls]
+    reverted = {call_id for call_id, receipt in receipts if receipt and not receipt.succeeded}
+    others = {call.relay_transaction_id for call in calls} - reverted
+    in_progress = RelayTransaction.objects.in_progress()
+    if reverted:
+        in_progress.filter(pk__in=reverted, ends_as="").update(ends_as=_Status.FAILED)
+    if others:
+        in_progress.filter(pk__in=others, ends_as=_Status.FAILED).update(ends_as="")
+
+
+def _block_of(attempt: Attempt, view: ChainView) -> str:
+    receipt = view.receipts.get(attempt.transaction_hash)
+    return receipt.block_hash if receipt else ""
+
+
+def _write(found: Sequence[tuple[Attempt, Receipt | None]], now: datetime) -> None:
+    receipts = [receipt for _, receipt in found]
+    for attempt, receipt in found:
+        attempt.status = Attempt.Status.MINED if receipt else Attempt.Status.SENT
+    params = {
+        "ids": [attempt.pk for attempt, _ in found],
+        "statuses": [attempt.status for attempt, _ in found],
+        "numbers": [receipt and receipt.block_number for receipt in receipts],
+        "hashes": [receipt.block_hash if receipt else "" for receipt in receipts],
+        "successes": [receipt and receipt.succeeded for receipt in receipts],
+        "gas": [receipt and receipt.gas_used for receipt in receipts],
+        "prices": [receipt and receipt.effective_gas_price_wei for receipt in receipts],
+        "times": [now if receipt else None for receipt in receipts],
+    }
+    db.all_rows(statements.NOTE_RECEIPTS, params)

@@ -13,27 +13,28 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
+from backoffice.roles import ROLES
 from checkin.models import CheckIn, DropTable
 from checkin.services import checkins
-from credits.models import ModifierType
-from credits.services import audits, modifiers
+from credits.services import reconciliation
 from devstack.ad_networks.google import serving_verifier_keys
 from devstack.ad_networks.opening import open_networks
 from devstack.population.settling import populate, residents
-from devstack.services import Services
+from devstack.services.stack import Services
 from gateway.chain.signing import get_signer
 from payments.models import PayoutRate
-from payments.services import reconcile as stripe_reconcile
+from payments.services.reconciliation import runs as stripe_reconcile
 from payments.stripe.client import set_billing_client
 from relay.models import Relayer, RelayTransaction
-from relay.services import reconcile as relay_reconcile
-from relay.services import roster
+from relay.services import reconciliation as relay_reconcile
+from relay.services import relayers
+from rewards.models import ModifierType
+from rewards.services import modifiers
 from tests.browser.desk import Desk, Person, Scheme, employ
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import deliver
 from tests.payments.people import Payer
 from users.models import User
-from users.services.roles import ROLES
 
 _PEOPLE = 150
 _ETHER = 10**18
@@ -61,7 +62,7 @@ def person(live_server: LiveServer, services: Services, settings: Any) -> Iterat
 def _fund_relayers(services: Services) -> None:
     """Give the relayers LYX for some weeks; the one that the people's calls were sent by works on."""
     services.world.fund(4 * _ETHER, *get_signer().addresses())
-    roster.synchronise(now=timezone.now())
+    relayers.synchronise(now=timezone.now())
     Relayer.objects.filter(is_active=False).update(is_active=True, balance_wei=_ETHER // 2)
 
 
@@ -105,7 +106,7 @@ def _colleague(name: str) -> Person:
 
 
 def test_the_pages_that_staff_live_in(desk_in: Callable[[Scheme], Desk], person: User) -> None:
-    audits.audit_ledger(now=timezone.now())
+    reconciliation.audit_ledger(now=timezone.now())
     relay_reconcile.reconcile(now=timezone.now())
     stripe_reconcile.reconcile(now=timezone.now(), minutes=0)
     failed = RelayTransaction.objects.filter(status="Failed").latest("created_at")

@@ -8,11 +8,14 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from credits.models import AdNetwork, Badge, CreditAccount
-from credits.services import ladders, ledger
+from credits.models import CreditAccount
+from credits.services import entries
+from earnings.models import AdNetwork
 from payments.models import PayoutRate
+from rewards.models import Badge
+from rewards.services import levels
 from tests.browser.desk import Desk, colleague
-from tests.credits.networks_at_work import set_up
+from tests.earnings.networks_at_work import set_up
 from tests.factories import UserFactory
 
 
@@ -74,9 +77,9 @@ def ladder(live_server: LiveServer) -> list[Badge]:
     """Three badges; transactional tests lose the ladders that a migration has made."""
     Badge.objects.filter(track="PERMANENT").delete()
     for name, begins in (("Bronze", 0), ("Silver", 1_000), ("Gold", 5_000)):
-        ladders.save_badge(badge=Badge(track="PERMANENT", name=name, exp_lower_bound=begins))
+        levels.save_badge(badge=Badge(track="PERMANENT", name=name, exp_lower_bound=begins))
     for amount in (0, 999, 1_000, 1_200, 1_800, 6_000):
-        account = ledger.open_account(user=UserFactory.create())
+        account = entries.open_account(user=UserFactory.create())
         CreditAccount.objects.filter(pk=account.pk).update(permanent_experience=amount)
     return list(Badge.objects.filter(track="PERMANENT").order_by("exp_lower_bound"))
 

@@ -14,7 +14,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from credits.models import AdjustmentDecision, AdjustmentRequest, CreditEntry, EntrySource
 from credits.queries import balance_of
-from credits.services import ledger
+from credits.services import entries
 from gateway.chain.client import set_chain_client
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
@@ -22,8 +22,8 @@ from payments.errors import BillingUnavailable
 from payments.models import Payout, PayoutRate, StripeEvent
 from payments.services import events
 from payments.stripe.client import set_billing_client
-from relay.models import RelayTransaction, TrustedImplementation
-from relay.services import implementations, roster
+from relay.models import RelayTransaction
+from relay.services import relayers
 from tests.browser.desk import Desk, DeskIn, begin, colleague, confirm, look_up, person_path
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
@@ -34,7 +34,8 @@ from tests.payments.people import Payer
 from tests.relay.api.conftest import Answer, Wallet, execute_body, network_address
 from tests.relay.workers import broadcast_all, track
 from tests.users.wallet import signed_in
-from users.models import User
+from users.models import TrustedImplementation, User
+from users.services import trusted_code
 
 _CREDITS = 10_000
 
@@ -73,14 +74,14 @@ def relaying(live_server: LiveServer) -> Iterator[Relaying]:
     chain = FakeChain(chain_id=settings.CHAIN_ID)
     set_chain_client(chain)
     kinds = TrustedImplementation.Kind
-    implementations.trust(kind=kinds.PROFILE, address=chain.universal_profile, name="profile")
-    implementations.trust(kind=kinds.KEY_MANAGER, address=chain.key_manager, name="key manager")
+    trusted_code.trust(kind=kinds.PROFILE, address=chain.universal_profile, name="profile")
+    trusted_code.trust(kind=kinds.KEY_MANAGER, address=chain.key_manager, name="key manager")
     chain.fund(100 * 10**18, *get_signer().addresses())
-    roster.synchronise(now=timezone.now())
+    relayers.synchronise(now=timezone.now())
     profile = chain.create_profile()
     wallet = Wallet(signed_in(profile).access, network_address())
     user = User.objects.get(profile_address=profile.profile_address)
-    ledger.grant(user=user, credits=_CREDITS, source=EntrySource.VIDEO_ADS, key=secrets.token_hex(8))
+    entries.grant(user=user, credits=_CREDITS, source=EntrySource.VIDEO_ADS, key=secrets.token_hex(8))
     yield Relaying(chain, profile, wallet, user)
     set_chain_client(None)
 

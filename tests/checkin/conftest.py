@@ -11,7 +11,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from credits.models import EntrySource
-from credits.services import ledger
+from credits.services import entries
 from tests.factories import UserFactory
 from users.models import User
 
@@ -50,7 +50,7 @@ def proven(db: None) -> User:
 def earner() -> User:
     """Return a new user who has earned something."""
     owner = UserFactory.create()
-    ledger.grant(
+    entries.grant(
         user=owner, credits=random.randint(1, 99), source=EntrySource.SURVEYS, key=secrets.token_hex(8)
     )
     return owner

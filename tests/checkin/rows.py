@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from checkin.draw import Item
 from checkin.models import DropItem, DropTable
-from credits.models import Badge, BadgeTrack, CreditAccount
+from credits.models import CreditAccount
 from credits.services.allowance import set_allowance
+from rewards.models import Badge, BadgeTrack
 from tests.checkin.items import item
 from tests.credits.rows import query
 from users.models import User

@@ -11,12 +11,13 @@ import pytest
 from checkin import queries
 from checkin.draw import MINUTELESS
 from checkin.errors import CheckInsNotReady
-from checkin.models import CheckIn, DropTable, DropType
-from checkin.models.drops import AMOUNTS
+from checkin.models import AMOUNTS, CheckIn, DropTable, DropType
 from checkin.services.checkins import execute
-from credits.models import Badge, BadgeTrack, EntrySource
-from credits.queries import has_earned, standing_of
-from credits.services import ledger
+from credits.models import EntrySource
+from credits.queries import has_earned
+from credits.services import entries
+from rewards.models import Badge, BadgeTrack
+from rewards.queries import standing_of
 from tests.checkin.conftest import earner
 from tests.checkin.items import TYPES, item
 from tests.checkin.rows import allow_attempts, draft_table, everything, lowest, only, put_in_force, subscribe
@@ -51,7 +52,7 @@ def test_ranges_span_all_items_of_a_type_in_both_tables(proven: User, now: datet
 
 
 def test_before_any_payment_or_earning_only_experience_has_a_range(user: User, now: datetime) -> None:
-    ledger.adjust(user=user, credits=5, key="gift", actor=None, reason="a gift proves nothing")
+    entries.adjust(user=user, credits=5, key="gift", actor=None, reason="a gift proves nothing")
     shown = ranges_for(user, now)
     assert {name for name, span in shown.items() if span != _NOTHING} == {"EXPERIENCE"}
 
@@ -60,10 +61,10 @@ def test_before_any_payment_or_earning_only_experience_has_a_range(user: User, n
 def test_what_proves_a_user(user: User, source: str) -> None:
     proofs = {"SUBSCRIBED_PAYOUT", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"}
     if source in {"RELAY_TRANSACTION", "STAFF_ADJUSTMENT"}:
-        ledger.adjust(user=user, credits=5, key=source, actor=None, reason="by hand")
+        entries.adjust(user=user, credits=5, key=source, actor=None, reason="by hand")
     else:
-        ledger.grant(user=user, credits=5, source=source, key=source)
-    ledger.grant(user=UserFactory.create(), credits=5, source="SURVEYS", key="another user's")
+        entries.grant(user=user, credits=5, source=source, key=source)
+    entries.grant(user=UserFactory.create(), credits=5, source="SURVEYS", key="another user's")
     assert has_earned(user) is (source in proofs)
 
 

@@ -6,7 +6,7 @@ import secrets
 import pytest
 
 from credits.models import EntrySource
-from credits.services import ledger
+from credits.services import entries
 from tests.factories import UserFactory
 from users.models import User
 
@@ -27,5 +27,5 @@ def funds() -> int:
 def user(db: None, funds: int) -> User:
     """Return a user with `funds` credits, posted by one entry."""
     owner = UserFactory.create()
-    ledger.grant(user=owner, credits=funds, source=EntrySource.SURVEYS, key=secrets.token_hex(16))
+    entries.grant(user=owner, credits=funds, source=EntrySource.SURVEYS, key=secrets.token_hex(16))
     return owner

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django_otp import DEVICE_ID_SESSION_KEY
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from credits.services import ledger
+from credits.services import entries, holds
 from credits.services.allowance import set_allowance
 from tests.credits.rows import everything
 from tests.factories import UserFactory
@@ -31,10 +31,10 @@ def staff(db: None, client: Client) -> Client:
 
 
 def _live(user: User) -> User:
-    ledger.hold(user=user, credits=3, key=secrets.token_hex(16), debt_limit=3)
+    holds.hold(user=user, credits=3, key=secrets.token_hex(16), debt_limit=3)
     now = timezone.now()
     set_allowance(user=user, credits=1, starts_at=now, ends_at=now + timedelta(days=30), renews=True)
-    ledger.adjust(user=user, credits=9, key=secrets.token_hex(16), actor=None, reason="seen in the list")
+    entries.adjust(user=user, credits=9, key=secrets.token_hex(16), actor=None, reason="seen in the list")
     return user
 
 

@@ -12,20 +12,17 @@ from django.contrib.admin.models import LogEntry
 from django.urls import reverse
 from django.utils import timezone
 
-from credits.models import (
-    AdjustmentRequest,
-    AdNetwork,
-    CreditEntry,
-    CreditHold,
-    Modifier,
-    ModifierType,
-    Postback,
-)
-from credits.queries import balance_of, standing_of
-from credits.services import ledger, modifiers, network_secrets
-from gateway.common.audit import details_of, sentence_of
+from credits.models import AdjustmentRequest, CreditEntry, CreditHold
+from credits.queries import balance_of
+from credits.services import holds
+from earnings.models import AdNetwork, Postback
+from earnings.services import networks
+from gateway.admin.audit import details_of, sentence_of
 from gateway.common.errors import NotFound
-from tests.credits.networks_at_work import set_up
+from rewards.models import Modifier, ModifierType
+from rewards.queries import standing_of
+from rewards.services import modifiers
+from tests.earnings.networks_at_work import set_up
 from tests.staff import address_of, browser_of, confirm, everything, member, messages_of, prove
 from users.models import User
 
@@ -182,7 +179,7 @@ def test_one_that_was_ended_meanwhile_is_left_and_said_so(
     given = granted(user)
     modifiers.end(modifier_id=given.pk)
     # As of one that ends between the look at the row and its lock, or by a clock that is behind.
-    monkeypatch.setattr("credits.admin.modifiers.timezone.now", lambda: given.created_at)
+    monkeypatch.setattr("rewards.admin.timezone.now", lambda: given.created_at)
     before = everything()
     answer = confirm(browser_of(member("support")), "credits_modifier", "end", given)
     assert "The modifier is not in force. It has ended already." in messages_of(answer)
@@ -220,7 +217,7 @@ def test_a_new_address_and_the_end_of_a_secret_are_for_operations(db: None) -> N
     AdNetwork.objects.update(previous_secret=secrets.token_hex(8))
     prove("credits_adnetwork", "retire_secret", network.row, roles=OPERATIONS)
     network.row.refresh_from_db()
-    assert network_secrets.live_secrets(network.row) == [network.secret]
+    assert networks.live_secrets(network.row) == [network.secret]
 
 
 @pytest.mark.parametrize("action", ["release_early", "forfeit"])
@@ -244,7 +241,7 @@ def test_a_held_earning_is_decided_by_finance(user: User, action: str) -> None:
 
 
 def test_a_hold_of_another_part_is_never_released_by_hand(user: User) -> None:
-    ledger.hold(user=user, credits=3, key=secrets.token_hex(16))
+    holds.hold(user=user, credits=3, key=secrets.token_hex(16))
     before, hold = everything(), CreditHold.objects.get()
     answer = confirm(browser_of(member("operations")), "credits_credithold", "release_dead_hold", hold)
     assert "does not apply" in messages_of(answer)

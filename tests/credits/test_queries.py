@@ -12,29 +12,17 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries as NumQueries
 
-from credits.models import (
-    Badge,
-    BadgeTrack,
-    CreditAccount,
-    CreditEntry,
-    EntrySource,
-    ModifierType,
-)
-from credits.queries import (
-    account_of,
-    badges_at,
-    balance_of,
-    debt_limit_of,
-    has_earned,
-    owner_of,
-    staff_named,
-    standing_of,
-)
-from credits.services import experience, ledger
+from credits.models import CreditAccount, CreditEntry, EntrySource
+from credits.queries import account_of, balance_of, has_earned
+from credits.services import entries, holds
 from credits.services.allowance import set_allowance
+from rewards.models import Badge, BadgeTrack, ModifierType
+from rewards.queries import badges_at, debt_limit_of, standing_of
+from rewards.services import experience
 from tests.credits.rows import query
 from tests.factories import UserFactory, random_address
 from users.models import User
+from users.queries import owner_of, staff_named
 
 
 @pytest.mark.django_db
@@ -45,7 +33,7 @@ def test_a_user_without_an_account_has_no_credits() -> None:
 
 
 def test_a_balance_says_what_is_held_and_what_is_left(user: User, funds: int, key: str) -> None:
-    ledger.hold(user=user, credits=funds + 3, key=key, debt_limit=3)
+    holds.hold(user=user, credits=funds + 3, key=key, debt_limit=3)
     assert balance_of(user) == (funds, funds + 3, -3)
     account = account_of(user)
     assert account is not None
@@ -215,9 +203,9 @@ def test_only_what_was_paid_or_earned_proves_a_user(source: str, key: str) -> No
     owner = UserFactory.create()
     assert not has_earned(owner)
     if source in {EntrySource.STAFF_ADJUSTMENT, EntrySource.RELAY_TRANSACTION}:
-        ledger.adjust(user=owner, credits=5, key=key, actor=None, reason="test")
+        entries.adjust(user=owner, credits=5, key=key, actor=None, reason="test")
     else:
-        ledger.grant(user=owner, credits=5, source=source, key=key)
+        entries.grant(user=owner, credits=5, source=source, key=key)
     paid_or_earned = {"SUBSCRIBED_PAYOUT", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"}
     assert has_earned(owner) is (source in paid_or_earned)
 
@@ -241,10 +229,10 @@ def test_what_was_taken_back_proves_nothing(
 ) -> None:
     owner = UserFactory.create()
     for source, amount in given:
-        ledger.grant(user=owner, credits=amount, source=source, key=secrets.token_hex(8))
+        entries.grant(user=owner, credits=amount, source=source, key=secrets.token_hex(8))
     assert has_earned(owner)
     for source, amount in taken:
-        ledger.reverse(user=owner, credits=amount, source=source, key=secrets.token_hex(8))
+        entries.reverse(user=owner, credits=amount, source=source, key=secrets.token_hex(8))
     assert has_earned(owner) is is_proven
 
 
@@ -268,7 +256,7 @@ def test_the_proof_is_found_without_reading_what_lies_between(user: User) -> Non
 def _earn_and_spend(people: int, *, times: int) -> None:
     """Write many entries for many accounts: PostgreSQL chooses an index by how much there is to read."""
     for _ in range(people):
-        ledger.open_account(user=UserFactory.create())
+        entries.open_account(user=UserFactory.create())
     query(
         """
         INSERT INTO credits_entry

@@ -10,17 +10,19 @@ from celery import current_app
 from django.conf import settings
 from django.db.models import F
 
-from credits.models import CreditAccount, Modifier, ModifierType
-from credits.services import ledger, modifiers
+from credits.models import CreditAccount
+from credits.services import entries, holds
 from credits.tasks import LedgerDiffers, audit
-from gateway.common.locks import try_advisory_lock
+from gateway.common.db import try_advisory_lock
+from rewards.models import Modifier, ModifierType
+from rewards.services import modifiers
 from tests.credits.rows import query
 from tests.threads import at_once
 from users.models import User
 
 
 def test_a_sound_ledger_says_what_was_checked(user: User, key: str, caplog: pytest.LogCaptureFixture) -> None:
-    ledger.hold(user=user, credits=1, key=key)
+    holds.hold(user=user, credits=1, key=key)
     with caplog.at_level(logging.INFO):
         audit()
     assert [(line.levelname, line.getMessage()) for line in caplog.records] == [
@@ -31,7 +33,7 @@ def test_a_sound_ledger_says_what_was_checked(user: User, key: str, caplog: pyte
 def test_each_difference_is_an_error_and_the_task_fails(
     user: User, funds: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    account = ledger.open_account(user=user)
+    account = entries.open_account(user=user)
     off = random.randint(1, 1000)
     CreditAccount.objects.update(balance=F("balance") + off, version=F("version") + 1)
     with pytest.raises(LedgerDiffers, match=r"^2 differences; 1 accounts, 1 entries, 0 holds checked$"):

@@ -10,15 +10,16 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from credits.models import AdNetwork, Postback
-from credits.networks.contract import Answer, RawRequest
-from credits.networks.registry import ADAPTERS
-from credits.services import ad_networks, earnings, network_secrets, network_users
 from devstack.ad_networks.dialects import DIALECTS, Sent, Told, speak
 from devstack.ad_networks.google import VerifierKeys, serving_verifier_keys
 from devstack.ad_networks.opening import open_networks
 from devstack.stack_file import described_networks
-from users.services.accounts import user_of_profile
+from earnings.models import AdNetwork, Postback
+from earnings.networks.base import Answer, RawRequest
+from earnings.networks.registry import ADAPTERS
+from earnings.services import networks as earnings_networks
+from earnings.services import postbacks
+from users.services.access import user_of_profile
 
 pytestmark = pytest.mark.django_db
 
@@ -41,7 +42,7 @@ def networks(google: VerifierKeys) -> dict[str, dict[str, Any]]:
 def something(slug: str, amount: int) -> Told:
     """Return an earning of somebody new."""
     user = user_of_profile(profile_address="0x" + secrets.token_hex(20))
-    reference = network_users.reference_of(user=user, network=AdNetwork.objects.get(slug=slug))
+    reference = earnings_networks.reference_of(user=user, network=AdNetwork.objects.get(slug=slug))
     return Told(external_id=secrets.token_hex(8), user=reference, amount=str(amount), at=timezone.now())
 
 
@@ -56,7 +57,7 @@ def hear(slug: str, address: str, sent: Sent) -> Answer:
         path_token=token,
         sender="127.0.0.1",
     )
-    return earnings.receive(slug=slug, request=request, now=timezone.now())
+    return postbacks.receive(slug=slug, request=request, now=timezone.now())
 
 
 @pytest.mark.parametrize("slug", sorted(DIALECTS))
@@ -89,8 +90,8 @@ def changed(sent: Sent, told: Told) -> Sent:
 
 def test_another_start_gives_new_secrets_and_leaves_what_staff_have_set(google: VerifierKeys) -> None:
     first = open_networks(now=timezone.now())
-    ad_networks.configure(slug="tapjoy", rate=Decimal("9.5"))
-    ad_networks.configure(slug="bitlabs", is_enabled=False)
+    earnings_networks.configure(slug="tapjoy", rate=Decimal("9.5"))
+    earnings_networks.configure(slug="bitlabs", is_enabled=False)
 
     second = open_networks(now=timezone.now())
 
@@ -98,9 +99,9 @@ def test_another_start_gives_new_secrets_and_leaves_what_staff_have_set(google: 
     assert second["tapjoy"]["rate"] == "9.5"
     assert not AdNetwork.objects.get(slug="bitlabs").is_enabled
     row = AdNetwork.objects.get(slug="tapjoy")
-    assert network_secrets.live_secrets(row) == [second["tapjoy"]["secret"], first["tapjoy"]["secret"]]
-    assert ad_networks.has_path_token(row, second["tapjoy"]["token"])
-    assert not ad_networks.has_path_token(row, first["tapjoy"]["token"])
+    assert earnings_networks.live_secrets(row) == [second["tapjoy"]["secret"], first["tapjoy"]["secret"]]
+    assert earnings_networks.has_path_token(row, second["tapjoy"]["token"])
+    assert not earnings_networks.has_path_token(row, first["tapjoy"]["token"])
 
 
 def test_the_weak_network_is_open_for_this_machine_alone_and_within_caps(google: VerifierKeys) -> None:

@@ -11,34 +11,25 @@ from django.db.models import F, Sum
 from django.utils import timezone
 
 from checkin.models import CheckIn, DailySeed
-from checkin.services.verifying import verify_day
-from credits.benefits import earned_credits
-from credits.models import (
-    AdjustmentDecision,
-    AdjustmentRequest,
-    BadgeTrack,
-    CreditAccount,
-    CreditEntry,
-    EntrySource,
-    ExperienceEntry,
-    Modifier,
-    Postback,
-    PostbackState,
-)
-from credits.services.reconcile import find_differences
+from checkin.services.verification import verify_day
+from credits.models import AdjustmentDecision, AdjustmentRequest, CreditAccount, CreditEntry, EntrySource
+from credits.services.reconciliation import find_differences
 from devstack.ad_networks.google import serving_verifier_keys
 from devstack.ad_networks.opening import open_networks
 from devstack.population.settling import populate, residents
-from devstack.services import Services
+from devstack.services.stack import Services
+from earnings.models import Postback, PostbackState
 from gateway.chain.types import Head
-from payments.services.reconciliation import books
+from payments.services.reconciliation import ledger
 from payments.services.reconciliation.findings import Window
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.pricing import cost_in_credits
-from relay.services import replacing
-from relay.services.fees import fees_today
+from relay.services import replacement
+from relay.services.replacement import fees_today
+from rewards.benefits import earned_credits
+from rewards.models import BadgeTrack, ExperienceEntry, Modifier
 from users.models import User
-from users.services.accounts import user_of_profile
+from users.services.access import user_of_profile
 
 pytestmark = pytest.mark.django_db
 # So many that each of the kinds below is among them but once in a million runs.
@@ -68,7 +59,7 @@ def test_their_ledger_adds_up_and_no_payment_is_made_up(seed: str) -> None:
     assert find_differences() == []
     now = timezone.now()
     window = Window(since=now - timedelta(days=90), money_since=now - timedelta(days=90), settled_before=now)
-    assert list(books.compare(window=window, counts=Counter())) == []
+    assert list(ledger.compare(window=window, counts=Counter())) == []
     sources = set(CreditEntry.objects.values_list("source", flat=True))
     assert sources >= set(EntrySource) - _MADE_ELSEWHERE - {EntrySource.RELAY_REVERSAL}
     assert not sources & _MADE_ELSEWHERE
@@ -139,7 +130,7 @@ def test_no_waiting_call_is_to_be_signed_again_when_gas_gets_dearer(seed: str, p
     waiting = list(Attempt.objects.in_progress())
     assert waiting
     for row in waiting:
-        assert not replacing.replace(attempt_id=row.pk, fees=fees_today(head=head), now=timezone.now())
+        assert not replacement.replace(attempt_id=row.pk, fees=fees_today(head=head), now=timezone.now())
     assert Attempt.objects.in_progress().count() == len(waiting)
 
 

@@ -12,12 +12,12 @@ from math import floor
 from pathlib import Path
 from typing import Any
 
-from credits.models import PostbackKind
-from credits.networks.contract import PostbackRefused, RawRequest
-from credits.networks.registry import ADAPTERS
 from devstack.ad_networks.dialects import KEY_ID
-from tests.credits.networks.saying import key_pair, new_secret
+from earnings.models import PostbackKind
+from earnings.networks.base import PostbackRefused, RawRequest
+from earnings.networks.registry import ADAPTERS
 from tests.devstack.till import TurnedAway
+from tests.earnings.networks.saying import key_pair, new_secret
 
 Thing = dict[str, Any]
 _LADDER = [0, 1_000, 1_000_000, 2**53 - 1]

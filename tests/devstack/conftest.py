@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from devstack.services import Services, start_services
+from devstack.services.stack import Services, start_services
 
 
 @pytest.fixture(scope="package")

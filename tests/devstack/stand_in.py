@@ -21,10 +21,10 @@ from eth_utils.crypto import keccak
 
 from devstack.chain_record import ask, read_record
 from devstack.environment import CREDIT_WEI
-from devstack.services import Services
-from devstack.world import Call, Profile
+from devstack.services.stack import Services
 from devstack.world.abi import calldata
-from devstack.world.deployer import TransactionReverted
+from devstack.world.deployer import Call, TransactionReverted
+from devstack.world.profiles import Profile
 from tests.devstack.booth import Booth
 from tests.devstack.till import Till, TurnedAway
 

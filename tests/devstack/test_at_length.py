@@ -7,7 +7,7 @@ import pytest
 
 from devstack import ledger_machine
 from devstack.ad_networks import storm
-from devstack.services import Services
+from devstack.services.stack import Services
 
 pytestmark = pytest.mark.journey
 

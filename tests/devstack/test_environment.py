@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from eth_account import Account
 
 from devstack.environment import django_environment, keep_secrets
-from devstack.services import Services
+from devstack.services.stack import Services
 
 
 def test_secrets_are_made_once_and_only_their_owner_may_read_them(tmp_path: Path) -> None:

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from devstack.files import write_json
-from devstack.journey import travel
 from devstack.journey.figures import months_before
-from devstack.services import Services
+from devstack.journey.travelling import travel
+from devstack.services.stack import Services
 from devstack.stack_file import described
 from devstack.stripe.billing.renewals import period_start
-from devstack.world import Permission, ProfilePlan
+from devstack.world.permissions import Permission
+from devstack.world.profiles import ProfilePlan
 from tests.devstack.stand_in import StandIn, serving
 
 # A good journey waits as long as a busy machine needs; one that must fail is not kept waiting for it.

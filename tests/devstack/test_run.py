@@ -12,9 +12,9 @@ import psutil
 import psycopg
 import pytest
 
+from backoffice.roles import ROLES
 from devstack.files import read_json
-from devstack.services import start_services
-from users.services.roles import ROLES
+from devstack.services.stack import start_services
 
 _FIELDS = {
     "base_url",

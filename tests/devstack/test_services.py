@@ -16,10 +16,11 @@ import redis
 import stripe
 from psycopg.conninfo import conninfo_to_dict
 
-from devstack.services import ServerFailed, Services, start_services
-from devstack.services.server import free_port
+from devstack.services.server import ServerFailed, free_port
+from devstack.services.stack import Services, start_services
 from devstack.stripe_account import StripeAccount, StripeRefused
-from devstack.world import Call, ProfilePlan
+from devstack.world.deployer import Call
+from devstack.world.profiles import ProfilePlan
 
 _STARTS_AND_WAITS = """
 import json, sys, time

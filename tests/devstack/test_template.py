@@ -5,7 +5,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from devstack.services import Services, template
+from devstack import files
+from devstack.services import template
+from devstack.services.stack import Services
 
 
 def tables(url: str) -> set[str]:
@@ -27,7 +29,7 @@ def test_a_new_and_an_emptied_database_have_all_tables_without_a_migration(servi
 def test_another_migration_or_package_makes_another_template(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(template, "PROJECT", tmp_path)
+    monkeypatch.setattr(files, "PROJECT", tmp_path)
     for folder in ("requirements", "app/migrations"):
         (tmp_path / folder).mkdir(parents=True)
     keys = set()

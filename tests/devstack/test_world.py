@@ -9,10 +9,11 @@ from eth_account import Account
 from eth_account.messages import encode_intended_validator
 from eth_utils.address import to_checksum_address
 
-from devstack.services import Services
-from devstack.world import ALL_PERMISSIONS, Call, Controller, ControllerPlan, Permission, Profile, ProfilePlan
+from devstack.services.stack import Services
 from devstack.world.abi import calldata
-from devstack.world.deployer import TransactionReverted
+from devstack.world.deployer import Call, TransactionReverted
+from devstack.world.permissions import ALL_PERMISSIONS, Permission
+from devstack.world.profiles import Controller, ControllerPlan, Profile, ProfilePlan
 
 _PERMISSIONS_KEY = bytes.fromhex("4b80742de2bf82acb3630000")
 _RECEIVER_KEY = bytes.fromhex("0cfc51aec37c55a4d0b1a65c6255c4bf2fbdf6277f3cc0730c45b828b6db8b47")

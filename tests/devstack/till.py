@@ -6,7 +6,7 @@ from typing import Any
 
 import stripe
 
-from devstack.services import Services
+from devstack.services.stack import Services
 
 _GRACE_SECONDS = 72 * 3600
 Answer = dict[str, Any]

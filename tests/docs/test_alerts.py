@@ -9,8 +9,8 @@ import yaml
 from django.conf import settings as project
 from pytest_django import Settings
 
-from devstack.services import Services
-from gateway.metrics.collecting import Figures
+from devstack.services.stack import Services
+from gateway.metrics import Figures
 from tests.docs.pages import DOCS, ROOT, code_spans
 from tests.docs.test_links import anchors
 

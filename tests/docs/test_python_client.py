@@ -13,14 +13,15 @@ from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
 from credits.models import EntrySource
-from credits.services import ledger
-from devstack.services import Services
+from credits.services import entries
+from devstack.services.stack import Services
 from devstack.world.profiles import Profile, ProfilePlan
 from gateway.chain.signing import get_signer
 from relay.models import Relayer, RelayTransaction
-from relay.services import broadcasting, implementations, roster, tracking
+from relay.services import broadcasting, relayers, tracking
 from tests.docs.pages import DOCS
 from tests.factories import UserFactory
+from users.services import trusted_code
 
 LYX = 10**18
 CREDITS = 10_000
@@ -35,11 +36,11 @@ def profile(services: Services, transactional_db: None) -> Profile:
         ("profile", world.implementations.universal_profile),
         ("key-manager", world.implementations.key_manager),
     ):
-        implementations.trust(kind=kind, address=address, name="tests")
+        trusted_code.trust(kind=kind, address=address, name="tests")
     world.fund(LYX, *get_signer().addresses())
-    roster.synchronise(now=timezone.now())
+    relayers.synchronise(now=timezone.now())
     owner = UserFactory.create(profile_address=made.profile_address)
-    ledger.grant(user=owner, credits=CREDITS, source=EntrySource.VIDEO_ADS, key=secrets.token_hex(8))
+    entries.grant(user=owner, credits=CREDITS, source=EntrySource.VIDEO_ADS, key=secrets.token_hex(8))
     return made
 
 

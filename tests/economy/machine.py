@@ -13,24 +13,20 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from checkin.errors import CheckInUnavailable
 from checkin.services import checkins
-from credits import queries
 from credits.errors import AdjustmentDecided, HoldReleased, InsufficientCredits, KeyConflict, OwnAdjustment
-from credits.models import AdjustmentRequest, CreditEntry, ModifierType
-from credits.services import adjustments, earnings, earnings_release, ledger, modifiers, spending
+from credits.models import AdjustmentRequest, CreditEntry
+from credits.services import adjustments, holds
+from earnings.services import postbacks, release
 from payments.services import clawbacks, payouts
 from payments.stripe.states import MoneyBack
+from rewards import queries
+from rewards.models import ModifierType
+from rewards.services import cashback, modifiers
 from tests.economy import earnings as paper_earnings
 from tests.economy import rows
 from tests.economy.earnings import PaperNetwork
 from tests.economy.moves import MOVES, Move
-from tests.economy.paper import (
-    PERMANENT,
-    SUBSCRIBER,
-    PaperAccount,
-    PaperHold,
-    PaperModifier,
-    PaperPayout,
-)
+from tests.economy.paper import PERMANENT, SUBSCRIBER, PaperAccount, PaperHold, PaperModifier, PaperPayout
 from tests.economy.stage import CREDITS_PER_UNIT, EXPERIENCE_PER_CENT, Stage, Subject
 
 
@@ -115,7 +111,7 @@ class EconomyMachine(RuleBasedStateMachine):
             now=self.now,
             back=back,
         )
-        answer = earnings.receive(slug=network.slug, request=request, now=self.now)
+        answer = postbacks.receive(slug=network.slug, request=request, now=self.now)
         assert answer.status == 200, answer
 
     def _earning_id(self, owner: int, name: int) -> str:
@@ -142,9 +138,7 @@ class EconomyMachine(RuleBasedStateMachine):
         limit = queries.debt_limit_of(user=subject.user, now=self.now)
         assert limit == paper.debt_limit(self.now)
         try:
-            result = ledger.hold(
-                user=subject.user, credits=amount, key=key, debt_limit=limit, content=content
-            )
+            result = holds.hold(user=subject.user, credits=amount, key=key, debt_limit=limit, content=content)
         except KeyConflict:
             assert known is not None
             assert known.content != content
@@ -172,7 +166,7 @@ class EconomyMachine(RuleBasedStateMachine):
         paper = subject.paper
         limit, more = paper.debt_limit(self.now), max(amount - hold.amount, 0)
         expected = hold.paid is None and (more == 0 or paper.affords(more, limit))
-        done = ledger.raise_hold(hold_id=hold_id, credits=amount, debt_limit=limit)
+        done = holds.raise_hold(hold_id=hold_id, credits=amount, debt_limit=limit)
         assert done is expected
         if expected:
             hold.amount += more
@@ -181,7 +175,7 @@ class EconomyMachine(RuleBasedStateMachine):
         """Settle what was held; a repeat finds the first charge, and rewards nothing again."""
         try:
             with transaction.atomic():
-                spending.settle_many(costs={hold_id: cost}, now=self.now)
+                cashback.settle_many(costs={hold_id: cost}, now=self.now)
         except HoldReleased:
             assert hold.paid == 0
             return
@@ -190,7 +184,7 @@ class EconomyMachine(RuleBasedStateMachine):
         assert -CreditEntry.objects.get(hold=hold_id).amount == hold.paid
 
     def _release(self, hold_id: int, hold: PaperHold) -> None:
-        assert ledger.release(hold_id=hold_id) is (hold.paid is None)
+        assert holds.release(hold_id=hold_id) is (hold.paid is None)
         if hold.paid is None:
             hold.paid = 0
 
@@ -255,7 +249,7 @@ class EconomyMachine(RuleBasedStateMachine):
         """Let tens of minutes go by; modifiers and months end, and the sweeps give what was held and is due."""
         self._let_time_pass(tens)
         if sweeps:
-            earnings_release.release_due(now=self.now)
+            release.release_due(now=self.now)
             modifiers.purge()
             for subject in self.subjects:
                 paper_earnings.release_due(subject.paper, self.now)

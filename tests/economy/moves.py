@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from credits.models import ModifierType
+from rewards.models import ModifierType
 from tests.economy.earnings import NETWORKS
 
 Move = tuple[str, dict[str, Any]]

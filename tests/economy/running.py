@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from credits.services.reconcile import count_rows, find_differences
+from credits.services.reconciliation import count_rows, find_differences
 from devstack.console import say
 from tests.economy.machine import EconomyMachine
 from tests.economy.stage import set_stage

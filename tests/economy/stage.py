@@ -8,18 +8,21 @@ from fractions import Fraction
 
 from django.utils import timezone
 
-from credits.models import AdNetwork, Badge, CreditAccount
-from credits.networks.contract import RawRequest
-from credits.services import ad_networks, ledger, network_secrets, network_users
+from credits.models import CreditAccount
+from credits.services import entries
 from devstack.ad_networks.dialects import Told, speak
+from earnings.models import AdNetwork
+from earnings.networks.base import RawRequest
+from earnings.services import networks
 from payments.models import Customer, PayoutRate, Subscription
-from payments.services import allowances
+from payments.services import payouts
 from payments.stripe.states import InvoiceState
+from rewards.models import Badge
 from tests.economy.earnings import NETWORKS, PaperNetwork
 from tests.economy.paper import BACK, PaperAccount, PaperBadge, bonus_on
 from tests.economy.rows import query
 from users.models import User
-from users.services.accounts import user_of_profile
+from users.services.access import user_of_profile
 
 CURRENCY, CREDITS_PER_UNIT, EXPERIENCE_PER_CENT = "usd", 130, 3
 
@@ -39,13 +42,13 @@ class Stage:
         """Return the network's request about an earning of the user, or about taking it back."""
         told = Told(
             external_id=external_id,
-            user=network_users.reference_of(user=user, network=self.rows[network.slug]),
+            user=networks.reference_of(user=user, network=self.rows[network.slug]),
             amount=str(amount),
             at=now,
             is_reversal=back,
         )
         secret, token = self.doors[network.slug]
-        url = ad_networks.address_of(slug=network.slug, token=token).partition("?")[0]
+        url = networks.address_of(slug=network.slug, token=token).partition("?")[0]
         sent = speak(network.slug, told, url=url, secret=secret)
         return RawRequest(
             method="GET",
@@ -80,15 +83,15 @@ def set_stage() -> Stage:
 def _open(network: PaperNetwork) -> tuple[str, str]:
     """Return the secret that it signs with, and the end of its address."""
     secret = secrets.token_urlsafe(24)
-    network_secrets.set_secret(slug=network.slug, secret=secret, now=timezone.now())
-    ad_networks.configure(
+    networks.set_secret(slug=network.slug, secret=secret, now=timezone.now())
+    networks.configure(
         slug=network.slug,
         is_enabled=True,
         rate=Decimal(network.rate.numerator) / network.rate.denominator,
         hold_hours=network.hold_hours,
         daily_cap=network.daily_cap,
     )
-    return secret, ad_networks.issue_path_token(slug=network.slug)
+    return secret, networks.issue_path_token(slug=network.slug)
 
 
 def _on_paper(badge: Badge) -> PaperBadge:
@@ -111,7 +114,7 @@ class Subject:
 
     def __init__(self, stage: Stage, now: datetime) -> None:
         self.user: User = user_of_profile(profile_address="0x" + secrets.token_hex(20))
-        self.account_id = ledger.open_account(user=self.user).pk
+        self.account_id = entries.open_account(user=self.user).pk
         self.paper = PaperAccount(stage.ladder)
         self.invoices: list[InvoiceState] = []
         customer = Customer.objects.create(user=self.user, stripe_customer_id=f"cus_{secrets.token_hex(8)}")
@@ -151,7 +154,7 @@ class Subject:
         """Let the subscription be cancelling, or not any more."""
         self.paper.renews = renews
         Subscription.objects.filter(pk=self.subscription.pk).update(cancels_at_period_end=not renews)
-        allowances.follow_payouts(user=self.user)
+        payouts.follow_payouts(user=self.user)
 
     @property
     def account(self) -> CreditAccount:

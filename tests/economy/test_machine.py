@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 from pytest_django import Settings
 
-from credits.services.reconcile import find_differences
+from credits.services.reconciliation import find_differences
 from tests.economy.machine import EconomyMachine
 from tests.economy.stage import set_stage
 

@@ -10,8 +10,7 @@ from celery.beat import ScheduleEntry
 from celery.schedules import schedule
 from kombu.exceptions import OperationalError
 
-from gateway.beat import Clock
-from gateway.celery import app
+from gateway.celery import Clock, app
 
 
 class Bell:
@@ -87,4 +86,4 @@ def test_another_fault_is_told_whole_every_time(
 
 
 def test_beat_runs_by_this_clock() -> None:
-    assert app.conf.beat_scheduler == "gateway.beat:Clock"
+    assert app.conf.beat_scheduler == "gateway.celery:Clock"

@@ -11,10 +11,11 @@ from django.conf import settings
 from django.urls import resolve
 from drf_spectacular.generators import SchemaGenerator
 
-from credits.models import EntrySource, ModifierType
+from credits.models import EntrySource
 from gateway.common.errors import NotAuthenticated, all_refusals
 from gateway.common.pagination import NewestFirst
 from relay.models import RelayTransaction
+from rewards.models import ModifierType
 
 HISTORIES = ("/api/user/earnings", "/api/user/transactions")
 EARNED = set(EntrySource) - {EntrySource.RELAY_TRANSACTION}

@@ -15,30 +15,30 @@ from redis import Redis
 
 from checkin import tasks as checkin_tasks
 from credits import tasks as credits_tasks
-from devstack.services import Services
-from gateway import lifesigns
-from gateway.beat import Clock
-from gateway.metrics import workers
+from devstack.services.stack import Services
+from gateway import metrics
+from gateway.celery import Clock
+from gateway.common import heartbeats
 from tests.credits.rows import query
 from tests.factories import UserFactory
-from tests.users.api.histories import earned
+from tests.portal.api.histories import earned
 
-PERIODIC = sorted(lifesigns.scheduled())
+PERIODIC = sorted(heartbeats.scheduled())
 
 
 @pytest.fixture
 def redis(services: Services) -> Iterator[Redis]:
     """The broker, which knows no sign yet."""
     found = Redis.from_url(services.redis_url)
-    found.delete(lifesigns._KEY, "relay", "default")
+    found.delete(heartbeats._KEY, "relay", "default")
     yield found
-    found.delete(lifesigns._KEY, "relay", "default")
+    found.delete(heartbeats._KEY, "relay", "default")
 
 
 def figures() -> dict[tuple[str, ...], float]:
     return {
         (sample.name.removeprefix("gateway_"), *sample.labels.values()): sample.value
-        for family in workers.periodic_tasks()
+        for family in metrics.periodic_tasks()
         for sample in family.samples
     }
 
@@ -90,11 +90,11 @@ def test_a_task_that_celery_runs_leaves_its_sign(redis: Redis) -> None:
 
 def test_what_beat_does_not_ring_leaves_no_sign(redis: Redis) -> None:
     ended("relay.broadcast", "SUCCESS")
-    assert not redis.exists(lifesigns._KEY)
+    assert not redis.exists(heartbeats._KEY)
 
 
 def test_a_task_that_is_rung_no_more_is_forgotten(redis: Redis) -> None:
-    redis.hset(lifesigns._KEY, "ended relay.no-more", "1")
+    redis.hset(heartbeats._KEY, "ended relay.no-more", "1")
     assert not any("relay.no-more" in key for key in figures())
 
 
@@ -106,7 +106,7 @@ def test_messages_that_nobody_takes_are_counted(redis: Redis) -> None:
 
 
 def test_without_redis_only_that_is_told(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING, logger="gateway.lifesigns")
+    caplog.set_level(logging.WARNING, logger="gateway.common.heartbeats")
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     ended("relay.track", "SUCCESS")
     found = figures()

@@ -7,8 +7,8 @@ from typing import Any
 
 from devstack.rpc import Rpc
 from devstack.wallet import Wallet
-from devstack.world import Profile
 from devstack.world.abi import calldata
+from devstack.world.profiles import Profile
 from tests.journeys.api import Answer, Api
 from tests.journeys.waiting import until
 

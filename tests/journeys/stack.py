@@ -16,10 +16,10 @@ import redis
 from devstack.files import PROJECT
 from devstack.preparation import Plan, prepare
 from devstack.processes import Beat, Web, Worker
-from devstack.services import Services, start_services
 from devstack.services.server import Server, free_port
+from devstack.services.stack import Services, start_services
 from devstack.services.stripe_double import StripeDouble
-from devstack.world import Profile, ProfilePlan
+from devstack.world.profiles import Profile, ProfilePlan
 from tests.journeys.chain import BLOCK_SECONDS, Chain
 from tests.journeys.people import Person, sign_in
 from tests.journeys.records import Records

@@ -11,7 +11,7 @@ import pytest
 import stripe
 from django.conf import settings as settings_of_django
 
-from devstack.services import Services
+from devstack.services.stack import Services
 from gateway.common.errors import DomainError
 from payments.models import PayoutRate
 from payments.stripe.client import set_billing_client

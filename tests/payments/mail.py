@@ -10,7 +10,7 @@ import stripe
 from django.conf import settings
 
 from payments.models import StripeEvent
-from payments.services import events, inbox
+from payments.services import events
 from tests.payments.worlds import DoubleWorld
 
 
@@ -30,7 +30,7 @@ def body_of(event: Any) -> bytes:
 
 def store(body: bytes, *, now: datetime) -> StripeEvent:
     """Deliver one webhook and return its row."""
-    inbox.receive(body=body, signature=signature(body), now=now)
+    events.receive(body=body, signature=signature(body), now=now)
     return StripeEvent.objects.get(stripe_event_id=json.loads(body)["id"])
 
 

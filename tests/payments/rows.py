@@ -5,14 +5,7 @@ from typing import Any
 from django.db.models import Model
 
 from credits.models import Allowance, CreditAccount, CreditEntry
-from payments.models import (
-    BillingOperation,
-    Clawback,
-    Customer,
-    Payout,
-    StripeEvent,
-    Subscription,
-)
+from payments.models import BillingOperation, Clawback, Customer, Payout, StripeEvent, Subscription
 
 _TABLES: tuple[type[Model], ...] = (
     Customer,

@@ -6,8 +6,8 @@ from typing import Any
 
 from eth_account import Account
 
-from devstack.services import Services
-from devstack.world import Call as WorldCall
+from devstack.services.stack import Services
+from devstack.world.deployer import Call as WorldCall
 from gateway.chain.client import JsonRpcChainClient, set_chain_client
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall

@@ -10,25 +10,27 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from credits.models import Badge, EntrySource
-from credits.services import ledger
-from devstack.services import Services
+from credits.models import EntrySource
+from credits.services import entries
+from devstack.services.stack import Services
 from devstack.world.profiles import ControllerPlan, Profile, ProfilePlan
 from gateway.chain.client import set_chain_client
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.rpc import Transport
 from gateway.chain.signing import get_signer
 from gateway.common.errors import DomainError
-from relay.models import Relayer, RelayTransaction, TrustedImplementation
-from relay.services import implementations, roster
-from relay.services.execution import execute
+from relay.models import Relayer, RelayTransaction
+from relay.services import relayers as relay_relayers
+from relay.services.submission import execute
+from rewards.models import Badge
 from tests.factories import UserFactory
 from tests.relay.chain import GWEI, Chain, MeddlingClient
 from tests.relay.rows import everything
 from tests.relay.signing import sign_call
 from tests.relay.workers import broadcast_all, track
 from tests.transactions import assert_none_is_open
-from users.models import User
+from users.models import TrustedImplementation, User
+from users.services import trusted_code
 
 LYX = 10**18
 
@@ -75,7 +77,7 @@ def node(services: Services) -> Iterator[MeddlingClient]:
 def relayers(services: Services, chain: Chain, db: None) -> list[Relayer]:
     """The relayers of the settings, each with LYX, as rows."""
     services.world.fund(100 * LYX, *get_signer().addresses())
-    roster.synchronise(now=timezone.now())
+    relay_relayers.synchronise(now=timezone.now())
     return list(Relayer.objects.order_by("pk"))
 
 
@@ -83,10 +85,10 @@ def relayers(services: Services, chain: Chain, db: None) -> list[Relayer]:
 def trusted(services: Services, db: None) -> None:
     """The chain's implementations are vetted."""
     found = services.world.implementations
-    implementations.trust(
+    trusted_code.trust(
         kind=TrustedImplementation.Kind.PROFILE, address=found.universal_profile, name="profile"
     )
-    implementations.trust(
+    trusted_code.trust(
         kind=TrustedImplementation.Kind.KEY_MANAGER, address=found.key_manager, name="key manager"
     )
 
@@ -99,7 +101,7 @@ def open_account(relayers: list[Relayer], trusted: None) -> Callable[..., User]:
 
     def make(profile: Profile, credits: int = 10_000) -> User:
         owner = UserFactory.create(profile_address=profile.profile_address)
-        ledger.grant(user=owner, credits=credits, source=EntrySource.VIDEO_ADS, key=secrets.token_hex(8))
+        entries.grant(user=owner, credits=credits, source=EntrySource.VIDEO_ADS, key=secrets.token_hex(8))
         return owner
 
     return make

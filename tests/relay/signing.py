@@ -9,7 +9,7 @@ from eth_account.messages import encode_defunct, encode_intended_validator
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
-from devstack.services import Services
+from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 

@@ -14,16 +14,16 @@ from django.urls import reverse
 from django_otp import DEVICE_ID_SESSION_KEY
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from gateway.admin.audit import sentence_of
 from gateway.chain.fees import Fees
-from gateway.common.audit import sentence_of
-from relay.models import Relayer, RelayTransaction, TrustedImplementation
-from relay.services import replacing
+from relay.models import Relayer, RelayTransaction
+from relay.services import replacement
 from tests.factories import UserFactory, random_address
 from tests.relay.chain import GWEI
 from tests.relay.rows import everything
 from tests.relay.workers import broadcast_all, later
 from tests.staff import confirm
-from users.models import User
+from users.models import TrustedImplementation, User
 
 pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
@@ -50,7 +50,9 @@ def results(staff: Client, model: str, **query: str) -> list[Any]:
 def test_a_transaction_is_found_by_any_hash_and_by_address(staff: Client, accept: Accept) -> None:
     row, other = accept(), accept(channel=secrets.randbits(120))
     broadcast_all()
-    replacing.replace(attempt_id=row.attempts.get().pk, fees=Fees(9 * GWEI, 2 * GWEI, 9 * GWEI), now=later(0))
+    replacement.replace(
+        attempt_id=row.attempts.get().pk, fees=Fees(9 * GWEI, 2 * GWEI, 9 * GWEI), now=later(0)
+    )
     for attempt in row.attempts.all():
         assert results(staff, "relaytransaction", q=attempt.transaction_hash) == [row]
         assert results(staff, "attempt", q=attempt.transaction_hash) == [attempt]

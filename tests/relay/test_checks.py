@@ -10,7 +10,7 @@ import pytest
 from django.core.checks import INFO, run_checks
 from pytest_django import Settings
 
-from devstack.services import Services
+from devstack.services.stack import Services
 from gateway.chain.signing import set_signer
 from tests.relay.chain import node_away
 

@@ -9,23 +9,24 @@ from django.utils import timezone
 
 from credits.models import CreditEntry
 from credits.queries import balance_of
-from devstack.services import Services
+from devstack.services.stack import Services
 from gateway.chain.contracts import code_name, proxy_code
 from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import SendKind
 from relay import queries
 from relay.errors import TransactionNotFound
-from relay.models import RelayTransaction, TrustedImplementation
+from relay.models import RelayTransaction
 from relay.queries import Identity
-from relay.services import replacing
-from relay.services.execution import identify
-from relay.services.switching import switch
+from relay.services import replacement
+from relay.services.relayers import switch
+from relay.services.submission import identify
 from tests.factories import UserFactory, random_address
 from tests.relay.chain import GWEI, Chain, MeddlingClient
 from tests.relay.signing import execute_payload
 from tests.relay.workers import broadcast_all
-from users.models import User
+from users.models import TrustedImplementation, User
+from users.services import trusted_code
 
 pytestmark = pytest.mark.django_db
 
@@ -101,7 +102,7 @@ def test_every_attempts_hash_names_the_transaction_in_any_casing(user: User, acc
     row = accept()
     broadcast_all()
     old = row.attempts.get()
-    replacing.replace(attempt_id=old.pk, fees=Fees(9 * GWEI, 2 * GWEI, 9 * GWEI), now=timezone.now())
+    replacement.replace(attempt_id=old.pk, fees=Fees(9 * GWEI, 2 * GWEI, 9 * GWEI), now=timezone.now())
     reports = {
         queries.transaction_report(user=user, transaction_hash=spelling)
         for attempt in row.attempts.all()
@@ -146,9 +147,9 @@ def test_code_is_trusted_as_what_it_was_vetted_for(
         known = {"address" if is_proxy else "code_hash": code_name(codes[name])}
         TrustedImplementation.objects.create(kind=kind, name=name, **known)
     asked = {"profile_code": codes["one"], "key_manager_code": codes["two"]}
-    assert queries.code_is_trusted(**asked) is is_trusted
+    assert trusted_code.code_is_trusted(**asked) is is_trusted
     TrustedImplementation.objects.update(is_active=False)
-    assert not queries.code_is_trusted(**asked)
+    assert not trusted_code.code_is_trusted(**asked)
 
 
 def test_generations_are_counted_per_digest_and_controller(

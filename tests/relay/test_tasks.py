@@ -10,8 +10,8 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.types import SendKind
-from gateway.common import bells
-from relay import tasks
+from gateway.common import tasks as gateway_common_tasks
+from relay import tasks as relay_tasks
 from relay.models import Attempt, RelayTransaction
 from tests.relay.chain import Chain, MeddlingClient, node_away
 
@@ -21,12 +21,12 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def rung(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, dict[str, object]]]]:
     """The messages that are sent from here on; no bell rings yet, and one that does rings until it is answered."""
-    monkeypatch.setattr(bells, "_RINGS_MILLISECONDS", 600_000)
-    bells.answer("relay.broadcast")
+    monkeypatch.setattr(gateway_common_tasks, "_RINGS_MILLISECONDS", 600_000)
+    gateway_common_tasks.answer("relay.broadcast")
     sent: list[tuple[str, dict[str, object]]] = []
     monkeypatch.setattr(current_app, "send_task", lambda name, *, kwargs, **_: sent.append((name, kwargs)))
     yield sent
-    bells.answer("relay.broadcast")
+    gateway_common_tasks.answer("relay.broadcast")
 
 
 def test_accepting_rings_after_the_commit_and_once_until_a_worker_answers(
@@ -46,7 +46,7 @@ def test_accepting_rings_after_the_commit_and_once_until_a_worker_answers(
     # What is signed on its account nonce later rings again, because the worker answered first.
     node.answer_next(SendKind.REFUSED)
     with django_capture_on_commit_callbacks(execute=True):
-        tasks.broadcast()
+        relay_tasks.broadcast()
     assert rung == [("relay.broadcast", {})] * 2
     assert len(node.sent) == 1
     assert row.attempts.count() == 2
@@ -68,21 +68,21 @@ def test_what_is_committed_after_the_bell_was_answered_rings_again(
 
     # The rows are read by now: this message has missed the call.
     node.meanwhile("head", accept_late)
-    tasks.broadcast()
+    relay_tasks.broadcast()
     assert len(node.sent) == 1
     assert rung == [("relay.broadcast", {})] * 2
-    tasks.broadcast()
+    relay_tasks.broadcast()
     assert late[0].attempts.get().status == "sent"
 
 
 def test_the_tasks_bring_a_call_to_its_end(accept: Callable[..., RelayTransaction], chain: Chain) -> None:
     row = accept()
     # A message of an older or newer release may say more than this one asks for.
-    tasks.broadcast(relayer_id=row.relayer_id)
+    relay_tasks.broadcast(relayer_id=row.relayer_id)
     assert Attempt.objects.get().status == "sent"
-    tasks.sweep()
+    relay_tasks.sweep()
     chain.mine(settings.CONFIRMATIONS)
-    tasks.track()
+    relay_tasks.track()
     row.refresh_from_db()
     assert row.status == "Success"
 
@@ -90,11 +90,11 @@ def test_the_tasks_bring_a_call_to_its_end(accept: Callable[..., RelayTransactio
 def test_a_node_that_is_away_is_an_expected_end_of_a_task(accept: Callable[..., RelayTransaction]) -> None:
     accept()
     with node_away(), pytest.raises(NodeUnavailable):
-        tasks.broadcast()
-    for task in (tasks.broadcast, tasks.sweep, tasks.track):
+        relay_tasks.broadcast()
+    for task in (relay_tasks.broadcast, relay_tasks.sweep, relay_tasks.track):
         assert NodeUnavailable in task.throws
 
 
 def test_beat_knows_the_periodic_tasks() -> None:
     scheduled = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
-    assert {tasks.track.name, tasks.sweep.name} <= scheduled
+    assert {relay_tasks.track.name, relay_tasks.sweep.name} <= scheduled

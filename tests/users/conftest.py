@@ -7,11 +7,11 @@ import pytest
 from rest_framework.test import APIClient
 
 from gateway.chain.client import set_chain_client
-from relay.models import TrustedImplementation
-from relay.services import implementations
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile
 from tests.users.wallet import Wallet
+from users.models import TrustedImplementation
+from users.services import trusted_code
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def chain() -> Iterator[FakeChain]:
 def trusted(chain: FakeChain, db: None) -> None:
     """The chain's two implementations are vetted."""
     kinds = TrustedImplementation.Kind
-    implementations.trust(kind=kinds.PROFILE, address=chain.universal_profile, name="profile")
-    implementations.trust(kind=kinds.KEY_MANAGER, address=chain.key_manager, name="key manager")
+    trusted_code.trust(kind=kinds.PROFILE, address=chain.universal_profile, name="profile")
+    trusted_code.trust(kind=kinds.KEY_MANAGER, address=chain.key_manager, name="key manager")
 
 
 @pytest.fixture

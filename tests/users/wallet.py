@@ -8,7 +8,7 @@ from rest_framework.test import APIClient
 
 from gateway.chain.signatures import personal_sign_digest
 from tests.fakes.profiles import Controller, Profile
-from users.services import challenges
+from users.services import sign_in as users_sign_in
 from users.services.sessions import TokenPair
 from users.services.sign_in import sign_in
 
@@ -22,7 +22,7 @@ def personal_sign(controller: Controller, message: str) -> bytes:
 
 def signed_in(profile: Profile, controller: Controller | None = None) -> TokenPair:
     """Sign the profile in through the services."""
-    challenge = challenges.issue(profile_address=profile.profile_address, client=CALLER, now=now())
+    challenge = users_sign_in.issue(profile_address=profile.profile_address, client=CALLER, now=now())
     signature = personal_sign(controller or profile.controller, challenge.message)
     return sign_in(nonce=challenge.nonce, signature=signature, client=CALLER, now=now())
 

@@ -1,9 +1,12 @@
 """How a request proves who is asking: `Authorization: Bearer <JWT>`, or the bare `<JWT>`."""
 
+from typing import cast
+
 from django.utils.timezone import now
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
+from gateway.common.errors import NotAuthenticated
 from users.errors import AccessTokenMalformed
 from users.models import User
 from users.services.access import AccessGrant, authenticate
@@ -29,3 +32,16 @@ def _token_of(header: str) -> str | None:
     if len(parts) > 1:
         raise AccessTokenMalformed("Send the header as Authorization: Bearer <JWT>.")
     return parts[0] if parts else None
+
+
+def profile_owner(request: Request) -> User:
+    """
+    Return the signed-in user as the owner of a profile.
+
+    Raises:
+        NotAuthenticated: a member of staff, who has no profile to act for.
+    """
+    user = cast("ProfileOwner", request.user)
+    if user.profile_address is None:
+        raise NotAuthenticated("Sign in with a Universal Profile.")
+    return user

@@ -1,8 +1,21 @@
-"""The access token, as OpenAPI knows it."""
+"""
+The access token, as OpenAPI knows it.
+
+Which refusals each path of sign-in may answer, for the API's description.
+
+Real requests and answers for the API's description.
+"""
 
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.utils import OpenApiExample
+
+from gateway.chain.errors import NodeUnavailable, UnusableSignature
+from gateway.common.errors import NotAuthenticated
+from gateway.common.schema import BODY, problem_responses
+from users import errors
+from users.errors import SignPermissionMissing, UntrustedCode
 
 
 class AccessTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -21,3 +34,162 @@ class AccessTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-unty
                 "or as the bare `<JWT>`."
             ),
         }
+
+
+NONCE = problem_responses(*BODY)
+VERIFY = problem_responses(
+    *BODY,
+    UnusableSignature,
+    errors.ChallengeUnknown,
+    errors.ChallengeExpired,
+    errors.ChallengeUsed,
+    errors.ChallengeForeign,
+    errors.SignatureNotByController,
+    SignPermissionMissing,
+    UntrustedCode,
+    errors.ProfileNotDeployed,
+    errors.AccountInactive,
+    NodeUnavailable,
+)
+REFRESH = problem_responses(
+    *BODY,
+    errors.RefreshTokenUnknown,
+    errors.RefreshTokenReused,
+    errors.ControllerRevoked,
+    errors.SessionEnded,
+    errors.AccountInactive,
+    NodeUnavailable,
+)
+LOGOUT = problem_responses(*BODY, NotAuthenticated)
+ME = problem_responses(NotAuthenticated)
+KEYS = problem_responses()
+
+
+NONCE_DESCRIPTION = """
+Answers an EIP-4361 message for the profile. Have a controller of the profile sign it byte for byte with
+`personal_sign` or `eth_sign` before `expiresAt`, then send `nonce` and signature to `/api/auth/verify`.
+""".strip()
+VERIFY_DESCRIPTION = """
+The controller that signed must hold SIGN on the profile. A nonce is good for one attempt, whatever becomes of it,
+except that a signature that is none at all is refused before. So after a 503 of this path, ask for a new nonce and sign
+its message; the same body would get 401 `nonce-used`.
+""".strip()
+REFRESH_DESCRIPTION = """
+A refresh token is good for one exchange. A repeat within 10 seconds, for instance after a lost answer, gets the very
+same next refresh token; a later one ends the session, because then two parties hold the token. The controller must
+still hold SIGN. No refresh moves the end of the session.
+""".strip()
+LOGOUT_DESCRIPTION = """
+Ends the session of the access token at once, for every token of it. `refresh` may name another session of the same
+user, which then ends too. A token of an external issuer is not ended: it is good until it expires, so sign out at its
+issuer as well.
+""".strip()
+ME_DESCRIPTION = "What the access token stands for."
+KEYS_DESCRIPTION = """
+The public keys of our access tokens (RFC 7517). While a key is being replaced there are two; choose by `kid`.
+""".strip()
+_PROFILE = "0x12860139DBD9E9678A08B4c8aAE062302298b05c"
+_NONCE = "QMsCqZEKsmuxnAheTyoi98"
+_MESSAGE = (
+    f"relay.example.com wants you to sign in with your Ethereum account:\n"
+    f"{_PROFILE}\n"
+    f"\n"
+    f"Sign in to the credit relay gateway. This costs nothing and sends no transaction.\n"
+    f"\n"
+    f"URI: https://relay.example.com\n"
+    f"Version: 1\n"
+    f"Chain ID: 42\n"
+    f"Nonce: {_NONCE}\n"
+    f"Issued At: 2026-11-21T10:08:57.759Z\n"
+    f"Expiration Time: 2026-11-21T10:13:57.759Z"
+)
+_SIGNATURE = (
+    "0x37d4066a2436ae3e7980d2c168f8b3bb288171eb0a45e321ca075044e4fc52823a1331df98e36d0cdf3df39142f177"
+    "a934d7601df8a6e727534bfbfb702e1df81b"
+)
+_ACCESS = (
+    "eyJhbGciOiJFUzI1NiIsImtpZCI6IkZPRm5TUXFWVDA0TGstdEE3aWRnbjBNVTVVWXdtVl94OXNTd1ZCVWJVanciLCJ0eXAi"
+    "OiJhdCtqd3QifQ.eyJ0b2tlbl90eXBlIjoiYWNjZXNzIiwiZXhwIjoxNzk1MjU2MzM3LCJpYXQiOjE3OTUyNTU3MzcsImp0a"
+    "SI6ImVkZDI1MWEyYzFiODQ5OWJiMjUyNzc1MTI4ZGM1N2NiIiwic3ViIjoiMSIsImFkZHJlc3MiOiIweDEyODYwMTM5REJEO"
+    "UU5Njc4QTA4QjRjOGFBRTA2MjMwMjI5OGIwNWMiLCJzaWQiOiIzODQ1OGFiOS0xNmJjLTQ3NjYtYWJkOC0yZmUwZDUyOWFjO"
+    "DciLCJjdGwiOiIweDZlM0QzOTlhMzQ1NDQ0RGNCMTc3ZTRlYjI3QUYzMGNkMWRjMjY3Y0UiLCJpc3MiOiJodHRwczovL3Jlb"
+    "GF5LmV4YW1wbGUuY29tIiwiYXVkIjoiaHR0cHM6Ly9yZWxheS5leGFtcGxlLmNvbSJ9.c-m3TF79xdE9K2g98LMHpsY2Ze1H"
+    "tLRyc8meMOXenHW5YW0A_053yE3dK3vx0Rkp218hs0gR4XV7Wl_zzf6veQ"
+)
+_REFRESH = "rt_MCr9QXJf7dTUSoyiT7Qq3zmADeghYvcA93ftOD13sms"
+_NEXT_REFRESH = "rt_-G0Nylk7H1PqlWeiHYcaCQcd2DaUZKnRC8Oy1Bq0SEY"
+_SESSION = "38458ab9-16bc-4766-abd8-2fe0d529ac87"
+_CONTROLLER = "0x6e3D399a345444DcB177e4eb27AF30cd1dc267cE"
+
+
+def _pair(refresh: str) -> dict[str, str | int]:
+    return {"access": _ACCESS, "refresh": refresh, "expiresIn": 600, "address": _PROFILE}
+
+
+def _asked(name: str, **body: str) -> OpenApiExample:
+    return OpenApiExample(name, value=body, request_only=True)
+
+
+def _answered(name: str, value: object) -> OpenApiExample:
+    return OpenApiExample(name, value=value, response_only=True, status_codes=["200"])
+
+
+NONCE_EXAMPLES = [
+    _asked("Ask for a message", address=_PROFILE),
+    _answered(
+        "Sign this", {"nonce": _NONCE, "message": _MESSAGE, "expiresAt": "2026-11-21T10:13:57.759867Z"}
+    ),
+]
+VERIFY_EXAMPLES = [
+    _asked("Send the signature", nonce=_NONCE, signature=_SIGNATURE),
+    _asked("Name the profile too", nonce=_NONCE, signature=_SIGNATURE, address=_PROFILE),
+    _answered("Signed in", _pair(_REFRESH)),
+]
+REFRESH_EXAMPLES = [_asked("Exchange", refresh=_REFRESH), _answered("The next pair", _pair(_NEXT_REFRESH))]
+LOGOUT_EXAMPLES = [
+    _asked("End this session"),
+    _asked("End another one too", refresh=_NEXT_REFRESH),
+    _answered("Signed out", {"signedOut": True}),
+]
+ME_EXAMPLES = [
+    _answered(
+        "A session",
+        {
+            "address": _PROFILE,
+            "controller": _CONTROLLER,
+            "sessionId": _SESSION,
+            "sessionExpiresAt": "2026-12-21T10:08:57.767256Z",
+            "accessExpiresAt": "2026-11-21T10:18:57Z",
+            "issuer": "https://relay.example.com",
+        },
+    ),
+    _answered(
+        "A token of the external issuer",
+        {
+            "address": _PROFILE,
+            "controller": None,
+            "sessionId": None,
+            "sessionExpiresAt": None,
+            "accessExpiresAt": "2026-11-21T10:18:57Z",
+            "issuer": "https://id.example.com/",
+        },
+    ),
+]
+KEYS_EXAMPLES = [
+    _answered(
+        "One key",
+        {
+            "keys": [
+                {
+                    "kty": "EC",
+                    "crv": "P-256",
+                    "x": "w8F20dFaQf5jVXONXUlMweEjjug0aGVycUk6trJxP-Y",
+                    "y": "ETIWJd1RZX4OPb7BduJOM0-lBd5mCNXnkVySxsYGVb0",
+                    "kid": "FOFnSQqVT04Lk-tA7idgn0MU5UYwmV_x9sSwVBUbUjw",
+                    "use": "sig",
+                    "alg": "ES256",
+                }
+            ]
+        },
+    )
+]

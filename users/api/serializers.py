@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from gateway.common.wire import AddressField, BodySerializer, HexField
+from gateway.common.serializers import AddressField, BodySerializer, HexField
 
 # Long enough for signatures that wrap others, so that they are refused by their own name.
 _MAX_SIGNATURE_BYTES = 8192

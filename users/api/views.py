@@ -1,4 +1,8 @@
-"""Sign in with a profile, carry the session on, end it, and read who is signed in."""
+"""
+How often a caller may read, and try to sign in.
+
+Sign in with a profile, carry the session on, end it, and read who is signed in.
+"""
 
 from typing import Any, cast
 
@@ -11,13 +15,45 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
-from gateway.common.callers import client_ip
-from users.api import examples, refusals, serializers, throttles
+from gateway.common.http import client_ip
+from gateway.common.throttling import NetworkRate, RateLimit
+from users.api import schema, serializers
 from users.models import User
-from users.services import challenges, refreshing, sessions
+from users.services import sessions
+from users.services import sign_in as users_sign_in
 from users.services.access import AccessGrant
 from users.services.sign_in import sign_in
 from users.tokens.keys import public_key_set
+
+
+class DashboardRate(RateLimit):
+    """Dashboards and histories per user."""
+
+    setting = "DASHBOARD_RATE"
+
+
+class NonceRate(NetworkRate):
+    """
+    Challenges per network address.
+
+    Not per profile: a name that anybody can type is nothing to count by, for
+    strangers could then use up what its holder needs.
+    """
+
+    setting = "AUTH_NONCE_RATE"
+
+
+class VerifyRate(NetworkRate):
+    """Answers to challenges per network address."""
+
+    setting = "AUTH_VERIFY_RATE"
+
+
+class RefreshRate(NetworkRate):
+    """Exchanges of refresh tokens per network address."""
+
+    setting = "AUTH_REFRESH_RATE"
+
 
 _PRIVATE = {"Cache-Control": "no-store"}
 
@@ -30,37 +66,37 @@ class _Door(APIView):
 
 
 class NonceView(_Door):
-    throttle_classes = (throttles.NonceRate,)
+    throttle_classes = (NonceRate,)
 
     @extend_schema(
         operation_id="authNonce",
         tags=["sign-in"],
         summary="Ask for a message to sign",
-        description=examples.NONCE_DESCRIPTION,
+        description=schema.NONCE_DESCRIPTION,
         auth=[],
         request=serializers.NonceRequestSerializer,
-        responses={200: serializers.NonceResponseSerializer, **refusals.NONCE},
-        examples=examples.NONCE,
+        responses={200: serializers.NonceResponseSerializer, **schema.NONCE},
+        examples=schema.NONCE_EXAMPLES,
     )
     def post(self, request: Request) -> Response:
         """Answer the text that a controller of the profile has to sign."""
         asked = _read(serializers.NonceRequestSerializer, request)
-        challenge = challenges.issue(profile_address=asked["address"], client=_client(request), now=now())
+        challenge = users_sign_in.issue(profile_address=asked["address"], client=_client(request), now=now())
         return _answer(serializers.NonceResponseSerializer, challenge)
 
 
 class VerifyView(_Door):
-    throttle_classes = (throttles.VerifyRate,)
+    throttle_classes = (VerifyRate,)
 
     @extend_schema(
         operation_id="authVerify",
         tags=["sign-in"],
         summary="Sign in with the signed message",
-        description=examples.VERIFY_DESCRIPTION,
+        description=schema.VERIFY_DESCRIPTION,
         auth=[],
         request=serializers.VerifyRequestSerializer,
-        responses={200: serializers.TokenPairResponseSerializer, **refusals.VERIFY},
-        examples=examples.VERIFY,
+        responses={200: serializers.TokenPairResponseSerializer, **schema.VERIFY},
+        examples=schema.VERIFY_EXAMPLES,
     )
     def post(self, request: Request) -> Response:
         """Answer the tokens of a new session."""
@@ -76,23 +112,23 @@ class VerifyView(_Door):
 
 
 class RefreshView(_Door):
-    throttle_classes = (throttles.RefreshRate,)
+    throttle_classes = (RefreshRate,)
 
     @extend_schema(
         operation_id="authRefresh",
         tags=["sign-in"],
         summary="Exchange a refresh token for new tokens",
-        description=examples.REFRESH_DESCRIPTION,
+        description=schema.REFRESH_DESCRIPTION,
         auth=[],
         request=serializers.RefreshRequestSerializer,
-        responses={200: serializers.TokenPairResponseSerializer, **refusals.REFRESH},
-        examples=examples.REFRESH,
+        responses={200: serializers.TokenPairResponseSerializer, **schema.REFRESH},
+        examples=schema.REFRESH_EXAMPLES,
     )
     def post(self, request: Request) -> Response:
         """Answer the next tokens of the session."""
         asked = _read(serializers.RefreshRequestSerializer, request)
         return _answer(
-            serializers.TokenPairResponseSerializer, refreshing.carry_on(token=asked["refresh"], now=now())
+            serializers.TokenPairResponseSerializer, sessions.carry_on(token=asked["refresh"], now=now())
         )
 
 
@@ -101,10 +137,10 @@ class LogoutView(APIView):
         operation_id="authLogout",
         tags=["sign-in"],
         summary="Sign out",
-        description=examples.LOGOUT_DESCRIPTION,
+        description=schema.LOGOUT_DESCRIPTION,
         request=serializers.LogoutRequestSerializer,
-        responses={200: serializers.LogoutResponseSerializer, **refusals.LOGOUT},
-        examples=examples.LOGOUT,
+        responses={200: serializers.LogoutResponseSerializer, **schema.LOGOUT},
+        examples=schema.LOGOUT_EXAMPLES,
     )
     def post(self, request: Request) -> Response:
         """End the session of the access token."""
@@ -119,9 +155,9 @@ class MeView(APIView):
         operation_id="authMe",
         tags=["sign-in"],
         summary="Who is signed in",
-        description=examples.ME_DESCRIPTION,
-        responses={200: serializers.MeResponseSerializer, **refusals.ME},
-        examples=examples.ME,
+        description=schema.ME_DESCRIPTION,
+        responses={200: serializers.MeResponseSerializer, **schema.ME},
+        examples=schema.ME_EXAMPLES,
     )
     def get(self, request: Request) -> Response:
         """Answer what the access token stands for."""
@@ -133,10 +169,10 @@ class KeysView(_Door):
         operation_id="jwks",
         tags=["sign-in"],
         summary="The keys that verify access tokens",
-        description=examples.KEYS_DESCRIPTION,
+        description=schema.KEYS_DESCRIPTION,
         auth=[],
-        responses={200: serializers.KeySetResponseSerializer, **refusals.KEYS},
-        examples=examples.KEYS,
+        responses={200: serializers.KeySetResponseSerializer, **schema.KEYS},
+        examples=schema.KEYS_EXAMPLES,
     )
     def get(self, request: Request) -> Response:
         """Answer the JSON Web Key Set."""

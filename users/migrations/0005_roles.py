@@ -1,4 +1,4 @@
-"""The groups of staff. What each may do is in `users.services.roles`, and is brought in line after every migration."""
+"""The groups of staff. What each may do is in `backoffice.roles`, and is brought in line after every migration."""
 
 from typing import Any
 

@@ -6,9 +6,8 @@ from gateway.chain.errors import UnrecoverableSignature
 from gateway.chain.lsp6 import Permission, has
 from gateway.chain.signatures import personal_sign_digest, recover_address
 from gateway.chain.types import ProfileState
-from relay.errors import SignPermissionMissing, UntrustedCode
-from relay.queries import code_is_trusted, trusts_any_code
-from users.errors import ProfileNotDeployed, SignatureNotByController
+from users.errors import ProfileNotDeployed, SignatureNotByController, SignPermissionMissing, UntrustedCode
+from users.services.trusted_code import code_is_trusted, trusts_any_code
 
 
 def prove(*, profile_address: str, message: str, signature: bytes) -> str:

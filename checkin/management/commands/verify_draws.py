@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from checkin.errors import DayNotRevealed
 from checkin.services import seeds
-from checkin.services.verifying import verify_day
+from checkin.services.verification import verify_day
 
 
 class Command(BaseCommand):

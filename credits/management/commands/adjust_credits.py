@@ -6,10 +6,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from credits.errors import KeyConflict
-from credits.queries import owner_of, staff_named
-from credits.services import ledger
+from credits.services import entries
 from gateway.common.errors import ReasonRequired
 from gateway.common.fields import SAFE_INTEGER_MAX
+from users.queries import owner_of, staff_named
 
 
 class Command(BaseCommand):
@@ -34,7 +34,7 @@ class Command(BaseCommand):
             raise CommandError(f"No member of staff is called {options['actor']}.")
         key = options["key"] or f"adjust:{uuid.uuid4()}"
         try:
-            entry = ledger.adjust(user=user, credits=amount, key=key, actor=actor, reason=options["reason"])
+            entry = entries.adjust(user=user, credits=amount, key=key, actor=actor, reason=options["reason"])
         except (KeyConflict, ReasonRequired) as refusal:
             raise CommandError(refusal.detail) from refusal
         self.stdout.write(

@@ -5,20 +5,18 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from gateway.common.comparing import ComparingCommand
+from gateway.common.commands import ComparingCommand
 from payments.errors import BillingUnavailable
-from payments.services import reconcile
+from payments.services.reconciliation import runs
 
 
 class Command(ComparingCommand):
     help = "Compare customers, subscriptions, payouts and clawbacks with Stripe; exit 1 on any difference."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--days", type=int, default=runs.DAYS, help="how far back invoices are compared")
         parser.add_argument(
-            "--days", type=int, default=reconcile.DAYS, help="how far back invoices are compared"
-        )
-        parser.add_argument(
-            "--minutes", type=int, default=reconcile.MINUTES, help="what began later is not missed yet"
+            "--minutes", type=int, default=runs.MINUTES, help="what began later is not missed yet"
         )
         parser.add_argument(
             "--repair",
@@ -28,7 +26,7 @@ class Command(ComparingCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            run = reconcile.reconcile(
+            run = runs.reconcile(
                 now=timezone.now(),
                 days=options["days"],
                 minutes=options["minutes"],

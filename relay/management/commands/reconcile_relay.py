@@ -5,8 +5,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from gateway.common.comparing import ComparingCommand
-from relay.services import reconcile
+from gateway.common.commands import ComparingCommand
+from relay.services import reconciliation
 
 
 class Command(ComparingCommand):
@@ -16,9 +16,9 @@ class Command(ComparingCommand):
         parser.add_argument(
             "--days",
             type=int,
-            default=reconcile.DAYS,
+            default=reconciliation.DAYS,
             help="how far back costs are compared, at today's CREDIT_WEI",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.report(reconcile.reconcile(now=timezone.now(), days=options["days"]))
+        self.report(reconciliation.reconcile(now=timezone.now(), days=options["days"]))

@@ -8,7 +8,7 @@ from django.utils import timezone
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.signing import NoSigner
 from relay.models import Relayer
-from relay.services import roster
+from relay.services import relayers
 
 
 class Command(BaseCommand):
@@ -23,7 +23,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            added = roster.synchronise(now=timezone.now())
+            added = relayers.synchronise(now=timezone.now())
         except NodeUnavailable as error:
             raise CommandError(error.detail) from error
         except NoSigner as error:

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from checkin.models import DropTable
-from credits.models import BadgeTrack
+from rewards.models import BadgeTrack
 from tests.checkin.items import item
 from tests.checkin.rows import draft_table, lowest
 from tests.factories import UserFactory

@@ -12,8 +12,8 @@ from django.urls import reverse
 from checkin.draw import odds_of, probabilities_of
 from checkin.models import DropTable
 from checkin.queries import items_of
-from credits.models import BadgeTrack
-from gateway.common.audit import details_of
+from gateway.admin.audit import details_of
+from rewards.models import BadgeTrack
 from tests.checkin.admin.pages import form_of, percent, plain, publish, review
 from tests.checkin.items import item
 from tests.checkin.rows import draft_table, everything, lowest, row_of

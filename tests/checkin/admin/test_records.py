@@ -12,7 +12,7 @@ from checkin.models import CheckInSwitch, DailySeed
 from checkin.queries import is_paused
 from checkin.services import seeds
 from checkin.services.checkins import execute
-from credits.models import Badge
+from rewards.models import Badge
 from tests.checkin.admin.pages import page_of
 from tests.checkin.conftest import earner
 from tests.checkin.rows import draft_table, everything

@@ -7,8 +7,8 @@ import pytest
 from django.utils import timezone
 from jsonschema import validate
 
-from credits.models import BadgeTrack
-from credits.services import ledger
+from credits.services import entries
+from rewards.models import BadgeTrack
 from tests.checkin.api.conftest import wallet_of
 from tests.checkin.api.spec import DROP_TABLE, DROP_TABLE_FIELDS, DROPS
 from tests.checkin.items import item
@@ -70,7 +70,7 @@ def test_an_earning_opens_the_other_drops(user: User) -> None:
     before = wallet.send("get", DROPS).body
     assert {name for name, value in before.items() if value} == {"minExperience", "maxExperience"}
 
-    ledger.grant(user=user, credits=1, source="OFFERWALL", key="first earning")
+    entries.grant(user=user, credits=1, source="OFFERWALL", key="first earning")
 
     assert all(wallet.send("get", DROPS).body.values())
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from jsonschema import validate
 
 from checkin.models import CheckIn, DropTable
-from checkin.services.switching import switch
+from checkin.services.checkins import switch
 from credits.models import CreditAccount
 from tests.checkin.api.conftest import wallet_of
 from tests.checkin.api.spec import CHECK_IN_RESULT, EXECUTE

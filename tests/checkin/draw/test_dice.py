@@ -6,8 +6,7 @@ import secrets
 
 import pytest
 
-from checkin.draw import below, commitment_of
-from checkin.draw.dice import _SPAN
+from checkin.draw import _SPAN, below, commitment_of
 
 
 def test_a_throw_is_the_remainder_of_the_first_eight_bytes_of_an_hmac() -> None:

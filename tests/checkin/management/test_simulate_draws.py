@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from checkin.models import DropTable
 from checkin.queries import items_of
 from checkin.services.simulating import simulate
-from credits.models import BadgeTrack
+from rewards.models import BadgeTrack
 from tests.checkin.items import item
 from tests.checkin.rows import draft_table, lowest
 

@@ -9,7 +9,7 @@ from django.db import IntegrityError, ProgrammingError, transaction
 
 from checkin.models import CheckIn
 from checkin.services.checkins import execute
-from credits.models import BadgeTrack
+from rewards.models import BadgeTrack
 from tests.checkin.items import item
 from tests.checkin.rows import draft_table, everything, lowest, row_of
 from users.models import User

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from checkin.models import DropItem, DropTable, DropType
-from credits.models import Badge, BadgeTrack
+from rewards.models import Badge, BadgeTrack
 
 pytestmark = pytest.mark.django_db
 

@@ -13,10 +13,12 @@ from checkin.draw import Drop, draw
 from checkin.errors import CheckInsNotReady, CheckInUnavailable
 from checkin.models import CheckIn, DropTable, DropType
 from checkin.queries import items_of
-from checkin.services import effects, seeds
+from checkin.services import checkins, seeds
 from checkin.services.checkins import execute, ticket_of
-from credits.models import Badge, BadgeTrack, CreditAccount, CreditEntry, ExperienceEntry, Modifier
-from credits.queries import balance_of, standing_of
+from credits.models import CreditAccount, CreditEntry
+from credits.queries import balance_of
+from rewards.models import Badge, BadgeTrack, ExperienceEntry, Modifier
+from rewards.queries import standing_of
 from tests.checkin.items import TYPES, drop_of, item
 from tests.checkin.rows import allow_attempts, everything, lowest, only, put_in_force, subscribe
 from users.models import User
@@ -123,7 +125,7 @@ def test_the_draw_is_the_one_that_seed_and_tables_give(proven: User, now: dateti
         ticket=ticket_of(check_in, profile_address=str(proven.profile_address)),
         items=items_of([check_in.permanent_table]),
     )
-    assert [effects.as_json(drop) for drop in again.possible] == check_in.possible_results
+    assert [checkins.as_json(drop) for drop in again.possible] == check_in.possible_results
     assert again.chosen == check_in.result_place
 
 
@@ -232,4 +234,4 @@ def test_a_drop_survives_being_stored() -> None:
     for name in DropType.values:
         offered = item(name)
         drop: Drop = offered.drop_at(random.randrange(offered.values))
-        assert drop_of(effects.as_json(drop)) == drop
+        assert drop_of(checkins.as_json(drop)) == drop

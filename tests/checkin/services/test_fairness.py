@@ -8,7 +8,7 @@ import pytest
 from checkin.models import DailySeed
 from checkin.services import seeds
 from checkin.services.checkins import execute
-from checkin.services.fairness import DAYS_TOLD, record_of
+from checkin.services.seeds import DAYS_TOLD, record_of
 from tests.checkin.conftest import earner
 from tests.checkin.rows import allow_attempts, subscribe
 from users.models import User

@@ -8,10 +8,9 @@ from django.db import ProgrammingError, transaction
 from checkin import queries
 from checkin.errors import CheckInsPaused
 from checkin.models import CheckInSwitch
-from checkin.services.checkins import execute
-from checkin.services.switching import switch
-from credits.queries import standing_of
+from checkin.services.checkins import execute, switch
 from gateway.common.errors import ReasonRequired
+from rewards.queries import standing_of
 from tests.checkin.rows import everything
 from tests.factories import UserFactory
 from users.models import User

@@ -7,8 +7,7 @@ import pytest
 
 from checkin.errors import CheckInUnavailable
 from checkin.models import CheckIn
-from checkin.services.checkins import execute
-from checkin.services.switching import switch
+from checkin.services.checkins import execute, switch
 from tests.checkin.rows import allow_attempts, everything
 from tests.factories import UserFactory
 from users.models import User

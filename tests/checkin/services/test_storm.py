@@ -12,10 +12,11 @@ from checkin.errors import CheckInUnavailable
 from checkin.models import CheckIn, DailySeed
 from checkin.services import seeds
 from checkin.services.checkins import execute
-from checkin.services.verifying import verify_day
-from credits.models import CreditAccount, CreditEntry, ExperienceEntry, Modifier
-from credits.services.reconcile import find_differences
+from checkin.services.verification import verify_day
+from credits.models import CreditAccount, CreditEntry
+from credits.services.reconciliation import find_differences
 from gateway.common.errors import DomainError
+from rewards.models import ExperienceEntry, Modifier
 from tests.checkin.conftest import earner
 from tests.checkin.items import drop_of
 from tests.checkin.rows import allow_attempts

@@ -11,8 +11,8 @@ from checkin.errors import DayNotRevealed
 from checkin.models import CheckIn, DailySeed
 from checkin.services import seeds
 from checkin.services.checkins import execute
-from checkin.services.verifying import verify_day
-from credits.models import BadgeTrack, Modifier
+from checkin.services.verification import verify_day
+from rewards.models import BadgeTrack, Modifier
 from tests.checkin.conftest import earner
 from tests.checkin.items import TYPES, item
 from tests.checkin.rows import allow_attempts, lowest, put_in_force, subscribe

@@ -6,8 +6,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from credits.models import LedgerAudit
-from credits.services import audits, ledger
-from gateway.common.locks import try_advisory_lock
+from credits.services import entries, holds, reconciliation
+from gateway.common.db import try_advisory_lock
 from tests.credits.rows import query
 from tests.factories import UserFactory
 from tests.threads import at_once
@@ -15,7 +15,7 @@ from users.models import User
 
 
 def test_a_sound_ledger_is_one_line_with_what_was_checked(user: User, key: str) -> None:
-    ledger.hold(user=user, credits=1, key=key)
+    holds.hold(user=user, credits=1, key=key)
     out = StringIO()
     call_command("reconcile_credits", stdout=out)
     assert out.getvalue() == "Compared: 1 accounts, 1 entries, 1 holds.\nNo difference.\n"
@@ -23,7 +23,7 @@ def test_a_sound_ledger_is_one_line_with_what_was_checked(user: User, key: str) 
 
 
 def test_a_difference_is_printed_and_the_exit_status_is_1(user: User, funds: int) -> None:
-    account = ledger.open_account(user=user)
+    account = entries.open_account(user=user)
     query("UPDATE credits_account SET balance = balance + 1")
     out = StringIO()
     with pytest.raises(CommandError, match="1 differences") as failure:
@@ -40,9 +40,9 @@ def test_a_difference_is_printed_and_the_exit_status_is_1(user: User, funds: int
 
 def test_it_says_how_many_differences_it_does_not_print(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     for owner in (user, *UserFactory.create_batch(2)):
-        ledger.open_account(user=owner)
+        entries.open_account(user=owner)
     query("UPDATE credits_account SET balance = balance + 1")
-    monkeypatch.setattr(audits, "_KEPT", 1)
+    monkeypatch.setattr(reconciliation, "_KEPT", 1)
     out = StringIO()
     with pytest.raises(CommandError, match="3 differences"):
         call_command("reconcile_credits", stdout=out)

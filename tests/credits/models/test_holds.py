@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from credits.models import CreditEntry, CreditHold, HoldStatus
-from credits.services import ledger
+from credits.services import entries, holds
 from tests.credits.rows import everything
 from users.models import User
 
@@ -32,7 +32,7 @@ _NOW = timezone.now()
 def test_a_status_that_contradicts_the_columns_is_refused(
     user: User, key: str, columns: dict[str, Any]
 ) -> None:
-    held = ledger.hold(user=user, credits=5, key=key).hold
+    held = holds.hold(user=user, credits=5, key=key).hold
     before = everything()
     entry = CreditEntry.objects.get(account__user=user) if "entry" in columns else None
     with pytest.raises(IntegrityError, match="credits_hold_status_fits_columns"), transaction.atomic():
@@ -41,7 +41,7 @@ def test_a_status_that_contradicts_the_columns_is_refused(
 
 
 def test_a_hold_of_nothing_is_refused(user: User, key: str) -> None:
-    account = ledger.open_account(user=user)
+    account = entries.open_account(user=user)
     with pytest.raises(IntegrityError, match="credits_hold_amount_positive"), transaction.atomic():
         CreditHold.objects.create(account=account, key=key, amount=0)
     assert CreditHold.objects.count() == 0

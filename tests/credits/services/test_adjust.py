@@ -5,7 +5,7 @@ import pytest
 from credits.errors import KeyConflict
 from credits.models import EntrySource
 from credits.queries import balance_of
-from credits.services import ledger
+from credits.services import entries
 from gateway.common.errors import ReasonRequired
 from tests.credits.rows import everything
 from tests.factories import UserFactory
@@ -18,13 +18,13 @@ def staff(db: None) -> User:
 
 
 def test_an_adjustment_names_who_made_it_and_why(user: User, staff: User, funds: int, key: str) -> None:
-    entry = ledger.adjust(user=user, credits=5, key=key, actor=staff, reason=" paid twice ")
+    entry = entries.adjust(user=user, credits=5, key=key, actor=staff, reason=" paid twice ")
     assert (entry.source, entry.actor, entry.reason) == (EntrySource.STAFF_ADJUSTMENT, staff, "paid twice")
     assert (entry.balance_before, entry.balance_after) == (funds, funds + 5)
 
 
 def test_an_adjustment_may_leave_the_user_in_debt(user: User, staff: User, funds: int, key: str) -> None:
-    entry = ledger.adjust(user=user, credits=-funds - 3, key=key, actor=staff, reason="abuse")
+    entry = entries.adjust(user=user, credits=-funds - 3, key=key, actor=staff, reason="abuse")
     assert (entry.amount, entry.balance_after) == (-funds - 3, -3)
     assert balance_of(user) == (-3, 0, -3)
 
@@ -33,21 +33,21 @@ def test_an_adjustment_may_leave_the_user_in_debt(user: User, staff: User, funds
 def test_an_adjustment_without_a_reason_is_refused(user: User, staff: User, key: str, reason: str) -> None:
     before = everything()
     with pytest.raises(ReasonRequired, match="Say why"):
-        ledger.adjust(user=user, credits=5, key=key, actor=staff, reason=reason)
+        entries.adjust(user=user, credits=5, key=key, actor=staff, reason=reason)
     assert everything() == before
 
 
 def test_an_adjustment_by_nothing_is_refused(user: User, staff: User, key: str) -> None:
     before = everything()
     with pytest.raises(ValueError, match="at least one"):
-        ledger.adjust(user=user, credits=0, key=key, actor=staff, reason="typo")
+        entries.adjust(user=user, credits=0, key=key, actor=staff, reason="typo")
     assert everything() == before
 
 
 def test_a_repeated_adjustment_moves_nothing(user: User, staff: User, key: str) -> None:
-    first = ledger.adjust(user=user, credits=-5, key=key, actor=staff, reason="typo")
+    first = entries.adjust(user=user, credits=-5, key=key, actor=staff, reason="typo")
     before = everything()
-    assert ledger.adjust(user=user, credits=-5, key=key, actor=staff, reason="typo") == first
+    assert entries.adjust(user=user, credits=-5, key=key, actor=staff, reason="typo") == first
     with pytest.raises(KeyConflict):
-        ledger.adjust(user=user, credits=5, key=key, actor=staff, reason="typo")
+        entries.adjust(user=user, credits=5, key=key, actor=staff, reason="typo")
     assert everything() == before

@@ -12,11 +12,10 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from credits.errors import AdjustmentDecided, KeyConflict, OwnAdjustment
-from credits.models import AdjustmentDecision, AdjustmentRequest, CreditEntry, EntrySource
-from credits.models.adjustments import LARGEST_ADJUSTMENT
+from credits.models import LARGEST_ADJUSTMENT, AdjustmentDecision, AdjustmentRequest, CreditEntry, EntrySource
 from credits.queries import balance_of
-from credits.services import adjustments, ledger
-from credits.services.reconcile import find_differences
+from credits.services import adjustments, entries
+from credits.services.reconciliation import find_differences
 from gateway.common.errors import ReasonRequired
 from tests.credits.rows import everything, query
 from tests.factories import UserFactory
@@ -151,7 +150,7 @@ def test_a_repeated_key_asks_once(user: User, asker: User, limit: int, key: str)
 def test_a_key_of_another_request_is_refused(user: User, asker: User, second: User, key: str) -> None:
     ask(user, asker, 5, key=key)
     other = UserFactory.create()
-    ledger.open_account(user=other)
+    entries.open_account(user=other)
     before = rows()
     for owner, actor, amount in ((user, asker, 6), (user, second, 5), (other, asker, 5)):
         with pytest.raises(KeyConflict):
@@ -199,7 +198,7 @@ def test_the_database_keeps_what_was_asked_and_decided(
 
 def test_a_large_one_is_never_approved_by_nobody(user: User, asker: User, limit: int) -> None:
     asked = ask(user, asker, limit + 1)
-    entry = ledger.adjust(user=user, credits=limit + 1, key="x", actor=asker, reason="x")
+    entry = entries.adjust(user=user, credits=limit + 1, key="x", actor=asker, reason="x")
     with pytest.raises(IntegrityError, match="decision_fits"), transaction.atomic():
         AdjustmentRequest.objects.filter(pk=asked.pk).update(
             decision="APPROVED", entry=entry, decided_at=timezone.now()

@@ -6,9 +6,9 @@ import pytest
 from django.utils import timezone
 
 from credits.models import EntrySource, LedgerAudit
-from credits.services import audits, ledger
-from credits.services.audits import Compared
-from gateway.common.locks import try_advisory_lock
+from credits.services import entries, reconciliation
+from credits.services.reconciliation import Compared
+from gateway.common.db import try_advisory_lock
 from tests.credits.rows import query
 from tests.factories import UserFactory
 from tests.threads import at_once
@@ -18,14 +18,14 @@ pytestmark = pytest.mark.django_db
 
 def account(credits: int) -> int:
     user = UserFactory.create()
-    ledger.grant(user=user, credits=credits, source=EntrySource.SURVEYS, key=user.username)
-    return ledger.open_account(user=user).pk
+    entries.grant(user=user, credits=credits, source=EntrySource.SURVEYS, key=user.username)
+    return entries.open_account(user=user).pk
 
 
 def test_a_sound_ledger_is_recorded_as_such() -> None:
     account(random.randint(1, 99))
     begin = timezone.now()
-    audit = audits.audit_ledger(now=begin)
+    audit = reconciliation.audit_ledger(now=begin)
     assert audit == LedgerAudit.objects.get()
     assert audit is not None
     assert (audit.kind, audit.started_at) == ("ledger", begin)
@@ -40,7 +40,7 @@ def test_findings_say_what_is_and_what_should_be() -> None:
     meddled = account(amount)
     account(amount)
     query("UPDATE credits_account SET balance = balance + %s WHERE id = %s", off, meddled)
-    audit = audits.audit_ledger(now=timezone.now())
+    audit = reconciliation.audit_ledger(now=timezone.now())
     assert audit is not None
     assert audit.counts["findings"] == 1
     assert audit.findings == [
@@ -55,7 +55,7 @@ def test_findings_say_what_is_and_what_should_be() -> None:
 
 def test_of_very_many_findings_the_first_are_kept_and_all_are_counted() -> None:
     many = [{"rule": str(number)} for number in range(1_001)]
-    audit = audits.keep(
+    audit = reconciliation.keep(
         kind=LedgerAudit.Kind.CHAIN,
         lock="test",
         compare=lambda: Compared({"rows": 7}, many),
@@ -71,7 +71,7 @@ def test_a_comparison_that_breaks_off_stays_unfinished() -> None:
         raise RuntimeError("the database went away")
 
     with pytest.raises(RuntimeError):
-        audits.keep(kind=LedgerAudit.Kind.LEDGER, lock="test", compare=break_off, now=timezone.now())
+        reconciliation.keep(kind=LedgerAudit.Kind.LEDGER, lock="test", compare=break_off, now=timezone.now())
     assert LedgerAudit.objects.get().finished_at is None
 
 
@@ -79,5 +79,5 @@ def test_a_comparison_that_breaks_off_stays_unfinished() -> None:
 def test_of_two_at_once_one_is_made() -> None:
     with try_advisory_lock("credits.audit") as acquired:
         assert acquired
-        assert at_once([lambda: audits.audit_ledger(now=timezone.now())]) == [None]
+        assert at_once([lambda: reconciliation.audit_ledger(now=timezone.now())]) == [None]
     assert not LedgerAudit.objects.exists()

@@ -8,8 +8,8 @@ import pytest
 from credits.errors import HoldReleased
 from credits.models import CreditEntry, CreditHold, EntrySource, HoldStatus
 from credits.queries import balance_of
-from credits.services import ledger
-from credits.services.reconcile import find_differences
+from credits.services import holds as credits_holds
+from credits.services.reconciliation import find_differences
 from tests.credits.rows import everything, query
 from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
@@ -18,14 +18,14 @@ from users.models import User
 @pytest.fixture
 def held(user: User, key: str) -> int:
     """Return the id of an open hold of 100 credits."""
-    return ledger.hold(user=user, credits=100, key=key).hold.pk
+    return credits_holds.hold(user=user, credits=100, key=key).hold.pk
 
 
 @pytest.mark.parametrize("cost", [1, 100, 10**10], ids=["less", "all", "more, into debt"])
 def test_a_capture_charges_the_real_cost_and_drops_the_hold(
     user: User, held: int, funds: int, cost: int
 ) -> None:
-    entry = ledger.capture(hold_id=held, credits=cost)
+    entry = credits_holds.capture(hold_id=held, credits=cost)
 
     assert entry is not None
     assert (entry.amount, entry.balance_before, entry.balance_after) == (-cost, funds, funds - cost)
@@ -43,34 +43,34 @@ def test_a_capture_charges_the_real_cost_and_drops_the_hold(
 
 
 def test_other_holds_stay_when_one_is_captured(user: User, held: int, funds: int, key: str) -> None:
-    ledger.hold(user=user, credits=7, key=key + "-other")
-    ledger.capture(hold_id=held, credits=60)
+    credits_holds.hold(user=user, credits=7, key=key + "-other")
+    credits_holds.capture(hold_id=held, credits=60)
     assert balance_of(user) == (funds - 60, 7, funds - 67)
 
 
 def test_a_second_capture_returns_the_first_entry(held: int) -> None:
-    first = ledger.capture(hold_id=held, credits=60)
+    first = credits_holds.capture(hold_id=held, credits=60)
     before = everything()
-    assert ledger.capture(hold_id=held, credits=60) == first
-    assert ledger.capture(hold_id=held, credits=99) == first
-    assert ledger.capture(hold_id=held, credits=0) == first
+    assert credits_holds.capture(hold_id=held, credits=60) == first
+    assert credits_holds.capture(hold_id=held, credits=99) == first
+    assert credits_holds.capture(hold_id=held, credits=0) == first
     assert everything() == before
 
 
 def test_a_capture_of_nothing_releases(user: User, held: int, funds: int) -> None:
-    assert ledger.capture(hold_id=held, credits=0) is None
+    assert credits_holds.capture(hold_id=held, credits=0) is None
     assert CreditHold.objects.get(pk=held).status == HoldStatus.RELEASED
     assert balance_of(user) == (funds, 0, funds)
     before = everything()
-    assert ledger.capture(hold_id=held, credits=0) is None
+    assert credits_holds.capture(hold_id=held, credits=0) is None
     assert everything() == before
 
 
 def test_a_released_hold_cannot_be_captured(held: int) -> None:
-    assert ledger.release(hold_id=held) is True
+    assert credits_holds.release(hold_id=held) is True
     before = everything()
     with pytest.raises(HoldReleased) as refusal:
-        ledger.capture(hold_id=held, credits=1)
+        credits_holds.capture(hold_id=held, credits=1)
     assert refusal.value.members == {"holdId": held}
     assert everything() == before
 
@@ -78,40 +78,40 @@ def test_a_released_hold_cannot_be_captured(held: int) -> None:
 def test_a_negative_capture_is_refused(held: int) -> None:
     before = everything()
     with pytest.raises(ValueError, match="negative"):
-        ledger.capture(hold_id=held, credits=-1)
+        credits_holds.capture(hold_id=held, credits=-1)
     assert everything() == before
 
 
 def test_a_release_gives_the_credits_back_once(user: User, held: int, funds: int) -> None:
-    assert ledger.release(hold_id=held) is True
+    assert credits_holds.release(hold_id=held) is True
     hold = CreditHold.objects.get(pk=held)
     assert (hold.status, hold.captured_amount, hold.entry) == (HoldStatus.RELEASED, None, None)
     assert balance_of(user) == (funds, 0, funds)
     before = everything()
-    assert ledger.release(hold_id=held) is False
+    assert credits_holds.release(hold_id=held) is False
     assert everything() == before
 
 
 def test_a_captured_hold_is_not_released(held: int) -> None:
-    ledger.capture(hold_id=held, credits=60)
+    credits_holds.capture(hold_id=held, credits=60)
     before = everything()
-    assert ledger.release(hold_id=held) is False
+    assert credits_holds.release(hold_id=held) is False
     assert everything() == before
 
 
 def test_capture_and_release_are_one_statement_each(
     user: User, held: int, key: str, django_assert_num_queries: type
 ) -> None:
-    other = ledger.hold(user=user, credits=1, key=key + "-other").hold.pk
+    other = credits_holds.hold(user=user, credits=1, key=key + "-other").hold.pk
     with django_assert_num_queries(1):
-        ledger.capture(hold_id=held, credits=60)
+        credits_holds.capture(hold_id=held, credits=60)
     with django_assert_num_queries(1):
-        ledger.release(hold_id=other)
+        credits_holds.release(hold_id=other)
 
 
 def test_16_captures_at_once_charge_once(transactional_db: None, user: User, held: int, funds: int) -> None:
     entries = at_once(
-        [partial(ledger.capture, hold_id=held, credits=60 + n) for n in range(16)], in_transaction=True
+        [partial(credits_holds.capture, hold_id=held, credits=60 + n) for n in range(16)], in_transaction=True
     )
     (first,) = CreditEntry.objects.filter(source=EntrySource.RELAY_TRANSACTION)
     assert entries == [first] * 16
@@ -122,7 +122,7 @@ def test_16_captures_at_once_charge_once(transactional_db: None, user: User, hel
 def test_a_capture_racing_a_release_settles_once(
     transactional_db: None, user: User, funds: int, key: str
 ) -> None:
-    holds = [ledger.hold(user=user, credits=10, key=f"{key}:{n}").hold.pk for n in range(20)]
+    holds = [credits_holds.hold(user=user, credits=10, key=f"{key}:{n}").hold.pk for n in range(20)]
     outcomes = at_once(
         [call for pk in holds for call in random.sample([partial(_captures, pk), partial(_releases, pk)], 2)],
         in_transaction=True,
@@ -136,20 +136,20 @@ def test_a_capture_racing_a_release_settles_once(
 
 
 def _captures(hold_id: int) -> str:
-    return "captured" if ledger.capture(hold_id=hold_id, credits=9) else "nothing"
+    return "captured" if credits_holds.capture(hold_id=hold_id, credits=9) else "nothing"
 
 
 def _releases(hold_id: int) -> str:
-    return "released" if ledger.release(hold_id=hold_id) else "nothing"
+    return "released" if credits_holds.release(hold_id=hold_id) else "nothing"
 
 
 def test_a_capture_that_waited_for_the_release_is_refused(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
     with waits_for_this_transaction(
-        partial(ledger.capture, hold_id=held, credits=60), in_transaction=True
+        partial(credits_holds.capture, hold_id=held, credits=60), in_transaction=True
     ) as waited:
-        ledger.release(hold_id=held)
+        credits_holds.release(hold_id=held)
     assert isinstance(waited.result(), HoldReleased)
     assert balance_of(user) == (funds, 0, funds)
 
@@ -157,8 +157,10 @@ def test_a_capture_that_waited_for_the_release_is_refused(
 def test_a_release_that_waited_for_the_capture_gives_nothing_back(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
-    with waits_for_this_transaction(partial(ledger.release, hold_id=held), in_transaction=True) as waited:
-        ledger.capture(hold_id=held, credits=60)
+    with waits_for_this_transaction(
+        partial(credits_holds.release, hold_id=held), in_transaction=True
+    ) as waited:
+        credits_holds.capture(hold_id=held, credits=60)
     assert waited.result() is False
     assert balance_of(user) == (funds - 60, 0, funds - 60)
 
@@ -167,9 +169,9 @@ def test_a_capture_that_waited_for_a_raise_drops_the_raised_amount(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
     with waits_for_this_transaction(
-        partial(ledger.capture, hold_id=held, credits=60), in_transaction=True
+        partial(credits_holds.capture, hold_id=held, credits=60), in_transaction=True
     ) as waited:
-        ledger.raise_hold(hold_id=held, credits=250, debt_limit=0)
+        credits_holds.raise_hold(hold_id=held, credits=250, debt_limit=0)
     assert isinstance(waited.result(), CreditEntry)
     assert balance_of(user) == (funds - 60, 0, funds - 60)
     assert find_differences() == []

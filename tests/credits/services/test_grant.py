@@ -9,8 +9,8 @@ import pytest
 from credits.errors import KeyConflict
 from credits.models import CreditEntry, EntrySource
 from credits.queries import balance_of
-from credits.services import ledger
-from credits.services.reconcile import find_differences
+from credits.services import entries as credits_entries
+from credits.services.reconciliation import find_differences
 from tests.credits.rows import everything, query
 from tests.factories import UserFactory
 from tests.threads import at_once
@@ -19,7 +19,9 @@ from users.models import User
 
 def test_a_grant_is_an_entry_on_top_of_the_balance(user: User, funds: int, key: str) -> None:
     amount = random.randint(1, 10**6)
-    entry = ledger.grant(user=user, credits=amount, source=EntrySource.OFFERWALL, key=key, reason="offer")
+    entry = credits_entries.grant(
+        user=user, credits=amount, source=EntrySource.OFFERWALL, key=key, reason="offer"
+    )
 
     assert (entry.amount, entry.balance_before, entry.balance_after) == (amount, funds, funds + amount)
     assert (entry.account_version, entry.source, entry.reason) == (2, EntrySource.OFFERWALL, "offer")
@@ -30,14 +32,16 @@ def test_a_grant_is_an_entry_on_top_of_the_balance(user: User, funds: int, key: 
 @pytest.mark.django_db
 def test_a_grant_opens_the_account_of_a_user_who_has_none(funds: int, key: str) -> None:
     user = UserFactory.create()
-    ledger.grant(user=user, credits=funds, source=EntrySource.CHECK_IN, key=key)
+    credits_entries.grant(user=user, credits=funds, source=EntrySource.CHECK_IN, key=key)
     assert balance_of(user) == (funds, 0, funds)
 
 
 def test_a_repeated_key_returns_the_first_entry_and_moves_nothing(user: User, key: str) -> None:
-    first = ledger.grant(user=user, credits=7, source=EntrySource.SURVEYS, key=key, reason="webhook")
+    first = credits_entries.grant(user=user, credits=7, source=EntrySource.SURVEYS, key=key, reason="webhook")
     before = everything()
-    again = ledger.grant(user=user, credits=7, source=EntrySource.SURVEYS, key=key, reason="reconciled")
+    again = credits_entries.grant(
+        user=user, credits=7, source=EntrySource.SURVEYS, key=key, reason="reconciled"
+    )
     assert (again, again.reason) == (first, "webhook")
     assert everything() == before
 
@@ -46,20 +50,20 @@ def test_a_repeated_key_returns_the_first_entry_and_moves_nothing(user: User, ke
     ("amount", "source"), [(8, EntrySource.SURVEYS), (7, EntrySource.OFFERWALL)], ids=["amount", "source"]
 )
 def test_a_key_used_for_something_else_is_a_conflict(user: User, key: str, amount: int, source: str) -> None:
-    ledger.grant(user=user, credits=7, source=EntrySource.SURVEYS, key=key)
+    credits_entries.grant(user=user, credits=7, source=EntrySource.SURVEYS, key=key)
     before = everything()
     with pytest.raises(KeyConflict):
-        ledger.grant(user=user, credits=amount, source=source, key=key)
+        credits_entries.grant(user=user, credits=amount, source=source, key=key)
     assert everything() == before
 
 
 def test_a_key_used_for_another_user_is_a_conflict(user: User, key: str) -> None:
-    ledger.grant(user=user, credits=7, source=EntrySource.SURVEYS, key=key)
+    credits_entries.grant(user=user, credits=7, source=EntrySource.SURVEYS, key=key)
     other = UserFactory.create()
-    ledger.open_account(user=other)
+    credits_entries.open_account(user=other)
     before = everything()
     with pytest.raises(KeyConflict):
-        ledger.grant(user=other, credits=7, source=EntrySource.SURVEYS, key=key)
+        credits_entries.grant(user=other, credits=7, source=EntrySource.SURVEYS, key=key)
     assert everything() == before
 
 
@@ -67,7 +71,7 @@ def test_a_key_used_for_another_user_is_a_conflict(user: User, key: str) -> None
 def test_a_grant_is_positive(user: User, key: str, amount: int) -> None:
     before = everything()
     with pytest.raises(ValueError, match="positive"):
-        ledger.grant(user=user, credits=amount, source=EntrySource.SURVEYS, key=key)
+        credits_entries.grant(user=user, credits=amount, source=EntrySource.SURVEYS, key=key)
     assert everything() == before
 
 
@@ -75,20 +79,20 @@ def test_a_grant_is_positive(user: User, key: str, amount: int) -> None:
 def test_a_source_that_is_not_granted_is_refused(user: User, key: str, source: str) -> None:
     before = everything()
     with pytest.raises(ValueError, match=source):
-        ledger.grant(user=user, credits=1, source=source, key=key)
+        credits_entries.grant(user=user, credits=1, source=source, key=key)
     assert everything() == before
 
 
 def test_a_grant_is_one_statement(user: User, key: str, django_assert_num_queries: type) -> None:
     with django_assert_num_queries(1):
-        ledger.grant(user=user, credits=1, source=EntrySource.SURVEYS, key=key)
+        credits_entries.grant(user=user, credits=1, source=EntrySource.SURVEYS, key=key)
 
 
 def test_one_key_granted_16_times_at_once_posts_once(
     transactional_db: None, user: User, funds: int, key: str
 ) -> None:
     entries = at_once(
-        [partial(ledger.grant, user=user, credits=5, source=EntrySource.SURVEYS, key=key)] * 16,
+        [partial(credits_entries.grant, user=user, credits=5, source=EntrySource.SURVEYS, key=key)] * 16,
         in_transaction=True,
     )
     assert {entry.pk for entry in entries if isinstance(entry, CreditEntry)} == {
@@ -104,7 +108,7 @@ def test_one_key_for_two_users_at_once_posts_for_one_of_them(
     users = [UserFactory.create() for _ in range(8)]
     results = at_once(
         [
-            partial(ledger.grant, user=user, credits=funds, source=EntrySource.SURVEYS, key=key)
+            partial(credits_entries.grant, user=user, credits=funds, source=EntrySource.SURVEYS, key=key)
             for user in users
         ],
         in_transaction=True,
@@ -118,7 +122,7 @@ def test_one_key_for_two_users_at_once_posts_for_one_of_them(
 def test_16_grants_at_once_make_a_chain_without_gaps(transactional_db: None, user: User, funds: int) -> None:
     amounts = [random.randint(1, 10**6) for _ in range(16)]
 
-    give = partial(ledger.grant, user=user, source=EntrySource.SURVEYS)
+    give = partial(credits_entries.grant, user=user, source=EntrySource.SURVEYS)
     at_once(
         [partial(give, credits=amount, key=secrets.token_hex(16)) for amount in amounts], in_transaction=True
     )

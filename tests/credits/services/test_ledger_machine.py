@@ -10,8 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from credits.errors import HoldReleased, InsufficientCredits, KeyConflict
 from credits.models import EntrySource
-from credits.services import ledger
-from credits.services.reconcile import find_differences
+from credits.services import entries as credits_entries
+from credits.services import holds as credits_holds
+from credits.services.reconciliation import find_differences
 from tests.credits.rows import query
 from tests.factories import UserFactory
 from users.models import User
@@ -56,7 +57,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def begin(self) -> None:
         self.run = secrets.token_hex(8)
         self.users: list[User] = [UserFactory.create(), UserFactory.create()]
-        self.accounts = [ledger.open_account(user=user).pk for user in self.users]
+        self.accounts = [credits_entries.open_account(user=user).pk for user in self.users]
         self.paper = Paper()
         self.ids: dict[str, int] = {}
 
@@ -65,11 +66,11 @@ class LedgerMachine(RuleBasedStateMachine):
         actor, user = None, self.users[owner]
         try:
             if key.endswith("grant"):
-                entry = ledger.grant(
+                entry = credits_entries.grant(
                     user=user, credits=amount, source=EntrySource.SURVEYS, key=self.run + key
                 )
             else:
-                entry = ledger.adjust(
+                entry = credits_entries.adjust(
                     user=user, credits=amount, key=self.run + key, actor=actor, reason="test"
                 )
         except KeyConflict:
@@ -92,7 +93,7 @@ class LedgerMachine(RuleBasedStateMachine):
         key, known = f"{name}-hold", self.paper.holds.get(f"{name}-hold")
         balance = self.paper.balance(owner)
         try:
-            result = ledger.hold(
+            result = credits_holds.hold(
                 user=self.users[owner], credits=amount, key=self.run + key, debt_limit=debt, content=content
             )
         except KeyConflict:
@@ -119,7 +120,8 @@ class LedgerMachine(RuleBasedStateMachine):
         more = max(amount - hold.amount, 0)
         expected = hold.paid is None and (more == 0 or self.paper.affords(hold.owner, more, debt))
         assert (
-            ledger.raise_hold(hold_id=self.ids[f"{name}-hold"], credits=amount, debt_limit=debt) is expected
+            credits_holds.raise_hold(hold_id=self.ids[f"{name}-hold"], credits=amount, debt_limit=debt)
+            is expected
         )
         if expected:
             hold.amount += more
@@ -131,7 +133,7 @@ class LedgerMachine(RuleBasedStateMachine):
             return
         first = hold.paid is None
         try:
-            entry = ledger.capture(hold_id=self.ids[f"{name}-hold"], credits=cost)
+            entry = credits_holds.capture(hold_id=self.ids[f"{name}-hold"], credits=cost)
         except HoldReleased:
             assert hold.paid == 0
             assert cost
@@ -145,7 +147,7 @@ class LedgerMachine(RuleBasedStateMachine):
         hold = self.paper.holds.get(f"{name}-hold")
         if hold is None:
             return
-        assert ledger.release(hold_id=self.ids[f"{name}-hold"]) is (hold.paid is None)
+        assert credits_holds.release(hold_id=self.ids[f"{name}-hold"]) is (hold.paid is None)
         if hold.paid is None:
             hold.paid = 0
 

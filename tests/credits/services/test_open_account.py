@@ -3,7 +3,7 @@
 from functools import partial
 
 from credits.models import CreditAccount
-from credits.services import ledger
+from credits.services import entries
 from tests.credits.rows import everything
 from tests.factories import UserFactory
 from tests.threads import at_once
@@ -12,20 +12,20 @@ from users.models import User
 
 def test_an_account_opens_empty(db: None) -> None:
     user = UserFactory.create()
-    account = ledger.open_account(user=user)
+    account = entries.open_account(user=user)
     assert (account.user, account.balance, account.held, account.version) == (user, 0, 0, 0)
     assert account.created_at is not None
 
 
 def test_opening_again_returns_the_account_as_it_is(user: User, funds: int) -> None:
     before = everything()
-    assert ledger.open_account(user=user).balance == funds
+    assert entries.open_account(user=user).balance == funds
     assert everything() == before
 
 
 def test_16_openings_at_once_open_one_account(transactional_db: None) -> None:
     user = UserFactory.create()
-    accounts = at_once([partial(ledger.open_account, user=user)] * 16, in_transaction=True)
+    accounts = at_once([partial(entries.open_account, user=user)] * 16, in_transaction=True)
     assert {account.pk for account in accounts if isinstance(account, CreditAccount)} == {
         CreditAccount.objects.get(user=user).pk
     }

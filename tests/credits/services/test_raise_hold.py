@@ -7,8 +7,8 @@ import pytest
 
 from credits.models import CreditHold
 from credits.queries import balance_of
-from credits.services import ledger
-from credits.services.reconcile import find_differences
+from credits.services import holds
+from credits.services.reconciliation import find_differences
 from tests.credits.rows import everything
 from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
@@ -17,34 +17,34 @@ from users.models import User
 @pytest.fixture
 def held(user: User, funds: int, key: str) -> int:
     """Return the id of an open hold of 10 credits."""
-    return ledger.hold(user=user, credits=10, key=key).hold.pk
+    return holds.hold(user=user, credits=10, key=key).hold.pk
 
 
 def test_a_raise_sets_the_difference_aside(user: User, held: int, funds: int) -> None:
-    assert ledger.raise_hold(hold_id=held, credits=25, debt_limit=0) is True
+    assert holds.raise_hold(hold_id=held, credits=25, debt_limit=0) is True
     assert CreditHold.objects.get(pk=held).amount == 25
     assert balance_of(user) == (funds, 25, funds - 25)
 
 
 def test_a_raise_may_use_the_debt_limit_to_the_last_credit(user: User, held: int, funds: int) -> None:
     before = everything()
-    assert ledger.raise_hold(hold_id=held, credits=funds + 6, debt_limit=5) is False
+    assert holds.raise_hold(hold_id=held, credits=funds + 6, debt_limit=5) is False
     assert everything() == before
-    assert ledger.raise_hold(hold_id=held, credits=funds + 5, debt_limit=5) is True
+    assert holds.raise_hold(hold_id=held, credits=funds + 5, debt_limit=5) is True
     assert balance_of(user) == (funds, funds + 5, -5)
 
 
 @pytest.mark.parametrize("total", [10, 9])
 def test_a_hold_that_already_covers_stays_as_it_is(held: int, total: int) -> None:
     before = everything()
-    assert ledger.raise_hold(hold_id=held, credits=total, debt_limit=0) is True
+    assert holds.raise_hold(hold_id=held, credits=total, debt_limit=0) is True
     assert everything() == before
 
 
 def test_a_closed_hold_is_not_raised(held: int) -> None:
-    ledger.release(hold_id=held)
+    holds.release(hold_id=held)
     before = everything()
-    assert ledger.raise_hold(hold_id=held, credits=25, debt_limit=0) is False
+    assert holds.raise_hold(hold_id=held, credits=25, debt_limit=0) is False
     assert everything() == before
 
 
@@ -53,7 +53,7 @@ def test_the_same_raise_16_times_at_once_sets_it_aside_once(
 ) -> None:
     assert (
         at_once(
-            [partial(ledger.raise_hold, hold_id=held, credits=funds, debt_limit=0)] * 16, in_transaction=True
+            [partial(holds.raise_hold, hold_id=held, credits=funds, debt_limit=0)] * 16, in_transaction=True
         )
         == [True] * 16
     )
@@ -65,7 +65,7 @@ def test_different_raises_at_once_end_at_the_largest(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
     at_once(
-        [partial(ledger.raise_hold, hold_id=held, credits=20 + n, debt_limit=0) for n in range(16)],
+        [partial(holds.raise_hold, hold_id=held, credits=20 + n, debt_limit=0) for n in range(16)],
         in_transaction=True,
     )
     assert balance_of(user) == (funds, 35, funds - 35)
@@ -76,9 +76,9 @@ def test_a_raise_that_waited_sees_what_a_new_hold_took(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
     with waits_for_this_transaction(
-        partial(ledger.raise_hold, hold_id=held, credits=11, debt_limit=0), in_transaction=True
+        partial(holds.raise_hold, hold_id=held, credits=11, debt_limit=0), in_transaction=True
     ) as waited:
-        ledger.hold(user=user, credits=funds - 10, key=secrets.token_hex(16))
+        holds.hold(user=user, credits=funds - 10, key=secrets.token_hex(16))
     assert waited.result() is False
     assert balance_of(user) == (funds, funds, 0)
 
@@ -87,9 +87,9 @@ def test_a_raise_that_waited_for_the_capture_raises_nothing(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
     with waits_for_this_transaction(
-        partial(ledger.raise_hold, hold_id=held, credits=11, debt_limit=0), in_transaction=True
+        partial(holds.raise_hold, hold_id=held, credits=11, debt_limit=0), in_transaction=True
     ) as waited:
-        ledger.capture(hold_id=held, credits=4)
+        holds.capture(hold_id=held, credits=4)
     assert waited.result() is False
     assert balance_of(user) == (funds - 4, 0, funds - 4)
     assert find_differences() == []

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import pytest
 
 from credits.models import CreditEntry, EntrySource
-from credits.services import ledger
-from credits.services.reconcile import Finding, count_rows, find_differences
+from credits.services import entries as credits_entries
+from credits.services import holds
+from credits.services.reconciliation import Finding, count_rows, find_differences
 from tests.credits.rows import query
 from tests.factories import UserFactory
 
@@ -40,17 +41,19 @@ def _live() -> Ledger:
     user = UserFactory.create()
     key = user.username
     for number in range(2):
-        ledger.grant(
+        credits_entries.grant(
             user=user, credits=random.randint(100, 999), source=EntrySource.SURVEYS, key=f"{key}:{number}"
         )
-    captured = ledger.hold(user=user, credits=50, key=f"{key}:captured").hold.pk
-    ledger.capture(hold_id=captured, credits=30)
-    ledger.grant(user=user, credits=random.randint(100, 999), source=EntrySource.SURVEYS, key=f"{key}:last")
-    released = ledger.hold(user=user, credits=60, key=f"{key}:released").hold.pk
-    ledger.release(hold_id=released)
-    kept = ledger.hold(user=user, credits=40, key=f"{key}:open").hold.pk
+    captured = holds.hold(user=user, credits=50, key=f"{key}:captured").hold.pk
+    holds.capture(hold_id=captured, credits=30)
+    credits_entries.grant(
+        user=user, credits=random.randint(100, 999), source=EntrySource.SURVEYS, key=f"{key}:last"
+    )
+    released = holds.hold(user=user, credits=60, key=f"{key}:released").hold.pk
+    holds.release(hold_id=released)
+    kept = holds.hold(user=user, credits=40, key=f"{key}:open").hold.pk
     entries = CreditEntry.objects.filter(account__user=user).order_by("id").values_list("id", flat=True)
-    return Ledger(ledger.open_account(user=user).pk, tuple(entries), captured, kept)
+    return Ledger(credits_entries.open_account(user=user).pk, tuple(entries), captured, kept)
 
 
 @pytest.mark.django_db

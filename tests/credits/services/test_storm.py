@@ -8,8 +8,8 @@ from functools import partial
 from credits.errors import HoldReleased
 from credits.models import EntrySource
 from credits.queries import balance_of
-from credits.services import ledger
-from credits.services.reconcile import Finding, find_differences
+from credits.services import entries, holds
+from credits.services.reconciliation import Finding, find_differences
 from tests.credits.rows import query
 from tests.factories import UserFactory
 from tests.threads import at_once
@@ -23,7 +23,7 @@ def test_16_threads_on_two_accounts_neither_deadlock_nor_lose_a_credit(
 ) -> None:
     users = [UserFactory.create(), UserFactory.create()]
     for user in users:
-        ledger.grant(user=user, credits=10**6, source=EntrySource.SURVEYS, key=secrets.token_hex(16))
+        entries.grant(user=user, credits=10**6, source=EntrySource.SURVEYS, key=secrets.token_hex(16))
     # Threads share the hold keys of a round, so each hold has many owners who close it in their own way.
     at_once(
         [partial(_live, users, key, random.Random(secrets.randbits(64))) for _ in range(_THREADS)],
@@ -49,12 +49,12 @@ def _live(users: list[User], key: str, rng: random.Random) -> list[Finding]:
     """Hold, raise, and close, with a grant in between, each step as its own transaction would order its locks."""
     for number in range(_ROUNDS):
         user = users[number % len(users)]
-        held = ledger.hold(user=user, credits=rng.randint(1, 9), key=f"{key}:{number}").hold.pk
-        ledger.raise_hold(hold_id=held, credits=rng.randint(5, 20), debt_limit=0)
-        close = partial(ledger.capture, credits=rng.randint(0, 30)) if rng.random() < 0.6 else ledger.release
+        held = holds.hold(user=user, credits=rng.randint(1, 9), key=f"{key}:{number}").hold.pk
+        holds.raise_hold(hold_id=held, credits=rng.randint(5, 20), debt_limit=0)
+        close = partial(holds.capture, credits=rng.randint(0, 30)) if rng.random() < 0.6 else holds.release
         with contextlib.suppress(HoldReleased):
             close(hold_id=held)
-        ledger.grant(user=user, credits=1, source=EntrySource.CREDITS_BACK, key=secrets.token_hex(16))
+        entries.grant(user=user, credits=1, source=EntrySource.CREDITS_BACK, key=secrets.token_hex(16))
     return []
 
 

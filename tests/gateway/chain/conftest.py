@@ -6,7 +6,7 @@ import pytest
 
 from devstack.rpc import Rpc
 from devstack.services.anvil import Anvil
-from devstack.world import settle_world
+from devstack.world.world import settle_world
 from gateway.chain.client import JsonRpcChainClient
 from tests.fakes.chain import FakeChain
 from tests.gateway.chain.worlds import ETHER, AnvilWorld, Setting, new_signer

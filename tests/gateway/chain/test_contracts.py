@@ -14,11 +14,7 @@ from web3.contract import Contract
 
 from devstack.toolchain import artifact, install_toolchain
 from gateway.chain import contracts
-from gateway.chain.contracts import (
-    decode_execute_relay_call,
-    encode_execute_relay_call,
-    refusal_from_revert,
-)
+from gateway.chain.contracts import decode_execute_relay_call, encode_execute_relay_call, refusal_from_revert
 from tests.fakes.lukso import custom_error
 from tests.fakes.profiles import random_address
 

@@ -2,7 +2,9 @@
 
 import re
 
-from gateway.chain import client, fees, lsp25  # noqa: F401
+from gateway.chain import (
+    lsp25,  # noqa: F401
+)
 from gateway.common.errors import DomainError, all_refusals
 
 

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from devstack.world import ControllerPlan, Permission, ProfilePlan, World
-from devstack.world.permissions import allow_transfers_to
+from devstack.world.permissions import Permission, allow_transfers_to
+from devstack.world.profiles import ControllerPlan, ProfilePlan
+from devstack.world.world import World
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import LocalSigner, SignedTransaction, UnsignedTransaction

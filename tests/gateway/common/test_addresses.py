@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.common.addresses import is_bounded, is_within, normal_network
+from gateway.common.http import is_bounded, is_within, normal_network
 
 LISTED = ["203.0.113.0/24", "2a01:4f8:d0a:30ff::2", "198.51.100.7"]
 

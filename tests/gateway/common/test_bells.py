@@ -11,8 +11,8 @@ from django.db import transaction
 from pytest_django import Settings
 from redis import Redis
 
-from gateway.common import bells
-from gateway.common.enqueue import ring_on_commit
+from gateway.common import tasks
+from gateway.common.tasks import ring_on_commit
 
 
 @pytest.fixture
@@ -24,33 +24,33 @@ def name() -> str:
 @pytest.fixture
 def _nobody_hurries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let bells ring longer than any test takes."""
-    monkeypatch.setattr(bells, "_RINGS_MILLISECONDS", 600_000)
+    monkeypatch.setattr(tasks, "_RINGS_MILLISECONDS", 600_000)
 
 
 @pytest.mark.usefixtures("_nobody_hurries")
 def test_a_bell_rings_once_until_it_is_answered(name: str) -> None:
-    assert [bells.is_first(name) for _ in range(3)] == [True, False, False]
-    bells.answer(name)
-    assert [bells.is_first(name) for _ in range(2)] == [True, False]
+    assert [tasks.is_first(name) for _ in range(3)] == [True, False, False]
+    tasks.answer(name)
+    assert [tasks.is_first(name) for _ in range(2)] == [True, False]
 
 
 @pytest.mark.usefixtures("_nobody_hurries")
 def test_bells_ring_by_themselves(name: str) -> None:
-    assert bells.is_first(name)
-    assert bells.is_first(name + ".other")
-    bells.answer(name + ".other")
-    assert not bells.is_first(name)
+    assert tasks.is_first(name)
+    assert tasks.is_first(name + ".other")
+    tasks.answer(name + ".other")
+    assert not tasks.is_first(name)
 
 
 def test_an_unheard_bell_rings_again_after_a_while(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bells, "_RINGS_MILLISECONDS", 1)
-    assert bells.is_first(name)
+    monkeypatch.setattr(tasks, "_RINGS_MILLISECONDS", 1)
+    assert tasks.is_first(name)
     time.sleep(0.05)
-    assert bells.is_first(name)
+    assert tasks.is_first(name)
 
 
 def test_an_unheard_bell_is_silent_for_seconds_and_not_longer(name: str, settings: Settings) -> None:
-    assert bells.is_first(name)
+    assert tasks.is_first(name)
     with Redis.from_url(settings.REDIS_URL) as redis:
         (key,) = redis.keys(f"*{name}")
         assert 0 < redis.pttl(key) <= 5_000
@@ -62,7 +62,7 @@ def test_of_many_at_once_one_is_first(name: str) -> None:
 
     def ring() -> bool:
         together.wait()
-        return bells.is_first(name)
+        return tasks.is_first(name)
 
     with ThreadPoolExecutor(16) as threads:
         answers = [job.result() for job in [threads.submit(ring) for _ in range(16)]]
@@ -71,8 +71,8 @@ def test_of_many_at_once_one_is_first(name: str) -> None:
 
 def test_with_redis_away_nobody_is_first_and_nobody_fails(name: str, settings: Settings) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    assert not bells.is_first(name)
-    bells.answer(name)
+    assert not tasks.is_first(name)
+    tasks.answer(name)
 
 
 @pytest.mark.django_db(transaction=True)

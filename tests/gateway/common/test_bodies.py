@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.common.bodies import _members
 from gateway.common.errors import InvalidRequest
+from gateway.common.parsers import _members
 
 
 class Counting(str):

@@ -8,9 +8,9 @@ from pytest_django import Settings
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from devstack.services import Services
-from gateway.common.callers import client_ip, client_ip_if_known, client_network
-from gateway.common.rates import RateLimit
+from devstack.services.stack import Services
+from gateway.common.http import client_ip, client_ip_if_known, client_network
+from gateway.common.throttling import RateLimit
 
 
 class PerMachine(RateLimit):

@@ -4,8 +4,8 @@ import pytest
 from django.db import transaction
 from kombu import Connection
 
-from gateway.common.enqueue import enqueue_now, enqueue_on_commit
 from gateway.common.errors import WorkersUnreachable
+from gateway.common.tasks import enqueue_now, enqueue_on_commit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from devstack.services.server import free_port
-from gateway.common.fetching import FetchFailed, fetch_json
+from gateway.common.http import FetchFailed, fetch_json
 from tests.users.issuer import ForeignIssuer
 
 

@@ -8,7 +8,7 @@ import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
 from django.db import connection
 
-from gateway.common.locks import try_advisory_lock
+from gateway.common.db import try_advisory_lock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,9 +10,9 @@ from pytest_django import Settings
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from devstack.services import Services
+from devstack.services.stack import Services
 from gateway.common.errors import ServiceUnavailable
-from gateway.common.rates import NetworkRate, RateLimit
+from gateway.common.throttling import NetworkRate, RateLimit
 
 
 class Open(RateLimit):

@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.common.sealing import SealedUnderAnotherKey, seal, unseal
+from gateway.common.crypto import SealedUnderAnotherKey, seal, unseal
 
 _OLD, _NEW = secrets.token_urlsafe(40), secrets.token_urlsafe(40)
 

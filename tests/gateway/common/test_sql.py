@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from pytest_django import DjangoAssertNumQueries
 
-from gateway.common import sql
+from gateway.common import db
 from tests.factories import UserFactory
 from users.models import User
 
@@ -15,43 +15,43 @@ pytestmark = pytest.mark.django_db
 
 def test_rows_come_as_they_are_selected() -> None:
     pair = {"a": secrets.randbelow(2**31), "b": secrets.token_hex(8)}
-    assert sql.first_row("SELECT %(a)s::bigint, %(b)s::text", pair) == (pair["a"], pair["b"])
-    assert sql.only_row("SELECT %(b)s::text", pair) == (pair["b"],)
+    assert db.first_row("SELECT %(a)s::bigint, %(b)s::text", pair) == (pair["a"], pair["b"])
+    assert db.only_row("SELECT %(b)s::text", pair) == (pair["b"],)
     both = "SELECT %(a)s::bigint UNION ALL SELECT -1"
-    assert sql.all_rows(both, pair) == [(pair["a"],), (-1,)]
-    assert sql.first_row(both, pair) == (pair["a"],)
+    assert db.all_rows(both, pair) == [(pair["a"],), (-1,)]
+    assert db.first_row(both, pair) == (pair["a"],)
 
 
 def test_a_statement_without_rows_answers_none_or_is_a_fault() -> None:
     nothing = "SELECT 1 WHERE %(no)s::boolean"
-    assert sql.first_row(nothing, {"no": False}) is None
-    assert sql.all_rows(nothing, {"no": False}) == []
+    assert db.first_row(nothing, {"no": False}) is None
+    assert db.all_rows(nothing, {"no": False}) == []
     with pytest.raises(RuntimeError, match="no row"):
-        sql.only_row(nothing, {"no": False})
+        db.only_row(nothing, {"no": False})
 
 
 def test_a_statement_is_counted_and_its_errors_are_djangos(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     with django_assert_num_queries(1):
-        sql.first_row("SELECT 1", {})
+        db.first_row("SELECT 1", {})
     owner = UserFactory.create()
     again = "INSERT INTO users_user SELECT * FROM users_user WHERE id = %(id)s"
     with pytest.raises(IntegrityError, match="users_user_pkey"), transaction.atomic():
-        sql.first_row(again, {"id": owner.pk})
+        db.first_row(again, {"id": owner.pk})
 
 
 def test_a_refusal_is_known_by_its_constraint_and_not_by_what_the_row_says() -> None:
     owner = UserFactory.create(first_name="users_user_username_key")
     again = "INSERT INTO users_user SELECT * FROM users_user WHERE id = %(id)s"
     with pytest.raises(IntegrityError) as refused, transaction.atomic():
-        sql.first_row(again, {"id": owner.pk})
-    assert sql.violated_constraint(refused.value) == "users_user_pkey"
+        db.first_row(again, {"id": owner.pk})
+    assert db.violated_constraint(refused.value) == "users_user_pkey"
 
     with pytest.raises(IntegrityError, match="users_user_username_key") as nameless, transaction.atomic():
         User.objects.filter(pk=owner.pk).update(last_name=None)
-    assert sql.violated_constraint(nameless.value) is None
-    assert sql.violated_constraint(IntegrityError("users_user_pkey")) is None
+    assert db.violated_constraint(nameless.value) is None
+    assert db.violated_constraint(IntegrityError("users_user_pkey")) is None
 
 
 def test_what_comes_again_and_again_is_planned_once() -> None:
@@ -59,8 +59,8 @@ def test_what_comes_again_and_again_is_planned_once() -> None:
     statement = f"SELECT %(n)s::bigint AS mark_{mark}"
     prepared = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE %(text)s"
     for n in range(12):
-        assert sql.first_row(statement, {"n": n}) == (n,)
-    assert sql.first_row(prepared, {"text": f"%mark_{mark}%"}) == (1,)
+        assert db.first_row(statement, {"n": n}) == (n,)
+    assert db.first_row(prepared, {"text": f"%mark_{mark}%"}) == (1,)
 
 
 def test_statements_of_the_orm_are_never_prepared() -> None:
@@ -76,8 +76,8 @@ def test_statements_of_the_orm_are_never_prepared() -> None:
 
 def test_a_row_becomes_the_models_instance() -> None:
     owner = UserFactory.create()
-    statement = f"SELECT {sql.columns(User, 'owner')} FROM users_user AS owner WHERE id = %(id)s"  # noqa: S608
-    found = sql.instance(User, sql.only_row(statement, {"id": owner.pk}))
+    statement = f"SELECT {db.columns(User, 'owner')} FROM users_user AS owner WHERE id = %(id)s"  # noqa: S608
+    found = db.instance(User, db.only_row(statement, {"id": owner.pk}))
     expected = User.objects.values().get(pk=owner.pk)
     assert {name: getattr(found, name) for name in expected} == expected
     assert not found.get_deferred_fields()

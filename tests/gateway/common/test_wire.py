@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rest_framework.exceptions import ValidationError
 
 from gateway.common.fields import UINT256_MAX
-from gateway.common.wire import AddressField, HashField, HexField, StrictIntegerField, Uint256Field
+from gateway.common.serializers import AddressField, HashField, HexField, StrictIntegerField, Uint256Field
 
 numbers = st.integers(min_value=0, max_value=UINT256_MAX)
 

@@ -10,14 +10,15 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from checkin.models import CheckInSwitch
-from credits.models import AdNetwork, EntrySource, LedgerAudit, Postback
-from credits.services import ledger
+from credits.models import EntrySource, LedgerAudit
+from credits.services import entries, holds
+from earnings.models import AdNetwork, Postback
 from payments.models import BillingOperation, ReconciliationRun, StripeEvent
 from relay.models import Attempt, Relayer, RelaySwitch, RelayTransaction
-from tests.credits.networks_at_work import set_up
+from tests.earnings.networks_at_work import set_up
 from tests.factories import UserFactory, random_address
 from tests.gateway.metrics.conftest import Scrape
-from tests.users.api.histories import relayed
+from tests.portal.api.histories import relayed
 
 pytestmark = pytest.mark.django_db
 Status = RelayTransaction.Status
@@ -169,12 +170,12 @@ def test_the_ledger_is_summed(scrape: Scrape) -> None:
     rich, other, indebted = (UserFactory.create() for _ in range(3))
     owned, more, debt = random.randint(1_000, 9_999), random.randint(1, 999), random.randint(1, 999)
     for user, amount in ((rich, owned), (other, more)):
-        ledger.grant(user=user, credits=amount, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
-    ledger.adjust(user=indebted, credits=-debt, key=secrets.token_hex(8), actor=None, reason="owes")
+        entries.grant(user=user, credits=amount, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+    entries.adjust(user=indebted, credits=-debt, key=secrets.token_hex(8), actor=None, reason="owes")
     held = [random.randint(1, 99) for _ in range(3)]
     for amount in held:
-        ledger.hold(user=rich, credits=amount, key=secrets.token_hex(8))
-    ledger.release(hold_id=ledger.hold(user=rich, credits=7, key=secrets.token_hex(8)).hold.pk)
+        holds.hold(user=rich, credits=amount, key=secrets.token_hex(8))
+    holds.release(hold_id=holds.hold(user=rich, credits=7, key=secrets.token_hex(8)).hold.pk)
     found = scrape()
     assert found["credit_accounts",] == 3
     assert (found["credits_outstanding",], found["credits_owed",]) == (owned + more, debt)

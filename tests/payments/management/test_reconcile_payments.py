@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from gateway.common.locks import try_advisory_lock
+from gateway.common.db import try_advisory_lock
 from payments.models import Payout, ReconciliationRun
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import deliver

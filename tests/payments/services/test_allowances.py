@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from payments.models import Payout, Subscription
-from payments.services.allowances import period_of
+from payments.services.payouts import period_of
 
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 END = START + timedelta(days=28)

@@ -13,13 +13,13 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from credits.models import Badge
-from credits.services.reconcile import find_differences
+from credits.services.reconciliation import find_differences
 from payments.amounts import clawback_target
 from payments.errors import NoSubscription
 from payments.models import Payout, StripeEvent
-from payments.services import facts
+from payments.services import snapshots
 from payments.stripe.client import set_billing_client
+from rewards.models import Badge
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import body_of, deliver
@@ -59,14 +59,14 @@ def month(double: DoubleWorld, payer: Payer, amount: int) -> list[bytes]:
         double.v1.invoices.retrieve(first, {"expand": ["payments"]}).payments.data[0].payment.payment_intent
     )
     payer.upsert(amount + 500)
-    begun = double.events(*facts.EVENT_TYPES)
+    begun = double.events(*snapshots.EVENT_TYPES)
     double.pass_time(32 * DAY)
     refund = double.refund(payment, amount // 3)
     double.refund(payment, amount // 4)
     double.fail_refund(refund)
     double.reinstate(double.dispute(payment))
     payer.cancel(immediately=False)
-    told = {event.id: body_of(event) for event in [*begun, *double.events(*facts.EVENT_TYPES)]}
+    told = {event.id: body_of(event) for event in [*begun, *double.events(*snapshots.EVENT_TYPES)]}
     assert len(told) > 12
     return list(told.values())
 

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils import timezone
 
-from credits.benefits import RENEWAL_GRACE
-from payments.services import catching_up, syncing
+from credits.allowances import RENEWAL_GRACE
+from payments.services import catch_up, synchronisation
 from tests.factories import UserFactory
 from tests.payments.mail import body_of, deliver, deliver_all
 from tests.payments.people import Payer
@@ -50,7 +50,7 @@ def test_two_years_of_months_are_paid_out_one_by_one(double: DoubleWorld, rates:
         double.controls.advance_to(int(last.timestamp()) + 2 * HOUR)
         deliver([body_of(event) for event in double.events("invoice.paid")], now=double.now())
         assert [len(payer.payouts) for payer in payers] == [month + 2] * len(payers)
-    assert catching_up.pay_out_missed_invoices(now=double.now()) == 0
+    assert catch_up.pay_out_missed_invoices(now=double.now()) == 0
     for place, payer in enumerate(payers):
         _assert_gapless(double, payer, BEGINNINGS[place], 1_000 + place, rates["usd"])
 
@@ -106,7 +106,7 @@ def test_between_the_turn_and_the_collection_the_old_credits_count_until_the_new
     first, end = subscriber.payout, subscriber.payout.period_end
     double.pass_time(_seconds_to(double, end) + HOUR // 2)
     assert subscriber.quota().reset_date == int(end.timestamp())
-    syncing.sync_subscription(
+    synchronisation.sync_subscription(
         subscription_id=subscriber.subscription.stripe_subscription_id, now=double.now()
     )
     new_end = subscriber.subscription.current_period_end

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from credits.errors import InsufficientCredits
 from credits.models import Allowance, CreditEntry
-from credits.services import ledger
-from credits.services.reconcile import find_differences
+from credits.services import holds
+from credits.services.reconciliation import find_differences
 from payments.models import Clawback, Payout, PayoutRate
-from payments.services import catching_up
+from payments.services import catch_up
 from payments.stripe.client import set_billing_client
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
@@ -140,14 +140,14 @@ def test_spent_credits_are_owed_and_nothing_can_be_held_until_they_are_earned(
 ) -> None:
     granted = subscriber.payout.credits
     spent = random.randint(1, granted)
-    held = ledger.hold(user=subscriber.user, credits=spent, key=secrets.token_hex(8))
-    ledger.capture(hold_id=held.hold.pk, credits=spent)
+    held = holds.hold(user=subscriber.user, credits=spent, key=secrets.token_hex(8))
+    holds.capture(hold_id=held.hold.pk, credits=spent)
     double.refund(subscriber.payout.stripe_payment_intent_id)
     deliver_all(double)
     assert subscriber.balance == -spent
     assert subscriber.quota().available == -spent
     with pytest.raises(InsufficientCredits):
-        ledger.hold(user=subscriber.user, credits=1, key=secrets.token_hex(8))
+        holds.hold(user=subscriber.user, credits=1, key=secrets.token_hex(8))
     assert find_differences() == []
 
 
@@ -169,7 +169,7 @@ def test_so_it_is_where_beat_pays_out(double: DoubleWorld, payer: Payer, amount:
     payer.upsert(amount)
     intent = double.v1.payment_intents.list({"customer": payer.customer.stripe_customer_id}).data[0].id
     double.refund(intent)
-    assert catching_up.pay_out_missed_invoices(now=double.now()) == 1
+    assert catch_up.pay_out_missed_invoices(now=double.now()) == 1
     assert payer.balance == 0
     assert payer.quota().total == 0
 
@@ -208,18 +208,18 @@ def test_whatever_goes_back_and_forth_in_any_order_the_sum_is_the_formula(
 
 
 def _spend(payer: Payer, credits: int) -> int:
-    held = ledger.hold(user=payer.user, credits=credits, key=secrets.token_hex(8))
-    ledger.capture(hold_id=held.hold.pk, credits=credits)
+    held = holds.hold(user=payer.user, credits=credits, key=secrets.token_hex(8))
+    holds.capture(hold_id=held.hold.pk, credits=credits)
     return credits
 
 
 def _assert_holdable(payer: Payer) -> None:
     """What is there can be held, and not one credit more; who owes can hold nothing."""
     with pytest.raises(InsufficientCredits):
-        ledger.hold(user=payer.user, credits=max(payer.balance, 0) + 1, key=secrets.token_hex(8))
+        holds.hold(user=payer.user, credits=max(payer.balance, 0) + 1, key=secrets.token_hex(8))
     if payer.balance > 0:
-        held = ledger.hold(user=payer.user, credits=payer.balance, key=secrets.token_hex(8))
-        ledger.release(hold_id=held.hold.pk)
+        held = holds.hold(user=payer.user, credits=payer.balance, key=secrets.token_hex(8))
+        holds.release(hold_id=held.hold.pk)
 
 
 def _live(

@@ -6,7 +6,7 @@ import pytest
 
 from payments import tasks
 from payments.errors import BillingRefused
-from payments.services import catching_up
+from payments.services import catch_up
 from payments.stripe.client import get_billing_client
 from tests.factories import UserFactory
 from tests.payments.mail import deliver_all
@@ -25,12 +25,12 @@ def test_a_refund_whose_delivery_counts_as_taken_is_clawed_back_by_night(
     deliver_all(double)
     part = amount // 3
     double.refund(payer.payout.stripe_payment_intent_id, part)
-    assert catching_up.fetch_undelivered_events(now=double.now()) == 0
+    assert catch_up.fetch_undelivered_events(now=double.now()) == 0
     paid_out = payer.balance
     tasks.claw_back()
     assert payer.balance == paid_out - paid_out * part // amount
     before = everything()
-    assert catching_up.claw_back_missed_money(now=double.now()) == 0
+    assert catch_up.claw_back_missed_money(now=double.now()) == 0
     deliver_all(double)
     assert (everything()["CreditEntry"], everything()["Clawback"]) == (
         before["CreditEntry"],
@@ -45,10 +45,10 @@ def test_what_was_taken_back_too_much_is_given_again_by_night(
     deliver_all(double)
     paid_out = payer.balance
     refund = double.refund(payer.payout.stripe_payment_intent_id)
-    assert catching_up.claw_back_missed_money(now=double.now()) == 1
+    assert catch_up.claw_back_missed_money(now=double.now()) == 1
     assert payer.balance == 0
     double.fail_refund(refund)
-    assert catching_up.claw_back_missed_money(now=double.now()) == 1
+    assert catch_up.claw_back_missed_money(now=double.now()) == 1
     assert payer.balance == paid_out
 
 
@@ -65,8 +65,8 @@ def test_a_dispute_is_looked_for_over_half_a_year_and_of_our_own_payments_alone(
     payments = double.v1.invoice_payments.list({"invoice": bill["id"]}).data
     double.refund(payments[0].payment.payment_intent)
     with meddling() as client:
-        assert catching_up.claw_back_missed_money(now=double.now() + timedelta(days=181)) == 0
-        assert catching_up.claw_back_missed_money(now=double.now() + timedelta(days=179)) == 1
+        assert catch_up.claw_back_missed_money(now=double.now() + timedelta(days=181)) == 0
+        assert catch_up.claw_back_missed_money(now=double.now() + timedelta(days=179)) == 1
     assert client.asked == {"payments_gone_back_since": 2, "money_back": 1}
     assert payer.balance == 0
 
@@ -82,8 +82,8 @@ def test_a_payment_that_cannot_be_followed_now_stands_in_the_way_of_no_other(
         double.refund(one.payout.stripe_payment_intent_id)
     with meddling() as client:
         client.before["money_back"] = once(_refuse)
-        assert catching_up.claw_back_missed_money(now=double.now()) == 1
-    assert catching_up.claw_back_missed_money(now=double.now()) == 1
+        assert catch_up.claw_back_missed_money(now=double.now()) == 1
+    assert catch_up.claw_back_missed_money(now=double.now()) == 1
     assert (payer.balance, other.balance) == (0, 0)
 
 

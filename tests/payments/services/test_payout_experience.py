@@ -10,11 +10,12 @@ from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from credits.models import Badge, BadgeTrack, CreditAccount, CreditEntry, ExperienceEntry
-from credits.services import experience
+from credits.models import CreditAccount, CreditEntry
 from payments.models import Clawback, Payout, PayoutRate
-from payments.services import catching_up, events
+from payments.services import catch_up, events
 from payments.stripe.client import set_billing_client
+from rewards.models import Badge, BadgeTrack, ExperienceEntry
+from rewards.services import experience
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import deliver, store
@@ -60,7 +61,7 @@ def test_it_gains_once_whoever_tells_of_it(subscriber: Payer, fake: FakeBilling)
     before = _totals(subscriber)
     deliver(fake.events, now=fake.now())
     deliver([body.replace(b"evt_", b"evt_x") for body in fake.events], now=fake.now())
-    catching_up.pay_out_missed_invoices(now=fake.now())
+    catch_up.pay_out_missed_invoices(now=fake.now())
     assert _totals(subscriber) == before
     assert ExperienceEntry.objects.count() == 2
 

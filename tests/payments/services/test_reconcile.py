@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from credits.models import Allowance, CreditEntry, EntrySource, ExperienceEntry
-from credits.services import ledger
+from credits.models import Allowance, CreditEntry, EntrySource
+from credits.services import entries
 from payments.models import (
     BillingOperation,
     Clawback,
@@ -21,8 +21,9 @@ from payments.models import (
     StripeEvent,
     Subscription,
 )
-from payments.services import reconcile
+from payments.services.reconciliation import runs
 from payments.services.reconciliation.findings import Rule
+from rewards.models import ExperienceEntry
 from tests.docs.pages import DOCS, code_spans, rows
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
@@ -61,7 +62,7 @@ class Scene:
 
     def found(self) -> list[dict[str, object]]:
         """Reconcile and return the findings."""
-        run = reconcile.reconcile(now=self.now)
+        run = runs.reconcile(now=self.now)
         assert run is not None
         assert run.counts["findings"] == len(run.findings)
         return list(run.findings)
@@ -152,7 +153,7 @@ def _wrong_credits(scene: Scene) -> None:
 
 
 def _entry_of_another(scene: Scene) -> None:
-    wrong = ledger.grant(
+    wrong = entries.grant(
         user=scene.payer.user,
         credits=scene.first.credits + 1,
         source=EntrySource.SUBSCRIBED_PAYOUT,
@@ -168,7 +169,7 @@ def _entry_gone(scene: Scene) -> None:
 
 
 def _stray_entry(scene: Scene) -> None:
-    ledger.grant(
+    entries.grant(
         user=scene.payer.user, credits=5, source=EntrySource.SUBSCRIBED_PAYOUT, key=secrets.token_hex(8)
     )
 
@@ -183,7 +184,7 @@ def _clawback_entry(scene: Scene) -> None:
 
 
 def _clawback_added(scene: Scene) -> None:
-    entry = ledger.reverse(
+    entry = entries.reverse(
         user=scene.payer.user, credits=3, source=EntrySource.PAYOUT_CLAWBACK, key=secrets.token_hex(8)
     )
     Clawback.objects.create(

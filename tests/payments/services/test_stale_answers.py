@@ -5,7 +5,7 @@ from django.db import transaction
 
 from payments.errors import AnswerOutdated
 from payments.models import Subscription
-from payments.services import events, facts, syncing
+from payments.services import events, snapshots, synchronisation
 from tests.payments.mail import body_of, deliver, deliver_all, store
 from tests.payments.meddling import meddling, once
 from tests.payments.people import Payer
@@ -63,7 +63,7 @@ def test_the_answer_to_an_order_is_read_again_where_somebody_wrote_meanwhile(
         double.v1.subscriptions.update(
             running.subscription.stripe_subscription_id, {"cancel_at_period_end": True}
         )
-        syncing.sync_subscription(
+        synchronisation.sync_subscription(
             subscription_id=running.subscription.stripe_subscription_id, now=double.now()
         )
 
@@ -77,7 +77,7 @@ def test_older_answers_that_others_are_late_to_write_do_not_stand_in_the_way_of_
     double: DoubleWorld, running: Payer
 ) -> None:
     subscription_id = running.subscription.stripe_subscription_id
-    older = facts.gather(event_type="customer.subscription.updated", object_id=subscription_id)
+    older = snapshots.gather(event_type="customer.subscription.updated", object_id=subscription_id)
     double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": True})
 
     def write_late() -> None:
@@ -85,7 +85,7 @@ def test_older_answers_that_others_are_late_to_write_do_not_stand_in_the_way_of_
 
     with meddling() as client:
         client.after["retrieve_subscription"] = write_late
-        stored = syncing.sync_subscription(subscription_id=subscription_id, now=double.now())
+        stored = synchronisation.sync_subscription(subscription_id=subscription_id, now=double.now())
     assert stored is not None
     assert stored.cancels_at_period_end
     assert client.asked["retrieve_subscription"] == 1
@@ -95,9 +95,9 @@ def test_an_older_answer_that_is_written_late_does_not_undo_a_newer_one(
     double: DoubleWorld, running: Payer
 ) -> None:
     subscription_id = running.subscription.stripe_subscription_id
-    older = facts.gather(event_type="customer.subscription.updated", object_id=subscription_id)
+    older = snapshots.gather(event_type="customer.subscription.updated", object_id=subscription_id)
     double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": True})
-    syncing.sync_subscription(subscription_id=subscription_id, now=double.now())
+    synchronisation.sync_subscription(subscription_id=subscription_id, now=double.now())
 
     with pytest.raises(AnswerOutdated):
         older.apply(cause="late", now=double.now())
@@ -109,18 +109,18 @@ def test_an_older_answer_waits_until_a_newer_one_is_written_and_is_outdated_then
     double: DoubleWorld, running: Payer
 ) -> None:
     subscription_id, customer = running.subscription.stripe_subscription_id, running.customer
-    older = facts.gather(event_type="customer.subscription.updated", object_id=subscription_id)
+    older = snapshots.gather(event_type="customer.subscription.updated", object_id=subscription_id)
     double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": True})
-    newer = facts.gather(event_type="customer.subscription.updated", object_id=subscription_id)
+    newer = snapshots.gather(event_type="customer.subscription.updated", object_id=subscription_id)
 
     def write_the_older() -> None:
         with transaction.atomic(), pytest.raises(AnswerOutdated):
             older.apply(cause="late", now=double.now())
 
     with waits_for_this_transaction(write_the_older) as written:
-        contested = syncing.hear(customer=customer, since=newer.since, until=newer.until)
+        contested = synchronisation.hear(customer=customer, since=newer.since, until=newer.until)
         (state,) = newer.subscriptions
-        syncing.store(customer=customer, state=state, contested=contested, now=double.now())
+        synchronisation.store(customer=customer, state=state, contested=contested, now=double.now())
 
     assert written.result() is None
     assert running.subscription.cancels_at_period_end
@@ -132,9 +132,9 @@ def test_an_agreeing_answer_contests_what_was_asked_for_before_it_was_there(
     """Stripe goes there and back: who read the state between must not write it after who read the last one."""
     subscription_id = running.subscription.stripe_subscription_id
     double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": True})
-    between = facts.gather(event_type="customer.subscription.updated", object_id=subscription_id)
+    between = snapshots.gather(event_type="customer.subscription.updated", object_id=subscription_id)
     double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": False})
-    syncing.sync_subscription(subscription_id=subscription_id, now=double.now())
+    synchronisation.sync_subscription(subscription_id=subscription_id, now=double.now())
 
     with pytest.raises(AnswerOutdated):
         between.apply(cause="late", now=double.now())

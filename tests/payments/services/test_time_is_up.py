@@ -7,7 +7,7 @@ import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
 
 from payments.models import BillingOperation, Payout, StripeEvent
-from payments.services import events, resuming
+from payments.services import catch_up, events
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import store
 from tests.payments.meddling import MeddlingClient, killed_after, meddling
@@ -68,8 +68,8 @@ def test_the_operation_it_was_at_waits_for_the_next_sweep(
     later = fake.now() + timedelta(hours=1)
     slow.before["update_subscription"] = _time_is_up
     with pytest.raises(SoftTimeLimitExceeded):
-        resuming.resume_abandoned(now=later)
+        catch_up.resume_abandoned(now=later)
     assert BillingOperation.objects.filter(status="pending").count() == 1
     slow.before.clear()
-    assert resuming.resume_abandoned(now=later) == 1
+    assert catch_up.resume_abandoned(now=later) == 1
     assert subscriber.subscription.amount_minor == 2 * amount

@@ -14,7 +14,7 @@ from gateway.chain.lsp25 import RelayCall
 from tests.fakes.profiles import Controller
 from tests.users.wallet import CALLER, personal_sign
 from users.models import User
-from users.services import challenges
+from users.services import sign_in as users_sign_in
 from users.services.sign_in import sign_in
 
 
@@ -72,7 +72,9 @@ def network_address() -> str:
 @pytest.fixture
 def wallet(user: User, profile: Profile) -> Wallet:
     """The wallet of the profile, with an access token."""
-    challenge = challenges.issue(profile_address=str(user.profile_address), client=CALLER, now=timezone.now())
+    challenge = users_sign_in.issue(
+        profile_address=str(user.profile_address), client=CALLER, now=timezone.now()
+    )
     controller = Controller(private_key=profile.controller.private_key)
     signature = personal_sign(controller, challenge.message)
     pair = sign_in(nonce=challenge.nonce, signature=signature, client=CALLER, now=timezone.now())

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from credits.services import ledger
-from devstack.services import Services
+from credits.services import entries
+from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall, wrong_hashes
 from relay.models import Attempt, Relayer, RelayTransaction
@@ -113,7 +113,7 @@ def test_another_profile_in_the_body_is_refused(
 def test_too_few_credits_are_a_402_with_the_numbers(
     wallet: Wallet, user: User, new_call: Callable[..., RelayCall]
 ) -> None:
-    ledger.adjust(user=user, credits=-9_999, key=secrets.token_hex(8), actor=None, reason="one is left")
+    entries.adjust(user=user, credits=-9_999, key=secrets.token_hex(8), actor=None, reason="one is left")
     before = everything()
     members = assert_problem(wallet.post(EXECUTE, execute_body(new_call())), 402, "insufficient-credits")
     assert members["required"] > 1

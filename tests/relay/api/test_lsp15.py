@@ -10,7 +10,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from credits.queries import balance_of
-from credits.services import ledger
+from credits.services import entries
 from credits.services.allowance import set_allowance
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
@@ -116,7 +116,7 @@ def test_the_quota_is_told_in_gas(
 
 
 def test_a_debt_is_a_negative_quota(stranger: Wallet, user: User, profile: Profile) -> None:
-    ledger.adjust(user=user, credits=-10_003, key=secrets.token_hex(8), actor=None, reason="clawed back")
+    entries.adjust(user=user, credits=-10_003, key=secrets.token_hex(8), actor=None, reason="clawed back")
     assert stranger.post(LSP15_QUOTA, quota_body(profile)).body["quota"] == -3_000
 
 

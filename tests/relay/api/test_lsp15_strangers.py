@@ -8,14 +8,14 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from devstack.services import Services
 from devstack.services.server import free_port
+from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import CallFailedBefore
 from relay.models import RelayTransaction
-from relay.services import wallet_calls
-from relay.services.execution import execute
+from relay.services import lsp15
+from relay.services.submission import execute
 from tests.relay.api.conftest import Answer, Wallet, execute_body, network_address
 from tests.relay.api.test_bodies import LSP15_EXECUTE, LSP15_QUOTA
 from tests.relay.api.test_execute import EXECUTE, assert_problem
@@ -218,5 +218,5 @@ def test_a_call_that_failed_while_a_stranger_waited_is_refused_when_it_is_accept
 
     assert ask(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=12))).status == 200
     with pytest.raises(CallFailedBefore):
-        wallet_calls.execute(user=user, call=call, now=timezone.now(), admit=fail_first)
+        lsp15.execute(user=user, call=call, now=timezone.now(), admit=fail_first)
     assert RelayTransaction.objects.filter(payload=call.payload).count() == 1

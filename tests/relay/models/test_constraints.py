@@ -9,9 +9,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
 from gateway.common.fields import UINT256_MAX
-from relay.models import Attempt, Relayer, RelayTransaction, TrustedImplementation
+from relay.models import Attempt, Relayer, RelayTransaction
 from tests.factories import random_address
 from tests.relay.signing import window
+from users.models import TrustedImplementation
 
 pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]

@@ -11,13 +11,13 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
-from devstack.services import Services
+from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayShareUsed, TooManyDeadEnds
 from relay.models import Relayer, RelayTransaction
-from relay.services import budgets, replacing
-from relay.services.execution import execute
+from relay.services import limits, replacement
+from relay.services.submission import execute
 from tests.relay.chain import Chain, MeddlingClient
 from tests.relay.conftest import Refused
 from tests.relay.signing import execute_payload, sign_call, window
@@ -140,10 +140,10 @@ def test_a_window_is_over_at_its_last_moment(
     assert settled_at is not None
     over = settled_at + timedelta(hours=hours)
     with pytest.raises(TooManyDeadEnds) as refusal:
-        budgets.check_dead_ends(user=user, now=over - timedelta(microseconds=1))
+        limits.check_dead_ends(user=user, now=over - timedelta(microseconds=1))
     assert refusal.value.retry_after == 1
     assert refusal.value.detail.endswith("within a day." if hours == 24 else "within an hour.")
-    budgets.check_dead_ends(user=user, now=over)
+    limits.check_dead_ends(user=user, now=over)
 
 
 def test_one_users_dead_ends_are_not_anothers(
@@ -280,7 +280,7 @@ def test_a_call_whose_bytes_were_replaced_counts_once(
     attempt = accept(channel=any_channel()).attempts.get()
     if is_sent:
         broadcast_all()
-    assert replacing.replace(attempt_id=attempt.pk, fees=dearer_than(attempt), now=timezone.now())
+    assert replacement.replace(attempt_id=attempt.pk, fees=dearer_than(attempt), now=timezone.now())
     attempt.refresh_from_db()
     assert attempt.status == ("outbid" if is_sent else "withdrawn")
     accept(channel=any_channel())

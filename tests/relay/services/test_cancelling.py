@@ -9,7 +9,7 @@ from django.utils import timezone
 from gateway.chain.errors import NodeUnavailable
 from relay.errors import AlreadyBroadcast
 from relay.models import Attempt, RelayTransaction
-from relay.services import cancelling
+from relay.services import cancellation
 from tests.relay.chain import Chain, MeddlingClient, node_away
 from tests.relay.rows import everything
 from tests.relay.workers import broadcast_all
@@ -22,7 +22,7 @@ def refuse(row: RelayTransaction) -> None:
     """It is refused by what the rows say, before any node is asked."""
     before = everything()
     with node_away(), pytest.raises(AlreadyBroadcast):
-        cancelling.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
+        cancellation.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
     assert everything() == before
 
 
@@ -35,7 +35,7 @@ def test_what_was_broadcast_settled_or_cancelled_before_is_refused(
     settle()
     refuse(sent)
     cancelled = accept()
-    cancelling.cancel_unsent(relay_transaction_id=cancelled.pk, now=timezone.now())
+    cancellation.cancel_unsent(relay_transaction_id=cancelled.pk, now=timezone.now())
     refuse(cancelled)
 
 
@@ -45,7 +45,7 @@ def test_what_is_sent_between_the_look_and_the_lock_is_left_to_the_chain(
     row = accept()
     node.meanwhile("head", broadcast_all)
     with pytest.raises(AlreadyBroadcast):
-        cancelling.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
+        cancellation.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
     row.refresh_from_db()
     attempt = row.attempts.get()
     assert (row.ends_as, attempt.kind, attempt.status) == ("", "call", "sent")
@@ -55,7 +55,7 @@ def test_what_is_sent_between_the_look_and_the_lock_is_left_to_the_chain(
 def test_followers_fall_with_the_cancelled_call(accept: Accept, settle: Callable[[], int]) -> None:
     channel = secrets.randbits(120)
     first, follower = (accept(channel=channel, ahead=ahead) for ahead in (0, 1))
-    cancelling.cancel_unsent(relay_transaction_id=first.pk, now=timezone.now())
+    cancellation.cancel_unsent(relay_transaction_id=first.pk, now=timezone.now())
     broadcast_all()
     assert settle() == 2
     ends = RelayTransaction.objects.order_by("pk").values_list("pk", "status", "end_code")
@@ -70,5 +70,5 @@ def test_without_a_node_nothing_is_decided(accept: Accept) -> None:
     row = accept()
     before = everything()
     with node_away(), pytest.raises(NodeUnavailable):
-        cancelling.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
+        cancellation.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
     assert everything() == before

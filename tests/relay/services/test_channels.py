@@ -9,15 +9,15 @@ from django.conf import settings as django_settings
 from django.utils import timezone
 from pytest_django import Settings
 
-from devstack.services import Services
-from devstack.world import ControllerPlan, Permission
-from devstack.world.profiles import Profile
+from devstack.services.stack import Services
+from devstack.world.permissions import Permission
+from devstack.world.profiles import ControllerPlan, Profile
 from gateway.chain.errors import NotAuthorised
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import ChannelBusy, RelayersBusy, RelayNonceGap, RelayNonceTaken, RelayNonceUsed
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services import channels, preflight
-from relay.services.execution import execute, identify
+from relay.services import preflight, submission
+from relay.services.submission import execute, identify
 from tests.relay.chain import Chain
 from tests.relay.conftest import Refused
 from tests.relay.signing import set_data_payload, sign_call
@@ -136,8 +136,8 @@ class TestBehindANodeThatIsBehind:
         assert settle() == 1
         RelayTransaction.objects.update(status=status)
         with pytest.raises(RelayNonceTaken):
-            channels.place(approval=same)
-        assert channels.place(approval=after) is None
+            submission.place(approval=same)
+        assert submission.place(approval=after) is None
 
     @pytest.mark.parametrize("status", ["Failed", "Expired", "Cancelled"])
     def test_a_call_without_effect_leaves_its_nonce(
@@ -153,9 +153,9 @@ class TestBehindANodeThatIsBehind:
         accept(channel=channel)
         assert settle() == 1
         RelayTransaction.objects.update(status=status)
-        assert channels.place(approval=same) is None
+        assert submission.place(approval=same) is None
         with pytest.raises(RelayNonceGap):
-            channels.place(approval=after)
+            submission.place(approval=after)
 
 
 @pytest.mark.parametrize("is_sent", [False, True])

@@ -10,12 +10,13 @@ from django.utils import timezone
 
 from credits.models import CreditEntry, HoldStatus
 from credits.queries import balance_of
-from credits.services.reconcile import find_differences
+from credits.services.reconciliation import find_differences
 from gateway.chain.client import get_chain_client
 from gateway.chain.fees import Fees
 from gateway.chain.types import SendKind
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services import dead_ends, sweeping
+from relay.services import broadcasting
+from relay.services import cancellation as relay_cancellation
 from tests.relay.chain import GWEI, Chain, MeddlingClient
 from tests.relay.conftest import LYX
 from tests.relay.signing import window
@@ -135,7 +136,7 @@ def test_a_relayer_emptied_after_signing_ends_the_call_once_it_has_money_again(
 
     # The self-transfer costs money too: it stays and is tried again.
     for seconds in (10, 20):
-        assert sweeping.sweep(now=later(seconds)) == 0
+        assert broadcasting.sweep(now=later(seconds)) == 0
     chain.mine(settings.CONFIRMATIONS)
     assert track() == 0
     cancellation = row.attempts.get(sequence=1)
@@ -143,7 +144,7 @@ def test_a_relayer_emptied_after_signing_ends_the_call_once_it_has_money_again(
     assert balance_of(user).held == row.hold.amount
 
     chain.fund(LYX, row.relayer.address)
-    assert sweeping.sweep(now=later(30)) == 1
+    assert broadcasting.sweep(now=later(30)) == 1
     chain.mine(settings.CONFIRMATIONS)
     assert track() == 1
     row.refresh_from_db()
@@ -216,7 +217,7 @@ def test_a_dead_end_is_begun_once(accept: Accept, settle: Settle, state: str) ->
 
 
 def begin(attempt: Attempt) -> bool:
-    return dead_ends.begin(
+    return relay_cancellation.begin(
         attempt=attempt,
         ends_as=RelayTransaction.Status.CANCELLED,
         code="for-a-test",

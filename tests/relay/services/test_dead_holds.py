@@ -12,12 +12,12 @@ from django.utils import timezone
 
 from credits.models import CreditHold, HoldStatus
 from credits.queries import balance_of
-from credits.services import ledger
-from credits.services.reconcile import find_differences
+from credits.services import holds
+from credits.services.reconciliation import find_differences
 from gateway.common.errors import ReasonRequired
 from relay.errors import HoldNotDead
 from relay.models import RelayTransaction
-from relay.services import dead_holds
+from relay.services import cancellation
 from tests.factories import UserFactory
 from tests.relay.rows import everything
 from tests.threads import at_once
@@ -46,16 +46,16 @@ def end(row: RelayTransaction, status: str, cost: int = 0) -> CreditHold:
 
 
 def orphan(user: User, *, key: str, age: timedelta) -> CreditHold:
-    placed = ledger.hold(user=user, credits=random.randint(1, 99), key=key).hold
+    placed = holds.hold(user=user, credits=random.randint(1, 99), key=key).hold
     CreditHold.objects.filter(pk=placed.pk).update(created_at=timezone.now() - age)
     return placed
 
 
 def refuse(hold: CreditHold, staff: User, now: datetime) -> None:
     before = everything()
-    assert hold not in dead_holds.dead_holds(now=now)
+    assert hold not in cancellation.dead_holds(now=now)
     with pytest.raises(HoldNotDead):
-        dead_holds.release(hold_id=hold.pk, actor=staff, reason="stuck", now=now)
+        cancellation.release(hold_id=hold.pk, actor=staff, reason="stuck", now=now)
     assert everything() == before
     assert not LogEntry.objects.exists()
 
@@ -66,8 +66,8 @@ def test_the_open_hold_of_an_ended_call_is_released_with_a_reason_on_record(
 ) -> None:
     cost = random.randint(0, 500)
     hold = end(accept(), status, cost)
-    assert list(dead_holds.dead_holds(now=now)) == [hold]
-    released = dead_holds.release(hold_id=hold.pk, actor=staff, reason=" rows were meddled with ", now=now)
+    assert list(cancellation.dead_holds(now=now)) == [hold]
+    released = cancellation.release(hold_id=hold.pk, actor=staff, reason=" rows were meddled with ", now=now)
     assert (released.status, released.entry) == (HoldStatus.RELEASED, None)
     assert balance_of(user).held == 0
     assert find_differences() == []
@@ -79,8 +79,8 @@ def test_the_open_hold_of_an_ended_call_is_released_with_a_reason_on_record(
 
 def test_an_old_hold_of_the_relay_without_a_call_is_released(user: User, staff: User, now: datetime) -> None:
     hold = orphan(user, key="relay:0x1:0x2:0", age=timedelta(hours=1, minutes=1))
-    assert list(dead_holds.dead_holds(now=now)) == [hold]
-    dead_holds.release(hold_id=hold.pk, actor=staff, reason="orphan", now=now)
+    assert list(cancellation.dead_holds(now=now)) == [hold]
+    cancellation.release(hold_id=hold.pk, actor=staff, reason="orphan", now=now)
     assert balance_of(user).held == 0
 
 
@@ -110,7 +110,7 @@ def test_a_closed_hold_is_not_released_again(
     assert settle() == 1
     refuse(row.hold, staff, now)
     gone = orphan(user, key=f"relay:{secrets.token_hex(4)}", age=timedelta(days=1))
-    ledger.release(hold_id=gone.pk)
+    holds.release(hold_id=gone.pk)
     refuse(gone, staff, now)
 
 
@@ -118,7 +118,7 @@ def test_a_reason_is_needed(accept: Accept, staff: User, now: datetime) -> None:
     hold = end(accept(), "Cancelled")
     before = everything()
     with pytest.raises(ReasonRequired, match="Say why"):
-        dead_holds.release(hold_id=hold.pk, actor=staff, reason=" ", now=now)
+        cancellation.release(hold_id=hold.pk, actor=staff, reason=" ", now=now)
     assert everything() == before
 
 
@@ -127,7 +127,8 @@ def test_of_many_who_release_at_once_one_does(user: User, accept: Accept, now: d
     hold = end(accept(), "Expired")
     staff = [UserFactory.create(profile_address=None, is_staff=True) for _ in range(6)]
     calls = [
-        partial(dead_holds.release, hold_id=hold.pk, actor=actor, reason="stuck", now=now) for actor in staff
+        partial(cancellation.release, hold_id=hold.pk, actor=actor, reason="stuck", now=now)
+        for actor in staff
     ]
     answers = at_once(calls)
     assert sum(isinstance(answer, HoldNotDead) for answer in answers) == 5

@@ -7,13 +7,13 @@ import pytest
 from django.utils import timezone
 
 from credits.errors import InsufficientCredits
-from credits.models import Badge, BadgeTrack
 from credits.queries import balance_of
-from credits.services import ledger
-from credits.services.reconcile import find_differences
+from credits.services import entries
+from credits.services.reconciliation import find_differences
 from gateway.chain.lsp25 import RelayCall
 from relay.models import RelayTransaction
-from relay.services.execution import execute
+from relay.services.submission import execute
+from rewards.models import Badge, BadgeTrack
 from tests.relay.chain import GWEI, Chain
 from tests.relay.conftest import Refused
 from tests.relay.workers import broadcast_all
@@ -31,7 +31,7 @@ def may_owe(credits: int) -> None:
 def leave(user: User, credits: int) -> None:
     """Correct the balance so that this much is available."""
     change = credits - balance_of(user).available
-    ledger.adjust(user=user, credits=change, key=secrets.token_hex(8), actor=None, reason="for a test")
+    entries.adjust(user=user, credits=change, key=secrets.token_hex(8), actor=None, reason="for a test")
 
 
 def test_a_call_may_be_held_on_debt_up_to_the_limit(

@@ -7,12 +7,12 @@ from django.conf import settings
 from django.utils import timezone
 
 from credits import queries as credit_queries
-from devstack.services import Services
+from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from relay import queries
 from relay.models import Attempt, RelayTransaction
-from relay.services.execution import execute
+from relay.services.submission import execute
 from users.models import User
 
 pytestmark = pytest.mark.django_db

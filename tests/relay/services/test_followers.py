@@ -9,14 +9,14 @@ from django.utils import timezone
 
 from credits.models import CreditEntry, HoldStatus
 from credits.queries import balance_of
-from credits.services.reconcile import find_differences
-from devstack.services import Services
+from credits.services.reconciliation import find_differences
+from devstack.services.stack import Services
 from devstack.world.oddities import Flaky
 from gateway.chain.client import get_chain_client
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayNonceGap
 from relay.models import Relayer, RelayTransaction
-from relay.services.execution import execute
+from relay.services.submission import execute
 from tests.relay.chain import Chain, MeddlingClient
 from tests.relay.conftest import Refused
 from tests.relay.signing import execute_payload, window

@@ -6,7 +6,7 @@ import pytest
 from django.db import OperationalError, connection
 
 from gateway.chain.errors import NodeUnavailable
-from gateway.common.sweeps import OutOfTime
+from gateway.common.db import OutOfTime
 from relay.services.isolation import isolated
 from tests.credits.rows import query
 

@@ -7,13 +7,13 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from credits.models import CreditHold
-from devstack.services import Services
+from devstack.services.stack import Services
 from gateway.chain.errors import NodeUnavailable, TargetReverted
 from gateway.chain.fees import FeesTooHigh
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import GasLimitExceeded
 from relay.models import Attempt, RelayTransaction
-from relay.services.execution import execute
+from relay.services.submission import execute
 from tests.relay.chain import GWEI, Chain, MeddlingClient, node_away
 from tests.relay.conftest import Refused
 from tests.relay.signing import set_data_payload

@@ -7,25 +7,20 @@ import pytest
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from devstack.services import Services
+from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.client import get_chain_client
 from gateway.chain.contracts import code_hash
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
-from relay.errors import (
-    ForeignKeyManager,
-    GasLimitExceeded,
-    KeyManagerNotFound,
-    KeyManagerNotOwner,
-    UntrustedCode,
-)
-from relay.models import RelayTransaction, TrustedImplementation
-from relay.services.execution import execute
+from relay.errors import ForeignKeyManager, GasLimitExceeded, KeyManagerNotFound, KeyManagerNotOwner
+from relay.models import RelayTransaction
+from relay.services.submission import execute
 from tests.factories import random_address
 from tests.relay.conftest import Refused
 from tests.relay.signing import set_data_payload, sign_call
-from users.models import User
+from users.errors import UntrustedCode
+from users.models import TrustedImplementation, User
 
 pytestmark = pytest.mark.django_db
 Kind = TrustedImplementation.Kind

@@ -10,15 +10,14 @@ from django.utils import timezone
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from devstack.services import Services
-from devstack.world import ControllerPlan, Permission
-from devstack.world.permissions import allow_transfers_to
-from devstack.world.profiles import Controller, Profile
+from devstack.services.stack import Services
+from devstack.world.permissions import Permission, allow_transfers_to
+from devstack.world.profiles import Controller, ControllerPlan, Profile
 from gateway.chain import errors
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayPermissionMissing, SignerNotController
 from relay.models import RelayTransaction
-from relay.services.execution import execute
+from relay.services.submission import execute
 from tests.factories import random_address
 from tests.relay.conftest import LYX, Refused
 from tests.relay.signing import execute_payload, set_data_payload, sign_call

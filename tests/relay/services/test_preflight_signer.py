@@ -9,13 +9,13 @@ import pytest
 from django.utils import timezone
 from eth_account import Account
 
-from devstack.services import Services
+from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.errors import UnrecoverableSignature, UnusableSignature
 from gateway.chain.lsp25 import RelayCall, wrong_hashes
 from relay.errors import SignerNotController
 from relay.models import Attempt, RelayTransaction
-from relay.services.execution import execute
+from relay.services.submission import execute
 from tests.factories import random_address
 from tests.relay.conftest import Refused
 from tests.relay.signing import execute_payload, sign_call, sign_digest, window

@@ -13,8 +13,8 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import DomainError
 from relay.errors import ValidityTooShort
 from relay.models import RelayTransaction
-from relay.services.execution import execute
 from relay.services.preflight import check_validity
+from relay.services.submission import execute
 from tests.relay.chain import Chain, MeddlingClient
 from tests.relay.conftest import Refused
 from tests.relay.signing import window

@@ -9,12 +9,12 @@ from django.conf import settings
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from credits.models import Badge
 from gateway.chain.lsp25 import RelayCall
 from relay import queries
 from relay.models import Relayer, RelayTransaction
 from relay.services import broadcasting
-from relay.services.execution import execute
+from relay.services.submission import execute
+from rewards.models import Badge
 from tests.relay.chain import Chain
 from tests.relay.workers import broadcast_all, track
 from users.models import User

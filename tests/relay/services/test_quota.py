@@ -9,17 +9,18 @@ import pytest
 from django.utils import timezone
 
 from credits.services.allowance import set_allowance
-from credits.services.reconcile import find_differences
-from devstack.world import ControllerPlan, Permission
-from devstack.world.profiles import Profile
+from credits.services.reconciliation import find_differences
+from devstack.world.permissions import Permission
+from devstack.world.profiles import ControllerPlan, Profile
 from gateway.chain.errors import NodeUnavailable, UnusableSignature
-from relay.errors import NotYourProfile, QuotaSignatureInvalid, SignPermissionMissing, TimestampOutOfWindow
+from relay.errors import NotYourProfile, QuotaSignatureInvalid, TimestampOutOfWindow
 from relay.models import RelayTransaction
 from relay.services.quota import Quota, check_timestamp, quota_of, read_quota
 from tests.factories import UserFactory, random_address
 from tests.relay.chain import MeddlingClient, node_away
 from tests.relay.signing import QUOTA_DIALECTS, sign_digest
 from tests.relay.workers import later
+from users.errors import SignPermissionMissing
 from users.models import User
 
 pytestmark = pytest.mark.django_db

@@ -12,10 +12,10 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from credits.models import CreditHold, LedgerAudit
-from credits.services import ledger
-from gateway.common.locks import try_advisory_lock
+from credits.services import holds
+from gateway.common.db import try_advisory_lock
 from relay.models import Attempt, RelayTransaction
-from relay.services import dead_holds, reconcile
+from relay.services import cancellation, reconciliation
 from relay.tasks import reconcile_with_chain
 from tests.credits.rows import query
 from tests.factories import UserFactory
@@ -37,7 +37,7 @@ RECEIPT = "a mined attempt has a whole receipt"
 def found() -> dict[str, tuple[int | None, int, int]]:
     return {
         finding.rule: (finding.relay_transaction_id, finding.expected, finding.found)
-        for finding in reconcile.find_differences(since=timezone.now() - timedelta(days=1))
+        for finding in reconciliation.find_differences(since=timezone.now() - timedelta(days=1))
     }
 
 
@@ -54,7 +54,7 @@ def settled(accept: Accept, settle: Settle) -> RelayTransaction:
 
 def test_a_sound_relay_has_no_findings(settled: RelayTransaction) -> None:
     assert found() == {}
-    run = reconcile.reconcile(now=timezone.now())
+    run = reconciliation.reconcile(now=timezone.now())
     assert run == LedgerAudit.objects.get(kind="chain")
     assert run is not None
     assert run.counts == {
@@ -75,7 +75,7 @@ def test_a_cost_that_is_not_that_of_the_gas_is_found(settled: RelayTransaction) 
     Attempt.objects.filter(pk=landed.pk).update(effective_gas_price_wei=price)
     wanted = -(-landed.gas_used * price // settings.CREDIT_WEI)
     assert found() == {COST: (settled.pk, wanted, before)}
-    assert reconcile.find_differences(since=timezone.now() + timedelta(minutes=1)) == []
+    assert reconciliation.find_differences(since=timezone.now() + timedelta(minutes=1)) == []
 
 
 def test_more_or_less_captured_than_the_cost_is_found(settled: RelayTransaction) -> None:
@@ -107,7 +107,7 @@ def test_a_success_that_nobody_mined_is_found(settled: RelayTransaction) -> None
 
 def test_a_closed_hold_of_a_call_in_progress_is_found(accept: Accept) -> None:
     row = accept()
-    ledger.release(hold_id=row.hold_id)
+    holds.release(hold_id=row.hold_id)
     assert found() == {CALL_HOLD: (row.pk, 1, 0)}
 
 
@@ -120,15 +120,15 @@ def test_an_open_hold_whose_call_has_ended_is_found_until_staff_release_it(accep
     held = row.hold.amount
     assert found() == {CAPTURED: (row.pk, cost, 0), HOLD_CALL: (row.pk, 0, held)}
     staff = UserFactory.create(profile_address=None, is_staff=True)
-    dead_holds.release(hold_id=row.hold_id, actor=staff, reason="stuck", now=timezone.now())
+    cancellation.release(hold_id=row.hold_id, actor=staff, reason="stuck", now=timezone.now())
     assert found() == {}
 
 
 def test_an_open_hold_without_any_call_is_found_where_it_is_the_relays(user: User) -> None:
-    ledger.hold(user=user, credits=3, key="shop:1")
+    holds.hold(user=user, credits=3, key="shop:1")
     assert found() == {}
     amount = random.randint(1, 99)
-    ledger.hold(user=user, credits=amount, key="relay:0x1:0x2:0")
+    holds.hold(user=user, credits=amount, key="relay:0x1:0x2:0")
     assert found() == {HOLD_CALL: (None, 0, amount)}
 
 
@@ -140,7 +140,7 @@ def test_a_receipt_that_lacks_something_is_found(settled: RelayTransaction, miss
 
 def test_a_call_that_was_cancelled_costs_nothing(accept: Accept) -> None:
     row = accept()
-    ledger.release(hold_id=row.hold_id)
+    holds.release(hold_id=row.hold_id)
     RelayTransaction.objects.filter(pk=row.pk).update(status="Cancelled", settled_at=timezone.now())
     assert found() == {}
 
@@ -171,7 +171,7 @@ def test_the_nightly_task_fails_where_something_differs(settled: RelayTransactio
 def test_of_two_at_once_one_is_made(services: object) -> None:
     with try_advisory_lock("relay.reconcile") as acquired:
         assert acquired
-        assert at_once([lambda: reconcile.reconcile(now=timezone.now())]) == [None]
+        assert at_once([lambda: reconciliation.reconcile(now=timezone.now())]) == [None]
         with pytest.raises(CommandError, match="under way"):
             at_once([lambda: call_command("reconcile_relay", stdout=StringIO())])
     assert not LedgerAudit.objects.exists()

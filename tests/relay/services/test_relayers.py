@@ -12,14 +12,14 @@ from django.db.models import F
 from django.utils import timezone
 from pytest_django import Settings
 
-from devstack.services import Services
+from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayersBusy
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import relayers as pool
-from relay.services import replacing
-from relay.services.execution import execute
+from relay.services import replacement
+from relay.services.submission import execute
 from tests.factories import random_address
 from tests.relay.chain import Chain
 from tests.relay.conftest import LYX, Refused
@@ -298,7 +298,7 @@ def test_what_is_mined_is_set_aside_no_more(
     worst = attempt.worst_cost_wei
     broadcast_all()
     # What was outbid on the same account nonce is over as well.
-    assert replacing.replace(attempt_id=attempt.pk, fees=dearer_than(attempt), now=timezone.now())
+    assert replacement.replace(attempt_id=attempt.pk, fees=dearer_than(attempt), now=timezone.now())
     broadcast_all()
     chain.mine()
     chain.fund(worst * 3 // 2, one.address)

@@ -8,13 +8,13 @@ from django.utils import timezone
 
 from credits.models import CreditEntry
 from credits.queries import balance_of
-from credits.services.reconcile import find_differences
-from devstack.services import Services
+from credits.services.reconciliation import find_differences
+from devstack.services.stack import Services
 from gateway.chain.client import get_chain_client
 from gateway.chain.lsp25 import RelayCall
 from relay.models import RelayTransaction
 from relay.services import broadcasting
-from relay.services.execution import execute
+from relay.services.submission import execute
 from tests.relay.chain import Chain
 from tests.relay.signing import execute_payload
 from tests.relay.workers import broadcast_all, later, track

@@ -11,13 +11,13 @@ from pytest_django import Settings
 
 from credits.models import CreditEntry, HoldStatus
 from credits.queries import balance_of
-from credits.services import ledger
-from credits.services.reconcile import find_differences
+from credits.services import entries
+from credits.services.reconciliation import find_differences
 from gateway.chain.types import Head, SendKind
 from relay import queries
 from relay.models import Attempt, RelayTransaction
-from relay.services import replacing, sweeping
-from relay.services.fees import fees_today
+from relay.services import broadcasting, replacement
+from relay.services.replacement import fees_today
 from tests.relay.chain import GWEI, Chain, MeddlingClient
 from tests.relay.signing import window
 from tests.relay.workers import broadcast_all, later, track
@@ -113,7 +113,7 @@ def test_a_new_call_leaves_room_below_the_cap_for_a_dearer_offer(accept: Accept,
     broadcast_all()
     attempt = row.attempts.get()
     assert attempt.max_fee_per_gas_wei == settings.RELAY_FEE_CAP_WEI * 4 // 5
-    assert replacing.replace(attempt_id=attempt.pk, fees=fees_today(head=Head(1, 1, GWEI)), now=later(0))
+    assert replacement.replace(attempt_id=attempt.pk, fees=fees_today(head=Head(1, 1, GWEI)), now=later(0))
     assert_replaced(row)
 
 
@@ -130,7 +130,7 @@ def test_the_old_attempt_may_be_mined_instead(user: User, accept: Accept, calm: 
     row = accept()
     broadcast_all()
     old = row.attempts.get()
-    assert replacing.replace(
+    assert replacement.replace(
         attempt_id=old.pk, fees=fees_today(head=Head(0, 0, 3 * GWEI)), now=timezone.now()
     )
     held = balance_of(user).held
@@ -151,7 +151,7 @@ def test_what_is_mined_is_neither_ended_nor_replaced_through_its_other_attempt(
     row = accept(validity=window(0, int(timezone.now().timestamp()) + 100) if ends else 0)
     broadcast_all()
     old = row.attempts.get()
-    replacing.replace(attempt_id=old.pk, fees=fees_today(head=Head(0, 0, 2 * GWEI)), now=timezone.now())
+    replacement.replace(attempt_id=old.pk, fees=fees_today(head=Head(0, 0, 2 * GWEI)), now=timezone.now())
     # The replacement counts as sent, and the node mines the old one.
     node.answer_next(SendKind.ACCEPTED)
     broadcast_all()
@@ -172,7 +172,7 @@ def test_where_the_account_cannot_afford_it_the_service_pays_the_excess(
 ) -> None:
     row = accept()
     held = row.hold.amount
-    ledger.adjust(
+    entries.adjust(
         user=user,
         credits=-balance_of(user).available,
         key=secrets.token_hex(8),
@@ -202,19 +202,19 @@ def test_above_the_cap_the_call_is_cancelled_once_that_is_possible(
     row = accept()
     calm.set_base_fee(2 * settings.RELAY_FEE_CAP_WEI)
     for seconds in (3, 6, 9):
-        sweeping.sweep(now=later(seconds))
+        broadcasting.sweep(now=later(seconds))
     row.refresh_from_db()
     newest = row.attempts.latest("sequence")
     assert (row.ends_as, newest.kind, newest.status) == ("Cancelled", "cancellation", "signed")
     assert max(attempt.max_fee_per_gas_wei for attempt in row.attempts.all()) <= settings.RELAY_FEE_CAP_WEI
     attempts = row.attempts.count()
     for seconds in (12, 15):
-        sweeping.sweep(now=later(seconds))
+        broadcasting.sweep(now=later(seconds))
     assert row.attempts.count() == attempts
     assert balance_of(user).held > 0
 
     calm.set_base_fee(GWEI)
-    assert sweeping.sweep(now=later(18)) == 1
+    assert broadcasting.sweep(now=later(18)) == 1
     calm.mine(settings.CONFIRMATIONS)
     assert track() == 1
     row.refresh_from_db()

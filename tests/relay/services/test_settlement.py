@@ -14,12 +14,12 @@ from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 from pytest_django import Settings
 
-from credits.models import Badge, BadgeTrack, CreditAccount, CreditEntry, EntrySource, HoldStatus
+from credits.models import CreditAccount, CreditEntry, EntrySource, HoldStatus
 from credits.queries import balance_of
-from credits.services import ledger
-from credits.services.reconcile import find_differences
-from devstack.services import Services
-from devstack.world import Call
+from credits.services import entries
+from credits.services.reconciliation import find_differences
+from devstack.services.stack import Services
+from devstack.world.deployer import Call
 from devstack.world.oddities import Flaky
 from gateway.chain.client import get_chain_client
 from gateway.chain.errors import NodeUnavailable
@@ -29,8 +29,9 @@ from gateway.chain.types import Receipt
 from relay import queries
 from relay.models import Attempt, RelayTransaction
 from relay.services import settlement
-from relay.services.execution import execute
 from relay.services.settlement import Confirmed
+from relay.services.submission import execute
+from rewards.models import Badge, BadgeTrack
 from tests.relay.chain import Chain, MeddlingClient
 from tests.relay.signing import execute_payload, set_data_payload
 from tests.relay.workers import broadcast_all, track
@@ -340,7 +341,7 @@ def test_calls_that_cannot_be_settled_together_are_settled_one_by_one(
     rows = [accept(channel=secrets.randbits(120)) for _ in range(4)]
     # The key under which the third one's share would come back is taken: a statement for all of them fails.
     taken = f"back:hold:{rows[2].hold_id}"
-    ledger.grant(user=user, credits=1, source=EntrySource.CREDITS_BACK, key=taken)
+    entries.grant(user=user, credits=1, source=EntrySource.CREDITS_BACK, key=taken)
     broadcast_all()
     chain.mine(django_settings.CONFIRMATIONS)
 

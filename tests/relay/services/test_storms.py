@@ -10,15 +10,15 @@ from django.utils import timezone
 from credits.errors import InsufficientCredits
 from credits.models import CreditEntry, CreditHold
 from credits.queries import balance_of
-from credits.services import ledger
-from credits.services.reconcile import find_differences
-from devstack.services import Services
+from credits.services import entries
+from credits.services.reconciliation import find_differences
+from devstack.services.stack import Services
 from devstack.world.profiles import ProfilePlan
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayersBusy, RelayNonceTaken
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services.execution import execute
-from relay.services.sweeping import sweep
+from relay.services.broadcasting import sweep
+from relay.services.submission import execute
 from tests.relay.chain import Chain, MeddlingClient
 from tests.relay.signing import execute_payload, set_data_payload, sign_call
 from tests.relay.workers import broadcast_all, later, track
@@ -110,7 +110,7 @@ def test_of_many_calls_at_once_as_many_are_accepted_as_the_balance_affords(
     price = CreditHold.objects.get().amount
     # Signatures and nonces differ in a few bytes' gas, which is far less than half a hold in all.
     change = 10 * price + price // 2 - balance_of(user).available
-    ledger.adjust(user=user, credits=change, key=secrets.token_hex(8), actor=None, reason="opening balance")
+    entries.adjust(user=user, credits=change, key=secrets.token_hex(8), actor=None, reason="opening balance")
     start = list(Relayer.objects.all())
     calls = [new_call(payload=payload, channel=any_channel()) for _ in range(60)]
 

@@ -15,7 +15,7 @@ from gateway.chain.signing import PolicyViolation
 from gateway.chain.types import SendKind
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import broadcasting
-from relay.services.sweeping import sweep
+from relay.services.broadcasting import sweep
 from tests.relay.chain import Chain, MeddlingClient, node_away
 from tests.relay.workers import broadcast_all, later
 

@@ -10,8 +10,8 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import ReasonRequired
 from relay.errors import RelayPaused
 from relay.models import RelaySwitch, RelayTransaction
-from relay.services.execution import execute
-from relay.services.switching import switch
+from relay.services.relayers import switch
+from relay.services.submission import execute
 from tests.factories import UserFactory
 from tests.relay.conftest import Refused
 from users.models import User

@@ -13,14 +13,14 @@ from django.utils import timezone
 
 from credits.models import CreditEntry, HoldStatus
 from credits.queries import balance_of
-from credits.services import ledger
-from credits.services.reconcile import find_differences
+from credits.services import holds
+from credits.services.reconciliation import find_differences
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import Fees
 from gateway.chain.signing import PolicyViolation
 from gateway.chain.types import ChainView
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services import replacing
+from relay.services import replacement
 from tests.relay.chain import GWEI, Chain, MeddlingClient, node_away
 from tests.relay.conftest import LYX
 from tests.relay.rows import everything
@@ -159,13 +159,13 @@ def test_a_call_that_cannot_be_settled_or_replaced_stops_no_other(
         asked.append(Attempt.objects.get(pk=attempt_id).relay_transaction_id)
         raise PolicyViolation("the key is gone")
 
-    monkeypatch.setattr(replacing, "replace", fail)
+    monkeypatch.setattr(replacement, "replace", fail)
     Attempt.objects.update(max_fee_per_gas_wei=1)
     track(now=later(settings.RELAY_REPLACE_SECONDS + 5))
     assert sorted(asked) == [bad.pk, good.pk, other.pk]
 
     # Somebody meddled: a charge can never be made. The three are confirmed in one block.
-    assert ledger.release(hold_id=bad.hold_id)
+    assert holds.release(hold_id=bad.hold_id)
     chain.mine(settings.CONFIRMATIONS)
     assert track() == 2
     assert track() == 0
@@ -199,7 +199,7 @@ def test_a_replacement_that_is_mined_while_the_tracker_looks_is_not_lost(
 
     def another_worker_replaces_it() -> None:
         old = row.attempts.get()
-        assert replacing.replace(
+        assert replacement.replace(
             attempt_id=old.pk, fees=Fees(9 * GWEI, 2 * GWEI, 9 * GWEI), now=timezone.now()
         )
         broadcast_all()

@@ -10,7 +10,7 @@ from jwt import PyJWK
 
 from gateway.chain.signatures import personal_sign_digest, recover_address
 from gateway.common.errors import NotAuthenticated, all_refusals
-from users.api import examples
+from users.api import schema
 
 PATHS = {
     "/api/auth/nonce": "post",
@@ -29,8 +29,8 @@ def description() -> Any:
 
 
 def _codes(operation: Any, status: int) -> set[str]:
-    examples = operation["responses"][str(status)]["content"]["application/problem+json"]["examples"]
-    return {example["value"]["code"] for example in examples.values()}
+    schema = operation["responses"][str(status)]["content"]["application/problem+json"]["examples"]
+    return {example["value"]["code"] for example in schema.values()}
 
 
 @pytest.mark.parametrize(("path", "method"), PATHS.items())
@@ -91,17 +91,17 @@ def test_the_examples_have_the_described_shape(description: Any, path: str, meth
 
 
 def test_the_examples_tell_one_true_story() -> None:
-    (_, answer), (request, *_) = examples.NONCE, examples.VERIFY
+    (_, answer), (request, *_) = schema.NONCE_EXAMPLES, schema.VERIFY_EXAMPLES
     digest = personal_sign_digest(answer.value["message"].encode())
     signature = bytes.fromhex(request.value["signature"][2:])
-    access_token = examples.VERIFY[-1].value["access"]
+    access_token = schema.VERIFY_EXAMPLES[-1].value["access"]
 
-    assert recover_address(digest, signature) == examples.ME[0].value["controller"]
+    assert recover_address(digest, signature) == schema.ME_EXAMPLES[0].value["controller"]
     claims = jwt.decode(
         access_token,
-        PyJWK(examples.KEYS[0].value["keys"][0]),
+        PyJWK(schema.KEYS_EXAMPLES[0].value["keys"][0]),
         algorithms=["ES256"],
         options={"verify_exp": False, "verify_aud": False, "verify_iat": False},
     )
-    assert claims["sid"] == examples.ME[0].value["sessionId"]
+    assert claims["sid"] == schema.ME_EXAMPLES[0].value["sessionId"]
     assert claims["address"] == answer.value["message"].split("\n")[1]

@@ -10,8 +10,7 @@ from tests.threads import at_once
 from tests.users.wallet import signed_in
 from users.errors import RefreshTokenReused, SessionEnded
 from users.models import RefreshToken, SignInSession
-from users.services.refreshing import carry_on
-from users.services.sessions import TokenPair
+from users.services.sessions import TokenPair, carry_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

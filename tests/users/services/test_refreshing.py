@@ -22,7 +22,7 @@ from users.errors import (
 )
 from users.models import RefreshToken, SignInSession, User
 from users.services import sessions
-from users.services.refreshing import carry_on
+from users.services.sessions import carry_on
 from users.tokens import access
 
 pytestmark = pytest.mark.django_db

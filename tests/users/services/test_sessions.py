@@ -11,7 +11,7 @@ from tests.fakes.profiles import Profile
 from tests.users.wallet import signed_in
 from users.models import RefreshToken, SignInSession
 from users.services import sessions
-from users.services.refreshing import carry_on
+from users.services.sessions import carry_on
 
 pytestmark = pytest.mark.django_db
 MONTH = timedelta(days=30)

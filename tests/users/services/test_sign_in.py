@@ -12,8 +12,6 @@ from credits.models import CreditAccount
 from gateway.chain.errors import NodeUnavailable, UnusableSignature
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission
 from gateway.chain.signatures import personal_sign_digest
-from relay.errors import SignPermissionMissing, UntrustedCode
-from relay.models import TrustedImplementation
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Controller, Profile
 from tests.users.wallet import CALLER, personal_sign, signed_in
@@ -25,9 +23,11 @@ from users.errors import (
     ChallengeUsed,
     ProfileNotDeployed,
     SignatureNotByController,
+    SignPermissionMissing,
+    UntrustedCode,
 )
-from users.models import RefreshToken, SignInChallenge, SignInSession, User
-from users.services import challenges
+from users.models import RefreshToken, SignInChallenge, SignInSession, TrustedImplementation, User
+from users.services import sign_in as users_sign_in
 from users.services.sessions import TokenPair
 from users.services.sign_in import sign_in
 from users.tokens import access
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db
 
 
 def _challenge(profile_address: str, client: str = CALLER) -> SignInChallenge:
-    return challenges.issue(profile_address=profile_address, client=client, now=now())
+    return users_sign_in.issue(profile_address=profile_address, client=client, now=now())
 
 
 def _answer(

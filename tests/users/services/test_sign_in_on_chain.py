@@ -5,20 +5,17 @@ from collections.abc import Callable
 import pytest
 from django.utils.timezone import now
 
-from devstack.services import Services
+from devstack.services.stack import Services
 from devstack.world.permissions import ALL_PERMISSIONS, Permission
 from devstack.world.profiles import ControllerPlan, ProfilePlan
 from gateway.chain.signatures import personal_sign_digest
-from relay.errors import SignPermissionMissing, UntrustedCode
-from relay.models import TrustedImplementation
-from relay.services import implementations
 from tests.fakes.profiles import Controller, random_address, sign
 from tests.users.wallet import CALLER
-from users.errors import ProfileNotDeployed, SignatureNotByController
-from users.models import SignInSession
-from users.services import challenges
-from users.services.refreshing import carry_on
-from users.services.sessions import TokenPair
+from users.errors import ProfileNotDeployed, SignatureNotByController, SignPermissionMissing, UntrustedCode
+from users.models import SignInSession, TrustedImplementation
+from users.services import sign_in as users_sign_in
+from users.services import trusted_code
+from users.services.sessions import TokenPair, carry_on
 from users.services.sign_in import sign_in
 
 pytestmark = pytest.mark.django_db
@@ -27,12 +24,12 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def _trusted(services: Services, db: None) -> None:
     found, kinds = services.world.implementations, TrustedImplementation.Kind
-    implementations.trust(kind=kinds.PROFILE, address=found.universal_profile, name="profile")
-    implementations.trust(kind=kinds.KEY_MANAGER, address=found.key_manager, name="key manager")
+    trusted_code.trust(kind=kinds.PROFILE, address=found.universal_profile, name="profile")
+    trusted_code.trust(kind=kinds.KEY_MANAGER, address=found.key_manager, name="key manager")
 
 
 def _sign_in(profile_address: str, private_key: str) -> TokenPair:
-    challenge = challenges.issue(profile_address=profile_address, client=CALLER, now=now())
+    challenge = users_sign_in.issue(profile_address=profile_address, client=CALLER, now=now())
     signature = sign(private_key, personal_sign_digest(challenge.message.encode()))
     return sign_in(nonce=challenge.nonce, signature=signature, client=CALLER, now=now())
 

@@ -9,7 +9,7 @@ from tests.threads import at_once
 from tests.users.wallet import CALLER, personal_sign, signed_in
 from users.errors import ChallengeUsed
 from users.models import SignInSession, User
-from users.services import challenges
+from users.services import sign_in as users_sign_in
 from users.services.sessions import TokenPair
 from users.services.sign_in import sign_in
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_one_nonce_sent_by_many_at_once_opens_one_session(profile: Profile) -> None:
-    challenge = challenges.issue(profile_address=profile.profile_address, client=CALLER, now=now())
+    challenge = users_sign_in.issue(profile_address=profile.profile_address, client=CALLER, now=now())
     signature = personal_sign(profile.controller, challenge.message)
 
     outcomes = at_once(

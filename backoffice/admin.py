@@ -1,0 +1,105 @@
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils.timezone import now
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+
+from backoffice.front_page import FIGURES_NEED
+from backoffice.person import person_of
+from credits.admin import adjust_credits
+from gateway.admin.actions import ReasonedActions
+from gateway.admin.base import ReadOnlyInline, StaffAdmin
+from gateway.admin.search import address_like
+from rewards.admin import grant_modifier
+from users import admin as users_admin
+from users.admin import _as_address
+from users.models import SignInSession, User
+
+
+def _itself(row: User) -> User:
+    return row
+
+
+ADJUST_CREDITS = adjust_credits(_itself)
+GRANT_MODIFIER = grant_modifier(_itself)
+
+
+class SignInSessionInline(ReadOnlyInline[SignInSession, User]):
+    """The sessions of the shown user."""
+
+    model = SignInSession
+    fields = readonly_fields = (
+        "controller_address",
+        "created_at",
+        "refreshed_at",
+        "expires_at",
+        "revoked_at",
+    )
+    ordering = ("-created_at",)
+    show_change_link = True
+
+
+@admin.register(User)
+class UserAdmin(ReasonedActions, DjangoUserAdmin[User], StaffAdmin[User]):
+    """Staff are edited here; of a wallet user only whether the account is open."""
+
+    list_display = ("username", "profile_address", "is_active", "is_staff", "date_joined", "last_login")
+    list_filter = ("is_active", "is_staff")
+    search_fields = ("username__istartswith", "email__istartswith")
+    search_help_text = "A profile address in any casing, whole or in part, or the start of a staff name."
+    ordering = ("-date_joined",)
+    inlines = (SignInSessionInline,)
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    staff_actions = (ADJUST_CREDITS, GRANT_MODIFIER, users_admin.END_SESSIONS)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[User], search_term: str
+    ) -> tuple[QuerySet[User], bool]:
+        address = _as_address(search_term)
+        if address is not None:
+            return queryset.filter(profile_address=address), False
+        part = address_like(search_term)
+        if part is None:
+            return super().get_search_results(request, queryset, search_term)
+        # The username of staff may look like a part of an address.
+        return queryset.filter(
+            part | Q(profile_address=None, username__istartswith=search_term.strip())
+        ), False
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        if obj is not None and obj.profile_address:
+            return ((None, {"fields": ("profile_address", "is_active", "date_joined")}),)
+        if obj is not None and not self.has_change_permission(request, obj):
+            # Nobody is shown even the hash of somebody else's password.
+            return (
+                (
+                    None,
+                    {"fields": ("username", "is_active", "is_staff", "groups", "date_joined", "last_login")},
+                ),
+            )
+        return super().get_fieldsets(request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return ("profile_address", "date_joined", "last_login")
+
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,
+        change: bool = False,
+        form_url: str = "",
+        obj: User | None = None,
+    ) -> HttpResponse:
+        if obj is not None and obj.profile_address and request.user.has_perms(FIGURES_NEED):
+            context["person"] = person_of(user=obj, now=now())
+        return super().render_change_form(request, context, add, change, form_url, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # The ledger keeps its people; an account is closed and not deleted.
+        return False

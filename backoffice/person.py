@@ -1,0 +1,199 @@
+"""
+One person on one page: credits, badges, and everything that moved them lately.
+
+Pages of Stripe's dashboard.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Prefetch
+from django.urls import reverse
+
+from backoffice import cards
+from checkin.models import CheckIn
+from credits.models import CreditEntry
+from earnings.models import Postback
+from gateway.chain.config import get_chain
+from payments.models import Customer, Payout, Subscription
+from payments.stripe.states import is_live_key
+from relay.models import Attempt, RelayTransaction
+from rewards import queries as credits_queries
+from rewards.benefits import progress_within
+from rewards.models import Badge
+from rewards.queries import Standing
+from users.models import SignInSession, User
+
+_NEWEST, _PLOTTED, _DAYS = 25, 300, 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class WornBadge:
+    """A badge, the experience on its track, how far to the next one, and whether its benefits count."""
+
+    badge: Badge
+    experience: int
+    progress: float
+    counts: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A relay transaction with the explorer's pages of its attempts."""
+
+    row: RelayTransaction
+    attempts: list[tuple[Attempt, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaidMonth:
+    """A payout with what was taken back of it, and Stripe's page of its invoice."""
+
+    row: Payout
+    taken_back: int
+    stripe_page: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """Everything that the page shows of `user`; lists hold the newest rows first."""
+
+    user: User
+    explorer_page: str
+    standing: Standing
+    badges: list[WornBadge]
+    entries: list[CreditEntry]
+    balance_line: cards.Line | None
+    spent_by_day: list[cards.Bar]
+    calls: list[Call]
+    customer: Customer | None
+    customer_page: str
+    subscriptions: list[tuple[Subscription, str]]
+    months: list[PaidMonth]
+    postbacks: list[Postback]
+    check_ins: list[CheckIn]
+    sessions: list[SignInSession]
+    lists: dict[str, str]
+
+
+def person_of(*, user: User, now: datetime) -> Person:
+    """Return the person's page, in a fixed number of statements."""
+    standing = credits_queries.standing_of(user=user, now=now)
+    customer = Customer.objects.filter(user_id=user.pk).first()
+    newest = (
+        list(standing.account.entries.order_by("-account_version")[:_PLOTTED]) if standing.account.pk else []
+    )
+    return Person(
+        user=user,
+        explorer_page=get_chain().address_page(str(user.profile_address)),
+        standing=standing,
+        badges=_badges(standing),
+        entries=newest[:_NEWEST],
+        balance_line=cards.line([entry.balance_after for entry in reversed(newest)]),
+        spent_by_day=cards.stacked_bars(_spent_by_day(user, now)),
+        calls=_calls(user),
+        customer=customer,
+        customer_page=stripe_page("customers", customer.stripe_customer_id) if customer else "",
+        subscriptions=[
+            (row, stripe_page("subscriptions", row.stripe_subscription_id))
+            for row in Subscription.objects.filter(user_id=user.pk).order_by("-pk")[:_NEWEST]
+        ],
+        months=_months(user),
+        postbacks=list(
+            Postback.objects.filter(user_id=user.pk)
+            .select_related("network")
+            .order_by("-received_at")[:_NEWEST]
+        ),
+        check_ins=list(CheckIn.objects.filter(user_id=user.pk).order_by("-day", "-attempt")[:_NEWEST]),
+        sessions=list(user.sign_in_sessions.order_by("-created_at")[:_NEWEST]),
+        lists=_lists(user),
+    )
+
+
+def _badges(standing: Standing) -> list[WornBadge]:
+    account = standing.account
+    worn = (
+        (standing.permanent_badge, account.permanent_experience, True),
+        (standing.subscriber_badge, account.subscriber_experience, standing.is_subscriber),
+    )
+    return [
+        WornBadge(
+            badge=badge,
+            experience=experience,
+            progress=float(progress_within(badge=badge, experience=experience)),
+            counts=counts,
+        )
+        for badge, experience, counts in worn
+    ]
+
+
+def _calls(user: User) -> list[Call]:
+    chain = get_chain()
+    attempts = Prefetch("attempts", Attempt.objects.order_by("sequence").defer("raw"))
+    rows = RelayTransaction.objects.filter(user_id=user.pk).select_related("hold__entry")
+    return [
+        Call(
+            row=row,
+            attempts=[
+                (attempt, chain.transaction_page(attempt.transaction_hash)) for attempt in row.attempts.all()
+            ],
+        )
+        for row in rows.prefetch_related(attempts).order_by("-pk")[:_NEWEST]
+    ]
+
+
+def _months(user: User) -> list[PaidMonth]:
+    rows = Payout.objects.filter(user_id=user.pk).prefetch_related("clawbacks").order_by("-pk")[:_NEWEST]
+    return [
+        PaidMonth(
+            row=row,
+            taken_back=sum(step.credits for step in row.clawbacks.all()),
+            stripe_page=stripe_page("invoices", row.stripe_invoice_id),
+        )
+        for row in rows
+    ]
+
+
+def _spent_by_day(user: User, now: datetime) -> list[tuple[str, dict[str, int]]]:
+    days = [(now - timedelta(days=age)).date() for age in range(_DAYS - 1, -1, -1)]
+    with connection.cursor() as cursor:
+        cursor.execute(_SPENT_BY_DAY, [user.pk, days[0]])
+        spent: dict[Any, int] = dict(cursor.fetchall())
+    return [(f"{day:%d %b}", {"spent": int(spent.get(day, 0))}) for day in days]
+
+
+_SPENT_BY_DAY = """
+SELECT (settled_at AT TIME ZONE 'UTC')::date AS day, sum(hold.captured_amount)
+FROM relay_relaytransaction AS asked JOIN credits_hold AS hold ON hold.id = asked.hold_id
+WHERE asked.user_id = %s AND asked.settled_at >= %s AND hold.captured_amount IS NOT NULL GROUP BY day
+"""
+
+
+def _lists(user: User) -> dict[str, str]:
+    """Return the lists that hold more of the person's rows, found by the profile's address."""
+    models = {
+        "entries": "credits_creditentry",
+        "calls": "relay_relaytransaction",
+        "months": "payments_payout",
+        "check_ins": "checkin_checkin",
+        "sessions": "users_signinsession",
+    }
+    return {
+        name: f"{reverse(f'admin:{model}_changelist')}?q={user.profile_address}"
+        for name, model in models.items()
+    }
+
+
+_STRIPE = "https://dashboard.stripe.com"
+_OF_STRIPES_OWN = "https://api.stripe.com"
+
+
+def stripe_page(kind: str, stripe_id: str) -> str:
+    """Return the page of one of the `customers`, `subscriptions` or `invoices`; empty with a stand-in for Stripe."""
+    if settings.STRIPE_API_BASE not in {"", _OF_STRIPES_OWN} or not stripe_id:
+        return ""
+    mode = "" if is_live_key(settings.STRIPE_SECRET_KEY) else "test/"
+    return f"{_STRIPE}/{mode}{kind}/{stripe_id}"

@@ -1,0 +1,148 @@
+"""Search everywhere: one box that takes whatever somebody writes in a complaint."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.db.models import Model, Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from earnings.models import AdNetwork, Postback
+from gateway.admin.models import StaffAction
+from gateway.admin.search import address_like
+from payments.models import BillingOperation, Clawback, Customer, Payout, StripeEvent, Subscription
+from relay.models import Attempt, RelayTransaction
+from users.models import User
+
+MOST = 20
+_HASH = re.compile(r"0x[0-9a-f]{64}")
+_WHOLE_ADDRESS = re.compile(r"0x[0-9a-f]{40}")
+MayView = Callable[[type[Model]], bool]
+
+WHAT_IS_FOUND = (
+    "A profile's address, whole or four or more of the characters it begins or ends with, in any casing",
+    "The hash of a relay transaction or of any of its attempts",
+    "An id of Stripe's: cus_…, sub_…, si_…, in_…, pi_…, evt_…, and seti_…, re_… or du_… of an event about it",
+    "A request id",
+    "The id that an ad network gave to an event",
+    "The id of a billing operation, which is its idempotency key at Stripe",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit:
+    """A row that was found: its kind, its name and its page."""
+
+    kind: str
+    name: str
+    link: str
+
+
+def find(term: str, *, may_view: MayView) -> list[Hit]:
+    """Return the rows that the term names, of the kinds that may be viewed, up to `MOST` of each."""
+    found: dict[tuple[str, Any], Model] = {}
+    for rows in _places(term.strip()):
+        if may_view(rows.model):
+            for row in rows[:MOST]:
+                found.setdefault((row._meta.label, row.pk), row)
+    return [_hit(row) for row in found.values()]
+
+
+def page(request: HttpRequest) -> HttpResponse:
+    """Show what the query `q` names; redirect to a single row at once."""
+    term = request.GET.get("q", "").strip()
+    hits = find(term, may_view=_may_view(request)) if term else []
+    if len(hits) == 1:
+        return HttpResponseRedirect(hits[0].link)
+    context = {
+        **admin.site.each_context(request),
+        "title": "Search",
+        "has_search_box": True,
+        "term": term,
+        "hits": hits,
+        "most": MOST,
+        "what_is_found": WHAT_IS_FOUND,
+    }
+    return TemplateResponse(request, "staff/search.html", context)
+
+
+def _may_view(request: HttpRequest) -> MayView:
+    def may_view(model: type[Model]) -> bool:
+        page = admin.site._registry.get(model)
+        return page is not None and page.has_view_permission(request)
+
+    return may_view
+
+
+def _hit(row: Model) -> Hit:
+    meta = row._meta
+    return Hit(
+        kind=str(meta.verbose_name),
+        name=str(row),
+        link=reverse(f"admin:{meta.app_label}_{meta.model_name}_change", args=[row.pk]),
+    )
+
+
+def _places(term: str) -> Iterator[QuerySet[Any]]:
+    """Yield the rows that the term may name; each reads one index, and none is read for nothing."""
+    if not term:
+        return
+    lowered = term.lower()
+    if _HASH.fullmatch(lowered):
+        owners = Attempt.objects.filter(transaction_hash=lowered).values("relay_transaction_id")
+        yield RelayTransaction.objects.filter(pk__in=owners)
+    if _WHOLE_ADDRESS.fullmatch(lowered):
+        yield User.objects.filter(profile_address=lowered)
+    elif (part := address_like(lowered)) is not None:
+        yield User.objects.filter(part).order_by("pk")
+    yield from _at_stripe(term)
+    yield from _of_request(term)
+    yield from _of_networks(term)
+
+
+def _at_stripe(term: str) -> Iterator[QuerySet[Any]]:
+    match term.split("_", 1)[0]:
+        case "cus":
+            yield Customer.objects.filter(stripe_customer_id=term)
+            yield Subscription.objects.filter(customer__stripe_customer_id=term).order_by("-pk")
+        case "sub":
+            yield Subscription.objects.filter(stripe_subscription_id=term)
+        case "si":
+            yield Subscription.objects.filter(stripe_item_id=term)
+        case "in":
+            yield Payout.objects.filter(stripe_invoice_id=term)
+            yield Clawback.objects.filter(payout__stripe_invoice_id=term).order_by("pk")
+        case "pi":
+            yield Payout.objects.filter(stripe_payment_intent_id=term)
+            yield Clawback.objects.filter(payout__stripe_payment_intent_id=term).order_by("pk")
+        case "evt":
+            yield StripeEvent.objects.filter(stripe_event_id=term)
+            return
+        # Cards, refunds, disputes and charges have no rows here, but events are about them.
+        case "seti" | "re" | "pyr" | "du" | "dp" | "ch" | "py":
+            pass
+        case _:
+            return
+    yield StripeEvent.objects.filter(object_id=term).order_by("pk")
+
+
+def _of_request(term: str) -> Iterator[QuerySet[Any]]:
+    yield RelayTransaction.objects.filter(request_id=term).exclude(request_id="").order_by("pk")
+    yield Postback.objects.filter(request_id=term).exclude(request_id="").order_by("pk")
+    yield StaffAction.of_request(term).order_by("pk")
+    try:
+        yield BillingOperation.objects.filter(pk=UUID(term))
+    except ValueError:
+        return
+
+
+def _of_networks(term: str) -> Iterator[QuerySet[Any]]:
+    # The index begins with the network, of which there is a handful.
+    known = AdNetwork.objects.values("pk")
+    yield Postback.objects.filter(Q(external_id=term), network__in=known).order_by("pk")
+    yield Postback.objects.filter(original_id=term, network__in=known).order_by("pk")

@@ -1,0 +1,288 @@
+"""
+A drop table's odds, for whoever writes or approves it.
+
+What staff do about check-ins, each through its service.
+
+Drop tables: written as drafts, weighed, published by a second person.
+
+Check-ins, seeds, and the switch.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.forms import BaseInlineFormSet, ModelForm
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.loader import render_to_string
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from checkin import queries
+from checkin.draw import Item, Odds, odds_of, probabilities_of
+from checkin.errors import DropTableNotADraft
+from checkin.models import CheckIn, CheckInSwitch, DailySeed, DropItem, DropTable
+from checkin.services import checkins, drop_tables
+from credits.admin import OwnedAdmin
+from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
+from gateway.admin.audit import staff_of
+from gateway.admin.base import ReadOnlyAdmin, StaffAdmin, StaffInline
+
+
+def odds_page(table: DropTable) -> SafeString:
+    """Return probabilities, and per draw and per day what is expected, how far it strays, and the most."""
+    items = queries.items_of([table])
+    # Nobody draws from a table whose badge is gone.
+    attempts = queries.most_attempts(table.badge) if table.badge else 0
+    shown = {
+        "items": [_item(*pair) for pair in zip(items, probabilities_of(items), strict=True)],
+        "attempts": attempts,
+        "worths": [_worth(odds, attempts) for odds in odds_of(items)],
+    }
+    return render_to_string("staff/odds.html", shown)
+
+
+def _item(item: Item, chance: Fraction) -> dict[str, Any]:
+    return {
+        "drop_type": item.drop_type,
+        "weight": item.weight,
+        "values": f"{_plain(item.least)}–{_plain(item.most)}",
+        "minutes": item.minutes or "",
+        "probability": _percent(chance),
+    }
+
+
+def _worth(odds: Odds, attempts: int) -> dict[str, str]:
+    day = odds.over(attempts)
+    return {
+        "drop_type": odds.drop_type,
+        "probability": _percent(odds.probability),
+        "expected": _figure(odds.expected),
+        "variance": _figure(odds.variance),
+        "expected_per_day": _figure(day.expected),
+        "most_per_day": _plain(day.most),
+    }
+
+
+def _percent(chance: Fraction) -> str:
+    # So fine that the rarest item that may be written still shows.
+    return f"{_plain(Decimal(f'{float(chance * 100):.5f}'))}%"
+
+
+def _figure(value: Fraction) -> str:
+    return _plain(Decimal(f"{float(value):.6f}"))
+
+
+def _plain(value: Decimal) -> str:
+    """Return a value without needless zeros."""
+    return f"{value.normalize():f}"
+
+
+def _switch(decision: Decision, *, is_open: bool) -> str:
+    checkins.switch(is_open=is_open, actor=decision.actor, reason=decision.reason)
+    return "They go on." if is_open else "They are paused."
+
+
+def _is_open(_: CheckInSwitch) -> bool:
+    return not queries.is_paused()
+
+
+PAUSE = ReasonedAction(
+    name="pause",
+    label="Pause check-ins",
+    permission="checkin.add_checkinswitch",
+    subject="Check-ins",
+    effect=lambda _: "Nobody checks in until they are resumed; one that is under way ends as it began.",
+    run=lambda _, decision: _switch(decision, is_open=False),
+    applies_to=_is_open,
+)
+RESUME = ReasonedAction(
+    name="resume",
+    label="Resume check-ins",
+    permission="checkin.add_checkinswitch",
+    subject="Check-ins",
+    effect=lambda _: "Users may check in again.",
+    run=lambda _, decision: _switch(decision, is_open=True),
+    applies_to=lambda row: not _is_open(row),
+)
+
+
+class PublishForm(ReasonForm):
+    """The fingerprint of each table, as the approver was shown it."""
+
+    reviewed = forms.CharField(widget=forms.HiddenInput)
+
+
+def _reviewed(rows: Sequence[DropTable]) -> dict[str, Any]:
+    return {"reviewed": " ".join(drop_tables.fingerprint_of(row) for row in rows)}
+
+
+def _publish(row: DropTable, decision: Decision) -> str:
+    reviewed = decision.answers["reviewed"].split()
+    drop_tables.publish(table_id=row.pk, actor=decision.actor, reviewed=reviewed)
+    return "It is in force."
+
+
+def _publishing(row: DropTable) -> SafeString:
+    """Return what is about to be in force, with its odds and what prevents it."""
+    effect = f"It is in force for {row.badge} from now on, and never changes again."
+    return format_html("{} {}{}", effect, " ".join(drop_tables.faults_of(row)), odds_page(row))
+
+
+PUBLISH = ReasonedAction(
+    name="publish",
+    label="Publish",
+    permission="checkin.publish_droptable",
+    effect=_publishing,
+    run=_publish,
+    form=PublishForm,
+    initial=_reviewed,
+    applies_to=lambda row: row.published_at is None,
+)
+
+
+def _may_write(request: HttpRequest, table: DropTable | None) -> bool:
+    """
+    Return whether the table is a draft of whoever asks, or a new one.
+
+    The table may have been published by the time its author saves; the form and the
+    page of deletion say so, because a bare refusal would lose what was typed.
+    """
+    if table is None:
+        return True
+    return table.author_id == request.user.pk and (table.published_at is None or request.method == "POST")
+
+
+class DropItemFormSet(BaseInlineFormSet[DropItem, DropTable, ModelForm[DropItem]]):
+    """The items that an author saves: valid only while the table is a draft, which it stays until all are saved."""
+
+    def clean(self) -> None:
+        super().clean()
+        if self.instance._state.adding:
+            return
+        try:
+            drop_tables.keep(table_id=self.instance.pk)
+        except DropTableNotADraft as refusal:
+            raise ValidationError(refusal.detail) from refusal
+
+
+class DropItemInline(StaffInline[DropItem, DropTable]):
+    """The items of the shown table."""
+
+    model = DropItem
+    formset = DropItemFormSet
+    fields = ("drop_type", "weight", "value_min", "value_max", "minutes")
+    ordering = ("id",)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_add_permission(request, obj) and _may_write(request, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_change_permission(request, obj) and _may_write(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_delete_permission(request, obj) and _may_write(request, obj)
+
+
+@admin.register(DropTable)
+class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
+    """Drafts are written here, weighed by their odds, and published by a second person."""
+
+    list_display = ("id", "badge", "version", "author", "published_at", "published_by")
+    list_filter = ("badge__track", ("published_at", admin.EmptyFieldListFilter))
+    list_select_related = ("badge", "author", "published_by")
+    ordering = ("-id",)
+    inlines = (DropItemInline,)
+    actions = ("copy_as_draft",)
+    staff_actions = (PUBLISH,)
+    readonly_fields = ("version", "author", "created_at", "published_at", "published_by", "odds", "faults")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return self.readonly_fields if obj is None else ("badge", *self.readonly_fields)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_change_permission(request, obj) and _may_write(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # Not in lists, where one click would try to delete published tables as well.
+        return obj is not None and super().has_delete_permission(request, obj) and _may_write(request, obj)
+
+    def save_model(self, request: HttpRequest, obj: DropTable, form: ModelForm[Any], change: bool) -> None:
+        """Begin a draft through the service; of an old one, only the items change."""
+        if change or obj.badge is None:
+            return
+        begun = drop_tables.begin(badge=obj.badge, author=staff_of(request))
+        obj.pk, obj.version, obj.author_id = begun.pk, begun.version, begun.author_id
+        obj._state.adding = False
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        try:
+            return super().delete_view(request, object_id, extra_context)
+        except DropTableNotADraft as refusal:
+            messages.error(request, f"{refusal.title}. {refusal.detail}")
+            return HttpResponseRedirect(self._url("change", object_id))
+
+    def delete_model(self, request: HttpRequest, obj: DropTable) -> None:
+        """Throw a draft away, unless it was published meanwhile."""
+        drop_tables.keep(table_id=obj.pk)
+        super().delete_model(request, obj)
+
+    @admin.action(description="Copy as new drafts of mine", permissions=["add"])
+    def copy_as_draft(self, request: HttpRequest, queryset: QuerySet[DropTable]) -> None:
+        """Begin a draft with the items of each."""
+        for table in queryset.select_related("badge").exclude(badge=None).order_by("id"):
+            if table.badge is not None:
+                draft = drop_tables.begin(badge=table.badge, author=staff_of(request), like=table)
+                self.log_addition(request, draft, f"copied from {table}")
+                messages.success(request, f"{draft} is yours to change.")
+
+    @admin.display(description="odds of the saved items")
+    def odds(self, table: DropTable) -> str:
+        """Show probabilities, and per draw and per day what is expected, how far it strays, and the most."""
+        return odds_page(table) if table.pk else ""
+
+    @admin.display(description="what stands against publishing")
+    def faults(self, table: DropTable) -> str:
+        """Show the rules that the saved items break."""
+        return " ".join(drop_tables.faults_of(table)) if table.pk else ""
+
+
+@admin.register(CheckIn)
+class CheckInAdmin(OwnedAdmin):
+    """Every draw, with what it was drawn from."""
+
+    owner_path = "user"
+    list_display = ("id", "profile", "day", "attempt", "awarded", "experience_only", "created_at")
+    list_filter = ("experience_only",)
+    readonly_fields = ("awarded", "effect_key")
+
+    @admin.display(description="awarded")
+    def awarded(self, row: CheckIn) -> str:
+        """Show the result in words."""
+        drop = row.result
+        return f"{drop['type']} {drop['value']}" + (f" for {drop['minutes']} min" if drop["minutes"] else "")
+
+
+@admin.register(DailySeed)
+class DailySeedAdmin(ReadOnlyAdmin):
+    """Promises, and the seeds that are public."""
+
+    list_display = fields = ("day", "commitment", "created_at", "revealed_at", "revealed_seed")
+    ordering = ("-day",)
+
+
+@admin.register(CheckInSwitch)
+class CheckInSwitchAdmin(ReasonedActions, ReadOnlyAdmin):
+    """Every pause of check-ins, and every end of one."""
+
+    list_display = ("id", "is_open", "reason", "actor", "created_at")
+    list_select_related = ("actor",)
+    ordering = ("-id",)
+    staff_actions = (PAUSE, RESUME)

@@ -1,0 +1,194 @@
+"""
+What may drop, and what has dropped.
+
+Fair dice whose throws can be repeated: HMAC-SHA256 of a seed, without the bias of a remainder.
+
+One draw: a drop is rolled for every item, and one of the drops is chosen by weight.
+
+What a table is worth, exactly: probabilities, expected values, variances, the most that can drop.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from itertools import accumulate, count
+
+# Whole amounts that take effect at once; every other type is a fraction for some minutes.
+MINUTELESS = frozenset({"EXPERIENCE", "CREDITS"})
+_WHOLE, _FRACTION = Decimal(1), Decimal("0.0001")
+
+
+def grain_of(drop_type: str) -> Decimal:
+    """Return the distance between neighbouring values of that type."""
+    return _WHOLE if drop_type in MINUTELESS else _FRACTION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    """Something won: whole experience or credits, or a bonus of the fraction `value` for `minutes`."""
+
+    drop_type: str
+    value: Decimal
+    minutes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A kind of drop with its weight, and the values it may have: `least`, `most` and every grain between."""
+
+    drop_type: str
+    weight: int
+    least: Decimal
+    most: Decimal
+    minutes: int | None
+
+    @property
+    def values(self) -> int:
+        """Return how many values the drop may have."""
+        return int((self.most - self.least) / grain_of(self.drop_type)) + 1
+
+    def drop_at(self, index: int) -> Drop:
+        """Return the drop of the `index`-th value, counted from 0 at the least one."""
+        value = self.least + index * grain_of(self.drop_type)
+        return Drop(drop_type=self.drop_type, value=value, minutes=self.minutes)
+
+
+# A throw is the first 8 bytes of an HMAC, read as a big-endian number.
+_SPAN = 2**64
+
+
+def below(*, seed: bytes, message: str, outcomes: int) -> int:
+    """
+    Return one of 0 … `outcomes` − 1, each as likely as any other, named by `seed` and `message`.
+
+    Numbers from the last, incomplete run of `outcomes` are thrown again, with the
+    next counter at the end of the message.
+
+    Raises:
+        ValueError: there is nothing to choose from, or more than 2^64.
+    """
+    if not 1 <= outcomes <= _SPAN:
+        raise ValueError("a throw has between 1 and 2^64 outcomes")
+    fair = _SPAN - _SPAN % outcomes
+    throws = (_throw(seed, f"{message}:{counter}") for counter in count())
+    return next(number for number in throws if number < fair) % outcomes
+
+
+def _throw(seed: bytes, message: str) -> int:
+    return int.from_bytes(hmac.digest(seed, message.encode(), "sha256")[:8], "big")
+
+
+def commitment_of(seed: bytes) -> str:
+    """Return the commitment to a seed, which is published before its use: its SHA-256 in hex."""
+    return hashlib.sha256(seed).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticket:
+    """
+    What names a draw: who, which day and attempt, and the tables in force as (id, version).
+
+    `day` is the UTC date as YYYY-MM-DD, `profile_address` in its EIP-55 form.
+    """
+
+    profile_address: str
+    day: str
+    attempt: int
+    tables: tuple[tuple[int, int], ...]
+
+    def message(self, throw: str) -> str:
+        """Return the text that is hashed for a throw of this draw, less the counter."""
+        tables = "+".join(f"{number}v{version}" for number, version in self.tables)
+        return f"check-in:{self.profile_address}:{self.day}:{self.attempt}:{tables}:{throw}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """The drops that were possible, in the order of the items, and the place of the awarded one."""
+
+    possible: tuple[Drop, ...]
+    chosen: int
+
+    @property
+    def result(self) -> Drop:
+        """Return the awarded drop."""
+        return self.possible[self.chosen]
+
+
+def draw(*, seed: bytes, ticket: Ticket, items: Sequence[Item]) -> Draw:
+    """
+    Return the draw of a ticket; the same arguments always give the same draw.
+
+    Raises:
+        ValueError: there are no items.
+    """
+    possible = tuple(
+        item.drop_at(below(seed=seed, message=ticket.message(f"value:{place}"), outcomes=item.values))
+        for place, item in enumerate(items)
+    )
+    ends = list(accumulate(item.weight for item in items))
+    point = below(seed=seed, message=ticket.message("choice"), outcomes=ends[-1] if ends else 0)
+    return Draw(possible=possible, chosen=next(place for place, end in enumerate(ends) if point < end))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Odds:
+    """
+    What a number of draws gives of one type.
+
+    `probability` is that of a single draw; `expected`, `variance` and `most` are of the
+    sum over all draws, where a draw that gives another type counts as 0.
+    """
+
+    drop_type: str
+    probability: Fraction
+    expected: Fraction
+    variance: Fraction
+    most: Decimal
+
+    def over(self, draws: int) -> "Odds":
+        """Return the odds of so many times as many draws; draws do not depend on each other."""
+        return Odds(
+            drop_type=self.drop_type,
+            probability=self.probability,
+            expected=self.expected * draws,
+            variance=self.variance * draws,
+            most=self.most * draws,
+        )
+
+
+def probabilities_of(items: Sequence[Item]) -> list[Fraction]:
+    """Return the probability of each item, in order; they add up to 1."""
+    total = sum(item.weight for item in items)
+    return [Fraction(item.weight, total) for item in items]
+
+
+def odds_of(items: Sequence[Item]) -> list[Odds]:
+    """Return the odds of one draw for every type among the items, in the order of first appearance."""
+    weighed = list(zip(items, probabilities_of(items), strict=True))
+    types = dict.fromkeys(item.drop_type for item in items)
+    return [_odds_of_type(name, [pair for pair in weighed if pair[0].drop_type == name]) for name in types]
+
+
+def _odds_of_type(drop_type: str, weighed: Sequence[tuple[Item, Fraction]]) -> Odds:
+    expected = sum((chance * _mean(item) for item, chance in weighed), Fraction(0))
+    squares = sum((chance * (_variance(item) + _mean(item) ** 2) for item, chance in weighed), Fraction(0))
+    return Odds(
+        drop_type=drop_type,
+        probability=sum((chance for _, chance in weighed), Fraction(0)),
+        expected=expected,
+        variance=squares - expected**2,
+        most=max(item.most for item, _ in weighed),
+    )
+
+
+def _mean(item: Item) -> Fraction:
+    return (Fraction(item.least) + Fraction(item.most)) / 2
+
+
+def _variance(item: Item) -> Fraction:
+    """Return the variance of n equally likely values that lie a grain g apart: g² (n² − 1) / 12."""
+    return Fraction(grain_of(item.drop_type)) ** 2 * (item.values**2 - 1) / 12

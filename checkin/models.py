@@ -1,0 +1,305 @@
+"""
+What may drop for whom: one table of items per badge, in versions.
+
+A table is a draft until a second person publishes it. Published, it never changes
+again, because draws are recomputed from it; the database refuses every attempt.
+
+The secret of a day, promised before the day begins and revealed after it is over.
+
+A check-in and its draw: one append-only row per attempt.
+
+Whether users may check in: the newest row decides, and the older ones record who decided what, and why.
+"""
+
+from decimal import Decimal
+from typing import Any, ClassVar
+
+import pgtrigger
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Floor, Now
+
+from rewards.models import Badge
+
+LARGEST_WEIGHT = 1_000_000
+LARGEST_FRACTION = Decimal(1)
+LONGEST_MINUTES = 30 * 24 * 60
+
+_MORE_THAN_ITS_BADGE_IS_GONE = """
+OLD.published_at IS NOT NULL
+AND (NEW.badge_id IS NOT NULL OR to_jsonb(NEW) - 'badge_id' IS DISTINCT FROM to_jsonb(OLD) - 'badge_id')
+"""
+
+# The share lock makes publishing wait for an item that is being written, and the item for publishing.
+_REFUSE_ITEMS_OF_PUBLISHED = """
+PERFORM FROM checkin_droptable WHERE id IN (OLD.table_id, NEW.table_id) FOR SHARE;
+IF EXISTS (
+    SELECT FROM checkin_droptable WHERE id IN (OLD.table_id, NEW.table_id) AND published_at IS NOT NULL
+) THEN
+    RAISE EXCEPTION 'the items of a published drop table never change'
+        USING ERRCODE = 'restrict_violation', CONSTRAINT = 'checkin_dropitem_published';
+END IF;
+RETURN coalesce(NEW, OLD);
+"""
+
+
+class DropType(models.TextChoices):
+    """What may drop: amounts that take effect at once, and bonuses for some minutes."""
+
+    EXPERIENCE = "EXPERIENCE"
+    CREDITS = "CREDITS"
+    BONUS_PUSH_ADS_CREDITS = "BONUS_PUSH_ADS_CREDITS"
+    BONUS_VIDEO_ADS_CREDITS = "BONUS_VIDEO_ADS_CREDITS"
+    BONUS_OFFERWALL_CREDITS = "BONUS_OFFERWALL_CREDITS"
+    BONUS_SURVEYS_CREDITS = "BONUS_SURVEYS_CREDITS"
+    BONUS_CREDITS_BACK = "BONUS_CREDITS_BACK"
+
+
+# Whole numbers that take effect at once and have no minutes.
+AMOUNTS = ["CREDITS", "EXPERIENCE"]
+
+
+def _staff(help_text: str) -> Any:
+    return models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        db_index=False,
+        help_text=help_text,
+    )
+
+
+class DropTable(models.Model):
+    """
+    The drops of those who wear a badge. The one published last is in force.
+
+    A badge that staff take out of its ladder leaves its tables behind, without a badge.
+    """
+
+    badge = models.ForeignKey(
+        Badge, null=True, on_delete=models.SET_NULL, related_name="drop_tables", db_index=False
+    )
+    version = models.PositiveIntegerField(help_text="Counts the tables of the badge.")
+    author = _staff("Who wrote it; nobody else may change the draft. Empty for the first tables.")
+    created_at = models.DateTimeField(db_default=Now())
+    published_at = models.DateTimeField(null=True, blank=True, help_text="Empty while it is a draft.")
+    published_by = _staff("Who approved it; never the author.")
+
+    class Meta:
+        permissions = [("publish_droptable", "Can publish a drop table of somebody else")]
+        indexes = [
+            models.Index(fields=["badge", "-published_at", "-id"], name="checkin_droptable_in_force"),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["badge", "version"], name="checkin_droptable_version"),
+            models.CheckConstraint(
+                condition=Q(published_by=None)
+                | Q(published_at__isnull=False, author__isnull=False) & ~Q(published_by=F("author")),
+                name="checkin_droptable_second_person",
+                violation_error_message="A second person publishes a table.",
+            ),
+        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.Protect(
+                name="published_stays",
+                operation=pgtrigger.Delete,
+                condition=pgtrigger.Q(old__published_at__isnull=False),
+            ),
+            pgtrigger.Protect(
+                name="published_never_changes",
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Condition(_MORE_THAN_ITS_BADGE_IS_GONE),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"drop table {self.pk}: {self.badge or 'no badge'}, version {self.version}"
+
+
+class DropItem(models.Model):
+    """One kind of drop: how likely it is against the others, its values, and how long it lasts."""
+
+    table = models.ForeignKey(DropTable, on_delete=models.CASCADE, related_name="items")
+    drop_type = models.CharField(max_length=32, choices=DropType)
+    weight = models.PositiveIntegerField(help_text="Likelihood against the weights of the other items.")
+    value_min = models.DecimalField(
+        max_digits=13, decimal_places=4, help_text="Whole experience or credits; of a bonus 0.05 is 5 %."
+    )
+    value_max = models.DecimalField(max_digits=13, decimal_places=4)
+    minutes = models.PositiveIntegerField(
+        null=True, blank=True, help_text="How long a bonus lasts; empty for experience and credits."
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(drop_type__in=DropType.values), name="checkin_dropitem_type_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(weight__range=(1, LARGEST_WEIGHT)),
+                name="checkin_dropitem_weight_in_range",
+                violation_error_message="A weight is between 1 and 1,000,000.",
+            ),
+            models.CheckConstraint(
+                condition=Q(value_min__gt=0, value_max__gte=F("value_min")),
+                name="checkin_dropitem_values_in_order",
+                violation_error_message="The least value is above 0 and not above the largest.",
+            ),
+            models.CheckConstraint(
+                condition=~Q(drop_type__in=AMOUNTS)
+                | Q(value_min=Floor("value_min"), value_max=Floor("value_max"), minutes=None),
+                name="checkin_dropitem_amounts_are_whole",
+                violation_error_message="Experience and credits are whole and have no minutes.",
+            ),
+            models.CheckConstraint(
+                condition=Q(drop_type__in=AMOUNTS)
+                | Q(
+                    minutes__isnull=False,
+                    minutes__range=(1, LONGEST_MINUTES),
+                    value_max__lte=LARGEST_FRACTION,
+                ),
+                name="checkin_dropitem_bonuses_are_bounded",
+                violation_error_message="A bonus is a fraction up to 1 and lasts 1 minute to 30 days.",
+            ),
+        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.Trigger(
+                name="published_stays",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Insert | pgtrigger.Update | pgtrigger.Delete,
+                func=_REFUSE_ITEMS_OF_PUBLISHED,
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.drop_type} {self.value_min.normalize():f}–{self.value_max.normalize():f}"
+
+
+class DailySeed(models.Model):
+    """
+    What all draws of a UTC day are computed from.
+
+    The seed itself is in no column until it is revealed: `salt` and a secret of the
+    processes make it (`checkin.services.seeds`), so that a reader of the database
+    cannot foresee a draw. `commitment`, its SHA-256, is public from the start.
+    """
+
+    day = models.DateField(unique=True)
+    salt = models.BinaryField(max_length=32)
+    commitment = models.CharField(max_length=64)
+    created_at = models.DateTimeField(db_default=Now())
+    revealed_at = models.DateTimeField(null=True, blank=True)
+    revealed_seed = models.CharField(
+        max_length=64, default="", blank=True, help_text="Hex; empty until then."
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(revealed_at=None, revealed_seed="")
+                | Q(revealed_at__isnull=False) & ~Q(revealed_seed=""),
+                name="checkin_dailyseed_revealed_whole",
+            ),
+        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.ReadOnly(name="promise_stands", fields=["day", "salt", "commitment"]),
+            pgtrigger.Protect(name="never_deleted", operation=pgtrigger.Delete),
+            pgtrigger.Protect(
+                name="revealed_once",
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Q(old__revealed_at__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"seed of {self.day}"
+
+
+def _table() -> Any:
+    return models.ForeignKey(DropTable, on_delete=models.PROTECT, related_name="+", db_index=False)
+
+
+class CheckIn(models.Model):
+    """
+    What was drawn, and everything that is needed to draw it again.
+
+    A drop is stored as `{"type", "value", "minutes"}`, its value as decimal text.
+    """
+
+    # The unique (user, day, attempt) serves every search by user.
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="check_ins", db_index=False
+    )
+    day = models.DateField(help_text="UTC.")
+    attempt = models.PositiveSmallIntegerField(help_text="Counts the user's check-ins of the day from 1.")
+    seed = models.ForeignKey(DailySeed, on_delete=models.PROTECT, related_name="check_ins")
+    permanent_table = _table()
+    subscriber_table = models.ForeignKey(
+        DropTable,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        db_index=False,
+        help_text="Empty for a user who was not subscribed.",
+    )
+    experience_only = models.BooleanField(help_text="The user had not paid or earned yet.")
+    possible_results = models.JSONField()
+    result_place = models.PositiveSmallIntegerField(help_text="Which of the possible results, from 0.")
+    idempotency_key = models.CharField(max_length=128, default="", blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        verbose_name = "check-in"
+        constraints = [
+            models.UniqueConstraint(fields=["user", "day", "attempt"], name="checkin_checkin_attempt"),
+            models.UniqueConstraint(
+                fields=["user", "idempotency_key"],
+                condition=~Q(idempotency_key=""),
+                name="checkin_checkin_key",
+            ),
+            models.CheckConstraint(condition=Q(attempt__gte=1), name="checkin_checkin_attempt_from_1"),
+        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
+        ]
+
+    def __str__(self) -> str:
+        return f"check-in {self.pk}: {self.day}, attempt {self.attempt}"
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """Return the awarded drop."""
+        drop: dict[str, Any] = self.possible_results[self.result_place]
+        return drop
+
+    @property
+    def effect_key(self) -> str:
+        """Return the key under which the drop took effect: of an experience entry, a credit entry or a modifier."""
+        return f"check-in:{self.pk}"
+
+
+class CheckInSwitch(models.Model):
+    """A decision of staff to pause check-ins, or to let them go on. Without any row they go on."""
+
+    is_open = models.BooleanField(help_text="Users may check in.")
+    reason = models.TextField()
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        verbose_name = "pause"
+        constraints = [
+            models.CheckConstraint(condition=~models.Q(reason=""), name="checkin_switch_has_reason")
+        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
+        ]
+
+    def __str__(self) -> str:
+        return "opened" if self.is_open else "paused"

@@ -1,0 +1,116 @@
+"""Draw a day again from what is public, and compare."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from itertools import islice
+
+from checkin import queries
+from checkin.draw import Draw, Item, commitment_of, draw
+from checkin.errors import DayNotRevealed
+from checkin.models import CheckIn, DailySeed, DropType
+from checkin.services import checkins
+from checkin.services.checkins import tables_drawn, ticket_of
+from credits.models import CreditEntry
+from rewards.models import ExperienceEntry, Modifier
+
+_CHUNK = 1000
+
+_Items = dict[tuple[int, int | None, bool], list[Item]]
+_Draws = dict[CheckIn, Draw | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """Something that does not follow from the seed; `check_in_id` is None where it concerns the seed itself."""
+
+    check_in_id: int | None
+    what: str
+    stored: object
+    recomputed: object
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """The result of drawing a day again."""
+
+    check_ins: int
+    differences: list[Difference]
+
+
+def verify_day(day: date) -> Verification:
+    """
+    Recompute every draw of the day and look its effect up.
+
+    Raises:
+        DayNotRevealed: there is no seed for the day, or it is not public.
+    """
+    row = DailySeed.objects.filter(day=day, revealed_at__isnull=False).first()
+    if row is None:
+        raise DayNotRevealed(f"No seed of {day} is public.")
+    seed = bytes.fromhex(row.revealed_seed)
+    differences = list(_compare(None, "commitment", row.commitment, commitment_of(seed)))
+    drawn = CheckIn.objects.filter(day=day).select_related("user", "permanent_table", "subscriber_table")
+    rows = drawn.order_by("id").iterator(chunk_size=_CHUNK)
+    known: _Items = {}
+    count = 0
+    while chunk := list(islice(rows, _CHUNK)):
+        count += len(chunk)
+        for check_in in chunk:
+            differences += _compare(check_in.pk, "seed", check_in.seed_id, row.pk)
+        again = {check_in: _redraw(check_in, seed, _items_of(check_in, known)) for check_in in chunk}
+        differences += _compare_draws(again)
+        differences += _compare_effects(again)
+    return Verification(check_ins=count, differences=differences)
+
+
+def _items_of(check_in: CheckIn, known: _Items) -> list[Item]:
+    only = check_in.experience_only
+    key = (check_in.permanent_table_id, check_in.subscriber_table_id, only)
+    if key not in known:
+        found = queries.items_of(tables_drawn(check_in))
+        known[key] = [item for item in found if not only or item.drop_type == DropType.EXPERIENCE]
+    return known[key]
+
+
+def _redraw(check_in: CheckIn, seed: bytes, items: list[Item]) -> Draw | None:
+    """Draw again; None where the items are gone."""
+    ticket = ticket_of(check_in, profile_address=str(check_in.user.profile_address))
+    return draw(seed=seed, ticket=ticket, items=items) if items else None
+
+
+def _compare_draws(again: _Draws) -> Iterator[Difference]:
+    for check_in, drawn in again.items():
+        if drawn is None:
+            yield Difference(check_in_id=check_in.pk, what="items", stored="none", recomputed="some")
+            continue
+        possible = [checkins.as_json(drop) for drop in drawn.possible]
+        yield from _compare(check_in.pk, "possible results", check_in.possible_results, possible)
+        yield from _compare(check_in.pk, "result", check_in.result_place, drawn.chosen)
+
+
+def _compare_effects(again: _Draws) -> Iterator[Difference]:
+    """
+    Look up the effects of the drops that the seed gives, whatever the check-ins say.
+
+    Modifiers are deleted some time after they ended, so a missing one proves nothing.
+    """
+    keys = [check_in.effect_key for check_in in again]
+    credited = dict(CreditEntry.objects.filter(key__in=keys).values_list("key", "amount"))
+    learnt = dict(ExperienceEntry.objects.filter(key__in=keys).values_list("key", "base"))
+    raised = {row.key: row for row in Modifier.objects.filter(key__in=keys)}
+    for check_in, drawn in again.items():
+        if drawn is None:
+            continue
+        drop, key = drawn.result, check_in.effect_key
+        is_credit, is_experience = drop.drop_type == DropType.CREDITS, drop.drop_type == DropType.EXPERIENCE
+        yield from _compare(check_in.pk, "credits", credited.get(key), drop.value if is_credit else None)
+        yield from _compare(check_in.pk, "experience", learnt.get(key), drop.value if is_experience else None)
+        if key in raised:
+            given = (raised[key].modifier_type, raised[key].value)
+            yield from _compare(check_in.pk, "bonus", given, (drop.drop_type, drop.value))
+
+
+def _compare(check_in_id: int | None, what: str, stored: object, recomputed: object) -> Iterator[Difference]:
+    if stored != recomputed:
+        yield Difference(check_in_id=check_in_id, what=what, stored=stored, recomputed=recomputed)

@@ -1,0 +1,243 @@
+"""
+What staff do about credits, each through its service.
+
+What support and finance see of the ledger: everything, and no button that changes a row.
+
+Adjustments that staff requested: those that wait for a second person, and what became of the others.
+
+The findings of each recomputation of the books.
+"""
+
+from collections.abc import Callable
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from unfold.widgets import (
+    UnfoldAdminIntegerFieldWidget,
+)
+
+from credits.models import (
+    LARGEST_ADJUSTMENT,
+    AdjustmentDecision,
+    AdjustmentRequest,
+    Allowance,
+    CreditAccount,
+    CreditEntry,
+    CreditHold,
+    LedgerAudit,
+)
+from credits.services import adjustments
+from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
+from gateway.admin.base import OwnedRows, ReadOnlyAdmin
+from gateway.admin.exports import Column, Exportable
+from gateway.admin.search import people_like
+from rewards import admin as rewards_admin
+from users.models import User
+
+Owner = Callable[[Any], User]
+
+
+class AdjustForm(ReasonForm):
+    """How much."""
+
+    credits = forms.IntegerField(
+        min_value=-LARGEST_ADJUSTMENT,
+        max_value=LARGEST_ADJUSTMENT,
+        widget=UnfoldAdminIntegerFieldWidget,
+        help_text="Whole credits; negative to take away.",
+    )
+    field_order = ("credits", "reason")
+
+    def clean_credits(self) -> int:
+        """Refuse to move nothing."""
+        moved: int = self.cleaned_data["credits"]
+        if not moved:
+            raise forms.ValidationError("An adjustment moves at least one credit.")
+        return moved
+
+
+def adjust_credits(owner: Owner) -> ReasonedAction:
+    """Return the action for rows whose user `owner` returns."""
+
+    def run(row: Any, decision: Decision) -> str:
+        asked = adjustments.request(
+            user=owner(row),
+            credits=decision.answers["credits"],
+            key=decision.key(row),
+            actor=decision.actor,
+            reason=decision.reason,
+        )
+        if asked.decision == AdjustmentDecision.PENDING:
+            return f"Adjustment {asked.pk} over {asked.credits:+d} credits waits for a second person."
+        return f"{asked.credits:+d} credits are posted."
+
+    return ReasonedAction(
+        name="adjust_credits",
+        label="Adjust credits",
+        permission="credits.add_adjustmentrequest",
+        effect=lambda row: (
+            f"For {owner(row).profile_address}. "
+            f"Up to {settings.ADJUSTMENT_APPROVAL_LIMIT:,} credits per user and day are posted at once, "
+            "by an entry that names you and your reason. More waits until a second person approves."
+        ),
+        run=run,
+        form=AdjustForm,
+        applies_to=lambda row: owner(row).profile_address is not None,
+    )
+
+
+def _waits(row: AdjustmentRequest) -> bool:
+    return row.decision == AdjustmentDecision.PENDING
+
+
+def _told(row: AdjustmentRequest) -> str:
+    return f"{row.credits:+d} credits for {row.user}, asked for by {row.requested_by}: {row.reason}"
+
+
+def _approve(row: AdjustmentRequest, decision: Decision) -> str:
+    adjustments.approve(request_id=row.pk, actor=decision.actor)
+    return f"{row.credits:+d} credits are posted."
+
+
+def _reject(row: AdjustmentRequest, decision: Decision) -> str:
+    adjustments.reject(request_id=row.pk, actor=decision.actor)
+    return "Nothing is posted."
+
+
+APPROVE_ADJUSTMENT = ReasonedAction(
+    name="approve",
+    label="Approve",
+    permission="credits.decide_adjustment",
+    effect=lambda row: f"Posted at once: {_told(row)}",
+    run=_approve,
+    applies_to=_waits,
+)
+REJECT_ADJUSTMENT = ReasonedAction(
+    name="reject",
+    label="Reject",
+    permission="credits.decide_adjustment",
+    effect=lambda row: f"Never posted: {_told(row)}",
+    run=_reject,
+    applies_to=_waits,
+)
+
+
+class OwnedAdmin(OwnedRows):
+    """Rows of one user each, found by the whole profile address, its beginning or its end, in any casing."""
+
+    ordering = ("-id",)
+
+    def get_search_fields(self, request: HttpRequest) -> list[str]:
+        # Makes the search box appear; what it finds is decided below.
+        return [f"{self.owner_path}__profile_address", *super().get_search_fields(request)]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        people = people_like(term)
+        if people:
+            return queryset.filter(**{f"{self.owner_path}__in": people}), False
+        # Each of its own columns has an index; together with the address they would use none.
+        own = [Q(**{lookup: term}) for lookup in self.search_fields]
+        return (queryset.filter(reduce(or_, own)) if own else queryset.none()), False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        # Django leaves `list_select_related` alone once anything is joined.
+        others = () if isinstance(self.list_select_related, bool) else self.list_select_related
+        return super().get_queryset(request).select_related(self.owner_path, *others)
+
+
+@admin.register(CreditAccount)
+class CreditAccountAdmin(ReasonedActions, OwnedAdmin):
+    owner_path = "user"
+    staff_actions = (
+        adjust_credits(lambda account: account.user),
+        rewards_admin.grant_modifier(lambda account: account.user),
+    )
+    list_display = ("id", "profile", "balance", "held", "available", "version", "created_at")
+
+
+@admin.register(CreditEntry)
+class CreditEntryAdmin(Exportable, OwnedAdmin):
+    owner_path = "account__user"
+    export_columns = (
+        Column("entry", "pk"),
+        Column("profile", "account__user__profile_address"),
+        Column("source", "source"),
+        Column("amount", "amount"),
+        Column("balance before", "balance_before"),
+        Column("balance after", "balance_after"),
+        Column("key", "key"),
+        Column("reason", "reason"),
+        Column("at", "created_at"),
+    )
+    list_display = (
+        "id",
+        "created_at",
+        "profile",
+        "source",
+        "amount",
+        "balance_after",
+        "reason",
+    )
+    list_filter = ("source",)
+    search_fields = ("key__startswith",)
+
+
+@admin.register(CreditHold)
+class CreditHoldAdmin(OwnedAdmin):
+    owner_path = "account__user"
+    list_display = ("id", "profile", "status", "amount", "captured_amount", "key", "created_at", "closed_at")
+    list_filter = ("status",)
+    search_fields = ("key__startswith",)
+
+
+@admin.register(Allowance)
+class AllowanceAdmin(OwnedAdmin):
+    owner_path = "user"
+    list_display = ("id", "profile", "credits", "starts_at", "ends_at", "resets_at", "renews")
+    list_filter = ("renews",)
+
+
+@admin.register(AdjustmentRequest)
+class AdjustmentRequestAdmin(ReasonedActions, OwnedAdmin):
+    """Approved or rejected by somebody other than the requester."""
+
+    owner_path = "user"
+    list_display = (
+        "id",
+        "profile",
+        "credits",
+        "decision",
+        "needs_second_person",
+        "requested_by",
+        "decided_by",
+        "reason",
+        "created_at",
+    )
+    list_filter = ("decision", "needs_second_person")
+    list_select_related = ("user", "requested_by", "decided_by")
+    staff_actions = (APPROVE_ADJUSTMENT, REJECT_ADJUSTMENT)
+
+
+@admin.register(LedgerAudit)
+class LedgerAuditAdmin(ReadOnlyAdmin):
+    """Runs by night, by hand or by command; a page of its own compares anew."""
+
+    list_display = ("started_at", "finished_at", "kind", "result")
+    list_filter = ("kind",)
+    list_defer = ("findings",)
+    ordering = ("-started_at",)
+
+    @admin.display(description="result")
+    def result(self, run: LedgerAudit) -> str:
+        return "unfinished" if run.finished_at is None else f"{run.counts.get('findings', 0)} findings"

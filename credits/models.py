@@ -1,0 +1,402 @@
+"""
+How many credits and how much experience a user has: one row per user, and the only ledger row that is ever locked.
+
+The row is a running total of the entries and the open holds. Single statements
+move it together with the row that explains the move (`credits.services.statements`);
+`credits.services.reconciliation` recomputes it from them.
+
+Why a balance is what it is: one append-only row per change.
+
+Entries of an account form a chain without gaps: version n + 1 starts at the
+balance where version n ended. The counter-account of an entry is its source.
+
+Credits set aside for something that is not settled yet.
+
+Until when a user is subscribed, and with how many credits: all that the lower floors know about it.
+
+Corrections that staff ask for: who asked, why, and who else agreed where it takes two.
+
+Audits: what each recomputation of the books from their rows has found.
+"""
+
+from typing import Any, ClassVar
+
+import pgtrigger
+from django.conf import settings
+from django.contrib.postgres.indexes import BrinIndex
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from gateway.common.fields import SAFE_INTEGER_MAX
+
+
+class CreditAccount(models.Model):
+    """
+    Whole credits of one user.
+
+    There is no constraint on `balance`: a clawback, or gas dearer than expected,
+    may overshoot. The debt limit is enforced when credits are held.
+    """
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="credit_account"
+    )
+    balance = models.BigIntegerField(default=0, help_text="Credits: the sum of all entries.")
+    held = models.BigIntegerField(default=0, help_text="Credits set aside by open holds.")
+    version = models.BigIntegerField(default=0, help_text="How many entries have been posted.")
+    permanent_experience = models.BigIntegerField(
+        default=0, db_default=0, help_text="The sum of the permanent track."
+    )
+    subscriber_experience = models.BigIntegerField(
+        default=0, db_default=0, help_text="The sum of the subscriber track."
+    )
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "credits_account"
+        constraints = [
+            models.CheckConstraint(condition=models.Q(held__gte=0), name="credits_account_held_not_negative"),
+            models.CheckConstraint(
+                condition=models.Q(version__gte=0), name="credits_account_version_not_negative"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(permanent_experience__gte=0, subscriber_experience__gte=0),
+                name="credits_account_experience_not_negative",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"account {self.pk}"
+
+    @property
+    def available(self) -> int:
+        """Credits that a new hold may take; negative for an account in debt."""
+        return self.balance - self.held
+
+
+class EntrySource(models.TextChoices):
+    """Where credits come from, or go to."""
+
+    SUBSCRIBED_PAYOUT = "SUBSCRIBED_PAYOUT"
+    PUSH_ADS = "PUSH_ADS"
+    VIDEO_ADS = "VIDEO_ADS"
+    OFFERWALL = "OFFERWALL"
+    SURVEYS = "SURVEYS"
+    CHECK_IN = "CHECK_IN"
+    CREDITS_BACK = "CREDITS_BACK"
+    RELAY_TRANSACTION = "RELAY_TRANSACTION"
+    RELAY_REVERSAL = "RELAY_REVERSAL"
+    EARNING_REVERSAL = "EARNING_REVERSAL"
+    PAYOUT_CLAWBACK = "PAYOUT_CLAWBACK"
+    STAFF_ADJUSTMENT = "STAFF_ADJUSTMENT"
+
+
+# What proves that somebody is worth more than a free identity: money collected, or an earning released.
+PROOFS = ["SUBSCRIBED_PAYOUT", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
+# What takes such a proof back.
+DISPROOFS = ["EARNING_REVERSAL", "PAYOUT_CLAWBACK"]
+# What is posted far less often than charges and earnings.
+RARE_SOURCES = [
+    "SUBSCRIBED_PAYOUT",
+    "RELAY_REVERSAL",
+    "EARNING_REVERSAL",
+    "PAYOUT_CLAWBACK",
+    "STAFF_ADJUSTMENT",
+]
+
+
+class CreditEntry(models.Model):
+    """A change of a balance in whole credits, posted once and never altered."""
+
+    # The unique (account, version) serves "newest entries of an account"; another index only costs writes.
+    account = models.ForeignKey(
+        CreditAccount, on_delete=models.PROTECT, related_name="entries", db_index=False
+    )
+    amount = models.BigIntegerField(help_text="Credits; negative where the user pays.")
+    source = models.CharField(max_length=32, choices=EntrySource)
+    key = models.CharField(max_length=255, unique=True, help_text="Names the cause; the same key posts once.")
+    balance_before = models.BigIntegerField()
+    balance_after = models.BigIntegerField()
+    account_version = models.BigIntegerField()
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        db_index=False,
+        help_text="The member of staff who adjusted.",
+    )
+    reason = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "credits_entry"
+        verbose_name_plural = "credit entries"
+        permissions = [("export_creditentry", "Can take the list of entries away")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "account_version"], name="credits_entry_account_version"
+            ),
+            models.CheckConstraint(condition=~models.Q(amount=0), name="credits_entry_amount_not_zero"),
+            models.CheckConstraint(
+                condition=models.Q(balance_after=models.F("balance_before") + models.F("amount")),
+                name="credits_entry_after_is_before_plus_amount",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(account_version__gte=1), name="credits_entry_version_starts_at_1"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(source__in=EntrySource.values), name="credits_entry_source_known"
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(source=EntrySource.STAFF_ADJUSTMENT) | ~models.Q(reason=""),
+                name="credits_entry_adjustment_has_reason",
+            ),
+        ]
+        indexes = [
+            # Rows come in the order of time: a month is a few pages.
+            BrinIndex(fields=["created_at"], name="credits_entry_by_time", autosummarize=True),
+            # What a user has earned, newest first, however many relay charges are between.
+            models.Index(
+                fields=["account", "-account_version"],
+                condition=~models.Q(source=EntrySource.RELAY_TRANSACTION),
+                name="credits_entry_earnings",
+            ),
+            # Whether a user has paid or earned and kept it, however many other entries came since.
+            models.Index(
+                fields=["account", "source"],
+                include=["amount"],
+                condition=models.Q(source__in=[*PROOFS, *DISPROOFS]),
+                name="credits_entry_proofs",
+            ),
+            # What finance looks for is rare among charges and earnings.
+            models.Index(
+                fields=["source", "-id"],
+                condition=models.Q(source__in=RARE_SOURCES),
+                name="credits_entry_rare_sources",
+            ),
+            models.Index(
+                fields=["actor"], condition=models.Q(actor__isnull=False), name="credits_entry_actor"
+            ),
+        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete),
+            # `manage.py flush` would empty the ledger in one TRUNCATE. Databases named test_… are
+            # emptied that way between transactional tests, so the name decides.
+            pgtrigger.Trigger(
+                name="never_emptied",
+                level=pgtrigger.Statement,
+                when=pgtrigger.Before,
+                operation=pgtrigger.Truncate,
+                condition=pgtrigger.Condition("left(current_database()::text, 5) <> 'test_'"),
+                func="RAISE EXCEPTION 'the ledger is append-only: % cannot be truncated', TG_TABLE_NAME;",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"entry {self.pk}: {self.amount:+d} {self.source}"
+
+
+class HoldStatus(models.TextChoices):
+    """A hold is open once and closed once."""
+
+    HELD = "HELD"
+    CAPTURED = "CAPTURED"
+    RELEASED = "RELEASED"
+
+
+class CreditHold(models.Model):
+    """Credits that nothing else may spend until they are captured by an entry, or released."""
+
+    # Only open holds are ever looked up by account; a partial index below serves that.
+    account = models.ForeignKey(CreditAccount, on_delete=models.PROTECT, related_name="holds", db_index=False)
+    key = models.CharField(max_length=255, unique=True, help_text="Names the cause; the same key holds once.")
+    content = models.CharField(
+        max_length=255, blank=True, default="", help_text="Fingerprint of what is paid for."
+    )
+    amount = models.BigIntegerField(help_text="Credits set aside.")
+    status = models.CharField(max_length=16, choices=HoldStatus, default=HoldStatus.HELD)
+    captured_amount = models.BigIntegerField(null=True, help_text="Credits charged; may exceed the amount.")
+    entry = models.OneToOneField(CreditEntry, null=True, on_delete=models.PROTECT, related_name="hold")
+    created_at = models.DateTimeField(db_default=Now())
+    closed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "credits_hold"
+        constraints = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="credits_hold_amount_positive"),
+            models.CheckConstraint(
+                condition=Q(status=HoldStatus.HELD, captured_amount=None, entry=None, closed_at=None)
+                | Q(
+                    status=HoldStatus.CAPTURED,
+                    # Both: a CHECK lets unknown pass, and null > 0 is unknown.
+                    captured_amount__isnull=False,
+                    captured_amount__gt=0,
+                    entry__isnull=False,
+                    closed_at__isnull=False,
+                )
+                | Q(status=HoldStatus.RELEASED, captured_amount=None, entry=None, closed_at__isnull=False),
+                name="credits_hold_status_fits_columns",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["account"], condition=Q(status=HoldStatus.HELD), name="credits_hold_open"),
+        ]
+
+    def __str__(self) -> str:
+        return f"hold {self.pk}: {self.amount} {self.status}"
+
+
+class Allowance(models.Model):
+    """
+    The paid period of a user, as last reported; an ended one stays for support to read.
+
+    `resets_at` is `ends_at` while the period runs. Once the provider has begun the next
+    period and has not collected for it yet, it is the end of that period.
+    """
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="allowance")
+    credits = models.BigIntegerField(help_text="Credits paid out for the period.")
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField(help_text="End of the paid period.")
+    resets_at = models.DateTimeField(help_text="End of the period that the provider is in.")
+    renews = models.BooleanField(help_text="The subscription is active or past due, and not cancelling.")
+
+    class Meta:
+        db_table = "credits_allowance"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(credits__gte=0), name="credits_allowance_credits_not_negative"
+            ),
+            models.CheckConstraint(
+                condition=Q(starts_at__lte=F("ends_at"), ends_at__lte=F("resets_at")),
+                name="credits_allowance_times_in_order",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"allowance {self.pk}: {self.credits} until {self.ends_at:%Y-%m-%d}"
+
+
+LARGEST_ADJUSTMENT = SAFE_INTEGER_MAX
+
+
+class AdjustmentDecision(models.TextChoices):
+    """A request is decided once."""
+
+    PENDING = "PENDING", "Pending: waits for a second person"
+    APPROVED = "APPROVED", "Approved: posted"
+    REJECTED = "REJECTED", "Rejected: nothing was posted"
+
+
+def _staff(help_text: str, **options: Any) -> Any:
+    return models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", help_text=help_text, **options
+    )
+
+
+class AdjustmentRequest(models.Model):
+    """
+    A signed number of credits that a member of staff wants to move, and what became of it.
+
+    What was asked never changes. A small one is approved as it is asked, without a second person.
+    """
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="adjustments")
+    credits = models.BigIntegerField(help_text="Credits; negative to take away.")
+    reason = models.TextField()
+    key = models.CharField(
+        max_length=255, unique=True, help_text="Names the request; the same key asks once."
+    )
+    needs_second_person = models.BooleanField(help_text="It was above what one person may do.")
+    requested_by = _staff("Who asked.")
+    decided_by = _staff("Who approved or rejected it; empty where nobody else was needed.", null=True)
+    decision = models.CharField(max_length=10, choices=AdjustmentDecision, default=AdjustmentDecision.PENDING)
+    entry = models.OneToOneField(
+        CreditEntry, null=True, on_delete=models.PROTECT, related_name="adjustment_request"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    decided_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "credits_adjustment"
+        ordering = ("-id",)
+        permissions = [("decide_adjustment", "Can approve or reject an adjustment of somebody else")]
+        indexes = [
+            models.Index(fields=["id"], condition=Q(decision="PENDING"), name="credits_adjustment_pending"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(credits=0) & Q(credits__range=(-LARGEST_ADJUSTMENT, LARGEST_ADJUSTMENT)),
+                name="credits_adjustment_credits_in_range",
+            ),
+            models.CheckConstraint(condition=~Q(reason=""), name="credits_adjustment_has_reason"),
+            models.CheckConstraint(
+                condition=Q(decision="PENDING", decided_by=None, entry=None, decided_at=None)
+                | Q(decision="APPROVED", entry__isnull=False, decided_at__isnull=False)
+                & (Q(needs_second_person=False) | Q(decided_by__isnull=False))
+                | Q(decision="REJECTED", entry=None, decided_by__isnull=False, decided_at__isnull=False),
+                name="credits_adjustment_decision_fits_columns",
+            ),
+            models.CheckConstraint(
+                condition=Q(decided_by=None) | ~Q(decided_by=F("requested_by")),
+                name="credits_adjustment_second_person",
+                violation_error_message="A second person decides.",
+            ),
+        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.Protect(name="never_deleted", operation=pgtrigger.Delete),
+            pgtrigger.Protect(
+                name="decided_once",
+                operation=pgtrigger.Update,
+                condition=~pgtrigger.Q(old__decision="PENDING"),
+            ),
+            pgtrigger.Protect(
+                name="asked_for_good",
+                operation=pgtrigger.Update,
+                condition=pgtrigger.AnyChange(
+                    "user", "credits", "reason", "key", "needs_second_person", "requested_by", "created_at"
+                ),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"adjustment {self.pk}: {self.credits:+d} {self.decision.lower()}"
+
+
+class LedgerAudit(models.Model):
+    """
+    One recomputation. `finished_at` is empty where it broke off.
+
+    `counts` says how much of everything was compared and how many findings there were; `findings`
+    holds the first of them, each with `rule`, `have` (what the row says), `wanted` (what the other
+    rows say) and `ids`.
+    """
+
+    class Kind(models.TextChoices):
+        """What was compared."""
+
+        LEDGER = "ledger", "the ledger with its accounts"
+        CHAIN = "chain", "the chain with what was captured"
+
+    kind = models.CharField(max_length=16, choices=Kind)
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+    counts = models.JSONField(default=dict)
+    findings = models.JSONField(default=list)
+
+    class Meta:
+        db_table = "credits_ledgeraudit"
+        permissions = [("run_ledgeraudit", "Can have the books recomputed")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(finished_at__isnull=True) | Q(finished_at__gte=F("started_at")),
+                name="credits_ledgeraudit_times_in_order",
+            )
+        ]
+        indexes = [models.Index(fields=["kind", "-started_at"], name="credits_ledgeraudit_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.started_at:%Y-%m-%d %H:%M}"

@@ -1,0 +1,114 @@
+"""Put credits on an account: grants, and corrections by staff."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from credits.errors import KeyConflict
+from credits.models import CreditAccount, CreditEntry, EntrySource
+from credits.services import statements
+from gateway.common.errors import stated
+from users.models import User
+
+_REVERSALS = {EntrySource.PAYOUT_CLAWBACK, EntrySource.EARNING_REVERSAL}
+# These are posted by `capture` and `adjust` alone, with the rows and names they need.
+_NOT_GRANTED = {EntrySource.RELAY_TRANSACTION, EntrySource.STAFF_ADJUSTMENT}
+
+
+def open_account(*, user: User) -> CreditAccount:
+    """Return the user's account, opened empty by the first of any number of simultaneous callers."""
+    CreditAccount.objects.bulk_create([CreditAccount(user_id=user.pk)], ignore_conflicts=True)
+    return CreditAccount.objects.get(user_id=user.pk)
+
+
+def lock_account(*, user: User) -> None:
+    """Lock the user's account, opened where it was not, until the transaction ends."""
+    own = CreditAccount.objects.select_for_update(no_key=True).filter(user_id=user.pk)
+    if own.first() is None:
+        open_account(user=user)
+        own.get()
+
+
+def grant(*, user: User, credits: int, source: str, key: str, reason: str = "") -> CreditEntry:
+    """
+    Give a user credits, once per key.
+
+    A repeated key returns the first entry and moves nothing. `reason` is the first
+    caller's and is not compared.
+
+    Raises:
+        KeyConflict: the key names another user, amount or source.
+        ValueError: `credits` is not positive, or the source is not one that is granted.
+    """
+    if credits <= 0:
+        raise ValueError("a grant is a positive number of credits")
+    if EntrySource(source) in _NOT_GRANTED:
+        raise ValueError(f"{source} is not granted")
+    return _post(user=user, credits=credits, source=source, key=key, actor=None, reason=reason)
+
+
+def reverse(*, user: User, credits: int, source: str, key: str, reason: str = "") -> CreditEntry:
+    """
+    Take back credits whose reason did not last, once per key.
+
+    The balance may end below zero: what was spent meanwhile is owed.
+
+    Raises:
+        KeyConflict: the key names another user, amount or source.
+        ValueError: `credits` is not positive, or the source is no reversal.
+    """
+    if credits <= 0:
+        raise ValueError("a reversal is a positive number of credits")
+    if EntrySource(source) not in _REVERSALS:
+        raise ValueError(f"{source} is no reversal")
+    return _post(user=user, credits=-credits, source=source, key=key, actor=None, reason=reason)
+
+
+def adjust(*, user: User, credits: int, key: str, actor: User | None, reason: str) -> CreditEntry:
+    """
+    Correct a balance by a signed number of credits; it may end below zero.
+
+    `actor` is the member of staff, or None where only the machine's operator is
+    known. A repeated key returns the first entry and moves nothing.
+
+    Raises:
+        ReasonRequired: the reason is blank.
+        KeyConflict: the key names another user, amount or source.
+        ValueError: `credits` is zero.
+    """
+    if credits == 0:
+        raise ValueError("an adjustment moves at least one credit")
+    source, why = EntrySource.STAFF_ADJUSTMENT, stated(reason)
+    return _post(user=user, credits=credits, source=source, key=key, actor=actor, reason=why)
+
+
+def _post(*, user: User, credits: int, source: str, key: str, actor: User | None, reason: str) -> CreditEntry:
+    params = {
+        "user": user.pk,
+        "credits": credits,
+        "source": str(source),
+        "key": key,
+        "actor": actor.pk if actor else None,
+        "reason": reason,
+    }
+    while (entry := _insert(params) or _repeat(params)) is None:
+        open_account(user=user)  # Nothing else can be missing.
+    return entry
+
+
+def _insert(params: Mapping[str, Any]) -> CreditEntry | None:
+    """Post the entry, or return None where its key is taken or the user has no account."""
+    return next(iter(CreditEntry.objects.raw(statements.POST_ENTRY, params)), None)
+
+
+def _repeat(params: Mapping[str, Any]) -> CreditEntry | None:
+    """Return the first entry of the key, or None where there is none."""
+    first = next(iter(CreditEntry.objects.select_related("account").filter(key=params["key"])), None)
+    if first is None:
+        return None
+    if (first.account.user_id, first.amount, first.source) != (
+        params["user"],
+        params["credits"],
+        params["source"],
+    ):
+        raise KeyConflict(key=params["key"])
+    return first

@@ -1,0 +1,159 @@
+"""Set credits aside, then charge what the thing really cost, or give them back."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from django.db import transaction
+
+from credits.errors import HoldReleased, InsufficientCredits, KeyConflict
+from credits.models import CreditEntry, CreditHold, EntrySource, HoldStatus
+from credits.services import statements
+from credits.services.entries import open_account
+from gateway.common import db
+from users.models import User
+
+
+class HoldResult(NamedTuple):
+    """A hold, whether this call placed it, and the account's balance in credits as this call saw it."""
+
+    hold: CreditHold
+    created: bool
+    balance: int
+
+
+class Closed(NamedTuple):
+    """A hold that this call closed, and whose: `entry` is the charge, or None where it was released."""
+
+    hold_id: int
+    account_id: int
+    user_id: int
+    subscriber_experience: int
+    entry: CreditEntry | None
+
+
+def hold(*, user: User, credits: int, key: str, debt_limit: int = 0, content: str = "") -> HoldResult:
+    """
+    Set credits aside so that nothing else can spend them.
+
+    Runs inside the caller's transaction: the hold and the thing it pays for commit
+    together or not at all. The account may owe up to `debt_limit` credits. A repeated
+    key returns the first hold, whatever became of it and even where the account has
+    nothing left by now. `content` is a fingerprint of what is paid for: a repeat is compared
+    by it and not by the amount, since the price of the same thing moves.
+
+    Raises:
+        InsufficientCredits: the account affords less; no hold remains.
+        KeyConflict: the key names another user's hold, or other content.
+        ValueError: `credits` is not positive, or `debt_limit` is negative.
+    """
+    if credits <= 0 or debt_limit < 0:
+        raise ValueError("a hold is a positive number of credits, a debt limit is not negative")
+    params = {"user": user.pk, "credits": credits, "key": key, "debt_limit": debt_limit, "content": content}
+    while (result := _place(params) or _repeat(params)) is None:
+        open_account(user=user)  # Nothing else can be missing.
+    return result
+
+
+def raise_hold(*, hold_id: int, credits: int, debt_limit: int) -> bool:
+    """
+    Raise an open hold to `credits` in total, and return whether it now covers them.
+
+    False leaves the hold as it was: the account does not afford the difference
+    within `debt_limit` credits of debt, or the hold is closed.
+    """
+    with transaction.atomic(savepoint=False):
+        locked = CreditHold.objects.select_for_update(no_key=True).get(pk=hold_id)
+        if locked.status != HoldStatus.HELD or locked.amount >= credits:
+            return locked.status == HoldStatus.HELD
+        params = {"hold": hold_id, "credits": credits, "debt_limit": debt_limit}
+        return db.first_row(statements.RAISE_HOLD, params) is not None
+
+
+def close(
+    *, costs: Mapping[int, int], source: str = EntrySource.RELAY_TRANSACTION, capped: bool = False
+) -> list[Closed]:
+    """
+    Close those of these holds that are open, and return them by id: all, or on an error none.
+
+    `costs` are by the hold's id, and charged in full even where they exceed the hold, unless
+    `capped`; at no cost the hold is released.
+
+    Raises:
+        ValueError: a cost is negative.
+    """
+    if any(cost < 0 for cost in costs.values()):
+        raise ValueError("a capture charges no negative number of credits")
+    params = {
+        "holds": list(costs),
+        "costs": list(costs.values()),
+        "source": EntrySource(source),
+        "capped": capped,
+    }
+    return [_closed(row) for row in CreditEntry.objects.raw(statements.CLOSE_HOLDS, params)]
+
+
+def capture(*, hold_id: int, credits: int, source: str = EntrySource.RELAY_TRANSACTION) -> CreditEntry | None:
+    """
+    Charge `credits` for what was held, in full even where they exceed the hold, and drop the hold.
+
+    Nothing to charge releases the hold and returns None. A hold is closed once: a
+    repeat returns the first capture's entry, whatever it charges now.
+
+    Raises:
+        HoldReleased: the hold was released before, so the charge cannot be made.
+        ValueError: `credits` is negative.
+    """
+    for closed in close(costs={hold_id: credits}, source=source):
+        return closed.entry
+    return _first_outcome(hold_id=hold_id, credits=credits)
+
+
+def release(*, hold_id: int) -> bool:
+    """Give held credits back; False where the hold was closed before, and then nothing moves."""
+    return bool(close(costs={hold_id: 0}))
+
+
+def _closed(row: CreditEntry) -> Closed:
+    told = vars(row)
+    return Closed(
+        hold_id=told["closed_hold_id"],
+        account_id=told["charged_account_id"],
+        user_id=told["user_id"],
+        subscriber_experience=told["subscriber_experience"],
+        entry=None if row.pk is None else row,
+    )
+
+
+def _place(params: Mapping[str, Any]) -> HoldResult | None:
+    """Place the hold, or return None where its key is taken or the user has no account."""
+    with transaction.atomic(savepoint=False):
+        found = db.first_row(statements.PLACE_HOLD, params)
+        if found is None:
+            return None
+        balance, *columns = found
+        placed = db.instance(CreditHold, columns)
+        if balance is not None:
+            return HoldResult(placed, created=True, balance=balance)
+        row = db.first_row(statements.WITHDRAW_HOLD, {"hold": placed.pk})
+    # Raised outside the block: nothing remains of the hold, so a caller who catches this may go on.
+    available = row[0] if row else 0
+    raise InsufficientCredits(
+        required=params["credits"], available=available, debt_limit=params["debt_limit"]
+    )
+
+
+def _repeat(params: Mapping[str, Any]) -> HoldResult | None:
+    """Return the first hold of the key, or None where there is none."""
+    first = next(iter(CreditHold.objects.select_related("account").filter(key=params["key"])), None)
+    if first is None:
+        return None
+    if (first.account.user_id, first.content) != (params["user"], params["content"]):
+        raise KeyConflict(key=params["key"])
+    return HoldResult(first, created=False, balance=first.account.balance)
+
+
+def _first_outcome(*, hold_id: int, credits: int) -> CreditEntry | None:
+    closed = CreditHold.objects.select_related("entry").get(pk=hold_id)
+    if closed.status == HoldStatus.RELEASED and credits:
+        raise HoldReleased(hold_id=hold_id)
+    return closed.entry

@@ -1,0 +1,167 @@
+"""
+Recompute every running total of the ledger from its rows.
+
+CHECKs and unique constraints are not checked again; they hold even for a superuser who
+switches triggers and foreign keys off. Everything that spans rows is checked here, in
+one statement and so at one moment, while the service runs.
+
+Recompute the books and keep what was found, so that anybody can see when they were last sound.
+
+The ledger is recomputed here; other parts bring their own comparison to `keep`.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db import connection, transaction
+from django.db.models.functions import Greatest, Now
+
+from credits.models import CreditAccount, CreditEntry, CreditHold, LedgerAudit
+from gateway.common.db import try_advisory_lock
+from gateway.common.tasks import enqueue_now
+
+_FIND_DIFFERENCES = """
+WITH posted AS (
+    SELECT account_id, count(*) AS entries, sum(amount) AS total FROM credits_entry GROUP BY account_id
+), open_holds AS (
+    SELECT account_id, sum(amount) AS total FROM credits_hold WHERE status = 'HELD' GROUP BY account_id
+), chain AS (
+    SELECT id, account_id, account_version, balance_before,
+           lag(account_version, 1, 0::bigint) OVER newest_last AS last_version,
+           lag(balance_after, 1, 0::bigint) OVER newest_last AS last_after
+    FROM credits_entry WINDOW newest_last AS (PARTITION BY account_id ORDER BY account_version)
+)
+SELECT 'balance is the sum of the entries', account.id, account.id, coalesce(posted.total, 0), account.balance
+FROM credits_account AS account LEFT JOIN posted ON posted.account_id = account.id
+WHERE account.balance <> coalesce(posted.total, 0)
+UNION ALL
+SELECT 'version is the number of entries', account.id, account.id, coalesce(posted.entries, 0), account.version
+FROM credits_account AS account LEFT JOIN posted ON posted.account_id = account.id
+WHERE account.version <> coalesce(posted.entries, 0)
+UNION ALL
+SELECT 'held is the sum of the open holds', account.id, account.id, coalesce(open_holds.total, 0), account.held
+FROM credits_account AS account LEFT JOIN open_holds ON open_holds.account_id = account.id
+WHERE account.held <> coalesce(open_holds.total, 0)
+UNION ALL
+SELECT 'an entry follows the version before it', account_id, id, last_version + 1, account_version
+FROM chain WHERE account_version <> last_version + 1
+UNION ALL
+SELECT 'an entry starts where the one before it ended', account_id, id, last_after, balance_before
+FROM chain WHERE balance_before <> last_after
+UNION ALL
+SELECT 'an entry has an account', account_id, id, account_id, NULL
+FROM credits_entry AS entry WHERE NOT EXISTS (SELECT FROM credits_account WHERE id = entry.account_id)
+UNION ALL
+SELECT 'a hold has an account', account_id, id, account_id, NULL
+FROM credits_hold AS hold WHERE NOT EXISTS (SELECT FROM credits_account WHERE id = hold.account_id)
+UNION ALL
+SELECT 'a captured hold is charged to its account by its entry', hold.account_id, hold.id,
+       -hold.captured_amount, entry.amount
+FROM credits_hold AS hold
+LEFT JOIN credits_entry AS entry ON entry.id = hold.entry_id AND entry.account_id = hold.account_id
+WHERE hold.status = 'CAPTURED' AND entry.amount IS DISTINCT FROM -hold.captured_amount
+UNION ALL
+SELECT 'a relay charge belongs to a captured hold', account_id, id, 0, amount
+FROM credits_entry AS entry
+WHERE source = 'RELAY_TRANSACTION' AND NOT EXISTS (SELECT FROM credits_hold WHERE entry_id = entry.id)
+ORDER BY 2, 3, 1
+"""
+
+
+class Finding(NamedTuple):
+    """A rule that does not hold at a row: what the other rows say in credits or versions, and what the row says."""
+
+    rule: str
+    account_id: int
+    row_id: int
+    expected: int
+    found: int | None
+
+
+class Counts(NamedTuple):
+    """How much there is to check."""
+
+    accounts: int
+    entries: int
+    holds: int
+
+
+def find_differences() -> list[Finding]:
+    """Return every difference between the ledger's totals and its rows, by account; an empty list is a sound ledger."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        # A whole ledger takes longer than any request may.
+        cursor.execute("SET LOCAL statement_timeout = '30min'")
+        cursor.execute(_FIND_DIFFERENCES)
+        rows = cursor.fetchall()
+    return [
+        Finding(rule, account_id, row_id, int(expected), None if found is None else int(found))
+        for rule, account_id, row_id, expected, found in rows
+    ]
+
+
+def count_rows() -> Counts:
+    """Return how many accounts, entries and holds the ledger has."""
+    return Counts(CreditAccount.objects.count(), CreditEntry.objects.count(), CreditHold.objects.count())
+
+
+logger = logging.getLogger(__name__)
+# A run that finds more is as wrong, and its row stays readable.
+_KEPT = 1000
+
+
+class Compared(NamedTuple):
+    """How much was compared, and the findings as an audit holds them."""
+
+    counts: Mapping[str, int]
+    findings: Sequence[dict[str, Any]]
+
+
+def keep(
+    *, kind: LedgerAudit.Kind, lock: str, compare: Callable[[], Compared], now: datetime
+) -> LedgerAudit | None:
+    """Compare and store what was found; None where another run of the kind holds the lock. Findings are logged."""
+    with try_advisory_lock(lock) as acquired:
+        if not acquired:
+            return None
+        audit = LedgerAudit.objects.create(kind=kind, started_at=now)
+        counts, findings = compare()
+        audit.counts = {**counts, "findings": len(findings)}
+        audit.findings = list(findings[:_KEPT])
+        audit.save(update_fields=["counts", "findings"])
+        # The run's own length counts, whatever clock `now` is of.
+        LedgerAudit.objects.filter(pk=audit.pk).update(finished_at=Greatest(Now(), "started_at"))
+        audit.refresh_from_db(fields=["finished_at"])
+        return audit
+
+
+def audit_ledger(*, now: datetime) -> LedgerAudit | None:
+    """Recompute the ledger from its rows and store what differs; None where that is under way."""
+    return keep(kind=LedgerAudit.Kind.LEDGER, lock="credits.audit", compare=_compare, now=now)
+
+
+def ask_for_an_audit() -> None:
+    """
+    Let a worker recompute the ledger; a run that is under way is not doubled.
+
+    Raises:
+        WorkersUnreachable: the broker is away, so no worker was asked.
+    """
+    enqueue_now("credits.audit")
+
+
+def _compare() -> Compared:
+    findings = find_differences()
+    for finding in findings:
+        logger.error("ledger audit: %s", finding)
+    told = [
+        {
+            "rule": finding.rule,
+            "have": "" if finding.found is None else str(finding.found),
+            "wanted": str(finding.expected),
+            "ids": {"account": str(finding.account_id), "row": str(finding.row_id)},
+        }
+        for finding in findings
+    ]
+    return Compared(count_rows()._asdict(), told)

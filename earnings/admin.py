@@ -1,0 +1,395 @@
+"""
+What staff do about earnings that are held.
+
+Trying a network's postback on its page, before the network sends one.
+
+Ad networks are set up here, and their postbacks are read here. No page shows a secret, not even a new one again.
+"""
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin
+from django.contrib.postgres.forms import SimpleArrayField
+from django.core.exceptions import PermissionDenied
+from django.db.models import Max, OuterRef, QuerySet, Subquery
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils import timezone
+from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+
+from credits.admin import OwnedAdmin
+from earnings.models import AdNetwork, NetworkUser, Postback, PostbackKind, PostbackState
+from earnings.networks.base import is_weak
+from earnings.networks.registry import ADAPTERS
+from earnings.services import networks, rates, release, trial
+from earnings.services.rates import Effect
+from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
+from gateway.admin.base import Previewed, StaffAdmin
+from gateway.common.crypto import SealedUnderAnotherKey
+
+
+def _switch(row: AdNetwork, *, is_enabled: bool) -> str:
+    changed = networks.switch(slug=row.slug, is_enabled=is_enabled)
+    state = "enabled" if is_enabled else "paused"
+    return f"It is {state} from now on." if changed else f"It was {state} before."
+
+
+PAUSE_NETWORK = ReasonedAction(
+    name="pause",
+    label="Pause",
+    permission="credits.change_adnetwork",
+    effect=lambda row: (
+        "Its postbacks are refused until it is resumed; most networks send them again. Held credits wait."
+    ),
+    run=lambda row, decision: _switch(row, is_enabled=False),
+    applies_to=lambda row: row.is_enabled,
+)
+RESUME_NETWORK = ReasonedAction(
+    name="resume",
+    label="Resume",
+    permission="credits.change_adnetwork",
+    effect=lambda row: "Its postbacks are believed again.",
+    run=lambda row, decision: _switch(row, is_enabled=True),
+    applies_to=lambda row: not row.is_enabled,
+)
+
+
+def _issue(row: AdNetwork, decision: Decision) -> str:
+    token = networks.issue_path_token(slug=row.slug)
+    return f"Copy it now, it is not shown again: {networks.address_of(slug=row.slug, token=token)}"
+
+
+def _retire(row: AdNetwork, decision: Decision) -> str:
+    networks.retire_secret(slug=row.slug)
+    return "Only the newest secret is believed."
+
+
+ISSUE_ADDRESS = ReasonedAction(
+    name="issue_address",
+    label="Issue a new address",
+    permission="credits.change_adnetwork",
+    effect=lambda row: "A new address is shown once, for the network's own pages. The old one ends at once.",
+    run=_issue,
+)
+RETIRE_SECRET = ReasonedAction(
+    name="retire_secret",
+    label="Retire the previous secret",
+    permission="credits.change_adnetwork",
+    effect=lambda row: "Postbacks signed with the secret before the newest are refused.",
+    run=_retire,
+)
+
+
+def _is_held(row: Postback) -> bool:
+    return row.state == PostbackState.HELD
+
+
+def _release(row: Postback, decision: Decision) -> str:
+    given = release.release_early(postback_id=row.pk)
+    return f"{given.entry.amount if given.entry else 0} credits are posted."
+
+
+def _forfeit(row: Postback, decision: Decision) -> str:
+    release.forfeit(postback_id=row.pk)
+    return "Its credits will never be given."
+
+
+RELEASE_EARLY = ReasonedAction(
+    name="release_early",
+    label="Release early",
+    permission="credits.decide_earning",
+    effect=lambda row: (
+        f"What is left of {row.credits} credits is given to {row.user} at once, "
+        f"and not at {row.available_at:%Y-%m-%d %H:%M} UTC. "
+        "The network may still take it back, also where it has been spent."
+    ),
+    run=_release,
+    applies_to=_is_held,
+)
+FORFEIT = ReasonedAction(
+    name="forfeit",
+    label="Forfeit",
+    permission="credits.decide_earning",
+    effect=lambda row: (
+        f"{row.user} never gets the {row.credits} credits. Only an adjustment can make up for it."
+    ),
+    run=_forfeit,
+    applies_to=_is_held,
+)
+
+
+_LONGEST_ADDRESS = 16 * 1024
+
+
+class TrialForm(forms.Form):
+    """The whole address that the network would call, and the header that signs it where one does."""
+
+    address = forms.CharField(
+        max_length=_LONGEST_ADDRESS,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 4, "autocomplete": "off"}),
+        help_text="As the network's test tool made it, with all parameters. Nothing is stored and nobody is credited.",
+    )
+    signature = forms.CharField(
+        required=False, max_length=300, widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"})
+    )
+
+    def __init__(self, *args: Any, header: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if header:
+            self.fields["signature"].help_text = f"The header {header}."
+        else:
+            del self.fields["signature"]
+
+
+class Trying(StaffAdmin[AdNetwork]):
+    """Adds the page `try` to a network's."""
+
+    def get_urls(self) -> list[Any]:
+        name = f"{self.opts.app_label}_{self.opts.model_name}_try"
+        view = self.admin_site.admin_view(self.try_view)
+        return [path("<int:network_id>/try/", view, name=name), *super().get_urls()]
+
+    def try_url(self, network: AdNetwork) -> str:
+        """Return where a postback of the network is tried."""
+        return reverse(f"{self.admin_site.name}:credits_adnetwork_try", args=[network.pk])
+
+    def try_view(self, request: HttpRequest, network_id: int) -> HttpResponse:
+        """Ask for an address, and show what would come of it."""
+        network: AdNetwork | None = self.get_object(request, str(network_id))
+        if not self.has_change_permission(request, network):
+            raise PermissionDenied
+        if network is None:
+            raise Http404
+        header = ADAPTERS[network.slug].signature_header if network.slug in ADAPTERS else ""
+        form = TrialForm(request.POST if request.method == "POST" else None, header=header)
+        verdict = None
+        if form.is_valid():
+            verdict = trial.judge(
+                network=network,
+                address=form.cleaned_data["address"].strip(),
+                signature=form.cleaned_data.get("signature", ""),
+                now=timezone.now(),
+            )
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"Try a postback of {network}",
+            "opts": self.opts,
+            "form": form,
+            "verdict": verdict,
+            "facts": _facts(verdict.meaning) if verdict and verdict.meaning else [],
+            "back": reverse(f"{self.admin_site.name}:credits_adnetwork_change", args=[network.pk]),
+        }
+        return TemplateResponse(request, "admin/credits/adnetwork/try.html", context)
+
+
+def _facts(meaning: trial.Meaning) -> list[tuple[str, str]]:
+    """Return what the postback says by labels, without what it leaves open."""
+    event, user, before = meaning.event, meaning.user, meaning.before
+    told = [
+        ("says", PostbackKind(event.kind).label),
+        ("id", event.external_id),
+        ("takes back", event.original_id if event.kind == PostbackKind.REVERSAL else ""),
+        ("user", str(user.profile_address) if user else ""),
+        ("amount", f"{event.amount:f}"),
+        ("credits before bonuses", str(meaning.worth)),
+        ("payout in USD", "" if event.payout_usd is None else f"{event.payout_usd:f}"),
+        (
+            "at, by the network's clock",
+            f"{event.occurred_at:%Y-%m-%d %H:%M:%S} UTC" if event.occurred_at else "",
+        ),
+        ("came before", before.get_state_display() if before else "no"),
+        ("would be answered", meaning.answer),
+    ]
+    return [(label, fact) for label, fact in told if fact]
+
+
+_SETTINGS = (
+    "is_enabled",
+    "rate",
+    "allowed_ad_units",
+    "allowed_addresses",
+    "per_event_cap",
+    "daily_cap",
+    "hold_hours",
+)
+# The page between would have to give the secret back.
+_ONE_BY_ONE = "Save the rate first and the secret after it: what a rate does is shown before it is saved."
+
+
+class AdNetworkForm(forms.ModelForm[AdNetwork]):
+    """Settings, and a field that takes a secret and never gives one back."""
+
+    new_secret = forms.CharField(
+        required=False,
+        strip=True,
+        widget=UnfoldAdminPasswordWidget(render_value=False, attrs={"autocomplete": "new-password"}),
+        help_text="Signs from now on; the one before it stays live until it is retired.",
+    )
+    allowed_addresses = SimpleArrayField(
+        forms.CharField(max_length=49),
+        required=False,
+        widget=UnfoldAdminTextInputWidget,
+        help_text="IP addresses or networks that may send, separated by commas; empty lets any.",
+    )
+
+    allowed_ad_units = SimpleArrayField(
+        forms.CharField(max_length=60),
+        required=False,
+        widget=UnfoldAdminTextInputWidget,
+        help_text="Of AdMob: your ad units, separated by commas. Google signs those of others as well.",
+    )
+
+    class Meta:
+        model = AdNetwork
+        fields: ClassVar = ("slug", *_SETTINGS)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "slug" in self.fields:
+            known = set(AdNetwork.objects.values_list("slug", flat=True))
+            free = [(slug, adapter.title) for slug, adapter in ADAPTERS.items() if slug not in known]
+            self.fields["slug"] = forms.ChoiceField(choices=free, label="Network")
+
+    @property
+    def changes_rate(self) -> bool:
+        """Whether a network that is there gets another rate, whose effect is then shown first."""
+        return bool(self.instance.pk) and "rate" in self.changed_data
+
+    def clean(self) -> None:
+        super().clean()
+        if self.changes_rate and self.cleaned_data.get("new_secret"):
+            self.add_error("new_secret", _ONE_BY_ONE)
+
+    def _post_clean(self) -> None:
+        slug = self.instance.slug or self.cleaned_data.get("slug", "")
+        if slug in ADAPTERS:
+            self.instance.is_weak = is_weak(ADAPTERS[slug])
+        super()._post_clean()  # type: ignore[misc]
+
+
+@admin.register(AdNetwork)
+class AdNetworkAdmin(Previewed, ReasonedActions, Trying):
+    """Settings change through the service; addresses and secrets by their own actions."""
+
+    form = AdNetworkForm
+    preview_template = "staff/network_rate_preview.html"
+    list_display = ("slug", "rewards", "is_enabled", "is_weak", "rate", "hold_hours", "secrets", "last_event")
+    ordering = ("slug",)
+    staff_actions = (
+        PAUSE_NETWORK,
+        RESUME_NETWORK,
+        ISSUE_ADDRESS,
+        RETIRE_SECRET,
+    )
+    readonly_fields = ("is_weak", "secrets", "secret_changed_at")
+    fields = ("slug", *_SETTINGS, "new_secret", "is_weak", "secrets", "secret_changed_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AdNetwork]:
+        latest = Postback.objects.filter(network=OuterRef("pk")).order_by().values("network")
+        rows: QuerySet[AdNetwork] = super().get_queryset(request)
+        return rows.annotate(last_event_at=Subquery(latest.annotate(at=Max("received_at")).values("at")))
+
+    def get_readonly_fields(self, request: HttpRequest, obj: AdNetwork | None = None) -> Any:
+        return ("slug", *self.readonly_fields) if obj else self.readonly_fields
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        network = self.get_object(request, object_id)
+        figures = rates.figures_of(network, now=timezone.now()) if network else []
+        return super().change_view(
+            request, object_id, form_url, {**(extra_context or {}), "figures": figures}
+        )
+
+    def offered_for(self, request: HttpRequest, row: Any) -> list[dict[str, str]]:
+        offered = super().offered_for(request, row)
+        if row is not None and self.has_change_permission(request, row) and trial.can_be_tried(row):
+            offered.append({"label": "Try a postback", "url": self.try_url(row)})
+        return offered
+
+    def has_delete_permission(self, request: HttpRequest, obj: AdNetwork | None = None) -> bool:
+        # Its postbacks name it; a network that is no longer used is disabled.
+        return False
+
+    def preview_of(self, form: AdNetworkForm) -> Effect | None:
+        if not form.changes_rate:
+            return None
+        return rates.effect_of(network=form.instance, before=form.initial["rate"], now=timezone.now())
+
+    def save_model(self, request: HttpRequest, obj: AdNetwork, form: Any, change: bool) -> None:
+        """Let the service write."""
+        values = {name: form.cleaned_data[name] for name in _SETTINGS}
+        obj.pk = networks.configure(slug=obj.slug, **values).pk
+        if form.cleaned_data["new_secret"]:
+            networks.set_secret(slug=obj.slug, secret=form.cleaned_data["new_secret"], now=timezone.now())
+
+    @admin.display(description="rewards")
+    def rewards(self, network: AdNetwork) -> str:
+        adapter = ADAPTERS.get(network.slug)
+        return str(adapter.kind.label) if adapter else "no adapter"
+
+    @admin.display(description="live secrets")
+    def secrets(self, network: AdNetwork) -> str:
+        try:
+            return str(len(networks.live_secrets(network)))
+        except SealedUnderAnotherKey:
+            return "cannot be read: enter them anew, or set the old key again"
+
+    @admin.display(description="last event", ordering="last_event_at")
+    def last_event(self, network: AdNetwork) -> Any:
+        return getattr(network, "last_event_at", None)
+
+
+class OfNetworkAdmin(OwnedAdmin):
+    """Rows of a user at a network."""
+
+    owner_path = "user"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("network")
+
+
+@admin.register(Postback)
+class PostbackAdmin(ReasonedActions, OfNetworkAdmin):
+    """Every event with the factors of its credits; what is held waits, or is decided by staff."""
+
+    staff_actions = (RELEASE_EARLY, FORFEIT)
+    list_display = (
+        "id",
+        "network",
+        "kind",
+        "state",
+        "profile",
+        "amount",
+        "rate",
+        "credits",
+        "is_conflicting",
+        "received_at",
+    )
+    list_filter = ("network", "kind", "state", "refused_because", "is_conflicting")
+    search_fields = ("external_id__exact", "request_id__exact")
+    list_defer = ("raw", "headers")
+    exclude = ("raw",)
+    readonly_fields = ("as_it_came",)
+
+    @admin.display(description="as it came")
+    def as_it_came(self, postback: Postback) -> str:
+        return bytes(postback.raw).decode("utf-8", errors="replace")
+
+    @admin.display(description="profile")
+    def profile(self, row: Postback) -> str:
+        return super().profile(row) if row.user_id else ""
+
+
+@admin.register(NetworkUser)
+class NetworkUserAdmin(OfNetworkAdmin):
+    """Which user a network means."""
+
+    list_display = ("network", "reference", "profile")
+    search_fields = ("reference__exact",)

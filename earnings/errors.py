@@ -1,0 +1,21 @@
+from gateway.common.errors import DomainError
+
+
+class EarningDecided(DomainError):
+    """Only what is held can be given early or forfeited, and once."""
+
+    code, title, status = "earning-decided", "The earning is not held", 409
+
+    def __init__(self, *, state: str) -> None:
+        super().__init__(f"Nothing waits here any more. {state}.")
+
+
+class NetworkUnguarded(DomainError):
+    """
+    A network whose postbacks could be forged is enabled only with limits.
+
+    One whose signature leaves out user, amount or id needs an address of its own, an address list, both
+    caps and hours of hold; one whose keys sign for every publisher needs the list of our ad units.
+    """
+
+    code, title, status = "network-unguarded", "The network cannot be enabled", 409

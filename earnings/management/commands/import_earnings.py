@@ -1,0 +1,56 @@
+"""`manage.py import_earnings`: a push network's report of who earned what."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from earnings.networks.base import PostbackRefused
+from earnings.networks.push_report import COLUMNS, OPTIONAL_COLUMNS
+from earnings.services.imports import import_report
+
+
+class Command(BaseCommand):
+    help = (
+        f"Post the rows of a CSV file with the columns {', '.join(COLUMNS)} and, if wanted, "
+        f"{', '.join(OPTIONAL_COLUMNS)}. Nothing is posted where any line is faulty; "
+        "a row_id that was imported before is passed over."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("network", help="push-report")
+        parser.add_argument("file", help="path of the file, or - for standard input")
+        parser.add_argument("--dry-run", action="store_true", help="check the whole file and post nothing")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        rehearses: bool = options["dry_run"]
+        try:
+            done = import_report(
+                slug=options["network"],
+                text=_read(options["file"]),
+                is_rehearsal=rehearses,
+                now=timezone.now(),
+            )
+        except (PostbackRefused, ValueError) as error:
+            raise CommandError(str(error)) from error
+        for number, fault in done.faults:
+            self.stderr.write(f"line {number}: {fault}")
+        if done.faults:
+            raise CommandError(f"{len(done.faults)} faulty lines; nothing was imported")
+        if rehearses:
+            self.stdout.write(f"{done.new} rows are sound; nothing was imported")
+        else:
+            self.stdout.write(f"{done.new} rows imported, {done.repeated} had been imported before")
+
+
+def _read(name: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise CommandError(f"{name} cannot be read: {error.strerror}") from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{name} is not UTF-8") from error

@@ -1,0 +1,320 @@
+"""
+Ad networks as staff set them up, how they know our users, and the keys that verify them.
+
+The inbox of postbacks, with everything that a credit was computed from.
+"""
+
+import re
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import BrinIndex
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Q
+
+from credits.models import CreditEntry
+from gateway.common.http import is_bounded, normal_network
+
+_WEAK_NEEDS = (
+    "The network's signature does not cover user, amount and id. Enabling it needs a path token, "
+    "an address list, a cap per event, a daily cap and hours of hold."
+)
+_NO_ADDRESS = "Enter IP addresses or networks like 203.0.113.0/24."
+_NO_LIST = "A list that lets half of the internet in keeps nobody out. Leave it empty to let any address in."
+_LONGEST_HOLD = 366 * 24
+_TOO_LONG = f"Credits wait {_LONGEST_HOLD} hours at most, which is a year."
+_NO_AD_UNIT = "Enter ad units as digits, or whole as ca-app-pub-…/1234567890."
+_NO_AD_UNITS = "Google signs for every publisher. Enabling AdMob needs the ad units that are yours."
+_AD_UNIT = re.compile(r"(?:ca-app-pub-[0-9]{1,20}/)?([0-9]{5,20})", re.ASCII)
+_GUARDED = (
+    Q(is_enabled=False)
+    | Q(is_weak=False)
+    | (
+        # A CHECK passes what is unknown, so a missing cap has to be named.
+        Q(per_event_cap__isnull=False, daily_cap__isnull=False)
+        & ~Q(path_token_hash="")
+        & Q(allowed_addresses__len__gt=0, per_event_cap__gt=0, daily_cap__gt=0, hold_hours__gt=0)
+    )
+)
+
+
+class AdNetwork(models.Model):
+    """
+    One network's settings. The adapter of the same slug knows its dialect.
+
+    Two secrets are live, so that one can be replaced while postbacks are under way.
+    They are sealed, and opened by their service alone; of the path's token only the
+    SHA-256 is kept.
+    """
+
+    slug = models.CharField(max_length=40, unique=True)
+    is_enabled = models.BooleanField(default=False, help_text="Postbacks of other networks are not found.")
+    is_weak = models.BooleanField(
+        editable=False, help_text="Its signature leaves out user, amount or id, as its adapter says."
+    )
+    path_token_hash = models.CharField(max_length=64, blank=True, default="", editable=False)
+    current_secret = models.TextField(blank=True, default="", editable=False)
+    previous_secret = models.TextField(blank=True, default="", editable=False)
+    secret_changed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    rate = models.DecimalField(
+        max_digits=16,
+        decimal_places=8,
+        default=Decimal(1),
+        help_text="Credits per unit that the network tells.",
+    )
+    allowed_addresses = ArrayField(
+        models.CharField(max_length=49),
+        default=list,
+        blank=True,
+        help_text="IP addresses or networks that may send; empty lets any.",
+    )
+    allowed_ad_units = ArrayField(
+        models.CharField(max_length=60),
+        default=list,
+        blank=True,
+        help_text="AdMob's ad units that reward here; those of other publishers are signed as well.",
+    )
+    per_event_cap = models.BigIntegerField(
+        null=True, blank=True, help_text="Credits of one event at most; a dearer one is stored and refused."
+    )
+    daily_cap = models.BigIntegerField(
+        null=True, blank=True, help_text="Credits per user and UTC day at most; what exceeds it is refused."
+    )
+    hold_hours = models.PositiveIntegerField(
+        default=0, help_text="Hours that credits wait before they can be spent."
+    )
+
+    class Meta:
+        db_table = "credits_adnetwork"
+        ordering = ("slug",)
+        constraints = [
+            models.CheckConstraint(condition=Q(rate__gt=0), name="credits_adnetwork_rate_positive"),
+            models.CheckConstraint(
+                condition=(Q(per_event_cap=None) | Q(per_event_cap__gt=0))
+                & (Q(daily_cap=None) | Q(daily_cap__gt=0)),
+                name="credits_adnetwork_caps_positive",
+                violation_error_message="A cap is at least one credit.",
+            ),
+            models.CheckConstraint(
+                condition=_GUARDED,
+                name="credits_adnetwork_weak_is_guarded",
+                violation_error_message=_WEAK_NEEDS,
+            ),
+            models.CheckConstraint(
+                condition=Q(is_enabled=False) | ~Q(slug="admob") | Q(allowed_ad_units__len__gt=0),
+                name="credits_adnetwork_admob_has_ad_units",
+                violation_error_message=_NO_AD_UNITS,
+            ),
+            models.UniqueConstraint(
+                fields=["path_token_hash"],
+                condition=~Q(path_token_hash=""),
+                name="credits_adnetwork_path_token",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
+
+    def clean(self) -> None:
+        """
+        Say at the form what the database would refuse, and write addresses in their usual form.
+
+        The caller has set `is_weak`.
+        """
+        try:
+            self.allowed_addresses = [normal_network(text.strip()) for text in self.allowed_addresses]
+        except ValueError as error:
+            raise ValidationError({"allowed_addresses": _NO_ADDRESS}) from error
+        if not all(is_bounded(text) for text in self.allowed_addresses):
+            raise ValidationError({"allowed_addresses": _NO_LIST})
+        found = [_AD_UNIT.fullmatch(text.strip()) for text in self.allowed_ad_units]
+        if None in found:
+            raise ValidationError({"allowed_ad_units": _NO_AD_UNIT})
+        self.allowed_ad_units = list(dict.fromkeys(match[1] for match in found if match))
+        if self.hold_hours > _LONGEST_HOLD:
+            raise ValidationError({"hold_hours": _TOO_LONG})
+        if self.is_enabled and self.is_weak and not self._is_guarded():
+            raise ValidationError(_WEAK_NEEDS, code="weak")
+
+    def _is_guarded(self) -> bool:
+        limits = (self.per_event_cap, self.daily_cap, self.hold_hours)
+        return bool(self.path_token_hash and self.allowed_addresses and all(limits))
+
+    @property
+    def sealed_secrets(self) -> list[str]:
+        """The secrets that a postback may be signed with, the newest first, as they are stored."""
+        return [secret for secret in (self.current_secret, self.previous_secret) if secret]
+
+
+class NetworkUser(models.Model):
+    """The opaque name of a user at one network: it reveals neither the address nor that two networks mean one user."""
+
+    network = models.ForeignKey(AdNetwork, on_delete=models.PROTECT, related_name="+", db_index=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    reference = models.CharField(max_length=32)
+
+    class Meta:
+        db_table = "credits_networkuser"
+        constraints = [
+            models.UniqueConstraint(fields=["network", "reference"], name="credits_networkuser_reference"),
+            models.UniqueConstraint(fields=["network", "user"], name="credits_networkuser_user"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.network_id}: {self.reference}"
+
+
+class VerifierKeySet(models.Model):
+    """The public keys of a network that signs with rotating ones, as last fetched: PEM by key id."""
+
+    slug = models.CharField(max_length=40, unique=True)
+    keys: Any = models.JSONField()
+    fetched_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "credits_verifierkeyset"
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class PostbackKind(models.TextChoices):
+    """What it reports."""
+
+    CREDIT = "CREDIT"
+    REVERSAL = "REVERSAL"
+    PENDING = "PENDING"
+    INFO = "INFO"
+    TEST = "TEST"
+
+
+class PostbackState(models.TextChoices):
+    """What became of it."""
+
+    RECEIVED = "RECEIVED", "Received: a reversal whose credit has not come"
+    PENDING = "PENDING", "Pending: the network has not decided"
+    HELD = "HELD", "Held: credited when its time has come"
+    AVAILABLE = "AVAILABLE", "Available: credited"
+    REVERSED = "REVERSED", "Reversed"
+    INFO = "INFO", "Nothing to do"
+    REFUSED = "REFUSED", "Refused: see why"
+
+
+class Refusal(models.TextChoices):
+    """Why an event changes nothing, although its network did report it."""
+
+    ABOVE_A_CAP = "ABOVE_A_CAP", "Above a cap"
+    ANOTHERS_CREDIT = "ANOTHERS_CREDIT", "It names another user than the credit that it takes back"
+    FORFEITED = "FORFEITED", "Staff forfeited it while it was held"
+
+
+# Rows that no credit was given for, and that keep none from being given: a repeat of them changes nothing either.
+# Credits stay, also refused ones, and so do reversals that took something back or wait for their credit.
+WORTHLESS = Q(kind__in=["INFO", "TEST", "PENDING"]) | Q(kind="REVERSAL", state__in=["REFUSED", "INFO"])
+
+
+class Postback(models.Model):
+    """
+    One event of a network, stored with the entry that it led to, in one transaction.
+
+    Unique by network, external id and kind, so a repeat finds the first one; a reversal
+    also by user, so that one that names a stranger leaves room for the right one. A
+    credit and its reversal are two rows that name the same `original_id`.
+    """
+
+    network = models.ForeignKey(AdNetwork, on_delete=models.PROTECT, related_name="+", db_index=False)
+    external_id = models.CharField(max_length=200)
+    kind = models.CharField(max_length=10, choices=PostbackKind)
+    original_id = models.CharField(max_length=200, help_text="The credit that a reversal takes back.")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    state = models.CharField(max_length=10, choices=PostbackState)
+    refused_because = models.CharField(max_length=20, choices=Refusal, blank=True, default="", db_default="")
+    amount = models.DecimalField(max_digits=24, decimal_places=12, help_text="In the network's unit.")
+    takes_back = models.DecimalField(
+        max_digits=24,
+        decimal_places=12,
+        null=True,
+        help_text="Of a reversal, in the network's unit; empty takes the whole credit back.",
+    )
+    payout_usd = models.DecimalField(max_digits=24, decimal_places=12, null=True)
+    rate = models.DecimalField(max_digits=16, decimal_places=8, help_text="Credits per unit, then.")
+    badge_bonus = models.DecimalField(max_digits=9, decimal_places=4, default=0)
+    modifier_bonus = models.DecimalField(max_digits=9, decimal_places=4, default=0)
+    credits = models.BigIntegerField(
+        default=0,
+        help_text="floor(amount × rate × (1 + badge bonus + modifier bonus)); of a reversal, those taken.",
+    )
+    entry = models.ForeignKey(
+        CreditEntry, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    available_at = models.DateTimeField(null=True, help_text="When held credits are given.")
+    occurred_at = models.DateTimeField(null=True, help_text="By the network's clock.")
+    received_at = models.DateTimeField()
+    is_conflicting = models.BooleanField(
+        default=False, help_text="It came again saying something else; the first word counts."
+    )
+    raw = models.BinaryField(help_text="Query, or body, as it came.")
+    headers = models.JSONField(default=dict)
+    payload_hash = models.CharField(max_length=64, help_text="SHA-256 of what it says.")
+    request_id = models.CharField(max_length=64, blank=True, default="")
+
+    class Meta:
+        db_table = "credits_postback"
+        permissions = [("decide_earning", "Can release or forfeit a held earning")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["network", "external_id", "kind"],
+                condition=~Q(kind="REVERSAL"),
+                name="credits_postback_network_event",
+            ),
+            models.UniqueConstraint(
+                fields=["network", "external_id", "user"],
+                condition=Q(kind="REVERSAL"),
+                name="credits_postback_reversal_of_user",
+            ),
+            models.CheckConstraint(
+                condition=Q(refused_because="") | Q(state="REFUSED"),
+                name="credits_postback_refusal_has_state",
+            ),
+            models.CheckConstraint(
+                condition=Q(takes_back=None) | Q(kind="REVERSAL", takes_back__gt=0),
+                name="credits_postback_only_reversals_take_back",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=PostbackState.values), name="credits_postback_state_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind__in=PostbackKind.values),
+                name="credits_postback_kind_known",
+            ),
+            models.CheckConstraint(condition=Q(credits__gte=0), name="credits_postback_credits_not_negative"),
+            models.CheckConstraint(
+                condition=~Q(state="HELD") | Q(kind="CREDIT", available_at__isnull=False, entry=None),
+                name="credits_postback_held_has_time_and_no_entry",
+            ),
+            models.CheckConstraint(
+                condition=Q(entry=None) | Q(state__in=["AVAILABLE", "REVERSED"], credits__gt=0),
+                name="credits_postback_entry_has_credits",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind__in=["INFO", "TEST"]) | Q(user__isnull=False),
+                name="credits_postback_has_user",
+            ),
+        ]
+        indexes = [
+            # Rows come in the order of time: a day is a few pages.
+            BrinIndex(fields=["received_at"], name="credits_postback_by_time", autosummarize=True),
+            models.Index(fields=["network", "original_id"], name="credits_postback_original"),
+            models.Index(fields=["user", "received_at"], name="credits_postback_user"),
+            models.Index(fields=["request_id"], condition=~Q(request_id=""), name="credits_postback_request"),
+            models.Index(fields=["received_at"], condition=WORTHLESS, name="credits_postback_worthless"),
+            models.Index(fields=["available_at"], condition=Q(state="HELD"), name="credits_postback_due"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.external_id}"

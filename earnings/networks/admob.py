@@ -1,0 +1,108 @@
+"""Google AdMob: rewarded videos, signed by Google's rotating keys (server-side verification)."""
+
+import base64
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import ClassVar
+from urllib.parse import unquote_to_bytes
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+from credits.models import EntrySource
+from earnings.models import PostbackKind
+from earnings.networks.base import (
+    Adapter,
+    PostbackEvent,
+    PostbackPostponed,
+    PostbackRefused,
+    RawRequest,
+    SignedFields,
+)
+from earnings.networks.parsing import identifier, kind_of, number
+
+# The signature and the key's id come last, in this order; nothing vouches for what follows them.
+_SIGNED = re.compile(rb"(.+)&signature=([A-Za-z0-9_-]+=*)&key_id=([0-9]{1,20})")
+_MILLISECONDS = re.compile(r"[0-9]{13}", re.ASCII)
+# What the button "verify URL" in AdMob's pages sends.
+_TEST_AD_UNIT, _TEST_TRANSACTION = "1234567890", "123456789"
+
+
+class AdMob(Adapter):
+    """
+    The signature covers everything: ECDSA P-256 with SHA-256.
+
+    Google's keys sign for every publisher, so anybody's ad unit could name our users.
+    """
+
+    slug: ClassVar = "admob"
+    title: ClassVar = "Google AdMob"
+    kind: ClassVar = EntrySource.VIDEO_ADS
+    covers: ClassVar = frozenset({"external_id", "user", "amount", "occurred_at"})
+    max_age: ClassVar = timedelta(hours=1)
+    needs_secret: ClassVar = False
+    signs_for_all: ClassVar = True
+
+    def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
+        """Check Google's signature over the percent-decoded text before it."""
+        found = _SIGNED.fullmatch(request.query)
+        if found is None:
+            raise PostbackRefused("no signature at the end")
+        # Google signs the decoded text, as its published test vectors show.
+        signed = unquote_to_bytes(found[1])
+        pem = keys.get(found[3].decode())
+        if pem is None:
+            raise PostbackPostponed("unknown verifier key")
+        _require_signature(pem, signature=found[2], signed=signed)
+        return _ascending(signed)
+
+    def parse(self, fields: SignedFields) -> PostbackEvent:
+        """Read a reward; the amount is the one that the ad unit is configured with."""
+        transaction = identifier(fields, "transaction_id")
+        if not _MILLISECONDS.fullmatch(fields.get("timestamp", "")):
+            raise PostbackRefused("no usable timestamp")
+        is_test = fields.get("ad_unit") == _TEST_AD_UNIT and transaction == _TEST_TRANSACTION
+        # The test callback may come without a reward.
+        amount = Decimal(0) if is_test else number(fields, "reward_amount")
+        return PostbackEvent(
+            kind=PostbackKind.TEST if is_test else kind_of(amount),
+            external_id=transaction,
+            original_id=transaction,
+            user_ref=fields.get("user_id", ""),
+            amount=amount,
+            ad_unit=fields.get("ad_unit", ""),
+            occurred_at=datetime.fromtimestamp(int(fields["timestamp"]) / 1000, tz=UTC),
+        )
+
+
+def _require_signature(pem: str, *, signature: bytes, signed: bytes) -> None:
+    try:
+        key = load_pem_public_key(pem.encode())
+        given = base64.urlsafe_b64decode(signature + b"=" * (-len(signature) % 4))
+        if not isinstance(key, ec.EllipticCurvePublicKey):
+            raise PostbackPostponed("unusable verifier key")
+        key.verify(given, signed, ec.ECDSA(SHA256()))
+    except (InvalidSignature, ValueError, UnsupportedAlgorithm) as error:
+        raise PostbackRefused("bad signature") from error
+
+
+def _ascending(signed: bytes) -> dict[str, str]:
+    """
+    Split the decoded text, whose names Google sorts.
+
+    An `&` inside a value cannot be told from one between parameters, and a wallet chooses
+    `custom_data` freely; a parameter smuggled in there repeats a name or breaks the order.
+    """
+    try:
+        pairs = [pair.partition("=")[::2] for pair in signed.decode().split("&")]
+    except UnicodeDecodeError as error:
+        raise PostbackRefused("unreadable query") from error
+    names = [name for name, _ in pairs]
+    if any(first >= second for first, second in itertools.pairwise(names)):
+        raise PostbackRefused("repeated parameter")
+    return dict(pairs)

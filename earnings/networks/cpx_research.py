@@ -1,0 +1,71 @@
+"""CPX Research: surveys. Its hash covers the transaction's id and nothing else."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from credits.models import EntrySource
+from earnings.models import PostbackKind
+from earnings.networks.base import (
+    Adapter,
+    Answer,
+    Answers,
+    PostbackEvent,
+    PostbackRefused,
+    RawRequest,
+    SignedFields,
+)
+from earnings.networks.parsing import identifier, kind_of, number, optional_number, parameters
+from earnings.networks.signatures import hex_md5, require_match
+
+_COMPLETED, _CANCELLED = "1", "2"
+_SCREENED_OUT = "out"
+
+
+class CpxResearch(Adapter):
+    """
+    MD5 of the transaction's id, a dash and the secret.
+
+    Who earned how much is not signed: whoever sees one callback could repeat its
+    hash with another user and amount, so the network is weak.
+    """
+
+    slug: ClassVar = "cpx-research"
+    title: ClassVar = "CPX Research"
+    kind: ClassVar = EntrySource.SURVEYS
+    covers: ClassVar = frozenset({"external_id"})
+    answers: ClassVar = Answers(
+        ok=Answer(200, "ok"), duplicate=Answer(200, "ok"), reject=Answer(400, "refused")
+    )
+    template: ClassVar = (
+        "status={status}&trans_id={trans_id}&user_id={user_id}&amount_local={amount_local}"
+        "&amount_usd={amount_usd}&type={type}&hash={secure_hash}"
+    )
+
+    def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
+        """Check the hash over the transaction's id."""
+        fields = parameters(request.query)
+        before = f"{fields.get('trans_id', '')}-"
+        require_match(fields.get("hash", "").lower(), secrets=secrets, compute=hex_md5(before))
+        return fields
+
+    def parse(self, fields: SignedFields) -> PostbackEvent:
+        """Read a survey's end; the cancellation carries the id of what it takes back."""
+        transaction, amount = identifier(fields, "trans_id"), number(fields, "amount_local")
+        return PostbackEvent(
+            kind=_kind(fields, kind_of(amount)),
+            external_id=transaction,
+            original_id=transaction,
+            user_ref=fields.get("user_id", ""),
+            amount=amount,
+            payout_usd=optional_number(fields, "amount_usd"),
+        )
+
+
+def _kind(fields: SignedFields, by_amount: PostbackKind) -> PostbackKind:
+    if fields.get("status") == _COMPLETED:
+        return by_amount
+    if fields.get("status") == _CANCELLED:
+        # A screen-out ends a survey that never paid, unless it names what it had paid for the attempt.
+        never_paid = fields.get("type") == _SCREENED_OUT and by_amount is PostbackKind.INFO
+        return PostbackKind.INFO if never_paid else PostbackKind.REVERSAL
+    raise PostbackRefused("no usable status")

@@ -1,0 +1,71 @@
+"""Unity LevelPlay (ironSource): rewarded videos."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar
+
+from credits.models import EntrySource
+from earnings.networks.base import (
+    Adapter,
+    Answer,
+    Answers,
+    PostbackEvent,
+    PostbackRefused,
+    RawRequest,
+    SignedFields,
+)
+from earnings.networks.parsing import identifier, kind_of, number, parameters, require_reference
+from earnings.networks.signatures import hex_md5, require_match
+
+_SIGNED = ("timestamp", "eventId", "userId", "rewards")
+_MINUTE = re.compile(r"[0-9]{12}", re.ASCII)
+_DONE = Answer(200, "{event_id}:OK")
+
+
+class LevelPlay(Adapter):
+    """
+    MD5 of time, event, user, rewards and key, run together.
+
+    Nothing separates the four, so the fixed lengths of the time and of our user
+    reference keep a digit of one from being read as part of the next.
+    """
+
+    slug: ClassVar = "levelplay"
+    title: ClassVar = "Unity LevelPlay"
+    kind: ClassVar = EntrySource.VIDEO_ADS
+    covers: ClassVar = frozenset({"external_id", "user", "amount", "occurred_at"})
+    answers: ClassVar = Answers(ok=_DONE, duplicate=_DONE, reject=Answer(400, "refused"))
+    # It repeats for 24 hours, and then daily for a week.
+    max_age: ClassVar = timedelta(days=9)
+    template: ClassVar = (
+        "userId=[USER_ID]&rewards=[REWARDS]&eventId=[EVENT_ID]&timestamp=[TIMESTAMP]&signature=[SIGNATURE]"
+    )
+
+    def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
+        """Check the signature, and return the four fields that it covers."""
+        given = parameters(request.query)
+        signed = {name: given.get(name, "") for name in _SIGNED}
+        require_reference(signed["userId"])
+        if not _MINUTE.fullmatch(signed["timestamp"]):
+            raise PostbackRefused("no usable timestamp")
+        require_match(
+            given.get("signature", "").lower(), secrets=secrets, compute=hex_md5("".join(signed.values()))
+        )
+        return signed
+
+    def parse(self, fields: SignedFields) -> PostbackEvent:
+        """Read a reward; a negative one takes the event's credits back."""
+        event_id, amount = identifier(fields, "eventId"), number(fields, "rewards")
+        try:
+            occurred_at = datetime.strptime(fields["timestamp"], "%Y%m%d%H%M").replace(tzinfo=UTC)
+        except ValueError as error:
+            raise PostbackRefused("no usable timestamp") from error
+        return PostbackEvent(
+            kind=kind_of(amount),
+            external_id=event_id,
+            original_id=event_id,
+            user_ref=fields["userId"],
+            amount=amount,
+            occurred_at=occurred_at,
+        )

@@ -1,0 +1,105 @@
+"""
+Reading parameters: no name twice, no number that is not plainly one, no id that a log or a key could not hold.
+
+The opaque name under which a network knows a user: 32 hex digits, for that network alone.
+"""
+
+import re
+from decimal import Decimal
+from urllib.parse import parse_qsl
+
+from earnings.models import PostbackKind
+from earnings.networks.base import PostbackRefused, SignedFields
+
+_NUMBER = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,12})?", re.ASCII)
+_IDENTIFIER = re.compile(r"[\x21-\x7e]{1,200}")
+_MOST_PARAMETERS = 100
+
+
+def parameters(query: bytes) -> dict[str, str]:
+    """
+    Return the decoded parameters of a raw query.
+
+    Raises:
+        PostbackRefused: a name comes twice, or the bytes are no query of UTF-8 text.
+    """
+    try:
+        pairs = parse_qsl(
+            query.decode("ascii"),
+            keep_blank_values=True,
+            strict_parsing=bool(query),
+            errors="strict",
+            max_num_fields=_MOST_PARAMETERS,
+        )
+    except ValueError as error:
+        raise PostbackRefused("unreadable query") from error
+    return without_repeats(pairs)
+
+
+def without_repeats(pairs: list[tuple[str, str]]) -> dict[str, str]:
+    """Return the pairs by name; of two values nobody could tell which one was meant."""
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise PostbackRefused("repeated parameter")
+    return fields
+
+
+def identifier(fields: SignedFields, name: str) -> str:
+    """Return an id of 1 to 200 printable characters without spaces."""
+    text = fields.get(name, "")
+    if not _IDENTIFIER.fullmatch(text):
+        raise PostbackRefused(f"no usable {name}")
+    return text
+
+
+def number(fields: SignedFields, name: str) -> Decimal:
+    """Return a decimal number: no exponent, no infinity, no sign but a minus."""
+    text = fields.get(name, "")
+    if not is_number(text):
+        raise PostbackRefused(f"no usable {name}")
+    return Decimal(text)
+
+
+def is_number(text: str) -> bool:
+    """Return whether it is plainly a number, with at most twelve digits on either side of the point."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def optional_number(fields: SignedFields, name: str) -> Decimal | None:
+    """Return the number, or None where the network left it out."""
+    return number(fields, name) if fields.get(name) else None
+
+
+def flag(fields: SignedFields, name: str) -> bool:
+    """Return whether it is `true`; what is left out is false."""
+    told = fields.get(name) or "false"
+    if told not in {"true", "false"}:
+        raise PostbackRefused(f"no usable {name}")
+    return told == "true"
+
+
+def kind_of(amount: Decimal) -> PostbackKind:
+    """Tell a credit from its reversal by the sign; nothing is worth a row for information only."""
+    if amount == 0:
+        return PostbackKind.INFO
+    return PostbackKind.CREDIT if amount > 0 else PostbackKind.REVERSAL
+
+
+REFERENCE_LENGTH = 32
+_REFERENCE = re.compile(r"[0-9a-f]{32}", re.ASCII)
+
+
+def is_reference(text: str) -> bool:
+    """Return whether the text has the form of a reference."""
+    return _REFERENCE.fullmatch(text) is not None
+
+
+def require_reference(text: str) -> None:
+    """
+    Pass where the text has the form of a reference.
+
+    Raises:
+        PostbackRefused: we never gave such a name to a network.
+    """
+    if not is_reference(text):
+        raise PostbackRefused("no usable user reference")

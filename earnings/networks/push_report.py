@@ -1,0 +1,113 @@
+"""A push network's daily report, as a CSV file: the only place where it says who earned what."""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from credits.models import EntrySource
+from earnings.networks.base import (
+    ESSENTIAL,
+    Adapter,
+    PostbackEvent,
+    PostbackRefused,
+    RawRequest,
+    SignedFields,
+)
+from earnings.networks.parsing import identifier, kind_of, number, optional_number, require_reference
+
+COLUMNS = ("row_id", "user_reference", "amount")
+OPTIONAL_COLUMNS = ("payout_usd", "occurred_at")
+
+
+class PushReport(Adapter):
+    """Staff vouch for the file by importing it; no request is ever believed."""
+
+    slug: ClassVar = "push-report"
+    title: ClassVar = "Push report"
+    kind: ClassVar = EntrySource.PUSH_ADS
+    covers: ClassVar = ESSENTIAL
+    methods: ClassVar[frozenset[str]] = frozenset()
+    needs_secret: ClassVar = False
+    has_reports: ClassVar = True
+
+    def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
+        """Refuse."""
+        raise PostbackRefused("reports are imported")
+
+    def parse(self, fields: SignedFields) -> PostbackEvent:
+        """Read a row; a negative amount takes the row of that id back."""
+        row, amount = identifier(fields, "row_id"), number(fields, "amount")
+        require_reference(fields.get("user_reference", ""))
+        return PostbackEvent(
+            kind=kind_of(amount),
+            external_id=row,
+            original_id=row,
+            user_ref=fields["user_reference"],
+            amount=amount,
+            payout_usd=optional_number(fields, "payout_usd"),
+            occurred_at=_time(fields.get("occurred_at") or ""),
+        )
+
+
+def _time(text: str) -> datetime | None:
+    if not text:
+        return None
+    try:
+        told = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise PostbackRefused("occurred_at is no ISO 8601 time") from error
+    if told.tzinfo is None:
+        raise PostbackRefused("occurred_at has no time zone")
+    return told
+
+
+@dataclass(frozen=True, slots=True)
+class ReportLine:
+    """A line of the file: what it says, or what is wrong with it."""
+
+    number: int
+    text: str
+    event: PostbackEvent | None
+    fault: str = ""
+
+
+def read_report(adapter: Adapter, text: str) -> Iterator[ReportLine]:
+    """
+    Yield every line below the header, read or faulty; ids must not repeat within a file.
+
+    Raises:
+        PostbackRefused: the header is not as it should be, or the file is no CSV.
+    """
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    names = list(reader.fieldnames or [])
+    if (
+        set(names) - {*COLUMNS, *OPTIONAL_COLUMNS}
+        or set(COLUMNS) - set(names)
+        or len(set(names)) < len(names)
+    ):
+        raise PostbackRefused(
+            f"the header must have {', '.join(COLUMNS)}; and may have {', '.join(OPTIONAL_COLUMNS)}"
+        )
+    seen: set[tuple[str, str]] = set()
+    try:
+        for row in reader:
+            yield _line(adapter, reader.line_num, row, seen)
+    except csv.Error as error:
+        raise PostbackRefused(f"line {reader.line_num} is no CSV: {error}") from error
+
+
+def _line(adapter: Adapter, number: int, row: dict[str, str], seen: set[tuple[str, str]]) -> ReportLine:
+    text = ",".join(str(value) for value in row.values())
+    if None in row or None in row.values():
+        return ReportLine(number, text, None, "as many values as the header has columns are needed")
+    try:
+        event = adapter.parse(row)
+    except PostbackRefused as refusal:
+        return ReportLine(number, text, None, str(refusal))
+    if (event.external_id, event.kind) in seen:
+        return ReportLine(number, text, None, f"row_id {event.external_id} comes twice")
+    seen.add((event.external_id, event.kind))
+    return ReportLine(number, text, event)

@@ -1,0 +1,27 @@
+"""Every network that we know."""
+
+from earnings.networks.adgem import AdGem
+from earnings.networks.admob import AdMob
+from earnings.networks.ayet_studios import AyetStudios
+from earnings.networks.base import Adapter
+from earnings.networks.bitlabs import BitLabs
+from earnings.networks.cpx_research import CpxResearch
+from earnings.networks.levelplay import LevelPlay
+from earnings.networks.push_report import PushReport
+from earnings.networks.tapjoy import Tapjoy
+from earnings.networks.theoremreach import TheoremReach
+from earnings.networks.visit_link import VisitLink
+
+_ALL: tuple[Adapter, ...] = (
+    AdMob(),
+    LevelPlay(),
+    Tapjoy(),
+    AdGem(),
+    AyetStudios(),
+    BitLabs(),
+    CpxResearch(),
+    TheoremReach(),
+    VisitLink(),
+    PushReport(),
+)
+ADAPTERS: dict[str, Adapter] = {adapter.slug: adapter for adapter in _ALL}

@@ -1,0 +1,52 @@
+"""Tapjoy, now Unity Offerwall: offers, with self-managed currency."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from credits.models import EntrySource
+from earnings.networks.base import (
+    Adapter,
+    Answer,
+    Answers,
+    PostbackEvent,
+    PostbackRefused,
+    RawRequest,
+    SignedFields,
+)
+from earnings.networks.parsing import identifier, kind_of, number, parameters
+from earnings.networks.signatures import hex_md5, require_match
+
+_SIGNED = ("id", "snuid", "currency")
+
+
+class Tapjoy(Adapter):
+    """MD5 of id, user, amount and secret, with colons between them. Any answer but 200 and 403 is repeated."""
+
+    slug: ClassVar = "tapjoy"
+    title: ClassVar = "Tapjoy"
+    kind: ClassVar = EntrySource.OFFERWALL
+    covers: ClassVar = frozenset({"external_id", "user", "amount"})
+    answers: ClassVar = Answers(
+        ok=Answer(200, "OK"), duplicate=Answer(200, "OK"), reject=Answer(403, "refused")
+    )
+
+    def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
+        """Check the verifier, and return the three fields that it covers."""
+        given = parameters(request.query)
+        signed = {name: given.get(name, "") for name in _SIGNED}
+        if any(":" in value for value in signed.values()):
+            raise PostbackRefused("a colon would move a field's border")
+        before = "".join(f"{value}:" for value in signed.values())
+        require_match(given.get("verifier", "").lower(), secrets=secrets, compute=hex_md5(before))
+        return signed
+
+    def parse(self, fields: SignedFields) -> PostbackEvent:
+        """Read a reward. Tapjoy documents no reversal; a negative amount would be one."""
+        reward, amount = identifier(fields, "id"), number(fields, "currency")
+        return PostbackEvent(
+            kind=kind_of(amount),
+            external_id=reward,
+            original_id=reward,
+            user_ref=fields["snuid"],
+            amount=amount,
+        )

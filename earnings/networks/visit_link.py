@@ -1,0 +1,83 @@
+"""
+Our own signed visit link, for push networks that pay for traffic and report nothing about users.
+
+The link names user, campaign, amount and end; its id pays once. A push network calls it as
+its visit postback.
+"""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import ClassVar
+
+from credits.models import EntrySource
+from earnings.networks.base import (
+    LONGEST_PATH_TOKEN,
+    Adapter,
+    PostbackEvent,
+    PostbackRefused,
+    RawRequest,
+    SignedFields,
+)
+from earnings.networks.parsing import identifier, is_number, kind_of, number
+from earnings.networks.signatures import base64url_hmac, require_match, unpadded
+
+
+class VisitLink(Adapter):
+    """HMAC-SHA256 of the link's content; the last part of the path is content and signature."""
+
+    slug: ClassVar = "visit-link"
+    title: ClassVar = "Visit link"
+    kind: ClassVar = EntrySource.PUSH_ADS
+    covers: ClassVar = frozenset({"external_id", "user", "amount"})
+    methods: ClassVar = frozenset({"GET", "POST"})
+    has_path_token: ClassVar = False
+
+    def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
+        """Check the signature behind the dot. A query is the push network's own and means nothing."""
+        content, _, given = request.path_token.partition(".")
+        require_match(given, secrets=secrets, compute=base64url_hmac("sha256", content.encode()))
+        try:
+            fields = json.loads(base64.urlsafe_b64decode(content + "=" * (-len(content) % 4)))
+        except ValueError as error:
+            raise PostbackRefused("unreadable link") from error
+        return {str(name): str(value) for name, value in fields.items()}
+
+    def parse(self, fields: SignedFields) -> PostbackEvent:
+        """Read a visit."""
+        visit, amount = identifier(fields, "jti"), number(fields, "amount")
+        return PostbackEvent(
+            kind=kind_of(amount),
+            external_id=visit,
+            original_id=visit,
+            user_ref=fields.get("user", ""),
+            amount=amount,
+            expires_at=datetime.fromtimestamp(int(number(fields, "exp")), tz=UTC),
+        )
+
+
+def sign_visit(
+    *, user_ref: str, campaign: str, amount: Decimal, jti: str, expires_at: datetime, secret: str
+) -> str:
+    """
+    Return the last part of a visit link's path; whoever opens it before `expires_at` earns `amount` once.
+
+    Raises:
+        ValueError: the link could not carry the amount or the campaign, so nobody could open it.
+    """
+    if not is_number(f"{amount:f}"):
+        raise ValueError("an amount has at most twelve digits before the point, and twelve behind it")
+    fields = {
+        "amount": f"{amount:f}",
+        "campaign": campaign,
+        "exp": int(expires_at.timestamp()),
+        "jti": jti,
+        "user": user_ref,
+    }
+    content = unpadded(json.dumps(fields, separators=(",", ":")).encode())
+    token = f"{content}.{base64url_hmac('sha256', content.encode())(secret.encode())}"
+    if len(token) > LONGEST_PATH_TOKEN:
+        raise ValueError("the campaign's name is too long for a link")
+    return token

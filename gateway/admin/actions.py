@@ -1,0 +1,319 @@
+"""
+Decisions of staff, each with a reason: carried out once, and logged with their outcome.
+
+An action on our own rows and its entry in the audit log are one transaction. An action that
+asks Stripe, the node or the broker cannot be one: it has one entry when it begins and another
+with its outcome. Without the second entry the outcome is unknown, and the same page may be
+sent again, because such services may be repeated.
+
+Staff actions that are confirmed first: the page shows what will happen to which rows, and asks why.
+
+An admin class lists its actions in `staff_actions`. Each is offered in the list and on
+the row's page; both lead to one confirmation page, which carries the decision out for
+one row after the other. The page works without JavaScript.
+"""
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.models import LogEntry
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from unfold.widgets import UnfoldAdminTextareaWidget
+
+from gateway.admin import audit
+from gateway.admin.audit import AdminMixin, staff_of
+from gateway.common.db import try_advisory_lock
+from gateway.common.errors import DomainError
+from users.models import User
+
+
+class ReasonForm(forms.Form):
+    """The reason, and a token that makes a page sent twice one decision."""
+
+    reason = forms.CharField(
+        max_length=500,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+        help_text="Stays on record with your name.",
+    )
+    token = forms.UUIDField(widget=forms.HiddenInput)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A confirmed decision: who, what, why, and what else the form asked for."""
+
+    actor: User
+    action: str
+    reason: str
+    answers: dict[str, Any]
+    token: uuid.UUID
+
+    def key(self, row: Any) -> str:
+        """Return a key that names this decision about this row, the same for a page sent twice."""
+        return f"staff:{self.token}:{row._meta.label_lower}:{self.action}:{row.pk or ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonedAction:
+    """
+    An action that is confirmed with a reason.
+
+    `permission` is a full permission such as `relay.pause_relayer`; `effect` describes what
+    will happen to a row; `run` calls the service and may return a message for staff. `run`
+    is inside a transaction, unless it `reaches_out` over a network; then it may be repeated.
+    `initial` returns the form's initial values for the rows, read before their effects are
+    shown; `changes` returns what the action changes in a row, from and to, for the log. An
+    action with a `subject` is about the whole thing that the subject names: it is offered on
+    the list, chooses no rows, and its functions get a row that is not stored.
+    """
+
+    name: str
+    label: str
+    permission: str
+    effect: Callable[[Any], str]
+    run: Callable[[Any, Decision], str | None]
+    form: type[ReasonForm] = ReasonForm
+    initial: Callable[[Sequence[Any]], dict[str, Any]] = lambda rows: {}
+    changes: Callable[[Any], audit.Changes] = lambda row: {}
+    applies_to: Callable[[Any], bool] = lambda row: True
+    subject: str = ""
+    reaches_out: bool = False
+
+    def is_allowed(self, request: HttpRequest) -> bool:
+        """Return whether the signed-in member of staff may do it."""
+        return request.user.has_perm(self.permission)
+
+    def name_of(self, row: Any) -> str:
+        """Return the row's name."""
+        return self.subject or str(row)
+
+
+class SentBefore(Exception):
+    """The page was sent before; the argument is what is known about it."""
+
+
+def carry_out(action: ReasonedAction, row: Any, decision: Decision) -> str:
+    """
+    Do it to the row, and return the message for staff.
+
+    Raises:
+        SentBefore: the decision was carried out before, or is being carried out now.
+        DomainError: the service refused, which is logged. As far as we know, nothing else has changed.
+    """
+    try:
+        return (_reaching_out if action.reaches_out else _in_one_transaction)(action, row, decision)
+    except DomainError as refusal:
+        _note(action, row, decision, "refused", outcome=refusal.code)
+        raise
+
+
+@transaction.atomic
+def _in_one_transaction(action: ReasonedAction, row: Any, decision: Decision) -> str:
+    # The entry comes first: if a page is sent twice at once, the second request waits here for the first.
+    if _note(action, row, decision, once=True) is None:
+        raise SentBefore("Its history says what became of it.")
+    return action.run(row, decision) or action.label
+
+
+def _reaching_out(action: ReasonedAction, row: Any, decision: Decision) -> str:
+    with try_advisory_lock(decision.key(row)) as acquired:
+        if not acquired:
+            raise SentBefore("It is under way.")
+        if audit.is_recorded(decision.key(row)):
+            raise SentBefore("Its history says what became of it.")
+        _note(action, row, decision, "begun")
+        try:
+            answer = action.run(row, decision) or action.label
+        except DomainError:
+            raise
+        except Exception as fault:
+            _note(action, row, decision, "failed", outcome=type(fault).__name__)
+            raise
+        _note(action, row, decision, once=True, outcome=answer)
+        return answer
+
+
+def _note(
+    action: ReasonedAction,
+    row: Any,
+    decision: Decision,
+    stage: str = "",
+    *,
+    once: bool = False,
+    outcome: str = "",
+) -> LogEntry | None:
+    """Write an entry; the final one (`once`) has the changes, and is None if the decision already has one."""
+    told = {**decision.answers, **({"outcome": outcome} if outcome else {})}
+    return audit.record(
+        actor=decision.actor,
+        row=row,
+        action=f"{action.name} {stage}".strip(),
+        reason=decision.reason,
+        changes={name: ("", str(answer)) for name, answer in told.items()}
+        | (dict(action.changes(row)) if once else {}),
+        decision=decision.key(row) if once else "",
+        name=action.subject,
+    )
+
+
+# More rows than anybody would read before confirming.
+MOST_ROWS = 100
+
+
+class ReasonedActions(AdminMixin):
+    """Offers `staff_actions` in the list and on the row's page, and asks for a reason before each."""
+
+    staff_actions: ClassVar[Sequence[ReasonedAction]] = ()
+    change_form_outer_before_template = "admin/staff_actions.html"
+    list_before_template = "admin/staff_actions.html"
+
+    def get_urls(self) -> list[Any]:
+        name = f"{self.opts.app_label}_{self.opts.model_name}_do"
+        confirm = path("do/<slug:name>/", self.admin_site.admin_view(self.confirm), name=name)
+        return [confirm, *super().get_urls()]
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        found: dict[str, Any] = dict(super().get_actions(request))
+        for action in self.staff_actions:
+            if action.is_allowed(request) and not action.subject:
+                found[action.name] = (self._chosen(action), action.name, action.label)
+        return found
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        whole = self.model()
+        offered = [
+            {"label": action.label, "url": self.confirm_url(action, [])}
+            for action in self.staff_actions
+            if action.subject and action.is_allowed(request) and action.applies_to(whole)
+        ]
+        return super().changelist_view(request, {**(extra_context or {}), "staff_actions": offered})
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        offered = self.offered_for(request, self.get_object(request, object_id))
+        extra = {**(extra_context or {}), "staff_actions": offered}
+        return super().change_view(request, object_id, form_url, extra)
+
+    def offered_for(self, request: HttpRequest, row: Any) -> list[dict[str, str]]:
+        """Return the label and address of each action that the signed-in person may apply to the row."""
+        return [
+            {"label": action.label, "url": self.confirm_url(action, [row.pk])}
+            for action in self.staff_actions
+            if row is not None
+            and not action.subject
+            and action.is_allowed(request)
+            and action.applies_to(row)
+        ]
+
+    def confirm_url(self, action: ReasonedAction, ids: Sequence[Any]) -> str:
+        """Return the address of the confirmation page for these rows."""
+        page = self._url("do", action.name)
+        return f"{page}?{urlencode({'ids': ','.join(str(found) for found in ids)})}" if ids else page
+
+    def confirm(self, request: HttpRequest, name: str) -> HttpResponse:
+        """Show what will happen and ask why; on POST, do it."""
+        action = next((known for known in self.staff_actions if known.name == name), None)
+        if action is None:
+            raise Http404
+        if not (action.is_allowed(request) and self.has_view_permission(request)):
+            raise PermissionDenied
+        asked = _ids(request)
+        if len(asked) > MOST_ROWS:
+            return self._too_many(request)
+        rows = [self.model()] if action.subject else self._rows(request, asked)
+        is_sent = request.method == "POST"
+        initial = {"token": uuid.uuid4(), **action.initial(rows)}
+        form = action.form(request.POST if is_sent else None, initial=initial)
+        if is_sent and form.is_valid():
+            return self._do(request, action, rows, form.cleaned_data)
+        return TemplateResponse(
+            request, "admin/confirm_staff_action.html", self._page(request, action, rows, form)
+        )
+
+    def _page(
+        self, request: HttpRequest, action: ReasonedAction, rows: list[Any], form: ReasonForm
+    ) -> dict[str, Any]:
+        applicable = [row for row in rows if action.applies_to(row)]
+        return {
+            **self.admin_site.each_context(request),
+            "title": action.label,
+            "opts": self.opts,
+            "form": form,
+            "effects": [(action.name_of(row), action.effect(row)) for row in applicable],
+            "others": [action.name_of(row) for row in rows if not action.applies_to(row)],
+            "back": self._url("changelist")
+            if action.subject or len(rows) > 1
+            else self._url("change", rows[0].pk),
+        }
+
+    def _rows(self, request: HttpRequest, asked: Sequence[str]) -> list[Any]:
+        rows = [self.get_object(request, part) for part in asked]
+        if not rows or None in rows:
+            raise Http404
+        return rows
+
+    def _do(
+        self, request: HttpRequest, action: ReasonedAction, rows: list[Any], answers: dict[str, Any]
+    ) -> HttpResponse:
+        reason, token = answers.pop("reason"), answers.pop("token")
+        decision = Decision(
+            actor=staff_of(request), action=action.name, reason=reason, answers=answers, token=token
+        )
+        for row in rows:
+            self._do_one(request, action, row, decision)
+        if len(rows) == 1 and type(rows[0]).objects.filter(pk=rows[0].pk).exists():
+            return HttpResponseRedirect(self._url("change", rows[0].pk))
+        return HttpResponseRedirect(self._url("changelist"))
+
+    def _do_one(self, request: HttpRequest, action: ReasonedAction, row: Any, decision: Decision) -> None:
+        name = action.name_of(row)
+        if not action.applies_to(row):
+            messages.warning(request, f"{name}: {action.label} does not apply.")
+            return
+        try:
+            answer = carry_out(action, row, decision)
+        except SentBefore as before:
+            messages.warning(request, f"{name}: this page was sent before. {before}")
+        except DomainError as refusal:
+            messages.error(request, f"{name}: {refusal.title}. {refusal.detail}")
+        else:
+            messages.success(request, f"{name}: {answer}")
+
+    def _chosen(self, action: ReasonedAction) -> Callable[..., HttpResponse]:
+        def go(model_admin: Any, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse:
+            ids = list(queryset.values_list("pk", flat=True)[: MOST_ROWS + 1])
+            if len(ids) > MOST_ROWS:
+                return self._too_many(request)
+            return HttpResponseRedirect(self.confirm_url(action, ids))
+
+        return go
+
+    def _too_many(self, request: HttpRequest) -> HttpResponse:
+        messages.error(request, f"Choose at most {MOST_ROWS} rows at a time. Nothing was done.")
+        return HttpResponseRedirect(self._url("changelist"))
+
+    def _url(self, page: str, *args: Any) -> str:
+        name = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_{page}"
+        return reverse(name, args=args)
+
+
+def _ids(request: HttpRequest) -> list[str]:
+    """Return the ids in the address, without duplicates."""
+    return list(dict.fromkeys(part for part in request.GET.get("ids", "").split(",") if part))

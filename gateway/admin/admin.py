@@ -1,0 +1,152 @@
+"""
+Pages of other packages, moved onto our base classes: roles, second factors and login attempts.
+
+The audit log: what staff did, by whom, to what and when.
+"""
+
+from base64 import b32encode
+from typing import Any, ClassVar
+
+from axes.admin import AccessAttemptAdmin, AccessFailureLogAdmin, AccessLogAdmin
+from axes.models import AccessAttempt, AccessFailureLog, AccessLog
+from django.contrib import admin, messages
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.admin import GroupAdmin
+from django.contrib.auth.models import Group
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django_otp.plugins.otp_totp.admin import TOTPDeviceAdmin
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+from gateway.admin import audit
+from gateway.admin.base import ReadOnlyAdmin, StaffAdmin
+from gateway.admin.models import StaffAction
+
+for _model in (Group, TOTPDevice, AccessAttempt, AccessFailureLog, AccessLog):
+    admin.site.unregister(_model)
+
+
+@admin.register(Group)
+class RoleAdmin(GroupAdmin, StaffAdmin[Group]):
+    """Roles; a role is a group."""
+
+    ordering = ("name",)
+
+
+@admin.register(TOTPDevice)
+class SecondFactorAdmin(TOTPDeviceAdmin, StaffAdmin[TOTPDevice]):  # type: ignore[misc]
+    """Second factors of staff. A key is shown only once, when it is made: who reads it could log in as them."""
+
+    list_filter = ("confirmed",)
+    list_select_related = ("user",)
+    ordering = ("-pk",)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Hide the key, which is random."""
+        seen = ("created_at", "last_used_at") if obj else ()
+        return ((None, {"fields": ("user", "name", "confirmed", *seen)}),)
+
+    def response_add(
+        self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """Show the key in the form that authenticator apps ask for."""
+        key = b32encode(obj.bin_key).decode()
+        messages.warning(request, f"For the authenticator app of {obj.user}, now and never again: {key}")
+        response: HttpResponse = super().response_add(request, obj, post_url_continue)
+        return response
+
+
+class _Knock(ReadOnlyAdmin):
+    """Login attempts; no filter reads a whole column."""
+
+    date_hierarchy = None
+    list_filter: ClassVar[Any] = (("attempt_time", admin.DateFieldListFilter),)
+    search_fields = ("username__exact", "ip_address__exact")
+    search_help_text = "A whole user name or address."
+    ordering = ("-pk",)
+
+
+@admin.register(AccessAttempt)
+class LockoutAdmin(_Knock, AccessAttemptAdmin):  # type: ignore[misc]
+    """Names and addresses that failed to log in; deleting one ends its lockout early."""
+
+    actions = ()
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("axes.delete_accessattempt")
+
+
+@admin.register(AccessFailureLog)
+class FailedLoginAdmin(_Knock, AccessFailureLogAdmin):  # type: ignore[misc]
+    """Every login that failed."""
+
+
+@admin.register(AccessLog)
+class LoginAdmin(_Knock, AccessLogAdmin):  # type: ignore[misc]
+    """Every login and logout."""
+
+
+@admin.register(StaffAction)
+class AuditLogAdmin(ReadOnlyAdmin):
+    """Who did what, when, why, from what to what, and in which request."""
+
+    list_display = ("action_time", "user", "what", "row", "reason", "changes", "request_id")
+    list_filter = (
+        ("action_time", admin.DateFieldListFilter),
+        "action_flag",
+        ("user", admin.RelatedOnlyFieldListFilter),
+        ("content_type", admin.RelatedOnlyFieldListFilter),
+    )
+    list_select_related = ("user", "content_type")
+    list_display_links = ("action_time",)
+    search_fields = ("object_id__exact",)
+    search_help_text = "A whole request id, the whole id of a row, or the name of a member of staff."
+    ordering = ("-pk",)
+    fields = readonly_fields = ("action_time", "user", "what", "row", "reason", "changes", "request_id")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[StaffAction], search_term: str
+    ) -> tuple[QuerySet[StaffAction], bool]:
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        # One index each; an OR over them would read the whole log.
+        for found in (
+            queryset.filter(pk__in=StaffAction.of_request(term)),
+            queryset.filter(object_id=term),
+        ):
+            if found.exists():
+                return found, False
+        return queryset.filter(user__username=term), False
+
+    @admin.display(description="what")
+    def what(self, entry: LogEntry) -> str:
+        return audit.sentence_of(entry)
+
+    @admin.display(description="row")
+    def row(self, entry: LogEntry) -> str | SafeString:
+        kind = entry.content_type
+        if kind is None or not entry.object_id:
+            return entry.object_repr
+        try:
+            url = reverse(f"admin:{kind.app_label}_{kind.model}_change", args=[entry.object_id])
+        except NoReverseMatch:
+            return entry.object_repr
+        return format_html('<a href="{}">{}</a>', url, entry.object_repr)
+
+    @admin.display(description="why")
+    def reason(self, entry: LogEntry) -> str:
+        return str(audit.details_of(entry).get("reason", ""))
+
+    @admin.display(description="from → to")
+    def changes(self, entry: LogEntry) -> SafeString:
+        pairs: dict[str, list[Any]] = audit.details_of(entry).get("changes", {})
+        lines = ((name, *pair) for name, pair in pairs.items())
+        return format_html_join("", "<div>{}: {} → {}</div>", lines)
+
+    @admin.display(description="request")
+    def request_id(self, entry: LogEntry) -> str:
+        return str(audit.details_of(entry).get("requestId", ""))

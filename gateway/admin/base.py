@@ -1,0 +1,203 @@
+"""
+List filters whose choices are known in advance, so that finding them reads no whole table.
+
+Pages of long lists, whose rows are counted only as far as anybody turns pages.
+
+Forms of staff whose effect is shown before they are saved. The page works without JavaScript.
+
+The base of every admin page.
+
+Apps take their base classes from here and never from the theme: these are typed, and
+their lists count at most `pages.FAR_ENOUGH` rows.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import reduce
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from django.contrib import admin
+from django.contrib.admin.utils import unquote
+from django.contrib.admin.views.main import ChangeList
+from django.core.paginator import Paginator
+from django.db import models
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.functional import cached_property
+from unfold.admin import ModelAdmin, TabularInline
+
+from gateway.admin.audit import AdminMixin, Audited
+
+
+def one_of(field: str, values: Callable[[], Iterable[str]]) -> type[admin.SimpleListFilter]:
+    """Return a filter of the text column `field` that offers `values`, computed for each request."""
+
+    class OneOf(admin.SimpleListFilter):
+        title = field.replace("_", " ")
+        parameter_name = field
+
+        def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, str]]:
+            return [(value, value) for value in values()]
+
+        def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+            return queryset.filter(**{field: self.value()}) if self.value() else queryset
+
+    return OneOf
+
+
+FAR_ENOUGH = 10_000
+
+
+class BoundedPaginator(Paginator[Any]):
+    """
+    Counts up to `FAR_ENOUGH` rows and stops, so that a list of millions opens as fast as a short one.
+
+    Rows beyond that are found by searching and filtering.
+    """
+
+    template_name = "admin/bounded_pages.html"
+
+    @cached_property
+    def count(self) -> int:
+        """Return the number of rows, `FAR_ENOUGH` where there are more."""
+        rows = self.object_list
+        if not isinstance(rows, QuerySet):
+            return min(len(rows), FAR_ENOUGH)
+        return rows.order_by()[:FAR_ENOUGH].count()
+
+    @property
+    def is_cut(self) -> bool:
+        """Return whether there may be more rows than the pages show."""
+        return self.count >= FAR_ENOUGH
+
+
+_CONFIRMED = "_confirmed"
+_BUTTONS = {"_save", "_continue", "_addanother", "csrfmiddlewaretoken"}
+
+
+class Previewed(AdminMixin):
+    """
+    Holds back a valid form until the page that shows its effect is confirmed.
+
+    `preview_template` draws what `preview_of` tells, as `preview`. The page carries what
+    was sent, so no form that holds a secret may have a preview.
+    """
+
+    preview_template: ClassVar[str]
+
+    def preview_of(self, form: Any) -> Any:
+        """Return what saving the valid form would do; None where there is nothing to show."""
+        raise NotImplementedError
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        if request.method == "POST" and _CONFIRMED not in request.POST:
+            form = self._sent(request, object_id)
+            preview = self.preview_of(form) if form is not None and form.is_valid() else None
+            if preview is not None:
+                return self._ask(request, object_id, form, preview)
+        return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def _sent(self, request: HttpRequest, object_id: str | None) -> Any:
+        """Return the form as it was sent by somebody who may save it; None for everybody else."""
+        row = self.get_object(request, unquote(object_id)) if object_id else None
+        is_allowed = self.has_change_permission(request, row) if row else self.has_add_permission(request)
+        if not is_allowed or (object_id and row is None):
+            return None
+        return self.get_form(request, row, change=row is not None)(request.POST, instance=row)
+
+    def _ask(self, request: HttpRequest, object_id: str | None, form: Any, preview: Any) -> HttpResponse:
+        changelist = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_changelist"
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"Save {form.instance}?",
+            "opts": self.opts,
+            "preview": preview,
+            "preview_template": self.preview_template,
+            "sent": [(name, value) for name, value in request.POST.items() if name not in _BUTTONS],
+            "confirmed": _CONFIRMED,
+            "back": request.path if object_id else reverse(changelist),
+        }
+        return TemplateResponse(request, "admin/preview.html", context)
+
+
+_Row = TypeVar("_Row", bound=models.Model)
+_Parent = TypeVar("_Parent", bound=models.Model)
+
+if TYPE_CHECKING:
+
+    class _Admin(admin.ModelAdmin[_Row]):
+        """The theme's class, which carries no types."""
+
+    class _Inline(admin.TabularInline[_Row, _Parent]):
+        """The theme's class, which carries no types."""
+else:
+    _Admin, _Inline = ModelAdmin, TabularInline
+
+
+class StaffAdmin(Audited, _Admin[_Row]):
+    """Rows that staff edit, each change logged; permissions and services decide what may be edited."""
+
+    show_full_result_count = False
+    list_per_page = 50
+    list_filter_sheet = False
+    paginator = BoundedPaginator
+    # Long columns that lists do not show and so do not read; a row's own page reads them.
+    list_defer: ClassVar[tuple[str, ...]] = ()
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        found = super().get_changelist_instance(request)
+        found.result_list = found.result_list.defer(*self.list_defer)
+        return found
+
+
+class StaffInline(_Inline[_Row, _Parent]):
+    """Rows below their parent."""
+
+    extra = 0
+
+
+class ReadOnlyAdmin(StaffAdmin[Any]):
+    """Lists and shows rows; adding, changing and deleting are refused, also by URL."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class OwnedRows(ReadOnlyAdmin):
+    """Rows of one user each; `owner_path` leads from a row to its user."""
+
+    owner_path: ClassVar[str]
+
+    @admin.display(description="profile")
+    def profile(self, row: Any) -> str:
+        """Return the address of the owner's profile; of somebody without one, the id."""
+        owner = reduce(getattr, self.owner_path.split("__"), row)
+        return str(owner.profile_address or owner.pk)
+
+
+class ReadOnlyInline(StaffInline[_Row, _Parent]):
+    """Rows below their parent that nobody adds, changes or deletes."""
+
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

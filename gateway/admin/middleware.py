@@ -1,0 +1,92 @@
+"""
+A staff session ends when it is idle, and after a working day in any case.
+
+Content security policies of the admin and of data; the API documentation has the one in the settings.
+
+Admin: own files only, no inline script, no eval, no frame. Data: nothing at all.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import logout, user_logged_in
+from django.dispatch import receiver
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from gateway.common.problems import POLICY_OF_DATA
+
+_BEGAN, _SEEN = "staff_began_at", "staff_seen_at"
+# Not every request is worth a write.
+_STEP_SECONDS = 15
+
+
+@receiver(user_logged_in, dispatch_uid="staff-session-begins")
+def _begin(request: HttpRequest, **_: Any) -> None:
+    request.session[_BEGAN] = request.session[_SEEN] = int(time.time())
+
+
+def staff_sessions(
+    get_response: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
+    """Log out whoever was idle for too long; the page then asks for both factors again."""
+
+    def with_live_session(request: HttpRequest) -> HttpResponseBase:
+        # Requests of wallets carry no cookie of ours and must not read a session.
+        if settings.SESSION_COOKIE_NAME in request.COOKIES and request.user.is_authenticated:
+            _see(request)
+        return get_response(request)
+
+    return with_live_session
+
+
+def _see(request: HttpRequest) -> None:
+    session, now = request.session, int(time.time())
+    began, seen = session.get(_BEGAN, 0), session.get(_SEEN, 0)
+    if now - seen >= settings.STAFF_IDLE_SECONDS:
+        _end(request, "You were logged out because nothing was done for a while.")
+    elif now - began >= settings.SESSION_COOKIE_AGE:
+        _end(request, "You were logged out: a login lasts no longer than this.")
+    elif now - seen >= _STEP_SECONDS:
+        session[_SEEN] = now
+
+
+def _end(request: HttpRequest, why: str) -> None:
+    logout(request)
+    messages.warning(request, why)
+
+
+_POLICY = {
+    "default-src": ["'none'"],
+    "script-src": ["'self'"],
+    "style-src": ["'self'"],
+    # Widths of bars and columns are style attributes, which can load and hide, but run nothing.
+    "style-src-attr": ["'unsafe-inline'"],
+    "img-src": ["'self'", "data:"],
+    "font-src": ["'self'"],
+    "connect-src": ["'self'"],
+    "form-action": ["'self'"],
+    "frame-ancestors": ["'none'"],
+    "base-uri": ["'none'"],
+    "object-src": ["'none'"],
+    "worker-src": None,
+}
+
+
+def policies(
+    get_response: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
+    """Middleware: set the policy of admin pages, and of answers that are not pages."""
+
+    def with_policy(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        if request.resolver_match and "admin" in request.resolver_match.app_names:
+            response._csp_replace = _POLICY  # type: ignore[attr-defined]
+        elif not response.headers.get("Content-Type", "").startswith("text/html"):
+            response.headers["Content-Security-Policy"] = POLICY_OF_DATA
+        return response
+
+    return with_policy

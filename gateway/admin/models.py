@@ -1,0 +1,50 @@
+"""The audit log: Django's log of the admin, which nobody alters."""
+
+from typing import Any, ClassVar
+
+import pgtrigger
+from django.contrib.admin.models import LogEntry
+from django.db.models import F, Func, QuerySet, TextField, Value
+
+from gateway.admin import audit
+
+# Exactly the expression that the index is made of.
+_REQUEST = '"requestId": "([^"]+)"'
+
+
+class StaffAction(LogEntry):
+    """What a member of staff did; the row is Django's, and stays as it was written."""
+
+    class Meta:
+        proxy = True
+        verbose_name = "staff action"
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete),
+            # As with the ledger: databases named test_… are emptied between transactional tests.
+            pgtrigger.Trigger(
+                name="never_emptied",
+                level=pgtrigger.Statement,
+                when=pgtrigger.Before,
+                operation=pgtrigger.Truncate,
+                condition=pgtrigger.Condition("left(current_database()::text, 5) <> 'test_'"),
+                func="RAISE EXCEPTION 'the audit log is append-only: % cannot be truncated', TG_TABLE_NAME;",
+            ),
+        ]
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """Return action, reason, changes and request id; empty for entries that carry none."""
+        return audit.details_of(self)
+
+    @classmethod
+    def of_request(cls, request_id: str) -> "QuerySet[StaffAction]":
+        """Return what was done in the request of that id."""
+        part = Func(
+            F("change_message"),
+            Value(_REQUEST),
+            function="SUBSTRING",
+            arg_joiner=" FROM ",
+            output_field=TextField(),
+        )
+        rows: QuerySet[Any] = cls._default_manager.alias(request_id=part).filter(request_id=request_id)
+        return rows

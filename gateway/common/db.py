@@ -1,0 +1,126 @@
+"""
+Statements written out in SQL, and which constraint refused one.
+
+The ORM takes longer to build a statement than PostgreSQL takes to answer it (`docs/performance.md`).
+Only the path of a relay call, the ledger's moves, the inbox of postbacks and the figures of
+`/metrics` are worth writing them out.
+
+Parameters travel beside the text here, unlike the ORM's, so a statement that comes again and
+again is prepared by the driver and planned once per connection.
+
+Advisory locks: a cheap way to keep two sweeps from doing the same work. Correctness never depends on them.
+
+Sweeps: one item that fails must not stop those behind it.
+"""
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+
+import psycopg
+from billiard.exceptions import SoftTimeLimitExceeded
+from django.db import DEFAULT_DB_ALIAS, IntegrityError, InterfaceError, OperationalError, connection
+from django.db.backends.utils import CursorWrapper
+from django.db.models import Model
+
+_Row = TypeVar("_Row", bound=Model)
+
+
+def first_row(statement: str, params: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Execute a statement and return its first row, or None where there is none."""
+    with _cursor() as cursor:
+        cursor.execute(statement, params)
+        row: tuple[Any, ...] | None = cursor.fetchone()
+    return row
+
+
+def only_row(statement: str, params: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Execute a statement that always returns one row, and return it."""
+    row = first_row(statement, params)
+    if row is None:
+        raise RuntimeError("the statement answered no row")
+    return row
+
+
+def all_rows(statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Execute a statement and return its rows."""
+    with _cursor() as cursor:
+        cursor.execute(statement, params)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
+
+
+def _cursor() -> CursorWrapper:
+    """Return Django's cursor, which counts and translates errors, around one that binds on the server."""
+    connection.ensure_connection()
+    # The stubs have only Django's name for the driver's cursors.
+    cursor = cast("CursorWrapper", psycopg.Cursor(connection.connection))
+    return (
+        connection.make_debug_cursor(cursor) if connection.queries_logged else connection.make_cursor(cursor)
+    )
+
+
+def violated_constraint(error: IntegrityError) -> str | None:
+    """
+    Return the constraint or unique index that refused a row; None where PostgreSQL names none.
+
+    The error's text is no place to look: it quotes the row as well.
+    """
+    diagnosis = getattr(error.__cause__, "diag", None)
+    return getattr(diagnosis, "constraint_name", None)
+
+
+def columns(model: type[Model], table: str) -> str:
+    """Return the model's columns as a statement selects them from `table`, for `instance` to read."""
+    return ", ".join(f"{table}.{field.column}" for field in model._meta.concrete_fields)
+
+
+def instance(model: type[_Row], row: Sequence[Any]) -> _Row:
+    """Return the row, selected by `columns`, as the model's instance. For models whose fields convert nothing."""
+    return model.from_db(DEFAULT_DB_ALIAS, [field.attname for field in model._meta.concrete_fields], row)
+
+
+@contextmanager
+def try_advisory_lock(name: str) -> Iterator[bool]:
+    """
+    Yield whether this session got the PostgreSQL advisory lock of that name, without waiting.
+
+    The lock belongs to the database session, so network calls under it hold no row.
+    """
+    key = zlib.crc32(name.encode())
+    acquired = False
+    try:
+        acquired = _ask("SELECT pg_try_advisory_lock(%s)", key)
+        yield acquired
+    finally:
+        if acquired:
+            _ask("SELECT pg_advisory_unlock(%s)", key)
+
+
+def _ask(question: str, key: int) -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(question, [key])
+            row = cursor.fetchone()
+    except BaseException:
+        # A time limit may strike anywhere: the session may hold the lock by now, and workers keep their sessions.
+        connection.close()
+        raise
+    return bool(row and row[0])
+
+
+# Raised inside a task whose time is up. Services let it pass; otherwise they know nothing of Celery.
+OutOfTime = SoftTimeLimitExceeded
+
+
+def would_stop_all(error: Exception) -> bool:
+    """
+    Return whether the items behind the one that raised `error` would fail too: no time is left, or no database.
+
+    A lock that somebody holds, a deadlock and a statement that took too long are errors of one item,
+    although Django raises them as it does a lost connection.
+    """
+    if isinstance(error, OperationalError | InterfaceError):
+        return not connection.is_usable()
+    return isinstance(error, OutOfTime)

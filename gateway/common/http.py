@@ -1,0 +1,142 @@
+"""
+Who calls, as far as the network shows. Proxies and servers spell addresses in several ways; this returns one.
+
+IP addresses and networks, as staff write them.
+
+Fetch small JSON documents of other parties, for periodic tasks.
+"""
+
+import ipaddress
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import urllib3
+from django.conf import settings
+from django.http import HttpRequest
+from rest_framework.request import Request
+from urllib3.exceptions import HTTPError
+
+UNKNOWN = "unknown"
+# The smallest network that a provider gives a subscriber, who can change addresses within it at will.
+_SUBSCRIBER_BITS = 64
+_WITH_PORT = re.compile(r"\[(?P<six>[^\]]+)\](:\d+)?|(?P<four>[\d.]+):\d+")
+
+
+def client_ip(request: Request | HttpRequest) -> str:
+    """
+    Return the caller's address as the outermost trusted proxy saw it; `unknown` if that is not an address.
+
+    Only the `TRUSTED_PROXY_COUNT` rightmost entries of X-Forwarded-For were
+    written by our own proxies; everything left of them is the caller's claim.
+    Ports and brackets are left off, and IPv4 inside IPv6 is IPv4.
+    """
+    proxies: int = settings.TRUSTED_PROXY_COUNT
+    forwarded = [
+        part.strip() for part in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if part.strip()
+    ]
+    if proxies and len(forwarded) >= proxies:
+        return _plain(str(forwarded[-proxies]))
+    return _plain(str(request.META.get("REMOTE_ADDR", "")))
+
+
+def client_ip_if_known(request: HttpRequest) -> str | None:
+    """Return the caller's address for a database column; None if it is unknown."""
+    found = client_ip(request)
+    return None if found == UNKNOWN else found
+
+
+def client_network(request: Request | HttpRequest) -> str:
+    """Return whom a rate limit counts: an IPv4 address, or the /64 network of an IPv6 one."""
+    found = client_ip(request)
+    if ":" not in found:
+        return found
+    return str(ipaddress.IPv6Network((int(ipaddress.IPv6Address(found)), _SUBSCRIBER_BITS), strict=False))
+
+
+def _plain(text: str) -> str:
+    match = _WITH_PORT.fullmatch(text)
+    bare = (match["six"] or match["four"]) if match else text
+    try:
+        # A zone (fe80::1%eth0) names an interface of the proxy, not the caller.
+        address = ipaddress.ip_address(bare.partition("%")[0])
+    except ValueError:
+        return UNKNOWN
+    inner = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return str(inner or address)
+
+
+def normal_network(text: str) -> str:
+    """
+    Return an IP address or network in its usual form.
+
+    Raises:
+        ValueError: it is neither, or a network with host bits set.
+    """
+    network = ipaddress.ip_network(text)
+    return str(network.network_address) if network.num_addresses == 1 else str(network)
+
+
+# The widest networks that are still accepted, by IP version.
+_WIDEST = {4: 8, 6: 16}
+
+
+def is_bounded(network: str) -> bool:
+    """Return whether an address or network is narrow enough to identify a sender: at most /8, or /16 in IPv6."""
+    found = ipaddress.ip_network(network)
+    return found.prefixlen >= _WIDEST[found.version]
+
+
+def is_within(address: str, networks: Iterable[str]) -> bool:
+    """
+    Return whether the address is in one of the networks; text that is not an address is in none.
+
+    A socket for both protocols reports 203.0.113.7 as ::ffff:203.0.113.7, which is the same sender.
+    """
+    try:
+        told = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    found = (isinstance(told, ipaddress.IPv6Address) and told.ipv4_mapped) or told
+    return any(found in ipaddress.ip_network(text) for text in networks)
+
+
+_MAX_BYTES = 256 * 1024
+_http = urllib3.PoolManager(timeout=urllib3.Timeout(connect=3, read=5), retries=False)
+
+
+class FetchFailed(Exception):
+    """There was no answer, or none that is a JSON document; the text says which and quotes nothing."""
+
+
+def fetch_json(url: str) -> Any:
+    """
+    Return the JSON document at this address. Redirects are not followed.
+
+    Raises:
+        FetchFailed: no answer in time, another status than 200, more than 256 KiB, or no JSON.
+    """
+    try:
+        status, body = _get(url)
+    except HTTPError as error:
+        raise FetchFailed(f"no answer ({type(error).__name__})") from error
+    if status != 200:
+        raise FetchFailed(f"status {status}")
+    if len(body) > _MAX_BYTES:
+        raise FetchFailed(f"more than {_MAX_BYTES} bytes")
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise FetchFailed("no JSON") from error
+
+
+def _get(url: str) -> tuple[int, bytes]:
+    """Return status and body, of which no more is read than it takes to see that it is too long."""
+    response = _http.request(
+        "GET", url, preload_content=False, redirect=False, headers={"Accept": "application/json"}
+    )
+    try:
+        return response.status, response.read(_MAX_BYTES + 1)
+    finally:
+        response.release_conn()

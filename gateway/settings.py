@@ -1,0 +1,501 @@
+"""
+The process: its address, apps, middleware and templates.
+
+Security of the transport and in browsers: https, cookies, framing, content policy.
+
+Callers of the API: which origins, how their requests are read, how many there may be.
+
+Sign-in: the keys of our tokens, their lifetimes, and an external issuer.
+
+The chain, and what relaying on it may cost.
+
+Where records are kept: PostgreSQL, and Redis for what may be lost.
+
+What users earn without paying: check-ins and ad networks.
+
+Payments by Stripe.
+
+When beat sends which task.
+
+Workers: the broker, the queues, and how long a task may take.
+
+Monitoring: metrics, signs of life, logs.
+
+Staff: how they log in, for how long, and what one of them may do alone.
+"""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import django_stubs_ext
+import structlog
+from celery.schedules import crontab
+from corsheaders.defaults import default_headers
+from django.core.exceptions import ImproperlyConfigured
+
+from gateway.admin.theme import THEME
+from gateway.common import env
+from gateway.common.logging import refusals_are_warnings, without_path_tokens
+
+# Allows annotations such as ModelAdmin[Relayer] at run time.
+django_stubs_ext.monkeypatch()
+
+BASE_DIR = Path(__file__).resolve().parents[2]
+
+SECRET_KEY = env.secret("SECRET_KEY")
+DEBUG = env.flag("DEBUG", default=False)
+ALLOWED_HOSTS = env.listing("ALLOWED_HOSTS")
+PUBLIC_URL = env.base_url("PUBLIC_URL")
+ROOT_URLCONF = "gateway.urls"
+WSGI_APPLICATION = "gateway.wsgi.application"
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en-us"
+FORMAT_MODULE_PATH = "gateway.admin.formats"
+APPEND_SLASH = False
+DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
+TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", default=0)
+
+INSTALLED_APPS = [
+    # Before the theme, and the theme before Django's admin: the first app that has a template or static file wins.
+    "gateway.staff",
+    "unfold.apps.BasicAppConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.humanize",
+    "django.contrib.staticfiles",
+    "django_otp",
+    "django_otp.plugins.otp_totp",
+    "axes",
+    "corsheaders",
+    "csp",
+    "django_structlog",
+    "pgtrigger",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "credits",
+    "relay",
+    "payments",
+    "checkin",
+    "users",
+    "gateway.apps.SecondFactorAdminConfig",
+]
+
+MIDDLEWARE = [
+    "gateway.health.probes",
+    "django_structlog.middlewares.RequestMiddleware",
+    "gateway.common.logging.request_id_header",
+    "django.middleware.security.SecurityMiddleware",
+    "gateway.common.middleware.https_only",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "corsheaders.middleware.CorsMiddleware",
+    # After CORS, so that a web page may read why its body was refused.
+    "gateway.common.middleware.lengths_told",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django_otp.middleware.OTPMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "gateway.admin.middleware.staff_sessions",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "gateway.admin.middleware.policies",
+    "axes.middleware.AxesMiddleware",
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+STATIC_URL = "/static/"
+# Serve from the packages' own folders, so that a bare checkout needs no collectstatic.
+WHITENOISE_USE_FINDERS = True
+
+
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
+SESSION_COOKIE_HTTPONLY = True
+SECURE_HSTS_SECONDS = 31_536_000 if PUBLIC_URL.startswith("https://") else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = bool(SECURE_HSTS_SECONDS)
+SECURE_SSL_REDIRECT = PUBLIC_URL.startswith("https://")
+# Only pages for people are redirected. An API call over plain http must fail, so that its sender notices.
+SECURE_REDIRECT_EXEMPT = [r"^(?!(admin|problems)(/|$))"]
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
+X_FRAME_OPTIONS = "DENY"
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+CSRF_FAILURE_VIEW = "gateway.admin.error_pages.csrf_failed"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "style-src": ["'self'", "'unsafe-inline'"],
+        "worker-src": ["'self'", "blob:"],
+        "frame-ancestors": ["'none'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'self'"],
+        "object-src": ["'none'"],
+    }
+}
+
+
+CORS_ALLOWED_ORIGINS = env.listing("CORS_ALLOWED_ORIGINS", default=())
+# Browser wallets call from extension origins; the API knows no cookies, so any origin may be allowed.
+CORS_ALLOW_ALL_ORIGINS = env.flag("CORS_ALLOW_ALL_ORIGINS", default=False)
+CORS_URLS_REGEX = r"^/(api|\.well-known)/.*$"
+CORS_ALLOW_CREDENTIALS = False
+CORS_ALLOW_HEADERS = (*default_headers, "idempotency-key")
+CORS_EXPOSE_HEADERS = ["Retry-After", "X-Request-ID"]
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["users.api.authentication.AccessTokenAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PARSER_CLASSES": ["gateway.common.parsers.BoundedJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_METADATA_CLASS": "gateway.common.parsers.MethodsOnly",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "gateway.common.problems.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "gateway.common.parsers.AlwaysJSON",
+}
+AUTH_NONCE_RATE = env.rate("AUTH_NONCE_RATE", "30/minute")
+AUTH_VERIFY_RATE = env.rate("AUTH_VERIFY_RATE", "30/minute")
+AUTH_REFRESH_RATE = env.rate("AUTH_REFRESH_RATE", "60/minute")
+RELAY_EXECUTE_RATE = env.rate("RELAY_EXECUTE_RATE", "600/minute")
+# Callers of the LSP-15 paths have no token: counted by network address, then by signer.
+LSP15_RATE = env.rate("LSP15_RATE", "120/minute")
+LSP15_SIGNER_RATE = env.rate("LSP15_SIGNER_RATE", "120/minute")
+LSP15_NEW_SIGNER_RATE = env.rate("LSP15_NEW_SIGNER_RATE", "30/minute")
+# The signature of a call that failed on chain is public: after so many failures, repeating it takes a token.
+LSP15_FAILURES_PER_CALL = env.integer("LSP15_FAILURES_PER_CALL", default=2, minimum=1)
+DASHBOARD_RATE = env.rate("DASHBOARD_RATE", "600/minute")
+RELAY_READ_RATE = env.rate("RELAY_READ_RATE", "1200/minute")
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Credit relay gateway",
+    "DESCRIPTION": (BASE_DIR / "gateway/description.md").read_text(encoding="utf-8"),
+    "VERSION": "1.0.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SCHEMA_PATH_PREFIX": r"/api",
+    "OAS_VERSION": "3.1.0",
+    "PREPROCESSING_HOOKS": ["gateway.docs.paths_as_documented"],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "gateway.docs.waits_as_documented",
+    ],
+}
+
+
+# PEM private keys (EC P-256), one after the other: the first signs; all of them verify.
+AUTH_SIGNING_KEYS = env.secret("AUTH_SIGNING_KEYS")
+AUTH_REFRESH_SECRET = env.secret("AUTH_REFRESH_SECRET")
+AUTH_DOMAIN = env.required("AUTH_DOMAIN")
+AUTH_ISSUER = env.optional("AUTH_ISSUER", PUBLIC_URL)
+AUTH_AUDIENCE = env.optional("AUTH_AUDIENCE", PUBLIC_URL)
+AUTH_ACCESS_LIFETIME = timedelta(seconds=env.integer("AUTH_ACCESS_SECONDS", default=600, minimum=30))
+AUTH_REFRESH_LIFETIME = timedelta(days=env.integer("AUTH_REFRESH_DAYS", default=30, minimum=1))
+AUTH_REFRESH_GRACE = timedelta(seconds=10)
+AUTH_CHALLENGE_LIFETIME = timedelta(minutes=5)
+AUTH_EXTERNAL_JWKS_URL = env.url("AUTH_EXTERNAL_JWKS_URL", default="")
+AUTH_EXTERNAL_ISSUER = env.optional("AUTH_EXTERNAL_ISSUER")
+AUTH_EXTERNAL_AUDIENCE = env.optional("AUTH_EXTERNAL_AUDIENCE")
+AUTH_EXTERNAL_ALGORITHMS = env.listing("AUTH_EXTERNAL_ALGORITHMS", default=("ES256", "RS256"))
+AUTH_EXTERNAL_ADDRESS_CLAIM = env.optional("AUTH_EXTERNAL_ADDRESS_CLAIM", "address")
+
+
+CHAIN_ID = env.integer("CHAIN_ID", minimum=1)
+CHAIN_RPC_URLS = env.urls("CHAIN_RPC_URLS")
+CHAIN_RPC_TIMEOUT_SECONDS = env.integer("CHAIN_RPC_TIMEOUT_SECONDS", default=5, minimum=1)
+CHAIN_BLOCK_SECONDS = env.integer("CHAIN_BLOCK_SECONDS", default=12, minimum=1)
+# Where the admin links transactions and profiles to; empty for no links.
+EXPLORER_URL = env.base_url(
+    "EXPLORER_URL",
+    default={42: "https://explorer.lukso.network", 4201: "https://explorer.testnet.lukso.network"}.get(
+        CHAIN_ID, ""
+    ),
+)
+# `open` also serves profiles whose code nobody has vetted, with a lower gas cap.
+CHAIN_TRUST = env.choice("CHAIN_TRUST", allowed=("strict", "open"), default="strict")
+
+CREDIT_WEI = env.integer("CREDIT_WEI", default=10**12, minimum=1)
+CONFIRMATIONS = env.integer("CONFIRMATIONS", default=2, minimum=1)
+# Processes that sign nothing get no key: with `none` they refuse to start if they have one.
+RELAY_SIGNER = env.choice("RELAY_SIGNER", allowed=("local", "none"), default="local")
+if RELAY_SIGNER == "none":
+    env.absent("RELAY_RELAYER_KEYS")
+RELAY_RELAYER_KEYS = env.secrets("RELAY_RELAYER_KEYS") if RELAY_SIGNER == "local" else []
+RELAY_MAX_IN_FLIGHT = env.integer("RELAY_MAX_IN_FLIGHT", default=16, minimum=1)
+RELAY_MAX_FOLLOWERS = env.integer("RELAY_MAX_FOLLOWERS", default=8)
+# Limits for one profile: its share of all account nonces in flight, and calls that end without effect.
+RELAY_USER_SHARE_PERCENT = env.integer("RELAY_USER_SHARE_PERCENT", default=50, minimum=1, maximum=100)
+RELAY_DEAD_ENDS_PER_HOUR = env.integer("RELAY_DEAD_ENDS_PER_HOUR", default=10, minimum=1)
+RELAY_DEAD_ENDS_PER_DAY = env.integer("RELAY_DEAD_ENDS_PER_DAY", default=40, minimum=1)
+RELAY_MAX_GAS = env.integer("RELAY_MAX_GAS", default=3_000_000, minimum=21_000)
+RELAY_MAX_GAS_UNTRUSTED = env.integer("RELAY_MAX_GAS_UNTRUSTED", default=500_000, minimum=21_000)
+RELAY_MAX_PAYLOAD_BYTES = env.integer("RELAY_MAX_PAYLOAD_BYTES", default=32_768, minimum=4)
+RELAY_FEE_FLOOR_WEI = env.integer("RELAY_FEE_FLOOR_WEI", default=10**9)
+RELAY_FEE_CAP_WEI = env.integer("RELAY_FEE_CAP_WEI", default=20 * 10**9, minimum=1)
+# With less time an accepted call would expire unsent, and the service would pay for its account nonce.
+RELAY_MIN_VALIDITY_SECONDS = env.integer(
+    "RELAY_MIN_VALIDITY_SECONDS", default=3 * CHAIN_BLOCK_SECONDS, minimum=2 * CHAIN_BLOCK_SECONDS
+)
+RELAY_RESEND_SECONDS = env.integer("RELAY_RESEND_SECONDS", default=3 * CHAIN_BLOCK_SECONDS, minimum=1)
+RELAY_REPLACE_SECONDS = env.integer("RELAY_REPLACE_SECONDS", default=5 * CHAIN_BLOCK_SECONDS, minimum=1)
+RELAY_TRACK_SECONDS = env.integer("RELAY_TRACK_SECONDS", default=min(CHAIN_BLOCK_SECONDS, 3), minimum=1)
+QUOTA_WINDOW_SECONDS = 5
+
+
+_database = env.database("DATABASE_URL")
+_PLACE = {"dbname", "user", "password", "host", "port"}
+_STATEMENT_SECONDS = env.integer("DATABASE_STATEMENT_TIMEOUT_SECONDS", default=15)
+# A request that waits longer than this is stuck: fail it, free the row, let the caller repeat.
+_TIMEOUTS = f"-c statement_timeout={_STATEMENT_SECONDS}s -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s"
+DATABASES: dict[str, dict[str, Any]] = {
+    "default": {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": _database.get("dbname"),
+        "USER": _database.get("user"),
+        "PASSWORD": _database.get("password"),
+        "HOST": _database.get("host"),
+        "PORT": _database.get("port"),
+        # Services own their transactions; durable=True would refuse to nest in a request's.
+        "ATOMIC_REQUESTS": False,
+        "OPTIONS": {
+            # Other parameters of the URL, such as sslmode, go to the driver unchanged.
+            **{name: text for name, text in _database.items() if name not in _PLACE},
+            "options": _TIMEOUTS,
+            # Only statements of gateway.common.db are ever prepared: the ORM puts values into the text.
+            "prepare_threshold": 5,
+            "pool": {
+                "min_size": 1,
+                "max_size": env.integer("DATABASE_POOL_SIZE", default=10, minimum=1),
+                "timeout": 5,
+            },
+        },
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss"))
+CACHES: dict[str, dict[str, Any]] = {
+    # For libraries, such as the theme's search in the sidebar; each process has its own.
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    # JSON, because the pickles that Django writes by default can run code when read.
+    "figures": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "gateway",
+        "OPTIONS": {
+            "serializer": "django.core.signing.JSONSerializer",
+            "socket_timeout": 0.5,
+            "socket_connect_timeout": 0.5,
+        },
+    },
+}
+
+
+# Make the daily seeds, together with a salt in the database. The first makes new ones; all are tried for old ones.
+CHECKIN_SEED_SECRETS = env.secrets("CHECKIN_SEED_SECRETS")
+CHECKIN_RATE = env.rate("CHECKIN_RATE", "60/minute")
+# A limit whatever the badges add up to: staff edit badges, and drop tables are weighed by this number.
+CHECKIN_MAX_DAILY_ATTEMPTS = env.integer("CHECKIN_MAX_DAILY_ATTEMPTS", default=5, minimum=1)
+# The most a drop table may give a user in a day, as an expected value; staff cannot publish a richer one.
+CHECKIN_MAX_DAILY_CREDITS = env.integer("CHECKIN_MAX_DAILY_CREDITS", default=500, minimum=1)
+CHECKIN_MAX_DAILY_EXPERIENCE = env.integer("CHECKIN_MAX_DAILY_EXPERIENCE", default=5_000, minimum=1)
+
+ADMOB_KEYS_URL = env.url("ADMOB_KEYS_URL", default="https://www.gstatic.com/admob/reward/verifier-keys.json")
+POSTBACK_RATE = env.rate("POSTBACK_RATE", "6000/minute")
+# How long postbacks without a credit are kept. Networks repeat for nine days.
+POSTBACK_KEPT_DAYS = env.integer("POSTBACK_KEPT_DAYS", default=400, minimum=30)
+# Encrypt the networks' secrets in the database. The first key encrypts; all of them decrypt.
+AD_NETWORK_SECRET_KEYS = env.secrets("AD_NETWORK_SECRET_KEYS")
+
+
+# Without a key the payment paths answer 503 and everything else works.
+STRIPE_SECRET_KEY = env.secret("STRIPE_SECRET_KEY", default="")
+# Two while the endpoint's secret is being rotated.
+STRIPE_WEBHOOK_SECRETS = env.secrets("STRIPE_WEBHOOK_SECRETS", default="")
+STRIPE_API_BASE = env.base_url("STRIPE_API_BASE", default="https://api.stripe.com")
+STRIPE_TIMEOUT_SECONDS = env.integer("STRIPE_TIMEOUT_SECONDS", default=10, minimum=1)
+STRIPE_PRODUCT_ID = env.optional("STRIPE_PRODUCT_ID", "credit-relay-subscription")
+BILLING_CURRENCIES = env.listing("BILLING_CURRENCIES", default=("usd", "eur", "gbp", "chf"))
+BILLING_MAX_AMOUNT_MINOR = env.integer("BILLING_MAX_AMOUNT_MINOR", default=1_000_000, minimum=100)
+BILLING_RATE = env.rate("BILLING_RATE", "60/minute")
+
+
+CELERY_BEAT_SCHEDULE: dict[str, Any] = {
+    "relay-track": {
+        "task": "relay.track",
+        "schedule": RELAY_TRACK_SECONDS,
+        # A tick that has waited for several periods has nothing left to do.
+        "options": {"expires": 4 * RELAY_TRACK_SECONDS},
+    },
+    "relay-sweep": {"task": "relay.sweep", "schedule": RELAY_TRACK_SECONDS, "options": {"expires": 30}},
+    "payments-events": {
+        "task": "payments.process_due_events",
+        "schedule": 10,
+        "options": {"expires": 30},
+    },
+    "payments-operations": {"task": "payments.resume_operations", "schedule": 60, "options": {"expires": 60}},
+    "payments-catch-up": {"task": "payments.catch_up", "schedule": 3600},
+    "checkin-seeds": {"task": "checkin.keep_seeds", "schedule": 600, "options": {"expires": 600}},
+    # At fixed times: an interval of a day would start over whenever beat restarts.
+    "payments-subscriptions": {
+        "task": "payments.refresh_subscriptions",
+        "schedule": crontab(hour="2", minute="20"),
+    },
+    "credits-purge": {"task": "credits.purge", "schedule": crontab(hour="2", minute="50")},
+    "credits-audit": {"task": "credits.audit", "schedule": crontab(hour="3", minute="10")},
+    "relay-reconcile": {"task": "relay.reconcile", "schedule": crontab(hour="3", minute="25")},
+    "credits-release": {"task": "credits.release_earnings", "schedule": 60, "options": {"expires": 60}},
+    "credits-verifier-keys": {"task": "credits.refresh_verifier_keys", "schedule": 900},
+    "users-purge": {"task": "users.purge", "schedule": 3600},
+    "users-issuer-keys": {"task": "users.refresh_issuer_keys", "schedule": 300},
+}
+
+if STRIPE_SECRET_KEY:
+    # Before the comparison, which reports whatever could not be caught up.
+    CELERY_BEAT_SCHEDULE["payments-money-back"] = {
+        "task": "payments.claw_back",
+        "schedule": crontab(hour="3", minute="0"),
+    }
+    CELERY_BEAT_SCHEDULE["payments-reconcile"] = {
+        "task": "payments.reconcile",
+        "schedule": crontab(hour="3", minute="40"),
+    }
+
+
+CELERY_BROKER_URL = REDIS_URL
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# A worker process keeps its database connection for so many tasks (see gateway/celery.py).
+CELERY_DB_REUSE_MAX = 1_000
+CELERY_TASK_SOFT_TIME_LIMIT = 120
+CELERY_TASK_TIME_LIMIT = 150
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "socket_timeout": 5,
+    "socket_connect_timeout": 0.5,
+    "visibility_timeout": 600,
+    # A periodic task finds the row of a lost message anyway, so lose it at once rather than wait.
+    "max_retries": 0,
+}
+# A full comparison in the relay queue would delay calls.
+CELERY_TASK_ROUTES = {
+    "relay.reconcile": {"queue": "default"},
+    "relay.*": {"queue": "relay"},
+    "*": {"queue": "default"},
+}
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULER = "gateway.celery:Clock"
+
+
+# Whoever sends one of them may read /metrics.
+METRICS_TOKENS = env.secrets("METRICS_TOKEN", default="")
+if any(len(text) < env.SECRET_LETTERS for text in METRICS_TOKENS):
+    raise ImproperlyConfigured(f"METRICS_TOKEN needs {env.SECRET_LETTERS} characters or more.")
+# Workers and beat renew this file for the health check of their container.
+ALIVE_FILE = env.optional("ALIVE_FILE")
+
+DJANGO_STRUCTLOG_CELERY_ENABLED = True
+DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
+_LOG_LEVEL = env.choice(
+    "LOG_LEVEL", allowed=("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO"
+)
+_QUIET_LEVEL = {"DEBUG": "INFO", "INFO": "WARNING"}.get(_LOG_LEVEL, _LOG_LEVEL)
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "json": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "processors": [
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.JSONRenderer(),
+                without_path_tokens,
+            ],
+            "foreign_pre_chain": [
+                structlog.contextvars.merge_contextvars,
+                structlog.processors.TimeStamper(fmt="iso"),
+                structlog.stdlib.add_logger_name,
+                structlog.stdlib.add_log_level,
+                structlog.processors.format_exc_info,
+            ],
+        }
+    },
+    "filters": {
+        "refusals_are_warnings": {"()": "django.utils.log.CallbackFilter", "callback": refusals_are_warnings}
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "root": {"handlers": ["console"], "level": _LOG_LEVEL},
+    # Their DEBUG lines contain access keys and client secrets, and they log two INFO lines for each request.
+    "loggers": {
+        **{name: {"level": _QUIET_LEVEL} for name in ("urllib3", "stripe")},
+        **{
+            name: {"filters": ["refusals_are_warnings"]}
+            for name in (
+                "django.request",
+                "django_structlog.middlewares.request",
+                "django.security.DisallowedHost",
+                "django.security.TooManyFieldsSent",
+            )
+        },
+    },
+}
+structlog.configure(
+    processors=[
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.filter_by_level,
+        structlog.processors.TimeStamper(fmt="iso"),
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.PositionalArgumentsFormatter(),
+        structlog.processors.format_exc_info,
+        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+    ],
+    logger_factory=structlog.stdlib.LoggerFactory(),
+    cache_logger_on_first_use=True,
+)
+
+
+AUTH_USER_MODEL = "users.User"
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+AXES_VERBOSE = False
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_CALLABLE = "gateway.admin.error_pages.locked_out"
+# Behind a proxy, do not lock a name for everybody because of the proxy's address.
+AXES_CLIENT_IP_CALLABLE = "gateway.common.http.client_ip_if_known"
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+# The first limit counts from the login, the second from the last click.
+SESSION_COOKIE_AGE = env.integer("STAFF_SESSION_HOURS", default=8, minimum=1) * 3600
+STAFF_IDLE_SECONDS = env.integer("STAFF_IDLE_MINUTES", default=30, minimum=1) * 60
+# How long the front page's figures are cached.
+STAFF_FIGURES_SECONDS = env.integer("STAFF_FIGURES_SECONDS", default=60)
+# The text of the admin's badge; by default the name of the chain.
+STAFF_ENVIRONMENT = env.optional("STAFF_ENVIRONMENT")
+UNFOLD = THEME
+# Nobody may read the key of somebody else's second factor.
+OTP_ADMIN_HIDE_SENSITIVE_DATA = True
+ADJUSTMENT_APPROVAL_LIMIT = env.integer("ADJUSTMENT_APPROVAL_LIMIT", default=10_000, minimum=0)

@@ -1,1 +1,0 @@
-"""The admin as staff see it: its login, its look, and where everything is."""

@@ -1,0 +1,320 @@
+"""
+What support and finance do about payments, each through its service.
+
+Payout rates: what is in force, and what a new one changes before it is added.
+
+What support and finance see of payments: everything. What they may do is in `actions`.
+"""
+
+import re
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.forms import ModelForm
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from unfold.widgets import UnfoldBooleanSwitchWidget
+
+from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
+from gateway.admin.base import OwnedRows, Previewed, ReadOnlyAdmin, one_of
+from gateway.admin.exports import Column, Exportable
+from gateway.common.fields import checksum
+from payments.models import (
+    BillingOperation,
+    Clawback,
+    Customer,
+    Payout,
+    PayoutRate,
+    ReconciliationRun,
+    StripeEvent,
+    Subscription,
+)
+from payments.services import events, snapshots, subscriptions
+from payments.services import rates as payments_rates
+from payments.services.rates import Effect
+from payments.services.reconciliation import runs
+
+
+def _process_again(row: StripeEvent, decision: Decision) -> str:
+    count = events.process_again(events=StripeEvent.objects.filter(pk=row.pk), now=timezone.now())
+    return "It will be tried now." if count else "It was processed meanwhile."
+
+
+PROCESS_AGAIN = ReasonedAction(
+    name="process_again",
+    label="Process again",
+    permission="payments.process_stripeevent",
+    effect=lambda row: "Its object is read from Stripe afresh and applied now. Nothing is applied twice.",
+    run=_process_again,
+    applies_to=lambda row: row.status != StripeEvent.Status.PROCESSED,
+)
+
+
+def _dismiss(row: StripeEvent, decision: Decision) -> str:
+    dismissed = events.dismiss(event_id=row.pk, now=timezone.now())
+    return "It is not tried any more." if dismissed else "It was processed meanwhile."
+
+
+DISMISS = ReasonedAction(
+    name="dismiss",
+    label="Dismiss",
+    permission="payments.dismiss_stripeevent",
+    effect=lambda row: (
+        f"It is not tried any more, and nothing of it is applied. After {row.attempts} tries: {row.last_error}"
+    ),
+    run=_dismiss,
+    applies_to=lambda row: row.status == StripeEvent.Status.FAILED,
+)
+
+
+class CancelForm(ReasonForm):
+    """When it ends."""
+
+    immediately = forms.BooleanField(
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+        help_text="Ends the allowance at once, without a refund. Otherwise it ends with the running period.",
+    )
+    field_order = ("immediately", "reason")
+
+
+def _cancel(row: Subscription, decision: Decision) -> str:
+    ended = subscriptions.cancel(
+        user=row.user, immediately=decision.answers["immediately"], now=timezone.now()
+    )
+    return (
+        f"It is {ended.get_status_display()} now."
+        if decision.answers["immediately"]
+        else "It ends with its period."
+    )
+
+
+CANCEL_SUBSCRIPTION = ReasonedAction(
+    name="cancel",
+    label="Cancel the subscription",
+    permission="payments.cancel_subscription",
+    effect=lambda row: (
+        f"It ends at Stripe, with its period ({row.current_period_end:%Y-%m-%d %H:%M} UTC) or at once. "
+        "Credits stay."
+    ),
+    run=_cancel,
+    form=CancelForm,
+    reaches_out=True,
+    applies_to=lambda row: row.status not in Subscription.ENDED,
+)
+
+
+def _reconcile(row: ReconciliationRun, decision: Decision) -> str:
+    runs.ask_for_a_run()
+    return "A worker is asked to compare; the run appears in this list."
+
+
+RUN_RECONCILIATION = ReasonedAction(
+    name="run",
+    label="Run now",
+    permission="payments.run_reconciliation",
+    subject="Stripe against our books",
+    effect=lambda _: "A worker compares everything of the usual window with Stripe. It changes nothing.",
+    run=_reconcile,
+    reaches_out=True,
+)
+
+
+@admin.register(PayoutRate)
+class PayoutRateAdmin(Previewed, ReadOnlyAdmin):
+    """Rates are history: a new one is added, none is changed or deleted."""
+
+    preview_template = "staff/payout_rate_preview.html"
+    list_display = (
+        "currency",
+        "credits_per_major_unit",
+        "experience_per_minor_unit",
+        "valid_from",
+        "created_at",
+    )
+    list_filter = (one_of("currency", lambda: settings.BILLING_CURRENCIES),)
+    ordering = ("currency", "-valid_from")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("payments.add_payoutrate")
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        rates = payments_rates.standing(now=timezone.now())
+        return super().add_view(request, form_url, {**(extra_context or {}), "rates": rates})
+
+    def preview_of(self, form: ModelForm[PayoutRate]) -> Effect:
+        return payments_rates.effect_of(rate=form.instance)
+
+
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+_CURRENCY = one_of("currency", lambda: settings.BILLING_CURRENCIES)
+_TYPE = one_of("type", lambda: snapshots.EVENT_TYPES)
+
+
+class PaymentsAdmin(OwnedRows):
+    """
+    Rows found by a whole Stripe id or by the whole address of the owner's profile.
+
+    `stripe_ids` names the field for each prefix of an id, so that a search reads one index.
+    """
+
+    owner_path = "user"
+    stripe_ids: ClassVar[dict[str, str]] = {}
+    # Makes the search box appear; what it finds is decided below.
+    search_fields = ("pk",)
+    search_help_text = "A profile address, or an id of Stripe's (cus_…, sub_…, in_…, pi_…); whole."
+    ordering = ("-pk",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        wanted = self.place_of(term)
+        return queryset.filter(**wanted) if wanted else queryset.none(), False
+
+    def place_of(self, term: str) -> dict[str, object]:
+        """Return the one field to look for the term in; nothing where no field of ours holds such ids."""
+        if self.owner_path and _ADDRESS.fullmatch(term):
+            return {f"{self.owner_path}__profile_address": checksum(term)}
+        path = self.stripe_ids.get(term.split("_", 1)[0])
+        return {path: term} if path else {}
+
+
+@admin.register(Customer)
+class CustomerAdmin(PaymentsAdmin):
+    stripe_ids = {"cus": "stripe_customer_id"}
+    list_display = ("stripe_customer_id", "profile", "created_at", "heard_at")
+    list_select_related = ("user",)
+
+
+@admin.register(Subscription)
+class SubscriptionAdmin(ReasonedActions, PaymentsAdmin):
+    staff_actions = (CANCEL_SUBSCRIPTION,)
+    stripe_ids = {
+        "sub": "stripe_subscription_id",
+        "si": "stripe_item_id",
+        "cus": "customer__stripe_customer_id",
+    }
+    list_display = (
+        "stripe_subscription_id",
+        "profile",
+        "status",
+        "amount_minor",
+        "currency",
+        "current_period_end",
+        "cancels_at_period_end",
+        "synced_at",
+    )
+    list_filter = ("status", _CURRENCY, "cancels_at_period_end")
+    list_select_related = ("user",)
+
+
+@admin.register(Payout)
+class PayoutAdmin(Exportable, PaymentsAdmin):
+    export_columns = (
+        Column("payout", "pk"),
+        Column("profile", "user__profile_address"),
+        Column("invoice", "stripe_invoice_id"),
+        Column("payment intent", "stripe_payment_intent_id"),
+        Column("subscription", "subscription__stripe_subscription_id"),
+        Column("amount in minor units", "amount_minor"),
+        Column("currency", "currency"),
+        Column("credits", "credits"),
+        Column("period start", "period_start"),
+        Column("period end", "period_end"),
+        Column("at", "created_at"),
+    )
+    stripe_ids = {
+        "in": "stripe_invoice_id",
+        "pi": "stripe_payment_intent_id",
+        "sub": "subscription__stripe_subscription_id",
+        "cus": "subscription__customer__stripe_customer_id",
+    }
+    list_display = (
+        "stripe_invoice_id",
+        "profile",
+        "amount_minor",
+        "currency",
+        "credits",
+        "period_start",
+        "period_end",
+        "created_at",
+    )
+    list_filter = (_CURRENCY,)
+    list_select_related = ("user",)
+
+
+@admin.register(Clawback)
+class ClawbackAdmin(PaymentsAdmin):
+    owner_path = "payout__user"
+    stripe_ids = {"in": "payout__stripe_invoice_id", "pi": "payout__stripe_payment_intent_id"}
+    list_display = ("key", "profile", "payout", "credits", "created_at")
+    list_select_related = ("payout__user",)
+
+
+@admin.register(BillingOperation)
+class BillingOperationAdmin(PaymentsAdmin):
+    search_help_text = (
+        "A profile address, or the operation's id, which is its idempotency key at Stripe; whole."
+    )
+    list_display = ("id", "profile", "kind", "status", "outcome", "attempts", "created_at", "finished_at")
+    list_filter = ("status", "kind")
+    list_select_related = ("user",)
+    ordering = ("-created_at",)
+
+    def place_of(self, term: str) -> dict[str, object]:
+        try:
+            return {"pk": UUID(term)}
+        except ValueError:
+            return super().place_of(term)
+
+
+@admin.register(StripeEvent)
+class StripeEventAdmin(ReasonedActions, PaymentsAdmin):
+    """The inbox. A failed event is tried again by itself; staff may have it tried now, or not any more."""
+
+    owner_path = ""
+    search_help_text = "An event's id (evt_…), or the id of what it is about; whole."
+    list_display = (
+        "stripe_event_id",
+        "type",
+        "object_id",
+        "status",
+        "outcome",
+        "attempts",
+        "happened_at",
+        "received_at",
+        "next_attempt_at",
+        "last_error",
+    )
+    list_filter = ("status", "outcome", _TYPE)
+    exclude = ("raw_body",)
+    list_defer = ("raw_body",)
+    staff_actions = (PROCESS_AGAIN, DISMISS)
+
+    def place_of(self, term: str) -> dict[str, object]:
+        return {"stripe_event_id" if term.startswith("evt_") else "object_id": term}
+
+
+@admin.register(ReconciliationRun)
+class ReconciliationRunAdmin(ReasonedActions, ReadOnlyAdmin):
+    """The findings of `reconcile_payments`, by hand or by night."""
+
+    list_display = ("started_at", "finished_at", "kind", "result")
+    list_defer = ("findings",)
+    ordering = ("-started_at",)
+    staff_actions = (RUN_RECONCILIATION,)
+
+    @admin.display(description="result")
+    def result(self, run: ReconciliationRun) -> str:
+        if run.finished_at is None:
+            return "unfinished"
+        return f"{run.counts.get('findings', 0)} findings"

@@ -1,0 +1,374 @@
+"""
+Customers: the link between a user and a customer record at Stripe.
+
+Subscriptions, as Stripe last reported them.
+
+Billing operations: what we ask Stripe to do, stored before we ask.
+
+Stripe events: the inbox of the webhook.
+
+Payout rates: how many credits a currency buys. Rows are history; staff add a new one to change the rate.
+
+Payouts: collected months that became credits.
+
+Clawbacks: credits taken back because the money went back.
+
+Reconciliations: what each comparison of our rows with Stripe has found.
+"""
+
+import uuid
+from datetime import datetime
+from typing import Self
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+
+class Customer(models.Model):
+    """One user, one customer at Stripe, for good."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.PROTECT, related_name="billing_customer")
+    stripe_customer_id = models.CharField(max_length=255, unique=True)
+    # When the newest stored answer from Stripe about the customer had arrived, by the
+    # database's clock. An answer that was asked for before that may be older than the rows.
+    heard_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.stripe_customer_id
+
+
+class SubscriptionQuerySet(models.QuerySet["Subscription"]):
+    """What a subscription can be asked for."""
+
+    def living(self) -> Self:
+        """Keep those that Stripe has not ended for good."""
+        return self.exclude(status__in=Subscription.ENDED)
+
+
+class Subscription(models.Model):
+    """
+    A monthly subscription. Rows are written from a fresh reading of Stripe alone, never from an event's body.
+
+    A user has at most one living subscription; ended ones stay as history.
+    """
+
+    class Status(models.TextChoices):
+        """Stripe's words."""
+
+        INCOMPLETE = "incomplete"
+        INCOMPLETE_EXPIRED = "incomplete_expired"
+        TRIALING = "trialing"
+        ACTIVE = "active"
+        PAST_DUE = "past_due"
+        CANCELED = "canceled"
+        UNPAID = "unpaid"
+        PAUSED = "paused"
+
+    ENDED = (Status.CANCELED, Status.INCOMPLETE_EXPIRED)
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="subscriptions")
+    customer = models.ForeignKey("payments.Customer", models.PROTECT, related_name="subscriptions")
+    stripe_subscription_id = models.CharField(max_length=255, unique=True)
+    stripe_item_id = models.CharField(max_length=255, db_index=True)
+    status = models.CharField(max_length=20, choices=Status)
+    amount_minor = models.BigIntegerField(help_text="Monthly amount in minor units of the currency.")
+    currency = models.CharField(max_length=3)
+    current_period_start = models.DateTimeField()
+    current_period_end = models.DateTimeField()
+    cancels_at_period_end = models.BooleanField(default=False)
+    ended_at = models.DateTimeField(null=True)
+    synced_at = models.DateTimeField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = SubscriptionQuerySet.as_manager()
+
+    class Meta:
+        permissions = [("cancel_subscription", "Can cancel a subscription")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user"],
+                condition=~Q(status__in=["canceled", "incomplete_expired"]),
+                name="subscription_one_living_per_user",
+            ),
+            models.CheckConstraint(condition=Q(amount_minor__gt=0), name="subscription_amount_positive"),
+        ]
+
+    def __str__(self) -> str:
+        return self.stripe_subscription_id
+
+    def renews(self) -> bool:
+        """Whether Stripe will try to collect another period."""
+        return self.status in {self.Status.ACTIVE, self.Status.PAST_DUE} and not self.cancels_at_period_end
+
+
+class BillingOperation(models.Model):
+    """
+    One change at Stripe; its id is the idempotency key of the request.
+
+    A process that dies on the way leaves it pending; whoever comes next asks
+    again with the same key, gets the same answer, and finishes it. A user has at
+    most one pending operation.
+    """
+
+    class Kind(models.TextChoices):
+        """What is asked for."""
+
+        CREATE_CUSTOMER = "create-customer"
+        CREATE_SUBSCRIPTION = "create-subscription"
+        UPDATE_SUBSCRIPTION = "update-subscription"
+        CANCEL_SUBSCRIPTION = "cancel-subscription"
+
+    class Status(models.TextChoices):
+        """Whether Stripe's answer has been applied."""
+
+        PENDING = "pending"
+        DONE = "done"
+        REFUSED = "refused"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="billing_operations")
+    kind = models.CharField(max_length=24, choices=Kind)
+    # Exactly what is asked for; a repeat with other parameters is another operation.
+    parameters = models.JSONField()
+    status = models.CharField(max_length=8, choices=Status, default=Status.PENDING)
+    # The id of what Stripe made or changed, or the code of its refusal.
+    outcome = models.CharField(max_length=255, blank=True, default="")
+    attempts = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user"], condition=Q(status="pending"), name="billingoperation_one_pending_per_user"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["created_at"], condition=Q(status="pending"), name="billingoperation_pending"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}"
+
+
+class StripeEvent(models.Model):
+    """
+    One delivered event, kept as the bytes that were signed.
+
+    Received means stored, not done: the row is marked processed in the same
+    transaction that applies it, and a failure is stored outside of it.
+    """
+
+    class Status(models.TextChoices):
+        """How far its processing is."""
+
+        RECEIVED = "received"
+        PROCESSED = "processed"
+        FAILED = "failed"
+
+    class Outcome(models.TextChoices):
+        """The outcome of a processed one."""
+
+        APPLIED = "applied"
+        # Others may use the same Stripe account.
+        NOT_OURS = "not-ours"
+        NOTHING = "nothing", "nothing to do"
+        # It cannot be applied, and a member of staff has said that it need not be.
+        DISMISSED = "dismissed"
+
+    stripe_event_id = models.CharField(max_length=255, unique=True)
+    type = models.CharField(max_length=80)
+    api_version = models.CharField(max_length=40, blank=True, default="")
+    # The id of the object the event is about; the object itself is read afresh.
+    object_id = models.CharField(max_length=255)
+    raw_body = models.BinaryField()
+    # When it happened, by Stripe's clock. Nothing is decided by it: events come in any order.
+    happened_at = models.DateTimeField(null=True)
+    status = models.CharField(max_length=10, choices=Status, default=Status.RECEIVED)
+    outcome = models.CharField(max_length=9, choices=Outcome, blank=True, default="")
+    attempts = models.PositiveIntegerField(default=0)
+    last_error = models.TextField(blank=True, default="")
+    received_at = models.DateTimeField()
+    next_attempt_at = models.DateTimeField()
+    processed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        permissions = [
+            ("process_stripeevent", "Can have an event processed again"),
+            ("dismiss_stripeevent", "Can dismiss an event that cannot be applied"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(status="processed", processed_at__isnull=False)
+                | (~Q(status="processed") & Q(processed_at__isnull=True)),
+                name="stripeevent_processed_has_time",
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["next_attempt_at"],
+                condition=Q(status__in=["received", "failed"]),
+                name="stripeevent_due",
+            ),
+            models.Index(fields=["object_id"], name="stripeevent_object"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.stripe_event_id}"
+
+
+class PayoutRateQuerySet(models.QuerySet["PayoutRate"]):
+    """What the history of rates can be asked for."""
+
+    def in_force(self, *, currency: str, at: datetime) -> "PayoutRate | None":
+        """Return the currency's rate at that moment, or None before its first."""
+        return self.filter(currency=currency, valid_from__lte=at).order_by("-valid_from").first()
+
+
+class PayoutRate(models.Model):
+    """
+    From `valid_from` on, one major unit (1.00) of the currency pays out this many credits.
+
+    `experience_per_minor_unit` is the subscriber experience of one minor unit collected.
+    """
+
+    currency = models.CharField(max_length=3)
+    credits_per_major_unit = models.PositiveIntegerField()
+    experience_per_minor_unit = models.PositiveIntegerField(default=1)
+    valid_from = models.DateTimeField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = PayoutRateQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["currency", "valid_from"], name="payoutrate_one_per_moment"),
+            models.CheckConstraint(
+                condition=Q(credits_per_major_unit__gt=0), name="payoutrate_credits_positive"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"1.00 {self.currency} = {self.credits_per_major_unit} credits from {self.valid_from:%Y-%m-%d}"
+
+    def clean(self) -> None:
+        """
+        Refuse a rate that would reach back, or be for a currency that nobody can pay in.
+
+        A rate may begin in the past only where none was in force, for payments that wait for one.
+        """
+        if self.currency not in settings.BILLING_CURRENCIES:
+            raise ValidationError(
+                {"currency": f"Subscriptions are sold in: {', '.join(settings.BILLING_CURRENCIES)}."}
+            )
+        if self.valid_from is None or self.valid_from > timezone.now():
+            return
+        if PayoutRate.objects.in_force(currency=self.currency, at=self.valid_from) is not None:
+            raise ValidationError(
+                {"valid_from": "Another rate was in force then; a new one begins in the future."}
+            )
+
+
+class Payout(models.Model):
+    """One paid invoice of a subscription period, paid out once. Amounts in minor units, credits as posted."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="payouts")
+    subscription = models.ForeignKey("payments.Subscription", models.PROTECT, related_name="payouts")
+    stripe_invoice_id = models.CharField(max_length=255, unique=True)
+    # Kept so that a refund or dispute, which names the payment alone, finds its invoice.
+    stripe_payment_intent_id = models.CharField(max_length=255, blank=True, default="", db_index=True)
+    amount_minor = models.BigIntegerField(help_text="Money collected for the period, in minor units.")
+    currency = models.CharField(max_length=3)
+    period_start = models.DateTimeField()
+    period_end = models.DateTimeField()
+    rate = models.ForeignKey("payments.PayoutRate", models.PROTECT, related_name="payouts")
+    credits = models.BigIntegerField()
+    entry = models.OneToOneField("credits.CreditEntry", models.PROTECT, related_name="payout")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        permissions = [("export_payout", "Can take the list of payouts away")]
+        constraints = [
+            models.CheckConstraint(condition=Q(amount_minor__gt=0, credits__gt=0), name="payout_positive"),
+            models.CheckConstraint(
+                condition=Q(period_start__lt=F("period_end")), name="payout_period_in_order"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.stripe_invoice_id
+
+    def credits_taken_back(self) -> int:
+        """Return the credits that its clawbacks have taken, less what they gave again; one statement."""
+        taken: int | None = self.clawbacks.aggregate(credits=models.Sum("credits"))["credits"]
+        return taken or 0
+
+    def is_taken_back(self) -> bool:
+        """Whether clawbacks have taken every credit of it; one statement."""
+        return self.credits_taken_back() >= self.credits
+
+
+class Clawback(models.Model):
+    """
+    One step of a payout's clawback: `credits` taken back, negative where a reinstatement gives them again.
+
+    The steps of a payout add up to floor(paid out × money gone / money collected)
+    at any time; `key` counts them.
+    """
+
+    payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="clawbacks")
+    key = models.CharField(max_length=300, unique=True)
+    credits = models.BigIntegerField()
+    entry = models.OneToOneField("credits.CreditEntry", models.PROTECT, null=True, related_name="clawback")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(credits=0, entry__isnull=True) | (~Q(credits=0) & Q(entry__isnull=False)),
+                name="clawback_entry_when_moved",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class ReconciliationRun(models.Model):
+    """
+    One comparison. `finished_at` is empty while it runs, and for good where it broke off.
+
+    `counts` says how much of everything was compared, how many findings there were, and how many of
+    them a repair has made up for. `findings` holds those that are left, each with `rule`, `have` (our
+    row), `wanted` (what Stripe says, or our other rows) and `ids`.
+    """
+
+    class Kind(models.TextChoices):
+        """What was compared."""
+
+        STRIPE = "stripe"
+
+    kind = models.CharField(max_length=16, choices=Kind)
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+    counts = models.JSONField(default=dict)
+    findings = models.JSONField(default=list)
+
+    class Meta:
+        permissions = [("run_reconciliation", "Can run the reconciliation")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(finished_at__isnull=True) | Q(finished_at__gte=F("started_at")),
+                name="reconciliationrun_times_in_order",
+            )
+        ]
+        indexes = [models.Index(fields=["kind", "-started_at"], name="reconciliationrun_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.started_at:%Y-%m-%d %H:%M}"

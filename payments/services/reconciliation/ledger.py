@@ -1,0 +1,142 @@
+"""Our own rows against each other: what no constraint of the database can hold."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypedDict
+
+from django.db.models import OuterRef, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
+
+from credits.models import Allowance, CreditEntry, EntrySource
+from credits.queries import paid_period
+from payments.amounts import payout_credits
+from payments.models import BillingOperation, Clawback, Payout, StripeEvent
+from payments.services.payouts import period_of
+from payments.services.reconciliation.findings import Finding, Rule, Window, pages
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+
+class _TakenBack(TypedDict):
+    # In credits, so far.
+    taken_back: int
+
+
+def compare(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
+    """Yield what does not add up."""
+    yield from _payouts(window)
+    yield from _clawbacks(window)
+    yield from _entries(window)
+    yield from _allowances(counts)
+    yield from _events(window)
+    yield from _operations(window)
+
+
+def _payouts(window: Window) -> Iterator[Finding]:
+    found = Payout.objects.filter(created_at__gte=window.since).select_related("rate").order_by("pk")
+    for page in pages(found.iterator()):
+        entries = _entries_by_id([payout.entry_id for payout in page])
+        for payout in page:
+            ids = {"payout": str(payout.pk), "invoice": payout.stripe_invoice_id}
+            rate = payout.rate.credits_per_major_unit
+            worth = payout_credits(collected_minor=payout.amount_minor, credits_per_major_unit=rate)
+            if payout.credits != worth:
+                told = f"{worth}: {payout.amount_minor} {payout.currency} at {rate} credits for 1.00"
+                yield Finding(rule=Rule.PAYOUT_CREDITS, have=str(payout.credits), wanted=told, ids=ids)
+            wanted = (payout.user_id, EntrySource.SUBSCRIBED_PAYOUT, payout.credits)
+            yield from _unposted(Rule.PAYOUT_ENTRY, wanted, entries.get(payout.entry_id), ids)
+
+
+def _clawbacks(window: Window) -> Iterator[Finding]:
+    found = Clawback.objects.filter(created_at__gte=window.since, entry_id__isnull=False)
+    for page in pages(found.select_related("payout").order_by("pk").iterator()):
+        entries = _entries_by_id([step.entry_id for step in page if step.entry_id])
+        for step in page:
+            ids = {"clawback": step.key, "invoice": step.payout.stripe_invoice_id}
+            wanted = (step.payout.user_id, EntrySource.PAYOUT_CLAWBACK, -step.credits)
+            yield from _unposted(Rule.CLAWBACK_ENTRY, wanted, entries.get(step.entry_id or 0), ids)
+
+
+def _entries(window: Window) -> Iterator[Finding]:
+    for source, reverse in (
+        (EntrySource.SUBSCRIBED_PAYOUT, "payout__isnull"),
+        (EntrySource.PAYOUT_CLAWBACK, "clawback__isnull"),
+    ):
+        found = CreditEntry.objects.filter(source=source, created_at__gte=window.since, **{reverse: True})
+        for entry in found.order_by("pk").iterator():
+            ids = {"entry": str(entry.pk), "key": entry.key}
+            told = "no payout or clawback of ours names it"
+            have = f"{entry.amount} credits {source}"
+            yield Finding(rule=Rule.ENTRY_WITHOUT_PAYOUT, have=have, wanted=told, ids=ids)
+
+
+def _entries_by_id(named: list[int]) -> dict[int, CreditEntry]:
+    return CreditEntry.objects.select_related("account").in_bulk(named)
+
+
+def _unposted(
+    rule: Rule, wanted: tuple[int, str, int], entry: CreditEntry | None, ids: dict[str, str]
+) -> Iterator[Finding]:
+    posted = (entry.account.user_id, entry.source, entry.amount) if entry else None
+    if posted != wanted:
+        have = "no entry" if posted is None else _told(posted)
+        yield Finding(rule=rule, have=have, wanted=_told(wanted), ids=ids)
+
+
+def _told(posting: tuple[int, str, int]) -> str:
+    user_id, source, amount = posting
+    return f"{amount:+d} {source} of user {user_id}"
+
+
+def _allowances(counts: Counter[str]) -> Iterator[Finding]:
+    for page in pages(_newest_payouts().iterator()):
+        stored = {row.user_id: row for row in Allowance.objects.filter(user__in=[it.user_id for it in page])}
+        for payout in page:
+            counts["allowances"] += 1
+            wanted = period_of(payout=payout, is_taken_back=payout.taken_back >= payout.credits)
+            row = stored.get(payout.user_id)
+            have = paid_period(row) if row else None
+            if have != wanted:
+                yield Finding(
+                    rule=Rule.ALLOWANCE,
+                    have=str(have or "none"),
+                    wanted=str(wanted),
+                    ids={"user": str(payout.user_id), "invoice": payout.stripe_invoice_id},
+                )
+    for row in Allowance.objects.exclude(user__in=Payout.objects.values("user")).order_by("pk").iterator():
+        ids = {"user": str(row.user_id)}
+        yield Finding(rule=Rule.ALLOWANCE, have=str(paid_period(row)), wanted="no payout", ids=ids)
+
+
+def _newest_payouts() -> "QuerySet[WithAnnotations[Payout, _TakenBack]]":
+    """Return the newest payout of each user, as `allowances.newest_payout` chooses it."""
+    taken = Clawback.objects.filter(payout=OuterRef("pk")).values("payout").annotate(total=Sum("credits"))
+    return (
+        Payout.objects.select_related("subscription")
+        .annotate(taken_back=Coalesce(Subquery(taken.values("total")), 0))
+        .order_by("user_id", "-period_start", "-subscription_id", "-pk")
+        .distinct("user_id")
+    )
+
+
+def _events(window: Window) -> Iterator[Finding]:
+    waiting = StripeEvent.objects.exclude(status=StripeEvent.Status.PROCESSED)
+    for event in waiting.filter(received_at__lt=window.settled_before).order_by("pk").iterator():
+        yield Finding(
+            rule=Rule.EVENT_FAILED,
+            have=f"{event.status} after {event.attempts} tries",
+            wanted=event.last_error or "nothing yet",
+            ids={"event": event.stripe_event_id, "type": event.type, "object": event.object_id},
+        )
+
+
+def _operations(window: Window) -> Iterator[Finding]:
+    pending = BillingOperation.objects.filter(status=BillingOperation.Status.PENDING)
+    for operation in pending.filter(created_at__lt=window.settled_before).order_by("pk").iterator():
+        yield Finding(
+            rule=Rule.OPERATION_UNFINISHED,
+            have=f"{operation.kind} pending since {operation.created_at:%Y-%m-%d %H:%M}",
+            wanted="not asked",
+            ids={"operation": str(operation.pk), "user": str(operation.user_id)},
+        )

@@ -1,0 +1,113 @@
+"""A real dashboard for the API's description, and what its paths promise."""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample
+
+from gateway.common.errors import InvalidRequest, NotAuthenticated
+from gateway.common.schema import problem_responses
+
+DASHBOARD = problem_responses(NotAuthenticated)
+HISTORY = problem_responses(InvalidRequest, NotAuthenticated)
+
+
+DASHBOARD_DESCRIPTION = """
+Everything a wallet shows of its user, in one answer: credits, experience on both tracks, the badges worn, active
+modifiers, the newest 100 earnings and relay transactions, and what a check-in may give now. Fractions are 0 to 1 where
+they are shares and may exceed 1 where they are bonuses. `credits` is what can be spent: balance less what is held, and
+below 0 in debt. Older history is at `/api/user/earnings` and `/api/user/transactions`.
+""".strip()
+EARNINGS_DESCRIPTION = """
+Everything that changed the balance except relay charges, newest first; what was taken back is negative. Follow `next`
+until it is null. Pages hold `limit` rows, 100 unless told, 500 at most.
+""".strip()
+TRANSACTIONS_DESCRIPTION = """
+The relay transactions of the signed-in profile, newest first. Follow `next` until it is null. Pages hold `limit` rows,
+100 unless told, 500 at most.
+""".strip()
+
+_PROFILE = "0x12860139DBD9E9678A08B4c8aAE062302298b05c"
+
+
+def _badge(lower: int, upper: int, *, bonus: float, back: float, debt: int, drops: int) -> dict[str, Any]:
+    return {
+        "exp_lower_bound": lower,
+        "exp_upper_bound": upper,
+        "exp_growth_rate": 1.0,
+        "bonus_creds_push_ads": bonus,
+        "bonus_creds_video_ads": bonus,
+        "bonus_creds_offerwall": bonus,
+        "bonus_creds_surveys": bonus,
+        "bonus_daily_check_in_attempts": 0,
+        "credits_back_percent": back,
+        "acceptable_credit_debt": debt,
+        "related_check_in_drops": drops,
+    }
+
+
+DASHBOARD_EXAMPLES = [
+    OpenApiExample(
+        "A subscriber",
+        response_only=True,
+        value={
+            "userInfo": {
+                "credits": 25_341,
+                "subscriptionAmount": 25.5,
+                "permanentExp": 1_420,
+                "subscriptionExp": 2_550,
+                "percentToNextPermanentBadge": 0.105,
+                "percentToNextSubscriberBadge": 0.85,
+                "isSubscriber": True,
+                "canCheckIn": True,
+            },
+            "permanentBadge": _badge(1_000, 5_000, bonus=0.01, back=0.005, debt=100, drops=2),
+            "subscriberBadge": _badge(0, 3_000, bonus=0.05, back=0.02, debt=500, drops=11),
+            "modifiers": [
+                {
+                    "id": 7,
+                    "related_user": _PROFILE,
+                    "modifier_type": "BONUS_PUSH_ADS_CREDITS",
+                    "value": 0.05,
+                    "expires_at": "2026-11-21T12:08:57.759Z",
+                    "created_at": "2026-11-21T10:08:57.759Z",
+                }
+            ],
+            "earningHistory": [
+                {
+                    "related_user": _PROFILE,
+                    "credit_source": "SUBSCRIBED_PAYOUT",
+                    "credits_earned": 25_500,
+                    "credits_before": 0,
+                    "credits_after": 25_500,
+                }
+            ],
+            "transactionHistory": [
+                {
+                    "transaction_hash": "0x9f4d5f0f2b2f0c8e1a5c9b1f3d0c7a6e5b4d3c2b1a09f8e7d6c5b4a392817161",
+                    "related_user": _PROFILE,
+                    "expected_cost": 171,
+                    "real_cost": 159,
+                    "credits_before": 25_500,
+                    "credits_after": 25_341,
+                    "status": "Success",
+                }
+            ],
+            "checkInDropTable": {
+                "maxBonusCreditsPushAds": 0.1,
+                "minBonusCreditsPushAds": 0.02,
+                "maxBonusCreditsVideoAd": 0.1,
+                "minBonusCreditsVideoAd": 0.02,
+                "maxBonusCreditsOfferwall": 0.1,
+                "minBonusCreditsOfferwall": 0.02,
+                "maxBonusCreditsSurvey": 0.1,
+                "minBonusCreditsSurvey": 0.02,
+                "maxCreditsBackPercent": 0.05,
+                "minCreditsBackPercent": 0.01,
+                "maxExperience": 60,
+                "minExperience": 10,
+                "maxCredits": 50,
+                "minCredits": 5,
+            },
+        },
+    )
+]

@@ -1,0 +1,176 @@
+"""Shapes of the dashboard and of the lists behind it, on the wire."""
+
+from decimal import Decimal
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from checkin.api.serializers import DropRangesSerializer, drop_ranges
+from checkin.models import DropTable
+from credits.models import EntrySource
+from gateway.common.fields import SAFE_INTEGER_MAX
+from gateway.common.serializers import AddressField, HashField
+from portal.dashboard import Dashboard
+from relay.models import RelayTransaction
+from relay.queries import credits_of
+from rewards.benefits import progress_within
+from rewards.models import Badge, ModifierType
+
+# The sources of a list of earnings: everything but the charges of relay calls.
+EARNED = [choice for choice in EntrySource.choices if choice[0] != EntrySource.RELAY_TRANSACTION]
+
+
+@extend_schema_field(OpenApiTypes.DOUBLE)
+class FractionField(serializers.Field[Decimal, Any, float, Any]):
+    """An exact fraction as a JSON number."""
+
+    def to_representation(self, value: Decimal) -> float:
+        return float(value)
+
+
+class UserInfoSerializer(serializers.Serializer[Any]):
+    credits = serializers.IntegerField(help_text="Available credits; negative when in debt.")
+    subscriptionAmount = FractionField(
+        help_text="Monthly amount in major units; 0 while `isSubscriber` is false."
+    )
+    permanentExp = serializers.IntegerField()
+    subscriptionExp = serializers.IntegerField()
+    percentToNextPermanentBadge = FractionField(
+        help_text="0 to 1, how much of the badge's range is done; 1 at the top badge."
+    )
+    percentToNextSubscriberBadge = FractionField(
+        help_text="The same for the subscriber badge. It never exceeds 1, also where a user without a running period "
+        "is shown the lowest badge and has more experience than that needs."
+    )
+    isSubscriber = serializers.BooleanField()
+    canCheckIn = serializers.BooleanField(
+        help_text="An attempt is left today, check-ins are not paused, and something may drop."
+    )
+
+
+class BadgeSerializer(serializers.Serializer[Any]):
+    exp_lower_bound = serializers.IntegerField()
+    exp_upper_bound = serializers.IntegerField(
+        help_text=f"Where the next badge begins; {SAFE_INTEGER_MAX} at the top."
+    )
+    exp_growth_rate = FractionField(help_text="Multiplies experience gained on this track.")
+    bonus_creds_push_ads = FractionField()
+    bonus_creds_video_ads = FractionField()
+    bonus_creds_offerwall = FractionField()
+    bonus_creds_surveys = FractionField()
+    bonus_daily_check_in_attempts = serializers.IntegerField()
+    credits_back_percent = FractionField()
+    acceptable_credit_debt = serializers.IntegerField()
+    related_check_in_drops = serializers.IntegerField(help_text="The drop table in force; 0 without one.")
+
+
+class ModifierSerializer(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    related_user = AddressField()
+    modifier_type = serializers.ChoiceField(choices=ModifierType.choices)
+    value = FractionField(help_text="A fraction that is added to the badges'.")
+    expires_at = serializers.DateTimeField()
+    created_at = serializers.DateTimeField()
+
+
+class EarningSerializer(serializers.Serializer[Any]):
+    """An entry of the ledger other than a relay charge; what was taken back is negative."""
+
+    related_user = serializers.SerializerMethodField()
+    credit_source = serializers.ChoiceField(source="source", choices=EARNED)
+    credits_earned = serializers.IntegerField(source="amount")
+    credits_before = serializers.IntegerField(source="balance_before")
+    credits_after = serializers.IntegerField(source="balance_after")
+
+    @extend_schema_field(AddressField)
+    def get_related_user(self, row: Any) -> str:
+        return str(self.context["profile_address"])
+
+
+class DatedEarningSerializer(EarningSerializer):
+    created_at = serializers.DateTimeField()
+
+
+class TransactionSerializer(serializers.Serializer[Any]):
+    """A relay transaction; until it is settled the balances are expected ones."""
+
+    transaction_hash = HashField()
+    related_user = AddressField(source="profile_address")
+    expected_cost = serializers.IntegerField()
+    real_cost = serializers.IntegerField(help_text="0 until settled.")
+    credits_before = serializers.SerializerMethodField()
+    credits_after = serializers.SerializerMethodField()
+    status = serializers.ChoiceField(choices=RelayTransaction.Status.choices)
+
+    def get_credits_before(self, row: Any) -> int:
+        return credits_of(row)[1]
+
+    def get_credits_after(self, row: Any) -> int:
+        return credits_of(row)[2]
+
+
+class DatedTransactionSerializer(TransactionSerializer):
+    created_at = serializers.DateTimeField()
+    settled_at = serializers.DateTimeField(allow_null=True)
+
+
+class DashboardSerializer(serializers.Serializer[Any]):
+    userInfo = UserInfoSerializer()
+    permanentBadge = BadgeSerializer()
+    subscriberBadge = BadgeSerializer(help_text="The lowest one for users without a running period.")
+    modifiers = ModifierSerializer(many=True, help_text="Active ones.")
+    earningHistory = EarningSerializer(many=True, help_text="The newest 100, newest first.")
+    transactionHistory = TransactionSerializer(many=True, help_text="The newest 100, newest first.")
+    checkInDropTable = DropRangesSerializer()
+
+
+def on_the_wire(found: Dashboard) -> dict[str, Any]:
+    """Return the members that `DashboardSerializer` renders."""
+    account, standing = found.standing.account, found.standing
+    tables = found.check_in.tables
+    return {
+        "userInfo": {
+            "credits": account.available,
+            "subscriptionAmount": found.subscription_amount,
+            "permanentExp": account.permanent_experience,
+            "subscriptionExp": account.subscriber_experience,
+            "percentToNextPermanentBadge": progress_within(
+                badge=standing.permanent_badge, experience=account.permanent_experience
+            ),
+            "percentToNextSubscriberBadge": progress_within(
+                badge=standing.subscriber_badge, experience=account.subscriber_experience
+            ),
+            "isSubscriber": standing.is_subscriber,
+            "canCheckIn": found.check_in.can_check_in,
+        },
+        "permanentBadge": _badge(standing.permanent_badge, tables.permanent),
+        "subscriberBadge": _badge(standing.subscriber_badge, tables.subscriber),
+        "modifiers": [
+            {
+                "id": modifier.pk,
+                "related_user": found.user.profile_address,
+                "modifier_type": modifier.modifier_type,
+                "value": modifier.value,
+                "expires_at": modifier.expires_at,
+                "created_at": modifier.created_at,
+            }
+            for modifier in standing.modifiers
+        ],
+        "earningHistory": found.earnings,
+        "transactionHistory": found.transactions,
+        "checkInDropTable": drop_ranges(found.check_in.drop_ranges),
+    }
+
+
+# Read once: REST framework copies every field of a serializer that is asked for its fields.
+_BADGE_FIELDS = tuple(map(str, BadgeSerializer().fields))
+
+
+def _badge(badge: Badge, table: DropTable | None) -> dict[str, Any]:
+    terms = {name: getattr(badge, name, None) for name in _BADGE_FIELDS}
+    return terms | {
+        "exp_upper_bound": SAFE_INTEGER_MAX if badge.exp_upper_bound is None else badge.exp_upper_bound,
+        "related_check_in_drops": table.pk if table else 0,
+    }

@@ -1,0 +1,325 @@
+"""
+What operations do about the relay, each through its service.
+
+Staff see relayers, relay transactions and attempts; they edit only whose code is trusted.
+"""
+
+import re
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.html import format_html
+
+from credits.admin import CreditHoldAdmin
+from credits.models import CreditHold
+from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
+from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
+from gateway.admin.exports import Column, Exportable
+from gateway.admin.search import people_like
+from gateway.chain.config import get_chain
+from relay import queries
+from relay.models import Attempt, Relayer, RelaySwitch, RelayTransaction
+from relay.services import cancellation, relayers
+from relay.services.broadcasting import broadcast_again
+from users.models import TrustedImplementation
+
+
+def _set_active(row: Relayer, *, is_active: bool) -> str:
+    changed = relayers.set_active(relayer_id=row.pk, is_active=is_active)
+    state = "active" if is_active else "paused"
+    return f"It is {state} from now on." if changed else f"It was {state} before."
+
+
+PAUSE_RELAYER = ReasonedAction(
+    name="pause",
+    label="Pause",
+    permission="relay.pause_relayer",
+    effect=lambda row: f"It takes no new calls. Its {row.in_flight} account nonces in flight go on.",
+    run=lambda row, decision: _set_active(row, is_active=False),
+    applies_to=lambda row: row.is_active,
+)
+RESUME_RELAYER = ReasonedAction(
+    name="resume",
+    label="Resume",
+    permission="relay.pause_relayer",
+    effect=lambda row: "It takes new calls again.",
+    run=lambda row, decision: _set_active(row, is_active=True),
+    applies_to=lambda row: not row.is_active,
+)
+
+
+def _broadcast_again(row: RelayTransaction, decision: Decision) -> str:
+    taken = broadcast_again(relay_transaction_id=row.pk, now=timezone.now())
+    return "The node took it." if taken else "The node did not take it; its attempts say why."
+
+
+BROADCAST_AGAIN = ReasonedAction(
+    name="broadcast_again",
+    label="Broadcast again",
+    permission="relay.rebroadcast_relaytransaction",
+    effect=lambda row: (
+        "The stored bytes go to the node once more. However often they are sent, they are mined once."
+    ),
+    run=_broadcast_again,
+    reaches_out=True,
+    applies_to=lambda row: row.is_in_progress,
+)
+
+
+def _cancel_unsent(row: RelayTransaction, decision: Decision) -> str:
+    cancellation.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
+    return "A self-transfer uses up its account nonce; once that is confirmed, the hold is released."
+
+
+CANCEL_UNSENT = ReasonedAction(
+    name="cancel_unsent",
+    label="Cancel unsent",
+    permission="relay.cancel_relaytransaction",
+    effect=lambda row: (
+        "It is never broadcast. A self-transfer that the service pays uses up its account nonce; "
+        f"then it ends as Cancelled and {row.hold.amount} credits are released. "
+        "Calls behind it in its channel fail with it."
+    ),
+    run=_cancel_unsent,
+    reaches_out=True,
+    applies_to=cancellation.may_be_cancelled,
+)
+
+
+def _release(row: CreditHold, decision: Decision) -> str:
+    cancellation.release(hold_id=row.pk, actor=decision.actor, reason=decision.reason, now=timezone.now())
+    return f"{row.amount} credits are released."
+
+
+RELEASE_DEAD_HOLD = ReasonedAction(
+    name="release_dead_hold",
+    label="Release",
+    permission="relay.release_dead_hold",
+    effect=lambda row: (
+        f"{row.amount} credits are available to the user again. Nothing else could ever close it."
+    ),
+    run=_release,
+    applies_to=lambda row: cancellation.dead_holds(now=timezone.now()).filter(pk=row.pk).exists(),
+)
+
+
+def _switch(decision: Decision, *, is_open: bool) -> str:
+    relayers.switch(is_open=is_open, actor=decision.actor, reason=decision.reason)
+    return "It goes on." if is_open else "It is paused."
+
+
+def _is_open(_: RelaySwitch) -> bool:
+    return not queries.is_paused()
+
+
+PAUSE_RELAY = ReasonedAction(
+    name="pause",
+    label="Pause the whole relay",
+    permission="relay.add_relayswitch",
+    subject="The whole relay",
+    effect=lambda _: "New calls are refused with 503. What was accepted is broadcast and settled as ever.",
+    run=lambda _, decision: _switch(decision, is_open=False),
+    applies_to=_is_open,
+)
+RESUME_RELAY = ReasonedAction(
+    name="resume",
+    label="Resume the relay",
+    permission="relay.add_relayswitch",
+    subject="The whole relay",
+    effect=lambda _: "New calls are accepted again.",
+    run=lambda _, decision: _switch(decision, is_open=True),
+    applies_to=lambda row: not _is_open(row),
+)
+
+
+_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+
+
+class AttemptInline(ReadOnlyInline[Attempt, RelayTransaction]):
+    """The attempts of a relay transaction."""
+
+    model = Attempt
+    # Each is titled by its hash. The node's words come first, the costs last.
+    fields = readonly_fields = (
+        "kind", "status", "succeeded", "node_message", "explorer", "account_nonce", "block_number", "gas_used",
+        "effective_gas_price_wei",
+    )  # fmt: skip
+    ordering = ("sequence",)
+    show_change_link = True
+
+    @admin.display(description="explorer")
+    def explorer(self, attempt: Attempt) -> str:
+        page = get_chain().transaction_page(attempt.transaction_hash)
+        return format_html('<a href="{}" rel="noreferrer noopener">open</a>', page) if page else "-"
+
+
+@admin.register(RelayTransaction)
+class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
+    """Find a relay transaction by any hash or address."""
+
+    export_columns = (
+        Column("relay transaction", "pk"),
+        Column("transaction hash", "transaction_hash"),
+        Column("profile", "profile_address"),
+        Column("controller", "controller_address"),
+        Column("relayer", "relayer__address"),
+        Column("status", "status"),
+        Column("gas limit", "gas_limit"),
+        Column("credits expected", "expected_cost"),
+        Column("credits charged", "real_cost"),
+        Column("refusal", "end_code"),
+        Column("request id", "request_id"),
+        Column("accepted at", "created_at"),
+        Column("settled at", "settled_at"),
+    )
+
+    list_display = (
+        "created_at",
+        "status",
+        "transaction_hash",
+        "profile_address",
+        "expected_cost",
+        "real_cost",
+    )
+    list_display_links = ("created_at", "transaction_hash")
+    list_filter = ("status",)
+    search_fields = ("request_id__exact",)
+    search_help_text = "A transaction hash, a profile address whole or in part, or a request id."
+    date_hierarchy = None
+    ordering = ("-id",)
+    list_defer = ("payload", "signature")
+    inlines = (AttemptInline,)
+    # How and why it ended comes first: that is what support is asked about.
+    fieldsets = (
+        (None, {"fields": ("status", "end_code", "end_detail", "transaction_hash", "user", "request_id")}),
+        (
+            "Cost",
+            {"fields": ("expected_cost", "real_cost", "credits_before", "hold", "gas_limit")},
+        ),
+        ("Time", {"fields": ("created_at", "settled_at", "ends_as")}),
+        (
+            "What was asked",
+            {
+                "fields": (
+                    "profile_address",
+                    "key_manager_address",
+                    "controller_address",
+                    "digest",
+                    "generation",
+                    "channel",
+                    "relay_nonce",
+                    "validity",
+                    "is_follower",
+                    "relayer",
+                )
+            },
+        ),
+    )
+    staff_actions = (BROADCAST_AGAIN, CANCEL_UNSENT)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[RelayTransaction], search_term: str
+    ) -> tuple[QuerySet[RelayTransaction], bool]:
+        term = search_term.strip()
+        if _HASH.fullmatch(term):
+            # Two steps, because an OR over a join can use no index.
+            owners = Attempt.objects.filter(transaction_hash=term.lower()).values("relay_transaction_id")
+            return queryset.filter(pk__in=owners), False
+        people = people_like(term)
+        if people:
+            return queryset.filter(user__in=people), False
+        return super().get_search_results(request, queryset, term)
+
+
+@admin.register(Attempt)
+class AttemptAdmin(Exportable, ReadOnlyAdmin):
+    """Every signed transaction, with what it cost the relayer."""
+
+    export_columns = (
+        Column("attempt", "pk"),
+        Column("relay transaction", "relay_transaction_id"),
+        Column("transaction hash", "transaction_hash"),
+        Column("relayer", "relayer__address"),
+        Column("account nonce", "account_nonce"),
+        Column("kind", "kind"),
+        Column("status", "status"),
+        Column("succeeded", "succeeded"),
+        Column("block", "block_number"),
+        Column("gas used", "gas_used"),
+        Column("gas price in wei", "effective_gas_price_wei"),
+        Column("signed at", "created_at"),
+    )
+
+    list_display = (
+        "created_at",
+        "status",
+        "kind",
+        "succeeded",
+        "transaction_hash",
+        "relayer",
+        "account_nonce",
+    )
+    list_display_links = ("created_at", "transaction_hash")
+    list_filter = ("status", "kind")
+    search_fields = ("transaction_hash__exact",)
+    ordering = ("-id",)
+    list_select_related = ("relayer",)
+    list_defer = ("raw",)
+    exclude = ("raw",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Attempt], search_term: str
+    ) -> tuple[QuerySet[Attempt], bool]:
+        return super().get_search_results(request, queryset, search_term.lower())
+
+
+@admin.register(Relayer)
+class RelayerAdmin(ReasonedActions, ReadOnlyAdmin):
+    """The sending accounts; pause and resume take effect on the next call."""
+
+    list_display = (
+        "address",
+        "is_active",
+        "balance",
+        "next_account_nonce",
+        "mined_account_nonce",
+        "synced_at",
+    )
+    ordering = ("id",)
+    staff_actions = (PAUSE_RELAYER, RESUME_RELAYER)
+
+    @admin.display(description="balance", ordering="balance_wei")
+    def balance(self, relayer: Relayer) -> str:
+        return get_chain().amount(relayer.balance_wei, places=4)
+
+
+@admin.register(TrustedImplementation)
+class TrustedImplementationAdmin(StaffAdmin[TrustedImplementation]):
+    """Implementations whose code the service pays gas for."""
+
+    list_display = ("name", "kind", "address", "code_hash", "is_active")
+    list_filter = ("kind", "is_active")
+    ordering = ("kind", "name")
+
+
+# The ledger knows no relay, and only the relay knows which of its holds are dead.
+admin.site.unregister(CreditHold)
+
+
+@admin.register(CreditHold)
+class DeadHoldAdmin(ReasonedActions, CreditHoldAdmin):
+    """Holds, with the release of those that nothing can close any more."""
+
+    staff_actions = (RELEASE_DEAD_HOLD,)
+
+
+@admin.register(RelaySwitch)
+class RelaySwitchAdmin(ReasonedActions, ReadOnlyAdmin):
+    """Every pause of the whole relay, and every end of one."""
+
+    list_display = ("id", "is_open", "reason", "actor", "created_at")
+    list_select_related = ("actor",)
+    ordering = ("-id",)
+    staff_actions = (PAUSE_RELAY, RESUME_RELAY)

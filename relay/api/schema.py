@@ -1,0 +1,183 @@
+"""
+Which refusals each relay path may answer, for the API's description.
+
+Real requests and answers for the API's description.
+"""
+
+from django.conf import settings
+from drf_spectacular.utils import OpenApiExample
+
+from credits.errors import InsufficientCredits
+from gateway.chain import errors as chain
+from gateway.chain.fees import FeesTooHigh
+from gateway.common import errors as common
+from gateway.common.errors import DomainError
+from gateway.common.schema import BODY, problem_responses
+from relay import errors as relay_errors
+from users import errors as users_errors
+
+_WITH_TOKEN: tuple[type[DomainError], ...] = (*BODY, common.NotAuthenticated)
+CALL: tuple[type[DomainError], ...] = (
+    InsufficientCredits,
+    FeesTooHigh,
+    *(refusal for refusal in common.all_refusals() if refusal.__module__.startswith("gateway.chain.")),
+    relay_errors.KeyManagerNotFound,
+    relay_errors.ForeignKeyManager,
+    relay_errors.KeyManagerNotOwner,
+    users_errors.UntrustedCode,
+    relay_errors.SignerNotController,
+    relay_errors.RelayPermissionMissing,
+    relay_errors.RelayNonceUsed,
+    relay_errors.RelayNonceGap,
+    relay_errors.RelayNonceTaken,
+    relay_errors.ValidityTooShort,
+    relay_errors.GasLimitExceeded,
+    relay_errors.ChannelBusy,
+    relay_errors.RelayersBusy,
+    relay_errors.RelayShareUsed,
+    relay_errors.TooManyDeadEnds,
+    relay_errors.RelayPaused,
+)
+
+EXECUTE = problem_responses(*_WITH_TOKEN, *CALL, relay_errors.NotYourProfile)
+QUOTA = problem_responses(
+    *_WITH_TOKEN,
+    chain.NodeUnavailable,
+    relay_errors.TimestampOutOfWindow,
+    relay_errors.QuotaSignatureInvalid,
+    users_errors.SignPermissionMissing,
+    relay_errors.NotYourProfile,
+)
+STATUS = problem_responses(*_WITH_TOKEN, relay_errors.TransactionNotFound)
+LSP15_EXECUTE = problem_responses(
+    *BODY, *CALL, relay_errors.ProfileNotRegistered, relay_errors.CallFailedBefore
+)
+LSP15_QUOTA = problem_responses(
+    *BODY,
+    chain.NodeUnavailable,
+    relay_errors.TimestampOutOfWindow,
+    relay_errors.QuotaSignatureInvalid,
+    users_errors.SignPermissionMissing,
+    relay_errors.ProfileNotRegistered,
+)
+
+
+EXECUTE_DESCRIPTION = f"""
+Sends the signed call through the profile's key manager, at the service's gas cost. Credits are held at once and
+charged when the chain has confirmed what the call really cost.
+
+A repeat of the same call is charged once, so a lost answer may simply be asked for again. It returns the same hash,
+until a transaction with another fee has carried the call into the chain: then it returns that one's hash.
+`transactionStatus` knows every hash of a call. After `Failed`, `Cancelled` or `Expired` the same call is tried anew.
+A nonce ahead of the key manager's is accepted behind calls of the same channel that are in progress here, at most
+{settings.RELAY_MAX_FOLLOWERS} of them.
+
+`docs/signing.md` of the repository shows how to compute the hash.
+""".strip()
+
+QUOTA_DESCRIPTION = """
+`quota` is what can be spent now: the balance less what is held for calls in progress.
+
+The message is signed by a controller with SIGN in one of these forms: the personal message of
+`keccak256(address ‖ uint256(timestamp))` (LSP-15), the personal message of the text `address:timestamp`, or the bare
+`keccak256(address ‖ uint256(timestamp))`.
+""".strip()
+
+STATUS_DESCRIPTION = """
+`Pending` and `Submitted` are in progress: `creditsUsed` is then the expected cost. `Success`, `Failed` (reverted, the
+burned gas is charged), `Expired`, `Cancelled` and `ExecutedExternally` are final.
+""".strip()
+
+_HASH = "0x5f0a4b5a6a0f4c0d7a1d5f4a7b3c2d1e0f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c"
+_PROFILE = "0xBB645D97B0c7D101ca0d73131e521fe89B463BFD"
+_SIGNATURE = (
+    "0x18583889e151ceef810217afba029fd1034860b1dc32a836def0d660c5e01e44"
+    "7e9f9482d31e50081f9fe169972ac5f8f582dd91038963f8b6857a5b166302ec1b"
+)
+_TRANSACTION = {
+    "abi": "0x44c028fe"
+    "0000000000000000000000000000000000000000000000000000000000000000"
+    "000000000000000000000000cacacacacacacacacacacacacacacacacacacaca"
+    "0000000000000000000000000000000000000000000000000de0b6b3a7640000"
+    "0000000000000000000000000000000000000000000000000000000000000080"
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "signature": _SIGNATURE,
+    "nonce": 0,
+}
+
+EXECUTE_EXAMPLES = [
+    OpenApiExample(
+        "Send 1 LYX",
+        request_only=True,
+        value={
+            "keyManagerAddress": "0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB",
+            "transaction": _TRANSACTION,
+        },
+    ),
+    OpenApiExample(
+        "Channel 5, second call, valid until a time",
+        request_only=True,
+        value={
+            "keyManagerAddress": "0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB",
+            "transaction": {
+                **_TRANSACTION,
+                "nonce": "1701411834604692317316873037158841057281",
+                "validityTimestamps": "0x6591f2700000000000000000000000006609eaf0",
+            },
+        },
+    ),
+    OpenApiExample("Accepted", response_only=True, status_codes=["200"], value={"transactionHash": _HASH}),
+]
+LSP15_EXECUTE_EXAMPLES = [
+    OpenApiExample("Send 1 LYX", request_only=True, value={"address": _PROFILE, "transaction": _TRANSACTION}),
+    OpenApiExample("Accepted", response_only=True, status_codes=["200"], value={"transactionHash": _HASH}),
+]
+_QUOTA_REQUEST = OpenApiExample(
+    "Signed as LSP-15 says",
+    request_only=True,
+    value={
+        "address": _PROFILE,
+        "timestamp": 1656408193,
+        "signature": "0xe376ded3190aa8442a83bd04e01d90887b5d2104a3fe6379c7914bde375e71fa"
+        "71179da3add2dbe97ee9cfce68b99307d1c9d748fc32195218d10dc7dd7a715a1c",
+    },
+)
+QUOTA_EXAMPLES = [
+    _QUOTA_REQUEST,
+    OpenApiExample(
+        "Subscribed",
+        response_only=True,
+        status_codes=["200"],
+        value={"quota": 24873, "unit": "credits", "totalQuota": 25500, "resetDate": 1659000193},
+    ),
+    OpenApiExample(
+        "Not subscribed",
+        response_only=True,
+        status_codes=["200"],
+        value={"quota": 120, "unit": "credits", "totalQuota": 0, "resetDate": -1},
+    ),
+]
+LSP15_QUOTA_EXAMPLES = [
+    _QUOTA_REQUEST,
+    OpenApiExample(
+        "In gas",
+        response_only=True,
+        status_codes=["200"],
+        value={"quota": 24873000, "unit": "gas", "totalQuota": 25500000, "resetDate": 1659000193},
+    ),
+]
+STATUS_EXAMPLES = [
+    OpenApiExample("By hash", request_only=True, value={"transactionHash": _HASH}),
+    OpenApiExample(
+        "Settled",
+        response_only=True,
+        status_codes=["200"],
+        value={
+            "status": "Success",
+            "transactionSenderAddress": _PROFILE,
+            "creditsUsed": 127,
+            "creditsBefore": 25000,
+            "creditsAfter": 24873,
+        },
+    ),
+]

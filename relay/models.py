@@ -1,0 +1,363 @@
+"""
+Relay transactions: what a controller asked for, and how it ended.
+
+Relayers: the sending accounts that pay gas.
+
+Attempts: every transaction signed for an account nonce, as the bytes that were stored before they were sent.
+
+Whether calls are accepted: the newest row decides, and the older ones record who decided what, and why.
+"""
+
+from typing import ClassVar, Self, TypeAlias
+
+import pgtrigger
+from django.conf import settings
+from django.contrib.postgres.indexes import BrinIndex
+from django.db import models
+from django.db.models import ExpressionWrapper, F, OuterRef, Q, Subquery, Sum, Value
+from django.db.models.functions import Coalesce, Now
+
+from gateway.chain.contracts import encode_execute_relay_call
+from gateway.chain.lsp25 import valid_until_of
+from gateway.common.fields import AddressField, HashField, Uint256Field
+
+
+class RelayStatus(models.TextChoices):
+    """The words of the wire. Final ones never change again."""
+
+    PENDING = "Pending"
+    SUBMITTED = "Submitted"
+    SUCCESS = "Success"
+    FAILED = "Failed"
+    EXPIRED = "Expired"
+    CANCELLED = "Cancelled"
+    EXECUTED_EXTERNALLY = "ExecutedExternally"
+
+
+_IN_PROGRESS = (RelayStatus.PENDING, RelayStatus.SUBMITTED)
+# By us, or by somebody else.
+_EXECUTED = (RelayStatus.SUCCESS, RelayStatus.EXECUTED_EXTERNALLY)
+_STANDING = (*_IN_PROGRESS, *_EXECUTED)
+# Every end but success, in the order that the indexes name.
+_UNSUCCESSFUL = (
+    RelayStatus.FAILED,
+    RelayStatus.EXPIRED,
+    RelayStatus.CANCELLED,
+    RelayStatus.EXECUTED_EXTERNALLY,
+)
+
+
+class RelayTransactionQuerySet(models.QuerySet["RelayTransaction"]):
+    """The vocabulary of a relay transaction's life."""
+
+    def in_progress(self) -> Self:
+        """Keep those that are not settled."""
+        return self.filter(status__in=RelayTransaction.IN_PROGRESS)
+
+    def standing(self) -> Self:
+        """Keep those that occupy their relay nonce: in progress, or executed."""
+        return self.filter(status__in=RelayTransaction.STANDING)
+
+    def of_channel(self, *, key_manager: str, controller: str, channel: int) -> Self:
+        """Keep one controller's calls on one nonce channel."""
+        return self.filter(key_manager_address=key_manager, controller_address=controller, channel=channel)
+
+
+class RelayTransaction(models.Model):
+    """
+    One relay call that was accepted, with the credits held for it.
+
+    Its identity is the LSP-25 digest and the controller recovered from the
+    signature; a repeat after a dead end is a new `generation` of the same identity.
+    """
+
+    Status: TypeAlias = RelayStatus
+    IN_PROGRESS = _IN_PROGRESS
+    EXECUTED = _EXECUTED
+    STANDING = _STANDING
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="relay_transactions")
+    profile_address = AddressField()
+    key_manager_address = AddressField()
+    controller_address = AddressField()
+    digest = HashField()
+    generation = models.PositiveSmallIntegerField(default=0)
+    channel = Uint256Field()
+    relay_nonce = Uint256Field()
+    validity = Uint256Field(default=0)
+    payload = models.BinaryField()
+    signature = models.BinaryField()
+    # Accepted ahead of the chain's nonce: it depends on the calls before it in its channel.
+    is_follower = models.BooleanField(default=False)
+    relayer = models.ForeignKey("relay.Relayer", models.PROTECT, related_name="transactions")
+    hold = models.OneToOneField("credits.CreditHold", models.PROTECT, related_name="relay_transaction")
+    # The hash that was answered; once the call has landed, the hash of the attempt that carried it.
+    transaction_hash = HashField()
+    gas_limit = models.BigIntegerField()
+    expected_cost = models.BigIntegerField()
+    real_cost = models.BigIntegerField(default=0)
+    credits_before = models.BigIntegerField()
+    status = models.CharField(max_length=20, choices=Status, default=Status.PENDING)
+    # The status that the transaction will have once the chain has proved it; known before it is final.
+    ends_as = models.CharField(max_length=20, choices=Status, blank=True, default="")
+    end_code = models.CharField(max_length=64, blank=True, default="")
+    end_detail = models.TextField(blank=True, default="")
+    request_id = models.CharField(max_length=64, blank=True, default="")
+    created_at = models.DateTimeField()
+    settled_at = models.DateTimeField(null=True)
+
+    objects = RelayTransactionQuerySet.as_manager()
+
+    class Meta:
+        permissions = [
+            ("rebroadcast_relaytransaction", "Can broadcast a relay transaction again"),
+            ("cancel_relaytransaction", "Can cancel a relay transaction that was never broadcast"),
+            ("release_dead_hold", "Can release a hold that is proven dead"),
+            ("export_relaytransaction", "Can take the list of relay transactions away"),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["digest", "controller_address", "generation"], name="relaytransaction_identity"
+            ),
+            models.UniqueConstraint(
+                fields=["key_manager_address", "controller_address", "relay_nonce"],
+                condition=Q(status__in=_STANDING),
+                name="relaytransaction_standing_nonce",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=_IN_PROGRESS, settled_at__isnull=True)
+                | (~Q(status__in=_IN_PROGRESS) & Q(settled_at__isnull=False)),
+                name="relaytransaction_settled_when_final",
+            ),
+        ]
+        indexes = [
+            # Rows come in the order of time: a few pages contain the last day.
+            BrinIndex(fields=["created_at"], name="relaytransaction_by_time", autosummarize=True),
+            models.Index(fields=["user", "-id"], name="relaytransaction_of_user"),
+            # What a user's budget of dead ends counts; a call is added to this index only when it ends as one.
+            models.Index(
+                fields=["user", "-settled_at"],
+                condition=Q(status__in=_UNSUCCESSFUL),
+                name="relaytransaction_dead_ends",
+            ),
+            # What staff look for. Most calls succeed, and a list of those is found without an index.
+            models.Index(
+                fields=["status", "-id"],
+                condition=Q(status__in=_UNSUCCESSFUL),
+                name="relaytransaction_unsuccessful",
+            ),
+            models.Index(
+                fields=["request_id"], condition=~Q(request_id=""), name="relaytransaction_of_request"
+            ),
+            models.Index(
+                fields=["key_manager_address", "controller_address", "channel", "relay_nonce"],
+                name="relaytransaction_of_channel",
+            ),
+            models.Index(
+                fields=["relayer", "id"],
+                condition=Q(status__in=_IN_PROGRESS),
+                name="relaytransaction_in_progress",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.transaction_hash
+
+    @property
+    def is_in_progress(self) -> bool:
+        """Whether the chain has not yet proved how it ended."""
+        return self.status in self.IN_PROGRESS
+
+    @property
+    def calldata(self) -> bytes:
+        """What a relayer sends to the key manager to execute the call."""
+        return encode_execute_relay_call(
+            signature=bytes(self.signature),
+            nonce=self.relay_nonce,
+            validity=self.validity,
+            payload=bytes(self.payload),
+        )
+
+    def expires_before(self, timestamp: int) -> bool:
+        """Return whether the call's validity ends before this unix time; an open end never does."""
+        valid_until = valid_until_of(self.validity)
+        return valid_until is not None and valid_until < timestamp
+
+
+class RelayerQuerySet(models.QuerySet["Relayer"]):
+    """Relayers by what they can take."""
+
+    def with_room(self, cap: int) -> Self:
+        """Keep the active ones that have fewer than `cap` account nonces that are not mined yet."""
+        return self.filter(is_active=True, next_account_nonce__lt=F("mined_account_nonce") + cap)
+
+    def able_to_pay(self, wei: int) -> Self:
+        """Keep those whose balance covers `wei` on top of the worst cost of what they have in flight."""
+        wei_field: Uint256Field[int, int] = Uint256Field()
+        spending = (
+            Attempt.objects.filter(relayer=OuterRef("pk"), account_nonce__gte=OuterRef("mined_account_nonce"))
+            .exclude(status__in=[Attempt.Status.WITHDRAWN, Attempt.Status.MINED])
+            .values("relayer")
+            .annotate(wei=Sum(F("gas_limit") * F("max_fee_per_gas_wei"), output_field=wei_field))
+        )
+        committed = Coalesce(Subquery(spending.values("wei")), Value(0), output_field=wei_field)
+        return self.filter(balance_wei__gte=ExpressionWrapper(committed + wei, output_field=wei_field))
+
+    def least_loaded_first(self) -> Self:
+        """Order by account nonces in flight."""
+        return self.order_by(F("next_account_nonce") - F("mined_account_nonce"), "pk")
+
+
+class Relayer(models.Model):
+    """
+    One sending account and the next account nonce it will use.
+
+    Account nonces are taken under this row's lock and are never given back: each
+    one ends on chain, with the call it was taken for or with a self-transfer.
+    """
+
+    address = AddressField(unique=True)
+    next_account_nonce = models.BigIntegerField()
+    # The account's transaction count at the newest block the tracker saw.
+    mined_account_nonce = models.BigIntegerField()
+    balance_wei = Uint256Field(default=0)
+    is_active = models.BooleanField(default=True, help_text="An inactive relayer takes no new calls.")
+    synced_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = RelayerQuerySet.as_manager()
+
+    class Meta:
+        permissions = [("pause_relayer", "Can pause and resume a relayer")]
+
+    def __str__(self) -> str:
+        return self.address
+
+    @property
+    def in_flight(self) -> int:
+        """Account nonces that are taken and not mined yet."""
+        return max(0, self.next_account_nonce - self.mined_account_nonce)
+
+
+class AttemptQuerySet(models.QuerySet["Attempt"]):
+    """The vocabulary of an attempt's life."""
+
+    def in_progress(self) -> Self:
+        """Keep attempts of relay transactions that are not settled."""
+        return self.filter(relay_transaction__status__in=RelayTransaction.IN_PROGRESS)
+
+    def unsent(self) -> Self:
+        """Keep those that wait for their first broadcast."""
+        return self.in_progress().filter(status=Attempt.Status.SIGNED)
+
+    def afloat(self) -> Self:
+        """Keep those that were broadcast and are not mined."""
+        return self.in_progress().filter(status=Attempt.Status.SENT)
+
+    def without_question(self) -> Self:
+        """Leave out what the controller has signed; if it is needed after all, it is read separately."""
+        return self.defer("relay_transaction__payload", "relay_transaction__signature")
+
+    def without_bytes(self) -> Self:
+        """Leave out everything that is long; if it is needed after all, it is read separately."""
+        return self.without_question().defer("raw", "node_message")
+
+    def in_nonce_order(self) -> Self:
+        """Order as the chain will execute them."""
+        return self.order_by("relayer_id", "account_nonce", "sequence")
+
+
+class Attempt(models.Model):
+    """
+    One signed transaction. Several may share an account nonce; the chain takes one of them.
+
+    A `CALL` carries the relay call. A `CANCELLATION` is a self-transfer of nothing
+    that uses up the account nonce of a call that cannot be sent any more.
+    """
+
+    class Kind(models.TextChoices):
+        """What the transaction does on chain."""
+
+        CALL = "call"
+        CANCELLATION = "cancellation"
+
+    class Status(models.TextChoices):
+        """Where its bytes are."""
+
+        SIGNED = "signed"
+        SENT = "sent"
+        # Another attempt on the same account nonce took over: after this one was sent, or before.
+        OUTBID = "outbid"
+        WITHDRAWN = "withdrawn"
+        MINED = "mined"
+
+    relay_transaction = models.ForeignKey(RelayTransaction, models.PROTECT, related_name="attempts")
+    relayer = models.ForeignKey("relay.Relayer", models.PROTECT, related_name="attempts")
+    account_nonce = models.BigIntegerField()
+    sequence = models.PositiveSmallIntegerField(default=0)
+    kind = models.CharField(max_length=12, choices=Kind, default=Kind.CALL)
+    status = models.CharField(max_length=12, choices=Status, default=Status.SIGNED)
+    transaction_hash = HashField(unique=True)
+    raw = models.BinaryField()
+    gas_limit = models.BigIntegerField()
+    max_fee_per_gas_wei = Uint256Field()
+    max_priority_fee_per_gas_wei = Uint256Field()
+    node_message = models.TextField(blank=True, default="")
+    block_number = models.BigIntegerField(null=True)
+    block_hash = models.CharField(max_length=66, blank=True, default="")
+    succeeded = models.BooleanField(null=True)
+    gas_used = models.BigIntegerField(null=True)
+    effective_gas_price_wei = Uint256Field(null=True)
+    created_at = models.DateTimeField()
+    first_sent_at = models.DateTimeField(null=True)
+    sent_at = models.DateTimeField(null=True)
+    mined_at = models.DateTimeField(null=True, help_text="When its block was first seen here.")
+
+    objects = AttemptQuerySet.as_manager()
+
+    class Meta:
+        permissions = [("export_attempt", "Can take the list of attempts away")]
+        constraints = [
+            models.UniqueConstraint(fields=["relayer", "account_nonce", "sequence"], name="attempt_slot"),
+            models.CheckConstraint(
+                condition=Q(block_number__isnull=True, succeeded__isnull=True, gas_used__isnull=True)
+                | Q(block_number__isnull=False, succeeded__isnull=False, gas_used__isnull=False),
+                name="attempt_receipt_whole",
+            ),
+        ]
+        indexes = [
+            # Rows come in the order of time: a few pages contain what was signed in a week.
+            BrinIndex(fields=["created_at"], name="attempt_by_time", autosummarize=True),
+            models.Index(
+                fields=["relayer", "account_nonce"],
+                condition=Q(status__in=["signed", "sent"]),
+                name="attempt_not_mined",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.transaction_hash
+
+    @property
+    def worst_cost_wei(self) -> int:
+        """The most that this attempt can take from the relayer's balance, in wei."""
+        return self.gas_limit * self.max_fee_per_gas_wei
+
+
+class RelaySwitch(models.Model):
+    """A decision of staff to pause the whole relay, or to let it go on. Without any row it goes on."""
+
+    is_open = models.BooleanField(help_text="New calls are accepted.")
+    reason = models.TextField()
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        verbose_name = "pause"
+        constraints = [models.CheckConstraint(condition=~models.Q(reason=""), name="relayswitch_has_reason")]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
+        ]
+
+    def __str__(self) -> str:
+        return "opened" if self.is_open else "paused"

@@ -1,0 +1,170 @@
+"""
+What to offer for gas when an attempt is signed after acceptance.
+
+Signing one more transaction on an account nonce that was given out. The chain takes one of them.
+
+Replacing: a better offer on the same account nonce, for an attempt that today's chain would not take.
+"""
+
+from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
+
+from credits.services import holds
+from gateway.chain.config import get_chain
+from gateway.chain.fees import Fees, FeesTooHigh, bump, quote_fees
+from gateway.chain.signing import SELF_TRANSFER_GAS, UnsignedTransaction, get_signer
+from gateway.chain.types import Head
+from gateway.common.tasks import ring_on_commit
+from relay.models import Attempt, RelayTransaction
+from relay.pricing import cost_in_credits
+from rewards.queries import debt_limit_of
+
+# One gwei: the most that LUKSO's validators ask for.
+_TIP_WEI = 10**9
+
+
+def fees_today(*, head: Head) -> Fees:
+    """Return today's fees in wei, or the cap where the chain asks for more: a dead end cannot wait for cheaper gas."""
+    policy = get_chain().fees
+    tip = min(policy.cap_wei, _TIP_WEI)
+    try:
+        return quote_fees(
+            base_fee_wei=head.base_fee_wei, tip_wei=tip, floor_wei=policy.floor_wei, cap_wei=policy.cap_wei
+        )
+    except FeesTooHigh:
+        return Fees(
+            max_fee_per_gas_wei=policy.cap_wei,
+            max_priority_fee_per_gas_wei=tip,
+            expected_price_wei=policy.cap_wei,
+        )
+
+
+def outbid(*, attempt: Attempt, fees: Fees) -> Fees | None:
+    """
+    Return `fees`, raised where needed to replace `attempt` in the nodes' pools; None if that exceeds the cap.
+
+    An attempt that was never sent is in no pool and needs no raise.
+    """
+    return fees if attempt.first_sent_at is None else _raised(attempt=attempt, fees=fees)
+
+
+def dearer(*, attempt: Attempt, fees: Fees) -> Fees | None:
+    """
+    Return what may pass where `attempt` was too cheap: `fees`, or an eighth more than it; None above the cap.
+
+    Today's fees do not suffice at a node that wants a larger tip, or that holds
+    another transaction on the account nonce.
+    """
+    offer = outbid(attempt=attempt, fees=fees)
+    if offer is None or offer.max_fee_per_gas_wei > attempt.max_fee_per_gas_wei:
+        return offer
+    return _raised(attempt=attempt, fees=fees)
+
+
+def _raised(*, attempt: Attempt, fees: Fees) -> Fees | None:
+    offered = Fees(
+        max_fee_per_gas_wei=attempt.max_fee_per_gas_wei,
+        max_priority_fee_per_gas_wei=attempt.max_priority_fee_per_gas_wei,
+        expected_price_wei=attempt.max_fee_per_gas_wei,
+    )
+    bumped = bump(offered, cap_wei=get_chain().fees.cap_wei)
+    if bumped is None:
+        return None
+    highest = max(bumped.max_fee_per_gas_wei, fees.max_fee_per_gas_wei)
+    tip = max(bumped.max_priority_fee_per_gas_wei, fees.max_priority_fee_per_gas_wei)
+    return Fees(highest, min(tip, highest), max(fees.expected_price_wei, bumped.expected_price_wei))
+
+
+def store_cancellation(*, newest: Attempt, fees: Fees, now: datetime) -> Attempt:
+    """Store a self-transfer of nothing that takes over `newest`'s account nonce. The call's row must be locked."""
+    return _take_over(
+        newest=newest,
+        kind=Attempt.Kind.CANCELLATION,
+        to=newest.relayer.address,
+        data=b"",
+        gas_limit=SELF_TRANSFER_GAS,
+        fees=fees,
+        now=now,
+    )
+
+
+def store_dearer_call(
+    *, newest: Attempt, key_manager: str, calldata: bytes, fees: Fees, now: datetime
+) -> Attempt:
+    """Store the same call at other fees on `newest`'s account nonce. The call's row must be locked."""
+    return _take_over(
+        newest=newest,
+        kind=Attempt.Kind.CALL,
+        to=key_manager,
+        data=calldata,
+        gas_limit=newest.gas_limit,
+        fees=fees,
+        now=now,
+    )
+
+
+def _take_over(
+    *, newest: Attempt, kind: Attempt.Kind, to: str, data: bytes, gas_limit: int, fees: Fees, now: datetime
+) -> Attempt:
+    signed = get_signer().sign(
+        relayer=newest.relayer.address,
+        transaction=UnsignedTransaction(
+            chain_id=get_chain().id,
+            account_nonce=newest.account_nonce,
+            max_priority_fee_per_gas_wei=fees.max_priority_fee_per_gas_wei,
+            max_fee_per_gas_wei=fees.max_fee_per_gas_wei,
+            gas_limit=gas_limit,
+            to=to,
+            data=data,
+        ),
+    )
+    slot = Attempt.objects.filter(relayer=newest.relayer, account_nonce=newest.account_nonce)
+    slot.filter(status=Attempt.Status.SENT).update(status=Attempt.Status.OUTBID)
+    slot.filter(status=Attempt.Status.SIGNED).update(status=Attempt.Status.WITHDRAWN)
+    stored = Attempt.objects.create(
+        relay_transaction_id=newest.relay_transaction_id,
+        relayer=newest.relayer,
+        account_nonce=newest.account_nonce,
+        sequence=newest.sequence + 1,
+        kind=kind,
+        transaction_hash=signed.transaction_hash,
+        raw=signed.raw,
+        gas_limit=gas_limit,
+        max_fee_per_gas_wei=fees.max_fee_per_gas_wei,
+        max_priority_fee_per_gas_wei=fees.max_priority_fee_per_gas_wei,
+        created_at=now,
+    )
+    ring_on_commit("relay.broadcast")
+    return stored
+
+
+@transaction.atomic(durable=True)
+def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
+    """
+    Sign the attempt's work again at `fees` (wei per gas, today's), or above them, and store it.
+
+    The hold is raised first where the call may now cost more; where the account
+    cannot afford that, the service pays the excess. Returns False where the attempt
+    is not the newest of its account nonce, or a better offer would exceed the cap.
+    """
+    owner_id = Attempt.objects.values_list("relay_transaction_id", flat=True).get(pk=attempt_id)
+    row = RelayTransaction.objects.select_for_update(no_key=True).select_related("hold").get(pk=owner_id)
+    newest = row.attempts.select_related("relayer").latest("sequence")
+    offer = dearer(attempt=newest, fees=fees)
+    if not row.is_in_progress or newest.pk != attempt_id or offer is None:
+        return False
+    if newest.kind == Attempt.Kind.CANCELLATION:
+        store_cancellation(newest=newest, fees=offer, now=now)
+        return True
+    _raise_hold(row=row, gas_limit=newest.gas_limit, price_wei=offer.max_fee_per_gas_wei, now=now)
+    store_dearer_call(
+        newest=newest, key_manager=row.key_manager_address, calldata=row.calldata, fees=offer, now=now
+    )
+    return True
+
+
+def _raise_hold(*, row: RelayTransaction, gas_limit: int, price_wei: int, now: datetime) -> None:
+    worst = cost_in_credits(gas=gas_limit, price_wei=price_wei, credit_wei=settings.CREDIT_WEI)
+    holds.raise_hold(hold_id=row.hold_id, credits=worst, debt_limit=debt_limit_of(user=row.user, now=now))

@@ -1,0 +1,152 @@
+"""
+The rule book of benefits: arithmetic on arguments.
+
+Nothing here reads the database or the clock; callers pass rows and `now`. A user has the
+benefits of the permanent badge, of the subscriber badge while the allowance runs, and of
+the active modifiers. Fractions and attempts add up; of two debt limits the larger counts.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
+from fractions import Fraction
+from itertools import pairwise
+from math import floor
+from typing import Protocol
+
+from credits.models import EntrySource
+from rewards.models import LARGEST_EXPERIENCE, ModifierType
+
+# All modifiers of a type together add no more than this.
+MOST_OF_MODIFIERS = Decimal(1)
+
+
+class LadderStep(Protocol):
+    """A badge's name and range: from the lower bound on, up to the upper one, which is the next badge's."""
+
+    name: str
+    exp_lower_bound: int
+    exp_upper_bound: int | None
+
+
+class BadgeTerms(Protocol):
+    """What a badge grants."""
+
+    exp_lower_bound: int
+    exp_upper_bound: int | None
+    bonus_creds_push_ads: Decimal
+    bonus_creds_video_ads: Decimal
+    bonus_creds_offerwall: Decimal
+    bonus_creds_surveys: Decimal
+    bonus_daily_check_in_attempts: int
+    credits_back_percent: Decimal
+    acceptable_credit_debt: int
+
+
+class ModifierTerms(Protocol):
+    """What a modifier adds."""
+
+    modifier_type: str
+    value: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benefits:
+    """What a user enjoys now. Bonuses are fractions, by what they raise; the debt limit is in credits."""
+
+    badge_bonuses: dict[ModifierType, Decimal]
+    modifier_bonuses: dict[ModifierType, Decimal]
+    check_in_attempts: int
+    debt_limit: int
+
+    @property
+    def credits_back(self) -> Decimal:
+        """Return the fraction of a relay transaction's cost that comes back, never above 1."""
+        return min(Decimal(1), self.bonus(ModifierType.BONUS_CREDITS_BACK))
+
+    def bonus(self, raised: ModifierType) -> Decimal:
+        """Return the whole bonus: badges' and modifiers'."""
+        return self.badge_bonuses[raised] + self.modifier_bonuses[raised]
+
+
+RAISED_BY = {
+    EntrySource.PUSH_ADS: ModifierType.BONUS_PUSH_ADS_CREDITS,
+    EntrySource.VIDEO_ADS: ModifierType.BONUS_VIDEO_ADS_CREDITS,
+    EntrySource.OFFERWALL: ModifierType.BONUS_OFFERWALL_CREDITS,
+    EntrySource.SURVEYS: ModifierType.BONUS_SURVEYS_CREDITS,
+}
+
+
+def benefits_of(*, badges: Iterable[BadgeTerms], modifiers: Iterable[ModifierTerms]) -> Benefits:
+    """Return what the badges in force and the active modifiers amount to."""
+    worn = list(badges)
+    return Benefits(
+        badge_bonuses={
+            raised: sum((_badge_fraction(badge, raised) for badge in worn), Decimal(0))
+            for raised in ModifierType
+        },
+        modifier_bonuses=_capped_sums(modifiers),
+        check_in_attempts=1 + sum(badge.bonus_daily_check_in_attempts for badge in worn),
+        debt_limit=max((badge.acceptable_credit_debt for badge in worn), default=0),
+    )
+
+
+def _badge_fraction(badge: BadgeTerms, raised: ModifierType) -> Decimal:
+    return {
+        ModifierType.BONUS_PUSH_ADS_CREDITS: badge.bonus_creds_push_ads,
+        ModifierType.BONUS_VIDEO_ADS_CREDITS: badge.bonus_creds_video_ads,
+        ModifierType.BONUS_OFFERWALL_CREDITS: badge.bonus_creds_offerwall,
+        ModifierType.BONUS_SURVEYS_CREDITS: badge.bonus_creds_surveys,
+        ModifierType.BONUS_CREDITS_BACK: badge.credits_back_percent,
+    }[raised]
+
+
+def _capped_sums(modifiers: Iterable[ModifierTerms]) -> dict[ModifierType, Decimal]:
+    sums = dict.fromkeys(ModifierType, Decimal(0))
+    for modifier in modifiers:
+        sums[ModifierType(modifier.modifier_type)] += modifier.value
+    return {raised: min(total, MOST_OF_MODIFIERS) for raised, total in sums.items()}
+
+
+def earned_credits(*, amount: Decimal, rate: Decimal, bonus: Decimal) -> int:
+    """Return floor(amount × rate × (1 + bonus)): what an earning is worth, in whole credits."""
+    return floor(Fraction(amount) * Fraction(rate) * (1 + Fraction(bonus)))
+
+
+def credits_back(*, cost: int, fraction: Decimal) -> int:
+    """Return the part of a cost in credits that comes back, rounded down; never more than the cost."""
+    return min(cost, floor(cost * Fraction(fraction)))
+
+
+def progress_within(*, badge: BadgeTerms, experience: int) -> Decimal:
+    """Return how much of the badge's range `experience` has covered: 0 to 1, and 1 at the top badge."""
+    if badge.exp_upper_bound is None:
+        return Decimal(1)
+    span = badge.exp_upper_bound - badge.exp_lower_bound
+    part = Decimal(experience - badge.exp_lower_bound) / span
+    return max(Decimal(0), min(Decimal(1), part)).quantize(Decimal("0.0001"), rounding=ROUND_FLOOR)
+
+
+def ladder_faults(steps: Iterable[LadderStep]) -> Iterator[str]:
+    """Yield a sentence for each reason why these badges do not give every experience exactly one badge."""
+    ladder = sorted(steps, key=lambda step: step.exp_lower_bound)
+    if not ladder:
+        yield "A ladder has at least one badge."
+        return
+    bottom, top = ladder[0], ladder[-1]
+    if bottom.exp_lower_bound != 0:
+        yield f"The lowest badge, {bottom.name}, begins at {bottom.exp_lower_bound} and not at 0."
+    for below, above in pairwise(ladder):
+        yield from _faults_between(below, above)
+    if top.exp_upper_bound is not None:
+        yield f"The top is missing: {top.name} ends at {top.exp_upper_bound}."
+    if top.exp_lower_bound >= LARGEST_EXPERIENCE:
+        yield f"{top.name} begins at {LARGEST_EXPERIENCE} or above, which JSON holds no longer."
+
+
+def _faults_between(below: LadderStep, above: LadderStep) -> Iterator[str]:
+    begins, ends = above.exp_lower_bound, below.exp_upper_bound
+    if below.exp_lower_bound == begins or ends is None or ends > begins:
+        yield f"{below.name} and {above.name} overlap at {begins}."
+    elif ends < begins:
+        yield f"There is a gap from {ends} to {begins}, between {below.name} and {above.name}."

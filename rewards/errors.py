@@ -1,0 +1,16 @@
+from gateway.common.errors import DomainError
+
+
+class ModifierEnded(DomainError):
+    """Only a modifier that is in force can be ended, and once."""
+
+    code, title, status = "modifier-ended", "The modifier is not in force", 409
+
+    def __init__(self) -> None:
+        super().__init__("It has ended already. Nothing was changed.")
+
+
+class LadderBroken(DomainError):
+    """The change would leave a ladder of badges with a gap, an overlap, or without its bottom or top."""
+
+    code, title, status = "ladder-broken", "The ladder would be broken", 422

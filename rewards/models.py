@@ -1,0 +1,247 @@
+"""
+What loyalty is worth: two ladders of badges, each a run of experience ranges.
+
+`exp_lower_bound` belongs to the badge, `exp_upper_bound` to the next one. The
+database makes sure that ranges neither overlap nor leave a gap: by an exclusion
+constraint per track, and a check of the whole ladder when a transaction commits.
+
+Why a user's experience is what it is: one append-only row per change.
+
+Bonuses for a time: won at a check-in, or given by staff.
+"""
+
+from decimal import Decimal
+from typing import Any, ClassVar
+
+import pgtrigger
+from django.conf import settings
+from django.contrib.postgres.constraints import ExclusionConstraint
+from django.contrib.postgres.fields import BigIntegerRangeField, RangeBoundary, RangeOperators
+from django.db import models
+from django.db.models import F, Func, Q
+from django.db.models.functions import Now
+
+from credits.models import CreditAccount
+from gateway.common.fields import SAFE_INTEGER_MAX
+
+LARGEST_BONUS = Decimal(10)
+LARGEST_EXPERIENCE = SAFE_INTEGER_MAX
+
+
+class BadgeTrack(models.TextChoices):
+    """What a badge is earned by: everything a user does, or months that were paid."""
+
+    PERMANENT = "PERMANENT"
+    SUBSCRIBER = "SUBSCRIBER"
+
+
+class _ExperienceRange(Func):
+    function = "int8range"
+    output_field = BigIntegerRangeField()
+
+
+def _no_overlap(track: BadgeTrack) -> ExclusionConstraint:
+    # One per track: a constraint over (track, range) would need the extension btree_gist.
+    bounds = _ExperienceRange("exp_lower_bound", "exp_upper_bound", RangeBoundary())
+    return ExclusionConstraint(
+        name=f"credits_badge_{track.lower()}_no_overlap",
+        expressions=[(bounds, RangeOperators.OVERLAPS)],
+        condition=Q(track=track),
+        deferrable=models.Deferrable.DEFERRED,
+        violation_error_message="The range overlaps another badge of the ladder.",
+    )
+
+
+def _fraction(help_text: str) -> Any:
+    return models.DecimalField(max_digits=7, decimal_places=4, default=Decimal(0), help_text=help_text)
+
+
+_BONUSES = ("bonus_creds_push_ads", "bonus_creds_video_ads", "bonus_creds_offerwall", "bonus_creds_surveys")
+
+_REFUSE_BROKEN_LADDER = """
+IF EXISTS (
+    SELECT FROM (
+        SELECT exp_lower_bound, exp_upper_bound,
+               lag(exp_upper_bound, 1, 0::bigint) OVER ladder AS starts_at,
+               lead(exp_lower_bound) OVER ladder AS next_starts_at
+        FROM credits_badge WHERE track = coalesce(NEW.track, OLD.track)
+        WINDOW ladder AS (ORDER BY exp_lower_bound)
+    ) AS step
+    WHERE exp_lower_bound IS DISTINCT FROM starts_at OR exp_upper_bound IS DISTINCT FROM next_starts_at
+) THEN
+    RAISE EXCEPTION 'the ladder % starts at 0, has no gap and no top', coalesce(NEW.track, OLD.track)
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'credits_badge_ladder';
+END IF;
+RETURN NULL;
+"""
+
+
+class Badge(models.Model):
+    """A step of a ladder. Fractions are added to those of the other badge and of the modifiers."""
+
+    track = models.CharField(max_length=16, choices=BadgeTrack)
+    name = models.CharField(max_length=64)
+    exp_lower_bound = models.BigIntegerField(help_text="Experience from which the badge is worn.")
+    exp_upper_bound = models.BigIntegerField(
+        null=True, blank=True, help_text="Where the next badge begins; empty for the top."
+    )
+    exp_growth_rate = models.DecimalField(
+        max_digits=7, decimal_places=4, default=Decimal(1), help_text="Multiplies experience gained."
+    )
+    bonus_creds_push_ads = _fraction("0.05 is 5 % more credits for push ads.")
+    bonus_creds_video_ads = _fraction("0.05 is 5 % more credits for videos.")
+    bonus_creds_offerwall = _fraction("0.05 is 5 % more credits for offers.")
+    bonus_creds_surveys = _fraction("0.05 is 5 % more credits for surveys.")
+    bonus_daily_check_in_attempts = models.PositiveSmallIntegerField(default=0)
+    credits_back_percent = _fraction("0.05 gives 5 % of what a relay transaction cost back.")
+    acceptable_credit_debt = models.BigIntegerField(default=0, help_text="Credits that may be owed.")
+
+    class Meta:
+        db_table = "credits_badge"
+        ordering = ("track", "exp_lower_bound")
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(track__in=BadgeTrack.values), name="credits_badge_track_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(exp_lower_bound__gte=0)
+                & (Q(exp_upper_bound=None) | Q(exp_upper_bound__gt=F("exp_lower_bound"))),
+                name="credits_badge_range_not_empty",
+                violation_error_message="A badge ends above where it begins.",
+            ),
+            models.CheckConstraint(
+                condition=Q(exp_upper_bound=None) | Q(exp_upper_bound__lt=LARGEST_EXPERIENCE),
+                name="credits_badge_range_fits_json",
+            ),
+            models.CheckConstraint(
+                condition=Q(**{f"{name}__range": (0, LARGEST_BONUS) for name in _BONUSES}),
+                name="credits_badge_bonuses_in_range",
+                violation_error_message="A bonus is a fraction from 0 to 10.",
+            ),
+            models.CheckConstraint(
+                condition=Q(credits_back_percent__range=(0, 1)),
+                name="credits_badge_credits_back_in_range",
+                violation_error_message="Nobody gets more back than was paid.",
+            ),
+            models.CheckConstraint(
+                condition=Q(exp_growth_rate__gt=0, exp_growth_rate__lte=10),
+                name="credits_badge_growth_in_range",
+                violation_error_message="The growth rate is above 0 and at most 10.",
+            ),
+            models.CheckConstraint(
+                condition=Q(acceptable_credit_debt__gte=0), name="credits_badge_debt_not_negative"
+            ),
+            *(_no_overlap(track) for track in BadgeTrack),
+        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.Trigger(
+                name="ladder",
+                when=pgtrigger.After,
+                operation=pgtrigger.Insert | pgtrigger.Update | pgtrigger.Delete,
+                timing=pgtrigger.Deferred,
+                func=_REFUSE_BROKEN_LADDER,
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.get_track_display().lower()})"
+
+
+class ExperienceEntry(models.Model):
+    """
+    A change of a user's experience on one track, posted once and never altered.
+
+    `base` is what the cause is worth, `amount` what was posted: times the growth rate
+    of the badge worn then, or, where experience is taken back, no more than there was.
+    """
+
+    account = models.ForeignKey(
+        CreditAccount, on_delete=models.PROTECT, related_name="experience_entries", db_index=False
+    )
+    track = models.CharField(max_length=16, choices=BadgeTrack)
+    base = models.BigIntegerField(help_text="Experience before the growth rate; negative where taken back.")
+    amount = models.BigIntegerField(help_text="Experience posted.")
+    total_after = models.BigIntegerField()
+    key = models.CharField(max_length=255, unique=True, help_text="Names the cause; the same key posts once.")
+    cause = models.CharField(max_length=64)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "credits_experience"
+        verbose_name_plural = "experience entries"
+        indexes = [models.Index(fields=["account", "id"], name="credits_experience_account")]
+        constraints = [
+            models.CheckConstraint(condition=~Q(base=0), name="credits_experience_base_not_zero"),
+            models.CheckConstraint(condition=Q(total_after__gte=0), name="credits_experience_not_negative"),
+            models.CheckConstraint(
+                condition=Q(track__in=BadgeTrack.values), name="credits_experience_track_known"
+            ),
+        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
+        ]
+
+    def __str__(self) -> str:
+        return f"experience {self.pk}: {self.amount:+d} {self.track}"
+
+
+class ModifierType(models.TextChoices):
+    """What a modifier raises."""
+
+    BONUS_PUSH_ADS_CREDITS = "BONUS_PUSH_ADS_CREDITS"
+    BONUS_VIDEO_ADS_CREDITS = "BONUS_VIDEO_ADS_CREDITS"
+    BONUS_OFFERWALL_CREDITS = "BONUS_OFFERWALL_CREDITS"
+    BONUS_SURVEYS_CREDITS = "BONUS_SURVEYS_CREDITS"
+    BONUS_CREDITS_BACK = "BONUS_CREDITS_BACK"
+
+
+class ModifierQuerySet(models.QuerySet["Modifier"]):
+    def active(self) -> "ModifierQuerySet":
+        """Keep what is in force by the database's clock: `created_at <= now < expires_at`."""
+        return self.filter(created_at__lte=Now(), expires_at__gt=Now())
+
+
+class Modifier(models.Model):
+    """A fraction that is added to the badges' while `created_at <= t < expires_at`."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="modifiers", db_index=False
+    )
+    modifier_type = models.CharField(max_length=32, choices=ModifierType)
+    value = models.DecimalField(max_digits=7, decimal_places=4, help_text="0.05 is 5 % more.")
+    key = models.CharField(max_length=255, unique=True, help_text="Names the cause; the same key gives once.")
+    reason = models.TextField(blank=True, default="")
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        db_index=False,
+        help_text="The member of staff who gave it.",
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    expires_at = models.DateTimeField()
+
+    objects = ModifierQuerySet.as_manager()
+
+    class Meta:
+        db_table = "credits_modifier"
+        indexes = [
+            models.Index(fields=["user", "expires_at"], name="credits_modifier_user"),
+            models.Index(fields=["expires_at"], name="credits_modifier_expires"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(modifier_type__in=ModifierType.values), name="credits_modifier_type_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(value__gt=0, value__lte=Decimal(10)), name="credits_modifier_value_in_range"
+            ),
+            models.CheckConstraint(
+                condition=Q(expires_at__gt=F("created_at")), name="credits_modifier_expires_after_creation"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"modifier {self.pk}: {self.modifier_type} +{self.value}"

@@ -1,0 +1,76 @@
+"""Modifiers: given once per key, gone by the database's clock, or ended before their time."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from credits.errors import KeyConflict
+from rewards.errors import ModifierEnded
+from rewards.models import Modifier, ModifierType
+from users.models import User
+
+# A modifier that ended this long ago explains no figure of today.
+_KEEP = timedelta(days=90)
+
+
+def grant(
+    *,
+    user: User,
+    modifier_type: ModifierType,
+    value: Decimal,
+    minutes: int,
+    key: str,
+    reason: str,
+    actor: User | None = None,
+) -> Modifier:
+    """
+    Give the user a bonus of the fraction `value` for `minutes` from now on.
+
+    A repeated key returns the first modifier and gives nothing. Runs inside the
+    caller's transaction.
+
+    Raises:
+        KeyConflict: the key names another user's modifier, or one of another type.
+        ValueError: `value` or `minutes` is not positive.
+    """
+    if value <= 0 or minutes <= 0:
+        raise ValueError("a modifier adds something for some time")
+    modifier = Modifier(
+        user_id=user.pk,
+        modifier_type=modifier_type,
+        value=value,
+        key=key,
+        reason=reason,
+        actor_id=actor.pk if actor else None,
+        created_at=Now(),
+        expires_at=Now() + timedelta(minutes=minutes),
+    )
+    Modifier.objects.bulk_create([modifier], ignore_conflicts=True)
+    found = Modifier.objects.get(key=key)
+    if (found.user_id, found.modifier_type) != (user.pk, modifier_type):
+        raise KeyConflict(key=key)
+    return found
+
+
+@transaction.atomic
+def end(*, modifier_id: int) -> None:
+    """
+    End a modifier that is in force now, by the database's clock. Joins the caller's transaction.
+
+    What was earned with it stays.
+
+    Raises:
+        ModifierEnded: it has ended, or was ended; nothing changes.
+    """
+    row = Modifier.objects.filter(pk=modifier_id)
+    # Of two who end it at once, the second looks at the clock when the first has ended it.
+    list(row.select_for_update(no_key=True).values_list("pk"))
+    if not row.active().update(expires_at=Now()):
+        raise ModifierEnded
+
+
+def purge() -> int:
+    """Delete modifiers that ended 90 days ago; return how many."""
+    return Modifier.objects.filter(expires_at__lt=Now() - _KEEP).delete()[0]

@@ -1,0 +1,38 @@
+"""A browser of staff, and rows to look at."""
+
+import secrets
+from datetime import datetime
+
+import pytest
+from django.test import Client
+
+from relay.models import Attempt, RelayTransaction
+from tests.payments.staff import browser_of
+
+
+@pytest.fixture
+def staff(client: Client, db: None) -> Client:
+    """Return a browser of a superuser who has shown a second factor."""
+    return browser_of(client)
+
+
+def mined(asked: RelayTransaction, *, at: datetime, gas: int, price_wei: int) -> Attempt:
+    """Give a relay transaction an attempt whose block was first seen at that moment."""
+    return Attempt.objects.create(
+        relay_transaction=asked,
+        relayer=asked.relayer,
+        account_nonce=asked.pk,
+        status=Attempt.Status.MINED,
+        transaction_hash=asked.transaction_hash,
+        raw=b"",
+        gas_limit=gas,
+        max_fee_per_gas_wei=price_wei,
+        max_priority_fee_per_gas_wei=1,
+        block_number=secrets.randbelow(10**6),
+        block_hash="0x" + secrets.token_hex(32),
+        succeeded=True,
+        gas_used=gas,
+        effective_gas_price_wei=price_wei,
+        created_at=asked.created_at,
+        mined_at=at,
+    )

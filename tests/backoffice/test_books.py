@@ -1,0 +1,162 @@
+"""The reconciliation page: the last word of each comparison, and a button for those who may."""
+
+import random
+import secrets
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from pytest_django import Settings
+
+from backoffice import reconciliation
+from credits.models import LedgerAudit
+from gateway.admin import audit
+from gateway.celery import app
+from payments.models import ReconciliationRun
+from tests.credits.rows import query
+from tests.factories import UserFactory
+from tests.payments.staff import browser_of
+from tests.portal.api.histories import earned
+from tests.staff import messages_of
+
+pytestmark = pytest.mark.django_db
+PAGE = "/admin/books/"
+Rung = list[str]
+
+
+@pytest.fixture
+def rung(monkeypatch: pytest.MonkeyPatch) -> Rung:
+    """Return the names of the tasks that were asked for; no broker is asked."""
+    names: Rung = []
+    monkeypatch.setattr(app, "send_task", lambda name, **_: names.append(name))
+    return names
+
+
+def run_of(model: type[Any], kind: str, findings: list[dict[str, Any]], *, age: int = 0) -> Any:
+    begin = timezone.now() - timedelta(hours=age)
+    counts = {"accounts": random.randint(1_000, 9_999), "findings": len(findings)}
+    return model.objects.create(
+        kind=kind, started_at=begin, finished_at=begin, counts=counts, findings=findings
+    )
+
+
+def section(staff: Client, slug: str) -> reconciliation.Section:
+    sections: list[reconciliation.Section] = staff.get(PAGE).context["sections"]
+    return next(section for section in sections if section.comparison.slug == slug)
+
+
+def test_what_was_never_compared_is_said(staff: Client) -> None:
+    assert staff.get(PAGE).content.decode().count("It was never compared.") == 3
+    assert all(card.is_alarming for card in reconciliation.cards())
+
+
+def test_the_last_finished_run_is_shown_with_its_findings(staff: Client) -> None:
+    earned(UserFactory.create(), 1)
+    (account,) = query("SELECT id FROM credits_account")[0]
+    run_of(LedgerAudit, "ledger", [], age=5)
+    found = {"rule": "a <rule>", "have": "3", "wanted": "4", "ids": {"account": str(account), "row": "9"}}
+    last = run_of(LedgerAudit, "ledger", [found], age=2)
+    LedgerAudit.objects.create(kind="ledger", started_at=timezone.now())
+    run_of(LedgerAudit, "chain", [], age=1)
+    invoice = f"in_{secrets.token_hex(6)}"
+    run_of(
+        ReconciliationRun, "stripe", [{"rule": "x", "have": "", "wanted": "", "ids": {"invoice": invoice}}]
+    )
+    page = staff.get(PAGE).content.decode()
+    assert "a &lt;rule&gt;" in page
+    assert f"{last.counts['accounts']:,}" in page
+    assert f'href="/admin/credits/creditaccount/{account}/change/"' in page
+    assert f'href="/admin/search/?q={invoice}"' in page
+    shown = section(staff, "ledger")
+    assert shown.last == last
+    assert shown.unfinished is not None
+    assert len(shown.earlier) == 2
+    assert [card.value for card in reconciliation.cards()] == [
+        "1 difference",
+        "1 difference",
+        "0 differences",
+    ]
+    assert [card.is_alarming for card in reconciliation.cards()] == [True, True, False]
+    assert staff.get(shown.page).status_code == staff.get(shown.runs_page).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("slug", "task"),
+    [("ledger", "credits.audit"), ("stripe", "payments.reconcile"), ("chain", "relay.reconcile")],
+)
+def test_a_worker_compares_on_demand_and_who_asked_is_on_record(
+    staff: Client,
+    rung: Rung,
+    settings: Settings,
+    slug: str,
+    task: str,
+) -> None:
+    settings.STRIPE_SECRET_KEY = "sk_test_x"
+    assert f'value="{slug}"' in staff.get(PAGE).content.decode()
+    assert staff.post(PAGE, {"comparison": slug})["location"] == PAGE
+    assert rung == [task]
+    entry = LogEntry.objects.get()
+    assert audit.details_of(entry)["action"] == "compare now"
+
+
+@pytest.mark.parametrize("slug", ["ledger", "stripe", "chain"])
+def test_without_a_broker_nobody_is_told_that_a_worker_compares(
+    staff: Client, broker_away: None, settings: Settings, slug: str
+) -> None:
+    settings.STRIPE_SECRET_KEY = "sk_test_x"
+    told = messages_of(staff.post(PAGE, {"comparison": slug}, follow=True))
+    assert "No worker can be reached" in told
+    assert "appears here" not in told
+    assert audit.details_of(LogEntry.objects.get())["action"] == "compare now refused"
+
+
+def test_who_may_look_may_not_compare(client: Client, rung: Rung, settings: Settings) -> None:
+    settings.STRIPE_SECRET_KEY = "sk_test_x"
+    looking = browser_of(client, "view_ledgeraudit", "view_reconciliationrun")
+    assert "Compare now" not in looking.get(PAGE).content.decode()
+    for slug in ("ledger", "stripe", "chain"):
+        assert looking.post(PAGE, {"comparison": slug}).status_code == 403
+    assert looking.post(PAGE, {"comparison": "everything"}).status_code == 404
+    assert not LogEntry.objects.exists()
+    assert rung == []
+
+
+def test_everybody_sees_what_they_may_see(client: Client) -> None:
+    looking = browser_of(client, "view_reconciliationrun")
+    assert [one.comparison.slug for one in looking.get(PAGE).context["sections"]] == ["stripe"]
+    assert looking.post(PAGE, {"comparison": "ledger"}).status_code == 404
+    assert PAGE in looking.get("/admin/").content.decode()
+
+
+def test_others_do_not_find_the_page(client: Client) -> None:
+    other = browser_of(client, "view_user")
+    assert other.get(PAGE).status_code == 403
+    assert Client().get(PAGE)["location"].startswith("/admin/login/")
+
+
+def test_without_stripe_there_is_nothing_to_compare_with(staff: Client, settings: Settings) -> None:
+    settings.STRIPE_SECRET_KEY = ""
+    assert not section(staff, "stripe").may_be_run
+    assert section(staff, "chain").may_be_run
+
+
+def test_the_page_costs_the_same_whatever_was_found(staff: Client) -> None:
+    counts = []
+    for length in (1, 70):
+        for kind in ("ledger", "chain"):
+            for age in range(length):
+                run_of(
+                    LedgerAudit,
+                    kind,
+                    [{"rule": "r", "have": "1", "wanted": "2", "ids": {}}] * length,
+                    age=age,
+                )
+        with CaptureQueriesContext(connection) as asked:
+            staff.get(PAGE)
+        counts.append(len(asked))
+    assert counts[0] == counts[1]

@@ -1,0 +1,160 @@
+"""A person's page: what support needs to see of one user, in a fixed number of statements."""
+
+import random
+import re
+import secrets
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from pytest_django import Settings
+
+from backoffice import person
+from backoffice.person import person_of
+from checkin.services import checkins
+from credits.models import CreditEntry
+from credits.services import entries, holds
+from credits.services.allowance import set_allowance
+from payments.models import Clawback, Customer, Payout
+from relay.models import RelayTransaction
+from rewards.models import BadgeTrack, ModifierType
+from rewards.services import experience, modifiers
+from tests.backoffice.conftest import mined
+from tests.factories import UserFactory
+from tests.gateway.admin.shelf import make
+from tests.portal.api.histories import earned, relayed
+from users.models import SignInSession, User
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def user(db: None) -> User:
+    return UserFactory.create()
+
+
+def page_of(staff: Client, user: User) -> str:
+    answer = staff.get(f"/admin/users/user/{user.pk}/change/")
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def section_of(page: str, name: str) -> str:
+    """Return the text of a section, without its tags."""
+    [found] = re.findall(rf'<section aria-label="{name}">(.*?)</section>', page, re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", found))
+
+
+def figure_of(page: str, title: str) -> tuple[str, str]:
+    """Return what the card of that title says, and its second line."""
+    value = r'<span class="value"[^>]*>(.*?)</span>'
+    pattern = rf'<span class="title">{title}</span>\s*{value}<span class="detail">(.*?)</span>'
+    [(shown, detail)] = re.findall(pattern, page)
+    return shown, detail
+
+
+def test_a_new_users_page_says_that_there_is_nothing(staff: Client, user: User) -> None:
+    page = page_of(staff, user)
+    for words in ("Never subscribed.", "Never signed in.", "No modifier is active.", "not subscribed"):
+        assert words in page
+
+
+def test_staff_have_no_such_page(staff: Client) -> None:
+    colleague = UserFactory.create(profile_address=None, is_staff=True)
+    assert "Never subscribed." not in page_of(staff, colleague)
+
+
+def test_the_page_shows_credits_badges_and_what_moved_them(staff: Client, user: User) -> None:
+    earned(user, 50)
+    relayed(user, 3)
+    entries.adjust(user=user, credits=1_000, key=secrets.token_hex(8), actor=None, reason="sorry <b>")
+    holds.hold(user=user, credits=7, key=secrets.token_hex(8))
+    experience.gain(user=user, track=BadgeTrack.PERMANENT, base=3_000, key=secrets.token_hex(8), cause="TEST")
+    given = modifiers.grant(
+        user=user,
+        modifier_type=ModifierType.BONUS_SURVEYS_CREDITS,
+        value=Decimal("0.25"),
+        minutes=60,
+        key=secrets.token_hex(8),
+        reason="a gift",
+    )
+    begin = timezone.now()
+    set_allowance(user=user, credits=4_321, starts_at=begin, ends_at=begin + timedelta(days=9), renews=True)
+    checkins.execute(user=user, now=timezone.now(), idempotency_key="")
+    page = page_of(staff, user)
+    found = person_of(user=user, now=timezone.now())
+    assert f'id="balance">{found.standing.account.balance:,}<' in page
+    assert f'id="available">{found.standing.account.available:,}<' in page
+    assert figure_of(page, "Held") == ("7", "for calls that are not settled")
+    assert figure_of(page, "Allowance") == ("4,321", f"resets {begin + timedelta(days=9):%Y-%m-%d %H:%M} UTC")
+    assert "sorry &lt;b&gt;" in page
+    assert "a gift" in page
+    assert f'href="/admin/credits/modifier/{given.pk}/change/"' in page
+    assert found.badges[0].badge.exp_lower_bound == 1_000
+    assert "0.5" in f"{found.badges[0].progress:.4f}"
+    assert found.balance_line is not None
+    assert [bar.label for bar in found.spent_by_day] == [f"{timezone.now():%d %b}: 3 spent"]
+    assert len(found.calls) == 3
+    assert len(found.check_ins) == 1
+
+
+def test_hashes_lead_to_the_explorer_where_there_is_one(
+    staff: Client, user: User, settings: Settings
+) -> None:
+    relayed(user, 1)
+    row = RelayTransaction.objects.get()
+    mined(row, at=timezone.now(), gas=1, price_wei=1)
+    settings.EXPLORER_URL = "https://explorer.example"
+    assert f'href="https://explorer.example/tx/{row.transaction_hash}"' in page_of(staff, user)
+    settings.EXPLORER_URL = ""
+    assert "explorer.example" not in page_of(staff, user)
+
+
+def test_a_payout_tells_what_was_taken_back_of_it(staff: Client, user: User) -> None:
+    payout, taken = make(Payout), [random.randint(1_000, 5_000) for _ in range(2)]
+    Payout.objects.filter(pk=payout.pk).update(user=user, credits=12_345, amount_minor=67_890)
+    for amount, clawback in zip(taken, (make(Clawback), make(Clawback)), strict=True):
+        Clawback.objects.filter(pk=clawback.pk).update(payout=payout, credits=amount, entry=make(CreditEntry))
+    make(Clawback)
+    told = section_of(page_of(staff, user), "Subscription")
+    assert f"67,890 minor {payout.currency.upper()} 12,345 {sum(taken):,} " in told
+
+
+def test_a_session_is_shown_by_its_controller_in_its_own_section(staff: Client, user: User) -> None:
+    mine, of_another = make(SignInSession), make(SignInSession)
+    SignInSession.objects.filter(pk=mine.pk).update(user=user)
+    told = section_of(page_of(staff, user), "Sessions")
+    assert mine.controller_address[:13] in told
+    assert of_another.controller_address[:13] not in told
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("sk_live_x", "https://dashboard.stripe.com/customers/cus_1"),
+        ("sk_test_x", "https://dashboard.stripe.com/test/customers/cus_1"),
+    ],
+)
+def test_stripe_ids_lead_to_the_dashboard_of_their_mode(settings: Settings, key: str, expected: str) -> None:
+    settings.STRIPE_SECRET_KEY, settings.STRIPE_API_BASE = key, "https://api.stripe.com"
+    assert person.stripe_page("customers", "cus_1") == expected
+    settings.STRIPE_API_BASE = "http://127.0.0.1:1"
+    assert person.stripe_page("customers", "cus_1") == ""
+
+
+def test_the_page_costs_the_same_whatever_happened(staff: Client, user: User) -> None:
+    Customer.objects.create(user=user, stripe_customer_id="cus_1")
+    counts = []
+    for length in (1, 60):
+        earned(user, length)
+        relayed(user, length)
+        for row in RelayTransaction.objects.filter(attempts=None):
+            mined(row, at=timezone.now(), gas=1, price_wei=1)
+        with CaptureQueriesContext(connection) as asked:
+            page_of(staff, user)
+        counts.append(len(asked))
+    assert counts[0] == counts[1]

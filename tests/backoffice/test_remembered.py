@@ -1,0 +1,97 @@
+"""The front page's figures are computed once in a while, say of when they are, and do without the cache."""
+
+import random
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from pytest_django import Settings
+
+from backoffice import front_page
+from tests.factories import UserFactory
+from tests.portal.api.histories import earned
+
+pytestmark = pytest.mark.django_db
+
+
+def keep_at(settings: Settings, url: str) -> None:
+    """Let the cache be there; Django makes its clients anew when it hears of the change."""
+    settings.CACHES = {**settings.CACHES, "figures": {**settings.CACHES["figures"], "LOCATION": url}}
+
+
+@pytest.fixture(autouse=True)
+def _remembering(db: None, settings: Settings) -> Iterator[None]:
+    """Remember figures for a minute, and nothing of other tests."""
+    settings.STAFF_FIGURES_SECONDS = 60
+    keep_at(settings, settings.REDIS_URL)
+    caches["figures"].delete(front_page._KEY)
+    yield
+    keep_at(settings, settings.REDIS_URL)
+    caches["figures"].delete(front_page._KEY)
+
+
+def look(staff: Client) -> tuple[str, int, str]:
+    """Return the credits outstanding that the front page shows, its statements, and of when it says to be."""
+    with CaptureQueriesContext(connection) as asked:
+        page = staff.get("/admin/").content.decode()
+    shown = re.search(r"Credits outstanding</span>\s*<span class=\"value\">([\d,]+)<", page)
+    as_of = re.search(r"as of (\d\d:\d\d:\d\d) UTC", page)
+    assert shown
+    assert as_of
+    return shown[1], len(asked), as_of[1]
+
+
+def test_a_second_look_within_the_time_sums_nothing_and_says_of_when_it_is(staff: Client) -> None:
+    earned(UserFactory.create(), 3)
+    total, statements, moment = look(staff)
+    earned(UserFactory.create(), 4)
+    again, fewer, same = look(staff)
+    assert (total, again, same) == ("3", "3", moment)
+    assert fewer < statements - 10
+    caches["figures"].delete(front_page._KEY)
+    assert look(staff)[0] == "7"
+
+
+def test_the_time_is_as_long_as_the_setting_says(settings: Settings) -> None:
+    settings.STAFF_FIGURES_SECONDS = random.randint(5, 500)
+    front_page.cached_figures(lambda now: {"x": 1}, now=timezone.now())
+    client: Any = caches["figures"]
+    left = client._cache.get_client().ttl(client.make_key(front_page._KEY))
+    assert settings.STAFF_FIGURES_SECONDS - 5 < left <= settings.STAFF_FIGURES_SECONDS
+
+
+def test_nothing_is_remembered_where_the_setting_is_zero(staff: Client, settings: Settings) -> None:
+    settings.STAFF_FIGURES_SECONDS = 0
+    earned(UserFactory.create(), 1)
+    first = look(staff)
+    earned(UserFactory.create(), 1)
+    assert (first[0], look(staff)[0], caches["figures"].get(front_page._KEY)) == ("1", "2", None)
+
+
+def test_without_the_cache_the_figures_are_computed(staff: Client, settings: Settings) -> None:
+    keep_at(settings, "redis://127.0.0.1:1/0")
+    earned(UserFactory.create(), 5)
+    assert look(staff)[0] == "5"
+    earned(UserFactory.create(), 2)
+    assert look(staff)[0] == "7"
+
+
+def test_recalled_figures_are_the_computed_ones() -> None:
+    moment = datetime(2026, 3, 7, 17, 4, 9, tzinfo=UTC)
+    computed = front_page.cached_figures(lambda now: {"some": [(1, "two")], "now": now.year}, now=moment)
+    recalled = front_page.cached_figures(lambda now: {}, now=moment + timedelta(seconds=9))
+    assert computed == recalled == {"some": [[1, "two"]], "now": 2026, "as_of": "17:04:09 UTC"}
+
+
+def test_what_is_stored_is_text_that_runs_nothing() -> None:
+    front_page.cached_figures(lambda now: {"x": 1}, now=timezone.now())
+    client: Any = caches["figures"]
+    stored = client._cache.get_client().get(client.make_key(front_page._KEY))
+    assert stored.startswith(b'{"x":1,')

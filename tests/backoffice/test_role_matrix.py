@@ -1,0 +1,370 @@
+"""
+Who of the staff may open which page of the admin, and do what: the whole table, written out.
+
+A letter is a role: s support, f finance, o operations, S superuser. Whoever has no role
+has nothing, and whoever is not signed in is asked to.
+"""
+
+import uuid
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.test import Client, RequestFactory
+from django.urls import URLResolver, get_resolver, reverse
+
+from gateway.admin.actions import ReasonedActions
+from tests.factories import UserFactory
+from tests.gateway.admin.shelf import make
+from tests.staff import address_of, browser_of, everything, member
+
+pytestmark = pytest.mark.django_db
+ALL = "sfoS"
+ROLES = {"s": "support", "f": "finance", "o": "operations", "S": "superuser"}
+
+
+class Row(NamedTuple):
+    """Whose letters open the list, a row and its history; add, change or delete; and do each action."""
+
+    view: str
+    add: str = ""
+    change: str = ""
+    delete: str = ""
+    actions: dict[str, str] = {}
+    # Django's own kind, of the list: done at once, without a reason.
+    plain: dict[str, str] = {}
+    export: str = ""
+    # Pages of its own about a row.
+    pages: dict[str, str] = {}
+
+
+MATRIX = {
+    "users.User": Row(
+        ALL, add="S", change="S",
+        actions={"adjust_credits": "sS", "grant_modifier": "sS", "revoke_sessions": "sS"},
+    ),
+    "users.SignInSession": Row(ALL, actions={"revoke": "sS"}),
+    "users.StaffAction": Row(ALL),
+    "credits.CreditAccount": Row(ALL, actions={"adjust_credits": "sS", "grant_modifier": "sS"}),
+    "credits.CreditEntry": Row(ALL, export="fS"),
+    "credits.CreditHold": Row(ALL, actions={"release_dead_hold": "oS"}),
+    "credits.AdjustmentRequest": Row(ALL, actions={"approve": "fS", "reject": "fS"}),
+    "credits.Allowance": Row(ALL),
+    "credits.AdNetwork": Row(
+        ALL, add="oS", change="oS",
+        actions={"pause": "oS", "resume": "oS", "issue_address": "oS", "retire_secret": "oS"},
+        pages={"try": "oS"},
+    ),
+    "credits.Postback": Row(ALL, actions={"release_early": "fS", "forfeit": "fS"}),
+    "credits.NetworkUser": Row(ALL),
+    "relay.RelayTransaction": Row(
+        ALL, actions={"broadcast_again": "oS", "cancel_unsent": "oS"}, export="fS"
+    ),
+    "relay.Attempt": Row(ALL, export="fS"),
+    "relay.Relayer": Row(ALL, actions={"pause": "oS", "resume": "oS"}),
+    "relay.RelaySwitch": Row(ALL, actions={"pause": "oS", "resume": "oS"}),
+    "relay.TrustedImplementation": Row(
+        ALL, add="oS", change="oS", delete="S", plain={"delete_selected": "S"}
+    ),
+    "payments.Customer": Row(ALL),
+    "payments.Subscription": Row(ALL, actions={"cancel": "sS"}),
+    "payments.Payout": Row(ALL, export="fS"),
+    "payments.Clawback": Row(ALL),
+    "payments.BillingOperation": Row(ALL),
+    "payments.StripeEvent": Row(ALL, actions={"process_again": "sS", "dismiss": "fS"}),
+    "payments.PayoutRate": Row(ALL, add="fS"),
+    "credits.ExperienceEntry": Row(ALL),
+    "credits.Modifier": Row(ALL, actions={"end": "sS"}),
+    "credits.Badge": Row(ALL, add="fS", change="fS", delete="fS"),
+    "credits.LedgerAudit": Row(ALL),
+    "payments.ReconciliationRun": Row(ALL, actions={"run": "fS"}),
+    "checkin.CheckIn": Row(ALL),
+    "checkin.DailySeed": Row(ALL),
+    "checkin.CheckInSwitch": Row(ALL, actions={"pause": "oS", "resume": "oS"}),
+    # A draft is changed and deleted by its author alone, which none of these is.
+    "checkin.DropTable": Row(ALL, add="fS", actions={"publish": "fS"}, plain={"copy_as_draft": "fS"}),
+    "auth.Group": Row("S", add="S", change="S", delete="S", plain={"delete_selected": "S"}),
+    "otp_totp.TOTPDevice": Row("S", add="S", change="S", delete="S", plain={"delete_selected": "S"}),
+    "axes.AccessAttempt": Row("S", delete="S", plain={"delete_selected": "S"}),
+    "axes.AccessFailureLog": Row("S"),
+    "axes.AccessLog": Row("S"),
+}  # fmt: skip
+
+MONEY = [
+    "credits.CreditAccount", "credits.CreditEntry", "credits.CreditHold", "credits.AdjustmentRequest",
+    "credits.Allowance", "credits.ExperienceEntry", "credits.Postback", "relay.RelayTransaction", "relay.Attempt",
+    "payments.Customer", "payments.Subscription", "payments.Payout", "payments.Clawback",
+    "payments.BillingOperation", "payments.StripeEvent", "checkin.CheckIn", "checkin.DailySeed",
+    "users.StaffAction",
+]  # fmt: skip
+_USUAL = {"changelist", "add", "change", "delete", "history"}
+
+
+class Place(NamedTuple):
+    """A page of the site itself: who gets which answer to GET, and what the others get; a door lets nobody wait."""
+
+    open_to: Collection[str]
+    answers: int = 200
+    refuses: int = 403
+    args: tuple[Any, ...] = ()
+    query: str = ""
+    is_a_door: bool = False
+
+
+# Whoever has shown a second factor, with or without a role.
+EVERYBODY = {*ALL, "without a role"}
+SITE = {
+    "index": Place(EVERYBODY),
+    "search": Place(EVERYBODY, query="?q=0x"),
+    "books": Place(ALL),
+    "app_list": Place(ALL, refuses=404, args=("credits",)),
+    "autocomplete": Place(ALL, query="?term=0x&app_label=credits&model_name=creditaccount&field_name=user"),
+    "jsi18n": Place(EVERYBODY),
+    "password_change": Place(EVERYBODY),
+    "password_change_done": Place(EVERYBODY),
+    # No row of ours has a page outside of the admin.
+    "view_on_site": Place(EVERYBODY, answers=404, args=(1, 1)),
+    # Whoever is in already goes on to the front page; only they can log out, and not by a link.
+    "login": Place({"anonymous"}, refuses=302, is_a_door=True),
+    "logout": Place(EVERYBODY, answers=405, refuses=302, is_a_door=True),
+}
+# Django's own: the password of staff, and the picture of a second factor's seed.
+_OTHERS = {
+    "auth_user_password_change": ("users.User", 200),
+    # A seed that was told once is told nobody again.
+    "otp_totp_totpdevice_config": ("otp_totp.TOTPDevice", 403),
+    "otp_totp_totpdevice_qrcode": ("otp_totp.TOTPDevice", 403),
+}
+
+
+def page(label: str, name: str, *args: Any) -> str:
+    return reverse(f"admin:{label.replace('.', '_').lower()}_{name}", args=args)
+
+
+def row_of(label: str) -> Any:
+    """Return a row of the table; of badges the highest, since the lowest stays."""
+    if label == "credits.Badge":
+        return apps.get_model(label)._default_manager.latest("exp_lower_bound")
+    return make(apps.get_model(label))
+
+
+def admin_of(label: str) -> Any:
+    return admin.site._registry[apps.get_model(label)]
+
+
+@pytest.fixture
+def browsers(db: None) -> dict[str, Client]:
+    """A browser of each role, of staff without a role, and of nobody."""
+    known = {letter: browser_of(member(role)) for letter, role in ROLES.items()}
+    idle = browser_of(UserFactory.create(profile_address=None, is_staff=True))
+    return {**known, "without a role": idle, "anonymous": Client()}
+
+
+def assert_open_to(letters: str, url: str, browsers: dict[str, Client], *, post: bool = False) -> None:
+    """The page answers those; everybody else is refused, and who is nobody is asked to sign in."""
+    for who, browser in browsers.items():
+        if post:
+            if who in letters:
+                continue  # what they do is proved elsewhere
+            answer: Any = browser.post(url, {"post": "yes", "reason": "x", "token": uuid.uuid4()})
+        else:
+            answer = browser.get(url)
+        if who == "anonymous":
+            assert (answer.status_code, "/admin/login/" in answer["Location"]) == (302, True), url
+        else:
+            assert answer.status_code == (200 if who in letters else 403), f"{who} at {url}"
+        if answer.streaming:
+            assert b"".join(answer)
+
+
+def routes(resolver: URLResolver, before: str = "") -> Iterator[tuple[str, str]]:
+    """Yield name and route of every page below, as the resolver has them."""
+    for found in resolver.url_patterns:
+        route = f"{before}{found.pattern}"
+        if isinstance(found, URLResolver):
+            yield from routes(found, route)
+        else:
+            yield found.name or "", route
+
+
+def names_of(label: str) -> set[str]:
+    """Return the names of the pages that the table wants of a model."""
+    wanted = MATRIX[label]
+    pages = _USUAL | ({"do"} if wanted.actions else set()) | ({"export"} if wanted.export else set())
+    pages |= wanted.pages.keys()
+    return {f"{label.replace('.', '_').lower()}_{name}" for name in pages}
+
+
+def test_the_table_names_every_page_that_the_resolver_knows_and_every_action() -> None:
+    [ours] = [
+        found
+        for found in get_resolver().url_patterns
+        if isinstance(found, URLResolver) and "admin" in {found.namespace, found.app_name}
+    ]
+    known = list(routes(ours))
+    named = {name for name, _ in known if name}
+    assert named == set().union(SITE, _OTHERS, *map(names_of, MATRIX))
+    nameless = {route for name, route in known if not name}
+    shortcuts = {f"{label.replace('.', '/').lower()}/<path:object_id>/" for label in MATRIX}
+    assert nameless == {*shortcuts, "(?P<url>.*)$"}
+    for model, model_admin in admin.site._registry.items():
+        offered = {action.name for action in getattr(model_admin, "staff_actions", ())}
+        assert offered == MATRIX[model._meta.label].actions.keys(), model
+
+
+@pytest.mark.parametrize("name", SITE)
+def test_a_page_of_the_site_is_open_to_its_roles_and_to_nobody_else(
+    name: str, browsers: dict[str, Client]
+) -> None:
+    place = SITE[name]
+    url = reverse(f"admin:{name}", args=place.args) + place.query
+    UserFactory.create()
+    before = everything()
+    for who, browser in browsers.items():
+        answer = browser.get(url)
+        if who == "anonymous" and not place.is_a_door:
+            assert (answer.status_code, "/admin/login/" in answer["Location"]) == (302, True), url
+        else:
+            assert answer.status_code == (place.answers if who in place.open_to else place.refuses), who
+    assert everything() == before
+
+
+@pytest.mark.parametrize("label", MATRIX)
+def test_a_row_without_a_page_named_leads_to_its_page_and_asks_nobody_in(
+    label: str, browsers: dict[str, Client]
+) -> None:
+    row = row_of(label)
+    shortcut = page(label, "change", row.pk).removesuffix("change/")
+    for who, browser in browsers.items():
+        wanted = "/admin/login/" if who == "anonymous" else page(label, "change", row.pk)
+        answer = browser.get(shortcut)
+        assert (answer.status_code, answer["Location"].split("?")[0]) == (302, wanted), who
+
+
+@pytest.mark.parametrize("path", ["", "/"])
+def test_a_page_that_is_not_there_asks_nobody_in(path: str, browsers: dict[str, Client]) -> None:
+    for who, browser in browsers.items():
+        answer = browser.get(f"/admin/nothing/here{path}")
+        assert answer.status_code == (302 if who == "anonymous" else 404), who
+
+
+@pytest.mark.parametrize("label", MATRIX)
+def test_a_page_is_open_to_its_roles_and_to_nobody_else(label: str, browsers: dict[str, Client]) -> None:
+    wanted, row = MATRIX[label], row_of(label)
+    before = everything()
+    assert_open_to(wanted.view, page(label, "changelist"), browsers)
+    assert_open_to(wanted.view, page(label, "change", row.pk), browsers)
+    assert_open_to(wanted.view, page(label, "history", row.pk), browsers)
+    assert_open_to(wanted.add, page(label, "add"), browsers)
+    assert_open_to(wanted.delete, page(label, "delete", row.pk), browsers)
+    assert_open_to(wanted.add, page(label, "add"), browsers, post=True)
+    assert_open_to(wanted.change, page(label, "change", row.pk), browsers, post=True)
+    assert_open_to(wanted.delete, page(label, "delete", row.pk), browsers, post=True)
+    for name, letters in wanted.pages.items():
+        assert_open_to(letters, page(label, name, row.pk), browsers)
+        assert_open_to(letters, page(label, name, row.pk), browsers, post=True)
+    if wanted.export:
+        for kind in ("csv", "xlsx"):
+            assert_open_to(wanted.export, page(label, "export", kind), browsers)
+    assert everything() == before
+
+
+@pytest.mark.parametrize("label", [label for label, row in MATRIX.items() if row.actions])
+def test_an_action_is_open_to_its_roles_and_to_nobody_else(label: str, browsers: dict[str, Client]) -> None:
+    row, model = make(apps.get_model(label)), label.replace(".", "_").lower()
+    model_admin = admin_of(label)
+    assert isinstance(model_admin, ReasonedActions)
+    before = everything()
+    for action in model_admin.staff_actions:
+        url = address_of(model, action.name, *([] if action.subject else [row]))
+        assert_open_to(MATRIX[label].actions[action.name], url, browsers)
+        assert_open_to(MATRIX[label].actions[action.name], url, browsers, post=True)
+        for who, browser in browsers.items():
+            if who in MATRIX[label].view and not action.subject:
+                offered = (
+                    f'<option value="{action.name}"'
+                    in browser.get(page(label, "changelist")).content.decode()
+                )
+                assert offered == (who in MATRIX[label].actions[action.name]), f"{who}: {action.name}"
+    assert everything() == before
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_list_offers_each_role_the_plain_actions_of_the_table_and_no_other(
+    role: str, rf: RequestFactory
+) -> None:
+    request = rf.get("/")
+    request.user = member(ROLES[role])
+    for label, row in MATRIX.items():
+        plain = admin_of(label).get_actions(request).keys() - row.actions.keys()
+        wanted = {name for name, letters in row.plain.items() if role in letters}
+        # Whoever cannot open the list is offered nothing by it.
+        assert plain == wanted or role not in row.view, label
+
+
+@pytest.mark.parametrize(
+    ("label", "name"), [(label, name) for label, row in MATRIX.items() for name in row.plain]
+)
+def test_a_plain_action_does_nothing_for_others(label: str, name: str, browsers: dict[str, Client]) -> None:
+    row = row_of(label)
+    sent = {"action": name, "_selected_action": [row.pk], "post": "yes"}
+    before, kept = everything(), list(type(row)._default_manager.order_by("pk").values())
+    for who, browser in browsers.items():
+        if who not in MATRIX[label].plain[name]:
+            answer = browser.post(page(label, "changelist"), sent)
+            # Whoever may open the list gets it again, whether it offers them another action or none.
+            assert answer.status_code in ({200, 302} if who in MATRIX[label].view else {302, 403}), who
+    assert (everything(), list(type(row)._default_manager.order_by("pk").values())) == (before, kept)
+    browsers["S"].post(page(label, "changelist"), sent)
+    assert list(type(row)._default_manager.order_by("pk").values()) != kept
+
+
+@pytest.mark.parametrize("name", _OTHERS)
+def test_pages_of_djangos_own_are_for_superusers_at_most(name: str, browsers: dict[str, Client]) -> None:
+    label, status = _OTHERS[name]
+    row = UserFactory.create(profile_address=None) if label == "users.User" else make(apps.get_model(label))
+    url = reverse(f"admin:{name}", args=[row.pk])
+    assert browsers.pop("S").get(url).status_code == status
+    assert_open_to("", url, browsers)
+
+
+@pytest.mark.parametrize("label", MONEY)
+def test_money_is_neither_added_changed_nor_deleted_by_anybody(
+    label: str, browsers: dict[str, Client]
+) -> None:
+    wanted, row, model_admin = MATRIX[label], make(apps.get_model(label)), admin_of(label)
+    assert (wanted.add, wanted.change, wanted.delete, model_admin.list_editable) == ("", "", "", ())
+    before, kept = everything(), type(row)._default_manager.values().get(pk=row.pk)
+    fields = {field.name: "1" for field in row._meta.concrete_fields}
+    as_a_list = {"form-TOTAL_FORMS": 1, "form-INITIAL_FORMS": 1, "form-0-id": row.pk}
+    listed, shown = page(label, "changelist"), page(label, "change", row.pk)
+    for browser in browsers.values():
+        browser.post(listed, {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"})
+        browser.post(listed, {"_save": "Save", **as_a_list, **fields})
+        for url in (page(label, "add"), shown, page(label, "delete", row.pk)):
+            assert browser.post(url, {**fields, "post": "yes"}).status_code in {302, 403}
+    pages = [browsers["S"].get(url).content.decode() for url in (listed, shown)]
+    assert all("delete_selected" not in text and 'name="_save"' not in text for text in pages)
+    assert (everything(), type(row)._default_manager.values().get(pk=row.pk)) == (before, kept)
+
+
+@pytest.mark.parametrize("label", MATRIX)
+def test_no_page_lets_money_in_by_rows_below_another(label: str) -> None:
+    money = {apps.get_model(name) for name in MONEY}
+    request: Any = type("Request", (), {"user": member("superuser")})()
+    for inline in (kind(kind.model, admin.site) for kind in admin_of(label).inlines):
+        if inline.model in money:
+            assert not inline.has_add_permission(request, None)
+            assert not inline.has_change_permission(request, None)
+            assert not inline.has_delete_permission(request, None)
+
+
+@pytest.mark.parametrize("staff", [True, False])
+def test_a_password_without_the_second_factor_or_a_wallet_opens_nothing(staff: bool) -> None:
+    person = member("superuser") if staff else UserFactory.create()
+    client = Client()
+    client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
+    for label in MATRIX:
+        assert client.get(page(label, "changelist")).status_code == 302

@@ -1,0 +1,56 @@
+"""Roles: one table, and groups that say what it says."""
+
+import pytest
+from django.contrib.auth.models import Group, Permission
+from django.core.management import call_command
+
+from backoffice import roles
+
+pytestmark = pytest.mark.django_db
+
+
+def names_of(role: str) -> set[str]:
+    found = Group.objects.get(name=role).permissions.select_related("content_type")
+    return {f"{one.content_type.app_label}.{one.codename}" for one in found}
+
+
+@pytest.mark.parametrize("role", sorted(roles.ROLES))
+def test_every_name_of_the_table_is_a_permission_and_the_group_has_just_these(role: str) -> None:
+    wanted = roles.ROLES[role]
+    assert len(set(wanted)) == len(wanted)
+    for name in wanted:
+        assert list(roles.permissions_of(name)), name
+    expected = {
+        f"{one.content_type.app_label}.{one.codename}"
+        for name in wanted
+        for one in roles.permissions_of(name)
+    }
+    assert names_of(role) == expected
+
+
+def test_a_group_that_was_meddled_with_is_brought_in_line_by_the_next_migration() -> None:
+    group = Group.objects.get(name="support")
+    before = names_of("support")
+    stray = Permission.objects.get(codename="change_user")
+    group.permissions.add(stray)
+    group.permissions.remove(Permission.objects.get(codename="add_adjustmentrequest"))
+    Group.objects.get(name="finance").delete()
+    call_command("migrate", verbosity=0)
+    assert names_of("support") == before
+    assert "credits.decide_adjustment" in names_of("finance")
+    roles.synchronise()
+    assert names_of("support") == before
+
+
+def test_no_role_makes_staff_or_touches_what_proves_them() -> None:
+    for role in roles.ROLES:
+        for name in names_of(role):
+            app, codename = name.split(".")
+            assert app in {"users", "credits", "relay", "payments", "checkin"}
+            assert app != "users" or codename.startswith("view_") or codename == "revoke_signinsession"
+
+
+def test_who_asks_for_an_adjustment_and_who_agrees_are_two_roles() -> None:
+    asking = {role for role in roles.ROLES if "credits.add_adjustmentrequest" in names_of(role)}
+    agreeing = {role for role in roles.ROLES if "credits.decide_adjustment" in names_of(role)}
+    assert (asking, agreeing) == ({"support"}, {"finance"})

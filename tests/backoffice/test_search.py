@@ -1,0 +1,265 @@
+"""One box finds a person, a call, a payment or a postback by whatever names it."""
+
+import json
+import random
+import secrets
+import uuid
+from datetime import timedelta
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.db import connection
+from django.db.models import Model
+from django.test import Client
+from django.utils import timezone
+
+from earnings.models import AdNetwork, Postback, PostbackKind, PostbackState
+from gateway.admin import audit
+from gateway.admin.search import address_like
+from payments.models import BillingOperation, Clawback, Customer, Payout, StripeEvent, Subscription
+from relay.models import Attempt, RelayTransaction
+from tests.backoffice.conftest import mined
+from tests.factories import UserFactory
+from tests.gateway.admin.shelf import make
+from tests.payments.staff import browser_of
+from tests.portal.api.histories import relayed
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+def searched(staff: Client, term: str) -> list[str]:
+    """Return the pages that the search leads to."""
+    answer = staff.get("/admin/search/", {"q": term})
+    if answer.status_code == 302:
+        return [answer["location"]]
+    return [hit.link for hit in answer.context["hits"]]
+
+
+def page_of(row: Model) -> str:
+    return f"/admin/{row._meta.app_label}/{row._meta.model_name}/{row.pk}/change/"
+
+
+def call() -> RelayTransaction:
+    relayed(UserFactory.create(), 1)
+    return RelayTransaction.objects.latest("pk")
+
+
+def postback(**changes: object) -> Postback:
+    network, _ = AdNetwork.objects.get_or_create(slug="any", defaults={"is_weak": False})
+    name = secrets.token_hex(12)
+    values = {
+        "kind": PostbackKind.INFO,
+        "state": PostbackState.INFO,
+        "external_id": name,
+        "original_id": name,
+    }
+    return Postback.objects.create(
+        **{"network": network, "amount": 1, "rate": 1, "raw": b"", "payload_hash": "", **values, **changes},
+        received_at=timezone.now(),
+    )
+
+
+def told_of(object_id: str) -> StripeEvent:
+    """Store an event about something of Stripe's."""
+    return StripeEvent.objects.create(
+        stripe_event_id=f"evt_{secrets.token_hex(8)}",
+        type="invoice.paid",
+        object_id=object_id,
+        raw_body=b"",
+        received_at=timezone.now(),
+        next_attempt_at=timezone.now(),
+    )
+
+
+@pytest.mark.parametrize("wanted", ["{0}", "{0:.12}", "{1:.8}", "{2}", "…{2}", "{0:.6}…{2}", "{0:.6}...{2}"])
+@pytest.mark.parametrize("casing", [str, str.lower, str.upper])
+def test_a_person_is_found_by_an_address_or_a_part_of_it(
+    staff: Client, wanted: str, casing: type[str]
+) -> None:
+    user = UserFactory.create()
+    UserFactory.create_batch(20)
+    address = str(user.profile_address)
+    term = casing(wanted.format(address, address[2:], address[-9:])).replace("0X", "0x")
+    assert searched(staff, f"  {term} ") == [page_of(user)]
+    listed = staff.get("/admin/users/user/", {"q": term}).context["cl"].result_list
+    assert [row.pk for row in listed] == [user.pk]
+
+
+def test_fewer_than_four_characters_are_no_address() -> None:
+    for term in ("0x", "0xabc", "abc", "…abc", "ab…cd", "0x" + "a" * 41, "wallet", "cus_abcd"):
+        assert address_like(term) is None, term
+    assert address_like("abcd") is not None
+
+
+def test_several_people_are_listed_to_choose_from(staff: Client) -> None:
+    end = secrets.token_hex(5)
+    found = [UserFactory.create(profile_address=f"0x{secrets.token_hex(15)}{end}") for _ in range(3)]
+    assert searched(staff, end) == [page_of(user) for user in found]
+
+
+def test_a_call_is_found_by_the_hash_of_any_attempt(staff: Client) -> None:
+    row = call()
+    first = mined(row, at=timezone.now(), gas=1, price_wei=1)
+    other = "0x" + secrets.token_hex(32)
+    Attempt.objects.create(
+        relay_transaction=row,
+        relayer=row.relayer,
+        account_nonce=first.account_nonce,
+        sequence=1,
+        transaction_hash=other,
+        raw=b"",
+        gas_limit=1,
+        max_fee_per_gas_wei=1,
+        max_priority_fee_per_gas_wei=1,
+        created_at=timezone.now(),
+    )
+    for known in (row.transaction_hash, other, other.upper().replace("0X", "0x")):
+        assert searched(staff, known) == [page_of(row)]
+    assert searched(staff, "0x" + secrets.token_hex(32)) == []
+
+
+def test_stripes_ids_lead_to_what_they_name(staff: Client) -> None:
+    user, salt = UserFactory.create(), secrets.token_hex(8)
+    customer = Customer.objects.create(user=user, stripe_customer_id=f"cus_{salt}")
+    now = timezone.now()
+    subscription = Subscription.objects.create(
+        user=user,
+        customer=customer,
+        stripe_subscription_id=f"sub_{salt}",
+        stripe_item_id=f"si_{salt}",
+        status=Subscription.Status.ACTIVE,
+        amount_minor=500,
+        currency="usd",
+        current_period_start=now,
+        current_period_end=now + timedelta(days=30),
+        synced_at=now,
+    )
+    event = told_of(f"in_{salt}")
+    assert searched(staff, f"cus_{salt}") == [page_of(customer), page_of(subscription)]
+    assert searched(staff, f"sub_{salt}") == [page_of(subscription)]
+    assert searched(staff, f"si_{salt}") == [page_of(subscription)]
+    assert searched(staff, event.stripe_event_id) == [page_of(event)]
+    assert searched(staff, f"in_{salt}") == [page_of(event)]
+    assert searched(staff, f"cus_{secrets.token_hex(8)}") == []
+
+
+def test_an_invoice_and_its_payment_lead_to_the_payout_and_what_was_taken_back_of_it(staff: Client) -> None:
+    salt, payout, other = secrets.token_hex(8), make(Payout), make(Clawback)
+    Payout.objects.filter(pk=payout.pk).update(
+        stripe_invoice_id=f"in_{salt}", stripe_payment_intent_id=f"pi_{salt}"
+    )
+    assert searched(staff, f"in_{salt}") == searched(staff, f"pi_{salt}") == [page_of(payout)]
+    Clawback.objects.filter(pk=other.pk).update(payout=payout)
+    for name in (f"in_{salt}", f"pi_{salt}"):
+        event = told_of(name)
+        assert searched(staff, name) == [page_of(payout), page_of(other), page_of(event)]
+
+
+@pytest.mark.parametrize("kind", ["seti", "re", "pyr", "du", "dp", "ch", "py"])
+def test_what_has_no_row_here_leads_to_the_events_about_it(staff: Client, kind: str) -> None:
+    name = f"{kind}_{secrets.token_hex(8)}"
+    told_of(f"{name}0")
+    assert searched(staff, name) == []
+    first, second = told_of(name), told_of(name)
+    assert searched(staff, f" {name} ") == [page_of(first), page_of(second)]
+
+
+def test_an_order_at_stripe_is_found_by_its_id(staff: Client) -> None:
+    order = make(BillingOperation)
+    make(BillingOperation)
+    assert searched(staff, str(order.pk)) == [page_of(order)]
+    assert searched(staff, str(uuid.uuid4())) == []
+
+
+def test_a_request_leads_to_all_that_it_did(staff: Client) -> None:
+    name, row = str(uuid.uuid4()), call()
+    RelayTransaction.objects.filter(pk=row.pk).update(request_id=name)
+    assert searched(staff, name) == [page_of(row)]
+    told = postback(request_id=name)
+    done = LogEntry.objects.create(
+        user_id=User.objects.get(is_staff=True).pk,
+        object_repr="x",
+        action_flag=2,
+        change_message=json.dumps([{**audit.details(action="tried"), "requestId": name}]),
+    )
+    assert searched(staff, name) == [
+        page_of(row),
+        page_of(told),
+        f"/admin/users/staffaction/{done.pk}/change/",
+    ]
+    assert searched(staff, "") == []
+
+
+def test_an_event_of_a_network_leads_to_its_postbacks(staff: Client) -> None:
+    credit = postback()
+    assert searched(staff, credit.external_id) == [page_of(credit)]
+    reversal = postback(original_id=credit.external_id)
+    assert searched(staff, credit.external_id) == [page_of(credit), page_of(reversal)]
+
+
+def test_what_nothing_is_called_shows_what_may_be_searched(staff: Client) -> None:
+    term = f"<b>{secrets.token_hex(3)}"
+    page = staff.get("/admin/search/", {"q": term}).content.decode()
+    assert "Nothing that you may see is called" in page
+    assert term not in page
+    assert "An id of Stripe&#x27;s" in page
+
+
+def test_only_kinds_that_may_be_viewed_are_found(client: Client) -> None:
+    seeing = browser_of(client, "view_relaytransaction")
+    row = call()
+    mined(row, at=timezone.now(), gas=1, price_wei=1)
+    assert searched(seeing, str(row.profile_address)) == []
+    assert searched(seeing, row.transaction_hash) == [page_of(row)]
+
+
+def test_nobody_searches_from_outside() -> None:
+    UserFactory.create()
+    answer = Client().get("/admin/search/", {"q": "abcd"})
+    assert (answer.status_code, answer["location"].split("?")[0]) == (302, "/admin/login/")
+
+
+def test_the_box_is_on_every_page_and_the_lists_are_still_found(staff: Client) -> None:
+    assert 'action="/admin/search/"' in staff.get("/admin/credits/creditentry/").content.decode()
+    for _ in range(2):
+        assert "/admin/relay/relayer/" in staff.get("/admin/search/", {"s": "relayer"}).content.decode()
+
+
+def test_a_part_of_an_address_is_found_by_an_index(db: None) -> None:
+    people = [
+        User(username=secrets.token_hex(8), profile_address=f"0x{secrets.token_hex(20)}")
+        for _ in range(6_000)
+    ]
+    User.objects.bulk_create(people)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE users_user")
+    address = str(random.choice(people).profile_address)
+    for term, indexes in (
+        (address[:12], {"users_user_address_begin"}),
+        (f"…{address[-9:]}", {"users_user_address_end"}),
+        (address[-9:], {"users_user_address_begin", "users_user_address_end"}),
+    ):
+        part = address_like(term)
+        assert part is not None
+        plan = User.objects.filter(part).explain()
+        assert "Seq Scan" not in plan
+        assert {
+            name for name in ("users_user_address_begin", "users_user_address_end") if name in plan
+        } == indexes
+
+
+def test_lists_of_peoples_rows_are_narrowed_by_a_part_of_an_address(staff: Client) -> None:
+    relayed(UserFactory.create(), 2)
+    row = call()
+    address = str(row.profile_address)
+    for term in (address.lower(), address[:14], f"…{address[-10:]}"):
+        listed = staff.get("/admin/relay/relaytransaction/", {"q": term})
+        assert [found.pk for found in listed.context["cl"].result_list] == [row.pk]
+        entries = staff.get("/admin/credits/creditentry/", {"q": term}).context["cl"].result_list
+        assert [entry.account.user_id for entry in entries] == [row.user_id]
+    key = entries[0].key
+    assert [
+        found.key for found in staff.get("/admin/credits/creditentry/", {"q": key}).context["cl"].result_list
+    ] == [key]
+    assert not staff.get("/admin/credits/creditentry/", {"q": "nobody"}).context["cl"].result_list

@@ -1,0 +1,208 @@
+"""What the words of each network mean."""
+
+import secrets
+from decimal import Decimal
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from devstack.ad_networks.dialects import KEY_ID
+from earnings.models import PostbackKind
+from earnings.networks.base import PostbackRefused, RawRequest
+from earnings.networks.registry import ADAPTERS
+from earnings.networks.signatures import unpadded
+from tests.earnings.networks.saying import NOW, heard, key_pair, new_secret, request_of, told
+
+CREDIT, REVERSAL, PENDING, INFO = (
+    PostbackKind.CREDIT,
+    PostbackKind.REVERSAL,
+    PostbackKind.PENDING,
+    PostbackKind.INFO,
+)
+
+
+def _parsed(slug: str, **fields: str) -> tuple[str, str, str]:
+    event = ADAPTERS[slug].parse(fields)
+    return event.kind, event.external_id, event.original_id
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ({"tx": "s1", "val": "5", "type": "COMPLETE"}, (CREDIT, "s1", "s1")),
+        ({"tx": "s1", "val": "5", "type": "SCREENOUT"}, (CREDIT, "s1", "s1")),
+        ({"tx": "s1", "val": "0", "type": "SCREENOUT"}, (INFO, "s1", "s1")),
+        ({"tx": "s1", "val": "5", "type": "START_BONUS"}, (CREDIT, "s1", "s1")),
+        ({"tx": "s1", "val": "-5", "type": "RECONCILIATION"}, (REVERSAL, "s1", "s1")),
+        ({"tx": "s2", "val": "-5", "type": "RECONCILIATION", "ref": "s1"}, (REVERSAL, "s2", "s1")),
+        ({"tx": "or9", "val": "-5", "type": "RECONCILIATION"}, (REVERSAL, "or9", "o9")),
+        ({"tx": "o9", "val": "5", "type": "COMPLETE", "state": "PENDING"}, (PENDING, "o9", "o9")),
+        ({"tx": "o9", "val": "5", "type": "COMPLETE", "state": "REVIEWING"}, (PENDING, "o9", "o9")),
+        ({"tx": "o9", "val": "5", "type": "COMPLETE", "state": "COMPLETED"}, (CREDIT, "o9", "o9")),
+        ({"tx": "o9", "val": "5", "type": "RECONCILIATION", "state": "RECONCILED"}, (REVERSAL, "o9", "o9")),
+        ({"tx": "o9", "val": "5", "state": "REJECTED"}, (REVERSAL, "o9", "o9")),
+    ],
+)
+def test_bitlabs(fields: dict[str, str], wanted: tuple[Any, str, str]) -> None:
+    assert _parsed("bitlabs", **fields) == wanted
+
+
+@pytest.mark.parametrize(
+    ("fields", "takes"),
+    [
+        ({"val": "-5", "type": "RECONCILIATION"}, Decimal(5)),
+        ({"val": "-0.5", "type": "RECONCILIATION"}, Decimal("0.5")),
+        # Stateful callbacks are not negative.
+        ({"val": "5", "type": "state_change", "state": "RECONCILED"}, Decimal(5)),
+        ({"val": "0", "type": "RECONCILIATION"}, None),
+        ({"val": "5", "state": "REJECTED"}, None),
+        ({"val": "5", "type": "COMPLETE"}, None),
+    ],
+)
+def test_bitlabs_tells_how_much_is_taken_back(fields: dict[str, str], takes: Decimal | None) -> None:
+    assert ADAPTERS["bitlabs"].parse({"tx": "s1", **fields}).takes_back == takes
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ({"status": "1", "type": "complete", "amount_local": "8"}, CREDIT),
+        ({"status": "1", "type": "bonus", "amount_local": "8"}, CREDIT),
+        ({"status": "1", "type": "out", "amount_local": "0"}, INFO),
+        ({"status": "2", "type": "complete", "amount_local": "8"}, REVERSAL),
+        ({"status": "2", "type": "out", "amount_local": "0"}, INFO),
+        ({"status": "1", "type": "out", "amount_local": "0.5"}, CREDIT),
+        ({"status": "2", "type": "out", "amount_local": "0.5"}, REVERSAL),
+        ({"status": "2", "type": "complete", "amount_local": "0"}, REVERSAL),
+    ],
+)
+def test_cpx_research(fields: dict[str, str], wanted: PostbackKind) -> None:
+    assert _parsed("cpx-research", trans_id="77", **fields) == (wanted, "77", "77")
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ({"transaction_id": "a", "is_chargeback": "0"}, (CREDIT, "a", "a")),
+        ({"transaction_id": "a"}, (CREDIT, "a", "a")),
+        ({"transaction_id": "r-a", "is_chargeback": "1"}, (REVERSAL, "r-a", "a")),
+        ({"transaction_id": "r-a"}, (REVERSAL, "r-a", "a")),
+        ({"transaction_id": "a", "is_chargeback": "1"}, (REVERSAL, "a", "a")),
+    ],
+)
+def test_ayet_studios(fields: dict[str, str], wanted: tuple[Any, str, str]) -> None:
+    assert _parsed("ayet-studios", currency_amount="4", **fields) == wanted
+
+
+@pytest.mark.parametrize(
+    ("slug", "fields"),
+    [
+        ("bitlabs", {"tx": "s1", "val": "5", "type": "SURPRISE"}),
+        ("bitlabs", {"tx": "s1", "val": "5"}),
+        ("bitlabs", {"tx": "", "val": "5", "type": "COMPLETE"}),
+        ("cpx-research", {"trans_id": "1", "status": "3", "amount_local": "5"}),
+        ("ayet-studios", {"transaction_id": "a", "currency_amount": "5", "is_chargeback": "yes"}),
+        ("theoremreach", {"tx_id": "t", "reward": "5", "reversal": "maybe"}),
+        ("adgem", {"transaction_id": "with space", "amount": "5"}),
+        ("adgem", {"transaction_id": "x" * 201, "amount": "5"}),
+        ("tapjoy", {"id": "ü", "currency": "5", "snuid": ""}),
+    ],
+)
+def test_what_nobody_documented_is_refused(slug: str, fields: dict[str, str]) -> None:
+    with pytest.raises(PostbackRefused):
+        ADAPTERS[slug].parse(fields)
+
+
+def test_a_negative_payout_of_adgem_takes_back_a_positive_amount() -> None:
+    assert _parsed("adgem", transaction_id="t", amount="5", payout="-0.1") == (REVERSAL, "t", "t")
+
+
+@pytest.mark.parametrize("amount", ["0", "5", "", "-5"])
+def test_an_installation_of_adgem_is_information(amount: str) -> None:
+    """AdGem ends the address of an offer's mere installation so; nobody is paid for it."""
+    told = {"transaction_id": "t", "payout": "0.1", "nonpayable_install_goal": "true"}
+    assert _parsed("adgem", amount=amount, **told) == (INFO, "t", "t")
+    with pytest.raises(PostbackRefused):
+        _parsed("adgem", **{**told, "amount": "5", "nonpayable_install_goal": "maybe"})
+
+
+def test_a_colon_cannot_move_the_border_between_tapjoys_fields() -> None:
+    secret = new_secret("tapjoy")
+    request = request_of("tapjoy", told(external_id="a", user="b:c", amount="5"), secret)
+
+    with pytest.raises(PostbackRefused, match="colon"):
+        heard("tapjoy", request, secret)
+
+
+def test_a_digit_cannot_move_between_levelplays_fields() -> None:
+    secret, what = new_secret("levelplay"), told(amount="15")
+    request = request_of("levelplay", what, secret)
+    longer = what.user + "1"
+    moved = request.query.replace(what.user.encode(), longer.encode()).replace(b"rewards=15", b"rewards=5")
+
+    assert moved != request.query
+    with pytest.raises(PostbackRefused, match="user reference"):
+        heard("levelplay", type(request)(method="GET", url=request.url, query=moved), secret)
+
+
+def test_a_digit_of_levelplays_minute_cannot_make_another_event() -> None:
+    secret, what = new_secret("levelplay"), told()
+    request = request_of("levelplay", what, secret)
+    minute = NOW.strftime("%Y%m%d%H%M")
+    event = what.external_id
+    # 12:34 of one event, signed, is 12:3 of another.
+    moved = request.query.replace(f"timestamp={minute}".encode(), f"timestamp={minute[:-1]}".encode())
+    moved = moved.replace(f"eventId={event}".encode(), f"eventId={minute[-1]}{event}".encode())
+
+    assert len(moved) == len(request.query)
+    assert moved != request.query
+    with pytest.raises(PostbackRefused, match="timestamp"):
+        heard("levelplay", type(request)(method="GET", url=request.url, query=moved), secret)
+
+
+def test_levelplays_minute_is_utc() -> None:
+    secret = new_secret("levelplay")
+
+    assert heard("levelplay", request_of("levelplay", told(), secret), secret).occurred_at == NOW
+
+
+def test_a_key_of_another_kind_verifies_nothing() -> None:
+    request = request_of("admob", told(), new_secret("admob"))
+    public = key_pair()[1]
+    rsa = "-----BEGIN PUBLIC KEY-----\nMFwwDQYJKoZIhvcNAQEBBQADSwAwSAJBALvEXAMPLE\n-----END PUBLIC KEY-----"
+
+    for pem in (rsa, "nonsense", public[:-40]):
+        with pytest.raises(PostbackRefused, match="bad signature"):
+            ADAPTERS["admob"].verify(request, secrets=[], keys={"3335741209": pem})
+
+
+@pytest.mark.parametrize(
+    ("chosen", "respelled"),
+    [
+        ("x%26reward_amount%3D1000", "x&reward_amount=1000"),
+        ("x%26transaction_id%3Danother", "x&transaction_id=another"),
+        ("x%26user_id%3Dsomebody", "x&user_id=somebody"),
+        ("x%26reward_amount%3D9%26user_id%3Dme", "x&reward_amount=9&user_id=me"),
+    ],
+)
+def test_a_wallet_cannot_smuggle_a_parameter_into_what_google_signs(chosen: str, respelled: str) -> None:
+    """Google signs decoded text, so a wallet's own `custom_data` may be respelled without breaking the signature."""
+    message = f"ad_unit=1&custom_data={chosen}&reward_amount=1&timestamp={NOW.timestamp() * 1000:.0f}&transaction_id=t"
+    key = load_pem_private_key(key_pair()[0].encode(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    signature = unpadded(key.sign(unquote(message).encode(), ec.ECDSA(SHA256())))
+    for spelled in (message, message.replace(chosen, respelled)):
+        query = f"{spelled}&signature={signature}&key_id={KEY_ID}".encode()
+        with pytest.raises(PostbackRefused, match="repeated parameter"):
+            heard("admob", RawRequest(method="GET", url="", query=query))
+
+
+def test_a_report_is_no_postback() -> None:
+    request = request_of("tapjoy", told(), secrets.token_hex(8))
+
+    with pytest.raises(PostbackRefused):
+        ADAPTERS["push-report"].verify(request, secrets=["x"], keys={})

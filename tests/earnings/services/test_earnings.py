@@ -1,0 +1,226 @@
+"""A postback becomes credits once, and what is refused leaves nothing."""
+
+import hashlib
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+
+from credits.models import CreditEntry
+from credits.queries import balance_of
+from earnings.models import Postback, PostbackState
+from earnings.networks.base import Answer, RawRequest
+from earnings.networks.registry import ADAPTERS
+from earnings.services import networks, postbacks
+from gateway.common.errors import NotFound
+from rewards.models import ExperienceEntry
+from tests.earnings.networks.saying import SPOKEN, told
+from tests.earnings.networks_at_work import set_up
+from tests.factories import UserFactory
+
+pytestmark = pytest.mark.django_db
+SURE = [slug for slug in SPOKEN if slug != "cpx-research"]
+ACCEPTED = {"levelplay": "{}:OK", "theoremreach": "1", "cpx-research": "ok"}
+
+
+@pytest.mark.parametrize("slug", SURE)
+def test_each_network_credits_its_user_and_hears_its_own_words(slug: str) -> None:
+    user, network = UserFactory.create(), set_up(slug, rate=Decimal("2.5"))
+    what = network.says(user, amount="101")
+
+    answer = network.sends(what)
+
+    assert (answer.status, answer.body) == (200, ACCEPTED.get(slug, "OK").format(what.external_id))
+    assert balance_of(user).available == 252  # floor(101 × 2.5)
+    row = Postback.objects.get()
+    assert (row.state, row.credits) == (PostbackState.AVAILABLE, 252)
+    assert (row.rate, row.amount) == (Decimal("2.5"), Decimal(101))
+    assert row.entry is not None
+    assert (row.entry.source, row.entry.amount) == (ADAPTERS[slug].kind, 252)
+    gained = ExperienceEntry.objects.get()
+    assert (gained.base, gained.amount, gained.track) == (252, 252, "PERMANENT")
+
+
+@pytest.mark.parametrize("slug", SURE)
+def test_a_repeat_is_answered_alike_and_changes_nothing(slug: str) -> None:
+    user, network = UserFactory.create(), set_up(slug)
+    what = network.says(user)
+
+    answers = {network.sends(what) for _ in range(3)}
+
+    assert len(answers) == 1
+    assert balance_of(user).available == int(what.amount)
+    assert (Postback.objects.count(), CreditEntry.objects.count()) == (1, 1)
+
+
+REFUSED = {"tapjoy": (403, "refused"), "theoremreach": (400, "0")}
+
+
+@pytest.mark.parametrize("slug", SPOKEN)
+def test_a_bad_signature_hears_the_networks_refusal_and_leaves_no_row(slug: str) -> None:
+    network = set_up(slug)
+    what = network.says(UserFactory.create())
+    good = network.request(what)
+    changed = network.request(what, query=good.query[:-3], path_token=good.path_token)
+    if not good.query:
+        changed = network.request(what, path_token=good.path_token[:-3] + "AAA")
+
+    answer = _hear(slug, changed)
+
+    # AdMob's last bytes are the key's id: an unknown key must come again.
+    assert (answer.status, answer.body) == (
+        (503, "try again later") if slug == "admob" else REFUSED.get(slug, (400, "refused"))
+    )
+    assert not Postback.objects.exists()
+
+
+@pytest.mark.parametrize("slug", SPOKEN)
+def test_an_unknown_user_is_refused_for_good(slug: str) -> None:
+    network = set_up(slug)
+
+    answer = network.sends(told(at=timezone.now()))
+
+    assert (answer.status, answer.body) == REFUSED.get(slug, (400, "refused"))
+    assert not Postback.objects.exists()
+
+
+@pytest.mark.parametrize("slug", [slug for slug in SPOKEN if ADAPTERS[slug].needs_secret])
+def test_a_network_without_its_secret_is_asked_to_come_again(slug: str) -> None:
+    network = set_up(slug)
+    network.row.current_secret = ""
+    network.row.save()
+
+    assert network.sends(network.says(UserFactory.create())).status == 503
+    assert not Postback.objects.exists()
+
+
+def test_keys_that_are_a_day_old_are_not_believed() -> None:
+    user, network = UserFactory.create(), set_up("admob")
+    tomorrow = timezone.now() + timedelta(hours=24)
+
+    assert network.sends(network.says(user, at=tomorrow), now=tomorrow).status == 503
+    assert not Postback.objects.exists()
+
+
+@pytest.mark.parametrize(("slug", "age"), [("admob", timedelta(hours=2)), ("levelplay", timedelta(days=10))])
+def test_a_stale_postback_is_refused_and_leaves_no_row(slug: str, age: timedelta) -> None:
+    network = set_up(slug)
+
+    assert network.sends(network.says(UserFactory.create(), at=timezone.now() - age)).status == 400
+    assert not Postback.objects.exists()
+
+
+def test_a_users_name_at_one_network_means_nothing_at_another() -> None:
+    user, tapjoy, adgem = UserFactory.create(), set_up("tapjoy"), set_up("adgem")
+    assert tapjoy.reference(user) != adgem.reference(user)
+
+    assert adgem.sends(told(user=tapjoy.reference(user), at=timezone.now())).status == 400
+    assert not Postback.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["unknown", "disabled", "token", "method", "report"])
+def test_whoever_lacks_the_path_is_told_what_a_wrong_path_is_told(name: str) -> None:
+    network = set_up("tapjoy")
+    request = network.request(network.says(UserFactory.create()))
+    slug = {"unknown": "no-such-network", "report": "push-report"}.get(name, "tapjoy")
+    if name == "disabled":
+        networks.configure(slug="tapjoy", is_enabled=False)
+    if name == "report":
+        networks.configure(slug="push-report", is_enabled=True)
+    if name == "token":
+        request = network.request(network.says(UserFactory.create()), path_token=network.token[:-1])
+    if name == "method":
+        request = network.request(network.says(UserFactory.create()), method="POST")
+
+    with pytest.raises(NotFound, match=r"^There is nothing at this address\.$"):
+        _hear(slug, request)
+    assert not Postback.objects.exists()
+
+
+def test_only_listed_senders_are_heard_where_there_is_a_list() -> None:
+    user, network = (
+        UserFactory.create(),
+        set_up("tapjoy", allowed_addresses=["203.0.113.0/28", "2001:db8::1"]),
+    )
+
+    for sender in ("203.0.113.16", "2001:db8::2", "unknown", ""):
+        assert network.sends(network.says(user), sender=sender).status == 403
+    assert not Postback.objects.exists()
+    for sender in ("203.0.113.15", "2001:db8:0::1"):
+        assert network.sends(network.says(user), sender=sender).status == 200
+    assert Postback.objects.count() == 2
+
+
+def test_secrets_are_replaced_without_losing_a_postback() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy")
+    old = network.secret
+    networks.set_secret(slug="tapjoy", secret="the new one", now=timezone.now())
+
+    for network.secret in (old, "the new one"):
+        assert network.sends(network.says(user)).status == 200
+    networks.retire_secret(slug="tapjoy")
+    network.secret = old
+    assert network.sends(network.says(user)).status == 403
+    network.secret = "the new one"
+    assert network.sends(network.says(user)).status == 200
+    assert Postback.objects.count() == 3
+
+
+def test_setting_the_same_secret_again_keeps_the_one_before_it() -> None:
+    network = set_up("tapjoy")
+    for _ in range(2):
+        networks.set_secret(slug="tapjoy", secret="the new one", now=timezone.now())
+
+    network.row.refresh_from_db()
+    assert networks.live_secrets(network.row) == ["the new one", network.secret]
+
+
+def test_the_row_keeps_what_came_and_neither_token_nor_secret() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy")
+    request = network.request(network.says(user), headers={"user-agent": "Tapjoy/1"})
+    _hear("tapjoy", request)
+
+    row = Postback.objects.get()
+    assert bytes(row.raw) == request.query
+    assert row.headers == {"user-agent": "Tapjoy/1"}
+    kept = str(Postback.objects.values().get()) + str(bytes(row.raw))
+    assert network.token not in kept
+    assert network.secret not in kept
+    network.row.refresh_from_db()
+    assert network.row.path_token_hash == hashlib.sha256(network.token.encode()).hexdigest()
+
+
+def test_a_contradicting_repeat_is_marked_and_pays_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    user, network = UserFactory.create(), set_up("tapjoy")
+    first = network.says(user, amount="10")
+    network.sends(first)
+    assert network.sends(first).status == 200
+    assert not Postback.objects.get().is_conflicting
+
+    answer = network.sends(network.says(user, external_id=first.external_id, amount="10000"))
+
+    assert (answer.status, answer.body) == (200, "OK")
+    assert Postback.objects.get().is_conflicting
+    assert balance_of(user).available == 10
+    assert "CONFLICTING_DUPLICATE" in caplog.text
+
+
+@pytest.mark.parametrize("extra", ["&debug=true", "&debug=true&reversal=true"])
+def test_a_debug_callback_is_answered_and_credits_nobody(extra: str) -> None:
+    user, network = UserFactory.create(), set_up("theoremreach")
+    # The dialect puts everything before the hash, so what is added to the id is signed as well.
+    what = network.says(user)
+    request = network.request(replace(what, external_id=what.external_id + extra))
+
+    answer = _hear("theoremreach", request)
+
+    assert (answer.status, answer.body) == (200, "1")
+    row = Postback.objects.get()
+    assert (row.kind, row.state, row.external_id) == ("TEST", "INFO", what.external_id)
+    assert balance_of(user).available == 0
+
+
+def _hear(slug: str, request: RawRequest) -> Answer:
+    return postbacks.receive(slug=slug, request=request, now=timezone.now())

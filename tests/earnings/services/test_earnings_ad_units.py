@@ -1,0 +1,106 @@
+"""Google signs for every publisher: AdMob's rewards are believed for our own ad units alone."""
+
+import random
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from credits.models import CreditEntry
+from credits.queries import balance_of
+from devstack.ad_networks.dialects import AD_UNIT, KEY_ID
+from earnings.models import AdNetwork, Postback
+from earnings.networks.base import Answer, RawRequest
+from earnings.networks.signatures import unpadded
+from earnings.services import networks, postbacks
+from tests.earnings.networks.saying import key_pair
+from tests.earnings.networks_at_work import Network, random_id, set_up
+from tests.factories import UserFactory
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+def _sends(network: Network, user: User, **fields: str) -> Answer:
+    """Let Google sign a reward, and return what it hears."""
+    told = {
+        "ad_network": "5450213213286189855",
+        "ad_unit": AD_UNIT,
+        "reward_amount": "7",
+        "reward_item": "credits",
+        "timestamp": f"{timezone.now().timestamp() * 1000:.0f}",
+        "transaction_id": random_id(),
+        "user_id": network.reference(user),
+        **fields,
+    }
+    text = "&".join(f"{name}={told[name]}" for name in sorted(told))
+    key = load_pem_private_key(key_pair()[0].encode(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    signature = unpadded(key.sign(text.encode(), ec.ECDSA(SHA256())))
+    query = f"{text}&signature={signature}&key_id={KEY_ID}".encode()
+    request = RawRequest(method="GET", url="", query=query, path_token=network.token)
+    return postbacks.receive(slug="admob", request=request, now=timezone.now())
+
+
+def test_another_publishers_ad_unit_earns_nothing() -> None:
+    user, network = UserFactory.create(), set_up("admob")
+    longer, shorter = f"{AD_UNIT}1", AD_UNIT[:-1]
+    for unit in (str(random.randint(10**9, 10**10)), longer, shorter, f"{AD_UNIT} ", "", f"x{AD_UNIT}"):
+        assert _sends(network, user, ad_unit=unit) == Answer(400, "refused"), unit
+
+    assert not Postback.objects.exists()
+    assert not CreditEntry.objects.exists()
+
+
+def test_each_listed_ad_unit_earns() -> None:
+    other = str(random.randint(10**9, 10**10))
+    user, network = UserFactory.create(), set_up("admob", allowed_ad_units=[other, AD_UNIT])
+
+    assert [_sends(network, user, ad_unit=unit).status for unit in (other, AD_UNIT)] == [200, 200]
+
+    assert balance_of(user).available == 14
+
+
+def test_the_button_that_verifies_the_address_needs_no_ad_unit_of_ours() -> None:
+    user, network = UserFactory.create(), set_up("admob")
+
+    told = {"ad_unit": "1234567890", "transaction_id": "123456789", "reward_amount": "7"}
+    assert _sends(network, user, **told).status == 200
+
+    assert balance_of(user).balance == 0
+
+
+def test_it_is_enabled_with_a_list_of_ad_units_only() -> None:
+    with pytest.raises(ValidationError, match="ad unit"):
+        networks.configure(slug="admob", is_enabled=True)
+    row = networks.ensure(slug="admob")
+    with pytest.raises(IntegrityError, match="ad_units"), transaction.atomic():
+        AdNetwork.objects.filter(pk=row.pk).update(is_enabled=True)
+    assert not AdNetwork.objects.get().is_enabled
+
+    assert networks.configure(slug="admob", is_enabled=True, allowed_ad_units=[AD_UNIT]).is_enabled
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ([f" {AD_UNIT} "], [AD_UNIT]),
+        ([f"ca-app-pub-3940256099942544/{AD_UNIT}"], [AD_UNIT]),
+        ([AD_UNIT, AD_UNIT], [AD_UNIT]),
+    ],
+)
+def test_an_ad_unit_may_be_pasted_as_admob_shows_it(typed: list[str], kept: list[str]) -> None:
+    assert networks.configure(slug="admob", allowed_ad_units=typed).allowed_ad_units == kept
+
+
+@pytest.mark.parametrize("nonsense", ["", "ca-app-pub-3940256099942544", "12", "１２３４５６７８９０", "*"])
+def test_what_is_no_ad_unit_is_refused(nonsense: str) -> None:
+    with pytest.raises(ValidationError) as refusal:
+        networks.configure(slug="admob", allowed_ad_units=[nonsense])
+    told: dict[str, Any] = refusal.value.message_dict
+    assert list(told) == ["allowed_ad_units"]

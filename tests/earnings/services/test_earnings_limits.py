@@ -1,0 +1,192 @@
+"""Caps and bonuses: what an event may be worth."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from credits.models import CreditEntry
+from credits.queries import balance_of
+from earnings.models import AdNetwork, Postback, PostbackState
+from earnings.services import networks
+from rewards.models import Badge, BadgeTrack, ModifierType
+from rewards.services import experience, modifiers
+from tests.earnings.networks_at_work import random_id, set_up
+from tests.factories import UserFactory
+from tests.threads import at_once
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def _states() -> list[str]:
+    return list(Postback.objects.order_by("pk").values_list("state", flat=True))
+
+
+@pytest.mark.django_db
+def test_an_event_above_the_cap_is_stored_refused_and_acknowledged() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy", per_event_cap=100)
+
+    answers = [network.sends(network.says(user, amount=amount)).status for amount in ("101", "100")]
+
+    assert answers == [200, 200]
+    assert _states() == [PostbackState.REFUSED, PostbackState.AVAILABLE]
+    assert balance_of(user).available == 100
+
+
+@pytest.mark.django_db
+def test_the_daily_cap_counts_one_users_credits_of_one_utc_day_at_one_network() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy", daily_cap=100)
+    times = [NOON, NOON, NOON, NOON.replace(hour=23, minute=59), NOON + timedelta(hours=12)]
+    for amount, now in zip(["60", "41", "40", "1", "100"], times, strict=True):
+        network.sends(network.says(user, amount=amount, at=now), now=now)
+
+    assert _states() == [
+        PostbackState.AVAILABLE,
+        PostbackState.REFUSED,
+        PostbackState.AVAILABLE,
+        PostbackState.REFUSED,
+        PostbackState.AVAILABLE,
+    ]
+    assert balance_of(user).available == 200
+    other = UserFactory.create()
+    network.sends(network.says(other, amount="100"), now=NOON)
+    assert balance_of(other).available == 100
+
+
+@pytest.mark.django_db
+def test_held_credits_count_and_reversed_ones_do_not() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy", daily_cap=100, hold_hours=1)
+    first = network.says(user, amount="100")
+    network.sends(first)
+    network.sends(network.says(user, amount="1"))
+    network.sends(network.says(user, external_id=first.external_id, amount="100", is_reversal=True))
+    network.sends(network.says(user, amount="100"))
+
+    assert _states() == [
+        PostbackState.REVERSED,
+        PostbackState.REFUSED,
+        PostbackState.REVERSED,
+        PostbackState.HELD,
+    ]
+
+
+def test_the_daily_cap_holds_when_many_come_at_once(transactional_db: None) -> None:
+    user, network = UserFactory.create(), set_up("tapjoy", daily_cap=100)
+    told = [network.says(user, amount="30") for _ in range(16)]
+
+    at_once([partial(network.sends, what, now=NOON) for what in told])
+
+    assert balance_of(user).available == 90
+    assert sorted(_states()) == ["AVAILABLE"] * 3 + ["REFUSED"] * 13
+
+
+@pytest.mark.django_db
+def test_no_amount_is_more_than_the_records_can_hold() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy", rate=Decimal(10**7))
+
+    assert network.sends(network.says(user, amount="9" * 12)).status == 200
+
+    assert _states() == [PostbackState.REFUSED]
+    assert not CreditEntry.objects.exists()
+
+
+@pytest.mark.django_db
+def test_less_than_a_credit_is_an_earning_without_an_entry() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy", rate=Decimal("0.1"))
+    what = network.says(user, amount="9")
+
+    network.sends(what)
+    network.sends(network.says(user, external_id=what.external_id, amount="9", is_reversal=True))
+
+    assert _states() == [PostbackState.REVERSED, PostbackState.REVERSED]
+    assert not CreditEntry.objects.exists()
+
+
+@pytest.mark.django_db
+def test_badge_and_modifiers_raise_what_is_earned_and_stay_on_the_row() -> None:
+    user, network = UserFactory.create(), set_up("adgem", rate=Decimal("1.5"))
+    experience.gain(user=user, track=BadgeTrack.PERMANENT, base=6_000, key=random_id(), cause="test")
+    badge = Badge.objects.get(track="PERMANENT", exp_lower_bound__lte=6_000, exp_upper_bound__gt=6_000)
+    assert badge.bonus_creds_offerwall > 0
+    for kind, value in (
+        (ModifierType.BONUS_OFFERWALL_CREDITS, "0.1"),
+        (ModifierType.BONUS_OFFERWALL_CREDITS, "0.05"),
+        (ModifierType.BONUS_SURVEYS_CREDITS, "0.9"),
+    ):
+        modifiers.grant(
+            user=user, modifier_type=kind, value=Decimal(value), minutes=9, key=random_id(), reason=""
+        )
+
+    network.sends(network.says(user, amount="333"))
+
+    row = Postback.objects.get()
+    assert (row.badge_bonus, row.modifier_bonus) == (badge.bonus_creds_offerwall, Decimal("0.15"))
+    exact = Decimal(333) * Decimal("1.5") * (1 + row.badge_bonus + row.modifier_bonus)
+    assert row.credits == int(exact)
+    assert balance_of(user).available == int(exact)
+
+
+_GUARDS = {"allowed_addresses": ["203.0.113.7"], "per_event_cap": 10, "daily_cap": 100, "hold_hours": 24}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("missing", [*_GUARDS, "token"])
+def test_a_weak_network_is_not_enabled_unguarded_by_anyone(missing: str) -> None:
+    if missing != "token":
+        networks.issue_path_token(slug="cpx-research")
+    empty = {"allowed_addresses": [], "hold_hours": 0}.get(missing)
+    guards = {**_GUARDS, **({} if missing == "token" else {missing: empty})}
+
+    with pytest.raises(ValidationError, match="does not cover user, amount and id"):
+        networks.configure(slug="cpx-research", is_enabled=True, **guards)
+    row = networks.ensure(slug="cpx-research")
+    assert not AdNetwork.objects.get(pk=row.pk).is_enabled
+    with pytest.raises(IntegrityError, match="weak_is_guarded"), transaction.atomic():
+        AdNetwork.objects.filter(pk=row.pk).update(is_enabled=True, **guards)
+    if missing == "token":
+        networks.issue_path_token(slug="cpx-research")
+    assert networks.configure(slug="cpx-research", **{**_GUARDS, "is_enabled": True}).is_enabled
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"allowed_addresses": ["0.0.0.0/0"]}, "keeps nobody out"),
+        ({"allowed_addresses": ["203.0.113.7", "::/1"]}, "keeps nobody out"),
+        # So many hours are a date that no calendar has.
+        ({"hold_hours": 2**31 - 1}, "a year"),
+        ({"hold_hours": 366 * 24 + 1}, "a year"),
+    ],
+)
+def test_a_guard_that_guards_nothing_is_refused(change: dict[str, Any], match: str) -> None:
+    networks.issue_path_token(slug="cpx-research")
+    with pytest.raises(ValidationError, match=match):
+        networks.configure(slug="cpx-research", **{**_GUARDS, "is_enabled": True, **change})
+    assert not AdNetwork.objects.filter(is_enabled=True).exists()
+
+
+@pytest.mark.django_db
+def test_addresses_are_kept_in_their_usual_form_and_nonsense_is_refused() -> None:
+    kept = networks.configure(slug="tapjoy", allowed_addresses=[" 2001:DB8:0::1", "203.0.113.0/28"])
+    assert kept.allowed_addresses == ["2001:db8::1", "203.0.113.0/28"]
+
+    for nonsense in ("example.org", "203.0.113.1/28", ""):
+        with pytest.raises(ValidationError):
+            networks.configure(slug="tapjoy", allowed_addresses=[nonsense])
+
+
+@pytest.mark.django_db
+def test_the_first_seconds_of_a_day_belong_to_it() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy", daily_cap=100)
+    midnight = NOON + timedelta(hours=12)
+    for now in (midnight, midnight + timedelta(hours=23, minutes=59)):
+        network.sends(network.says(user, amount="60", at=now), now=now)
+
+    assert _states() == [PostbackState.AVAILABLE, PostbackState.REFUSED]
+    assert timezone.is_aware(midnight)

@@ -1,0 +1,120 @@
+"""BitLabs corrects what it paid by the amount that it tells: a part, or several parts until nothing is left."""
+
+from datetime import timedelta
+from decimal import Decimal
+from itertools import permutations
+
+import pytest
+from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from credits.models import CreditEntry
+from credits.queries import account_of, balance_of
+from credits.services.reconciliation import find_differences
+from devstack.ad_networks.dialects import Told
+from earnings.models import Postback, PostbackState
+from earnings.services.release import release_due
+from rewards.models import BadgeTrack, ExperienceEntry
+from rewards.services import experience
+from tests.earnings.networks_at_work import Network, random_id, set_up
+from tests.factories import UserFactory
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+_QUIET = [HealthCheck.function_scoped_fixture]
+
+
+def _says(network: Network, user: User, survey: str, amount: str, *, is_reversal: bool = False) -> Told:
+    """Return what BitLabs tells; its corrections have ids of their own and name the offer's."""
+    return network.says(user, external_id=survey, amount=amount, is_reversal=is_reversal)
+
+
+def _experience(user: User) -> int:
+    account = account_of(user)
+    return account.permanent_experience if account else 0
+
+
+def test_a_part_is_taken_back_and_the_rest_stays() -> None:
+    user, network = UserFactory.create(), set_up("bitlabs", rate=Decimal("1.5"))
+    survey = f"o{random_id()}"
+    network.sends(_says(network, user, survey, "101"))
+    assert balance_of(user).available == 151
+
+    network.sends(_says(network, user, f"or{survey[1:]}", "40", is_reversal=True))
+
+    # floor(61 × 1.5) stays.
+    assert balance_of(user).available == _experience(user) == 91
+    rows = Postback.objects.order_by("pk").values_list("kind", "state", "credits", "takes_back")
+    assert list(rows) == [
+        ("CREDIT", PostbackState.AVAILABLE, 151, None),
+        ("REVERSAL", PostbackState.REVERSED, 60, Decimal(40)),
+    ]
+    assert find_differences() == []
+
+
+@pytest.mark.parametrize("order", permutations(["credit", "first", "second"]))
+@pytest.mark.parametrize("hold_hours", [0, 24])
+@pytest.mark.parametrize(("first", "second", "stays"), [("30", "20", 50), ("60", "40", 0), ("90", "90", 0)])
+def test_parts_in_any_order_leave_the_same(
+    order: tuple[str, ...], hold_hours: int, first: str, second: str, stays: int
+) -> None:
+    user, network = UserFactory.create(), set_up("bitlabs", hold_hours=hold_hours)
+    survey = f"o{random_id()}"
+    told = {
+        "credit": _says(network, user, survey, "100"),
+        "first": _says(network, user, f"or{survey[1:]}", first, is_reversal=True),
+        "second": _says(network, user, survey, second, is_reversal=True),
+    }
+    for which in [*order, *order]:
+        network.sends(told[which])
+    release_due(now=timezone.now() + timedelta(hours=25))
+
+    assert balance_of(user).available == _experience(user) == stays
+    credit = Postback.objects.get(kind="CREDIT")
+    assert credit.state == (PostbackState.AVAILABLE if stays else PostbackState.REVERSED)
+    taken = sum(row.credits for row in Postback.objects.filter(kind="REVERSAL"))
+    assert taken == credit.credits - stays
+    assert find_differences() == []
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=_QUIET)
+@given(
+    parts=st.lists(st.integers(1, 120), max_size=2),
+    is_released_between=st.booleans(),
+    base=st.integers(0, 40_000),
+)
+def test_no_part_leaves_credits_or_experience_over(
+    parts: list[int], is_released_between: bool, base: int
+) -> None:
+    user, network = UserFactory.create(), set_up("bitlabs", hold_hours=1, rate=Decimal("2.3"))
+    if base:
+        experience.gain(user=user, track=BadgeTrack.PERMANENT, base=base, key=random_id(), cause="test")
+    before, survey = _experience(user), f"o{random_id()}"
+    network.sends(_says(network, user, survey, "100"))
+    credit = Postback.objects.get(kind="CREDIT", external_id=survey)
+    for external_id, part in zip([f"or{survey[1:]}", survey], parts, strict=False):
+        network.sends(_says(network, user, external_id, str(part), is_reversal=True))
+        if is_released_between:
+            release_due(now=timezone.now() + timedelta(hours=2))
+    release_due(now=timezone.now() + timedelta(hours=2))
+
+    remaining = max(0, 100 - sum(parts))
+    bonus = 1 + credit.badge_bonus + credit.modifier_bonus
+    assert balance_of(user).available == int(remaining * Decimal("2.3") * bonus)
+    if not remaining:
+        assert _experience(user) == before
+    else:
+        assert _experience(user) > before
+
+
+def test_a_reconciliation_without_an_amount_takes_everything() -> None:
+    user, network = UserFactory.create(), set_up("bitlabs")
+    what = network.says(user, amount="250")
+    network.sends(what)
+
+    network.sends(network.says(user, external_id=what.external_id, amount="0", is_reversal=True))
+
+    assert balance_of(user).available == 0
+    assert [entry.amount for entry in CreditEntry.objects.order_by("id")] == [250, -250]
+    assert [gained.amount for gained in ExperienceEntry.objects.order_by("id")] == [250, -250]

@@ -1,0 +1,52 @@
+"""What a postback costs the records, and that the account is locked before anything is decided."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from credits.services import entries
+from tests.earnings.networks_at_work import set_up
+from tests.factories import UserFactory
+
+pytestmark = pytest.mark.django_db
+
+
+def _statements(call: Any) -> list[str]:
+    with CaptureQueriesContext(
+        connection,
+    ) as captured:
+        assert call().status == 200
+    return [query["sql"] for query in captured if not query["sql"].startswith(("SAVEPOINT", "RELEASE"))]
+
+
+def test_a_credit_takes_fourteen_statements_whatever_the_history() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy", daily_cap=10**6)
+    entries.open_account(user=user)
+    counts = []
+    for _ in range(3):
+        what = network.says(user)
+        counts.append(len(_statements(lambda what=what: network.sends(what))))
+
+    assert counts == [14, 14, 14]
+
+
+def test_the_account_is_locked_right_after_the_event_is_stored() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy")
+    entries.open_account(user=user)
+    what = network.says(user)
+
+    statements = _statements(lambda: network.sends(what))
+
+    (stored,) = [at for at, sql in enumerate(statements) if "INSERT INTO credits_postback" in sql]
+    assert 'FROM "credits_account"' in statements[stored + 1]
+    assert statements[stored + 1].endswith("FOR NO KEY UPDATE")
+
+
+def test_a_repeat_takes_four_statements() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy")
+    what = network.says(user)
+    network.sends(what)
+
+    assert len(_statements(lambda: network.sends(what))) == 4

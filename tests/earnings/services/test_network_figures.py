@@ -1,0 +1,63 @@
+"""A network's figures of today, seven days and thirty, in one statement."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pytest_django import DjangoAssertNumQueries as NumQueries
+
+from earnings.models import Postback
+from earnings.services.rates import Figures, figures_of
+from tests.earnings.networks_at_work import set_up
+from tests.factories import UserFactory
+from tests.staff import browser_of, member
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def test_each_span_counts_what_became_of_what_came_in_it(django_assert_num_queries: NumQueries) -> None:
+    user, network = UserFactory.create(), set_up("bitlabs", per_event_cap=100)
+    other = set_up("tapjoy")
+    other.sends(other.says(user))
+    ages = [timedelta(hours=1), timedelta(hours=13), timedelta(days=8), timedelta(days=31)]
+    for place, age in enumerate(ages):
+        kept, lost, corrected = (network.says(user, amount=str(10 + place)) for _ in range(3))
+        for what in (kept, lost, corrected, network.says(user, amount="101"), network.says(user, amount="0")):
+            network.sends(what, now=NOW - age)
+        for what, amount in ((lost, lost.amount), (corrected, "4")):
+            back = network.says(user, external_id=what.external_id, amount=amount, is_reversal=True)
+            network.sends(back, now=NOW - age)
+    network.row.hold_hours = 5
+    network.row.save()
+    network.sends(network.says(user, amount="50"), now=NOW)
+
+    with django_assert_num_queries(1):
+        found = figures_of(network.row, now=NOW)
+
+    assert found == [
+        Figures("today", 2, 1, 1, 1, 30, 14),
+        Figures("7 days", 4, 1, 2, 2, 30 + 33, 14 + 15),
+        Figures("30 days", 6, 1, 3, 3, 30 + 33 + 36, 14 + 15 + 16),
+    ]
+
+
+def test_a_network_that_told_nothing_has_figures_of_nothing() -> None:
+    assert figures_of(set_up("tapjoy").row, now=NOW) == [
+        Figures(since, 0, 0, 0, 0, 0, 0) for since in ("today", "7 days", "30 days")
+    ]
+
+
+def test_they_are_on_the_networks_page_and_cost_one_statement_however_many_rows(
+    django_assert_max_num_queries: NumQueries,
+) -> None:
+    user, network = UserFactory.create(), set_up("tapjoy")
+    browser = browser_of(member("support"))
+    for _ in range(12):
+        network.sends(network.says(user, amount="3"))
+    assert Postback.objects.count() == 12
+
+    with django_assert_max_num_queries(14):
+        page = browser.get(f"/admin/credits/adnetwork/{network.row.pk}/change/").content.decode()
+
+    assert 'aria-label="Lately"' in page
+    assert f'<td class="number">{12 * 3}</td>' in page

@@ -1,0 +1,150 @@
+"""Secrets of networks are sealed in the database, and read with a key that is not there."""
+
+import importlib
+import logging
+import secrets
+from datetime import timedelta
+from decimal import Decimal
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from earnings.models import AdNetwork, Postback
+from earnings.networks.base import Answer
+from earnings.services import networks, visits
+from gateway.common.crypto import SealedUnderAnotherKey
+from tests.credits.rows import query
+from tests.earnings.networks_at_work import set_up
+from tests.factories import UserFactory
+
+pytestmark = pytest.mark.django_db
+
+
+def _stored() -> str:
+    return str(query("SELECT * FROM credits_adnetwork"))
+
+
+def test_the_database_holds_no_secret_in_plain_text() -> None:
+    first, second = secrets.token_hex(16), secrets.token_hex(16)
+    for secret in (first, second):
+        networks.set_secret(slug="tapjoy", secret=secret, now=timezone.now())
+
+    assert networks.live_secrets(AdNetwork.objects.get()) == [second, first]
+    assert first not in _stored()
+    assert second not in _stored()
+
+
+def test_the_same_secret_again_changes_nothing() -> None:
+    secret = secrets.token_hex(16)
+    networks.set_secret(slug="tapjoy", secret=secret, now=timezone.now())
+    before = _stored()
+
+    networks.set_secret(slug="tapjoy", secret=f" {secret} ", now=timezone.now())
+
+    assert _stored() == before
+
+
+def test_an_empty_secret_is_refused() -> None:
+    with pytest.raises(ValueError, match="not empty"):
+        networks.set_secret(slug="tapjoy", secret=" \n", now=timezone.now())
+    assert not AdNetwork.objects.exclude(current_secret="").exists()
+
+
+def test_without_the_key_postbacks_must_come_again(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
+    network, user = set_up("tapjoy"), UserFactory.create()
+    settings.AD_NETWORK_SECRET_KEYS = [secrets.token_urlsafe(40)]
+
+    with caplog.at_level(logging.ERROR):
+        assert network.sends(network.says(user)) == Answer(503, "try again later")
+
+    assert not Postback.objects.exists()
+    assert "no key of AD_NETWORK_SECRET_KEYS opens a secret" in caplog.text
+    assert network.secret not in caplog.text
+
+
+def test_no_link_is_signed_with_what_cannot_be_read(settings: Any) -> None:
+    set_up("visit-link")
+    settings.AD_NETWORK_SECRET_KEYS = [secrets.token_urlsafe(40)]
+    with pytest.raises(SealedUnderAnotherKey):
+        visits.mint(
+            user=UserFactory.create(),
+            campaign="x",
+            amount=Decimal(1),
+            lifetime=timedelta(hours=1),
+            now=timezone.now(),
+        )
+
+
+def test_the_key_is_replaced_without_missing_a_postback(settings: Any) -> None:
+    network, other, user = set_up("tapjoy"), set_up("adgem"), UserFactory.create()
+    networks.set_secret(slug="tapjoy", secret="the next one", now=timezone.now())
+    old = settings.AD_NETWORK_SECRET_KEYS[0]
+    new = secrets.token_urlsafe(40)
+
+    settings.AD_NETWORK_SECRET_KEYS = [new, old]
+    assert network.sends(network.says(user)).status == 200
+    out = StringIO()
+    call_command("seal_network_secrets", stdout=out)
+    assert out.getvalue() == "3 secrets are sealed under the first key.\n"
+
+    settings.AD_NETWORK_SECRET_KEYS = [new]
+    assert network.sends(network.says(user)).status == other.sends(other.says(user)).status == 200
+    settings.AD_NETWORK_SECRET_KEYS = [old]
+    assert network.sends(network.says(user)).status == 503
+
+
+def test_the_command_names_what_no_key_opens_and_leaves_it(settings: Any) -> None:
+    set_up("tapjoy")
+    kept = settings.AD_NETWORK_SECRET_KEYS
+    settings.AD_NETWORK_SECRET_KEYS = [secrets.token_urlsafe(40)]
+    readable = set_up("adgem")
+    before = AdNetwork.objects.get(slug="tapjoy").current_secret
+
+    out = StringIO()
+    with pytest.raises(CommandError, match="opens the secrets of: tapjoy"):
+        call_command("seal_network_secrets", stdout=out)
+
+    assert out.getvalue().startswith("1 secrets")
+    assert AdNetwork.objects.get(slug="tapjoy").current_secret == before
+    readable.row.refresh_from_db()
+    assert networks.live_secrets(readable.row) == [readable.secret]
+    settings.AD_NETWORK_SECRET_KEYS = kept
+    assert networks.live_secrets(AdNetwork.objects.get(slug="tapjoy")) != []
+
+
+def test_an_unreadable_secret_can_be_replaced(settings: Any) -> None:
+    network, user = set_up("tapjoy"), UserFactory.create()
+    settings.AD_NETWORK_SECRET_KEYS = [secrets.token_urlsafe(40)]
+
+    network.secret = secrets.token_hex(16)
+    networks.set_secret(slug="tapjoy", secret=network.secret, now=timezone.now())
+    networks.retire_secret(slug="tapjoy")
+
+    assert network.sends(network.says(user)).status == 200
+
+
+def test_the_migration_seals_what_was_stored_as_it_is_and_back() -> None:
+    migration: Any = importlib.import_module("credits.migrations.0016_secrets_are_sealed")
+    forwards, backwards = (
+        migration.Migration.operations[0].code,
+        migration.Migration.operations[0].reverse_code,
+    )
+    one, other = secrets.token_hex(16), secrets.token_hex(16)
+    for slug in ("tapjoy", "adgem"):
+        set_up(slug)
+    AdNetwork.objects.filter(slug="tapjoy").update(current_secret=one, previous_secret=other)
+    AdNetwork.objects.filter(slug="adgem").update(current_secret=other, previous_secret="")
+
+    forwards(apps, None)
+
+    assert one not in _stored()
+    assert other not in _stored()
+    read = {row.slug: networks.live_secrets(row) for row in AdNetwork.objects.all()}
+    assert read == {"tapjoy": [one, other], "adgem": [other]}
+    backwards(apps, None)
+    row = AdNetwork.objects.get(slug="tapjoy")
+    assert (row.current_secret, row.previous_secret) == (one, other)

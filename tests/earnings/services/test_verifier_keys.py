@@ -1,0 +1,81 @@
+"""Google's keys are fetched aside, and the last good ones stay whatever the answer is."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from credits.queries import balance_of
+from devstack.ad_networks.dialects import KEY_ID
+from earnings.models import VerifierKeySet
+from earnings.services import networks
+from earnings.tasks import refresh_verifier_keys
+from tests.earnings.networks.saying import key_pair
+from tests.earnings.networks_at_work import set_up
+from tests.factories import UserFactory
+from tests.users.issuer import ForeignIssuer
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def google(settings: Any) -> Iterator[ForeignIssuer]:
+    """A server that answers with keys, at the configured address."""
+    server = ForeignIssuer()
+    server.document = {"keys": [{"keyId": int(KEY_ID), "pem": key_pair()[1], "base64": "…"}]}
+    with server.serving():
+        settings.ADMOB_KEYS_URL = server.url
+        yield server
+
+
+def test_while_admob_is_disabled_nothing_is_asked(google: ForeignIssuer) -> None:
+    set_up("admob", is_enabled=False)
+
+    assert not networks.refresh(now=timezone.now())
+    assert google.asked == 0
+
+
+def test_fetched_keys_verify_from_then_on(google: ForeignIssuer) -> None:
+    user, network = UserFactory.create(), set_up("admob")
+    VerifierKeySet.objects.all().delete()
+    what = network.says(user)
+    assert network.sends(what).status == 503
+
+    refresh_verifier_keys()
+
+    assert VerifierKeySet.objects.get().keys == {KEY_ID: key_pair()[1]}
+    assert network.sends(what).status == 200
+    assert balance_of(user).available == int(what.amount)
+
+
+@pytest.mark.parametrize(
+    "document", [{"keys": []}, {"keys": "none"}, [], {"keys": [{"keyId": 1}]}, b"<html>", b"[" * 5_000]
+)
+def test_an_answer_without_keys_leaves_the_last_ones(google: ForeignIssuer, document: Any) -> None:
+    set_up("admob")
+    networks.refresh(now=timezone.now())
+    before = VerifierKeySet.objects.get()
+    google.document = document
+
+    assert not networks.refresh(now=timezone.now() + timedelta(minutes=1))
+    after = VerifierKeySet.objects.get()
+    assert (after.keys, after.fetched_at) == (before.keys, before.fetched_at)
+
+
+@pytest.mark.parametrize("status", [302, 404, 500])
+def test_an_answer_other_than_200_leaves_the_last_ones(google: ForeignIssuer, status: int) -> None:
+    set_up("admob")
+    google.status = status
+
+    assert not networks.refresh(now=timezone.now())
+    assert google.asked == 1
+
+
+def test_google_away_leaves_the_last_ones(settings: Any) -> None:
+    settings.ADMOB_KEYS_URL = "http://127.0.0.1:1/keys"
+    set_up("admob")
+
+    assert not networks.refresh(now=timezone.now())
+    assert VerifierKeySet.objects.count() == 1

@@ -1,0 +1,260 @@
+"""Staff set networks up and read what they told; no page gives a secret back."""
+
+import re
+import secrets
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+from django_otp import DEVICE_ID_SESSION_KEY
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+from earnings.models import AdNetwork, Postback
+from earnings.services import networks
+from gateway.admin.audit import details_of
+from tests.earnings.networks_at_work import SENDER, set_up
+from tests.factories import UserFactory
+from tests.staff import confirm, confirmed
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+def _browser(**who: Any) -> tuple[Client, User]:
+    person, client = UserFactory.create(profile_address=None, is_staff=True, **who), Client()
+    client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
+    session = client.session
+    session[DEVICE_ID_SESSION_KEY] = TOTPDevice.objects.create(user=person).persistent_id
+    session.save()
+    return client, person
+
+
+@pytest.fixture
+def staff() -> Client:
+    """Return a browser of a superuser who has shown a second factor."""
+    return _browser(is_superuser=True)[0]
+
+
+def _form(**values: Any) -> dict[str, Any]:
+    return {
+        "rate": "1",
+        "hold_hours": "0",
+        "allowed_addresses": "",
+        "per_event_cap": "",
+        "daily_cap": "",
+        **values,
+    }
+
+
+def _page(staff: Client, name: str, *ids: Any) -> Any:
+    return staff.get(reverse(f"admin:credits_{name}", args=ids)).content.decode()
+
+
+def test_a_network_is_added_with_its_secret_and_then_hears(staff: Client) -> None:
+    values = _form(slug="tapjoy", is_enabled="on", rate="2.5", new_secret="  the secret ", daily_cap="50")
+
+    assert staff.post(reverse("admin:credits_adnetwork_add"), values).status_code == 302
+
+    row = AdNetwork.objects.get()
+    assert (row.slug, row.is_enabled, row.daily_cap, row.is_weak) == ("tapjoy", True, 50, False)
+    assert row.rate == Decimal("2.5")
+    assert networks.live_secrets(row) == ["the secret"]
+    assert row.secret_changed_at is not None
+
+
+def test_a_changed_secret_keeps_the_one_before_it_until_it_is_retired(staff: Client) -> None:
+    network = set_up("tapjoy")
+    url = reverse("admin:credits_adnetwork_change", args=[network.row.pk])
+    staff.post(url, _form(is_enabled="on"))
+    network.row.refresh_from_db()
+    assert networks.live_secrets(network.row) == [network.secret]
+
+    staff.post(url, _form(is_enabled="on", new_secret="newer"))
+    network.row.refresh_from_db()
+    assert networks.live_secrets(network.row) == ["newer", network.secret]
+
+    confirm(staff, "credits_adnetwork", "retire_secret", network.row)
+    network.row.refresh_from_db()
+    assert networks.live_secrets(network.row) == ["newer"]
+
+
+def test_another_rate_is_saved_when_its_effect_was_shown(staff: Client) -> None:
+    network = set_up("tapjoy", per_event_cap=700)
+    for _ in range(3):
+        network.sends(network.says(UserFactory.create(), amount="200"))
+    url = reverse("admin:credits_adnetwork_change", args=[network.row.pk])
+    values = _form(is_enabled="on", rate="3.5", per_event_cap="650", daily_cap="9000")
+    before = list(AdNetwork.objects.values())
+
+    page = " ".join(staff.post(url, values).content.decode().split())
+
+    assert list(AdNetwork.objects.values()) == before
+    assert not LogEntry.objects.exists()
+    assert "1.00 of the network's unit becomes 3 instead of 1 credits, without any bonus." in page
+    assert "Credits now, at 1</th>" in page
+    assert "Then, at 3.5</th>" in page
+    for numbers in (("100.00", "100", "350"), ("1,000.00", "1,000", "3,500"), ("3", "600", "0", "3")):
+        assert "".join(f'<td class="number">{number}</td>' for number in numbers) in page
+
+    assert confirmed(staff, url, values).redirect_chain
+
+    row = AdNetwork.objects.get()
+    assert (row.rate, row.per_event_cap, row.daily_cap) == (Decimal("3.5"), 650, 9_000)
+    changes = details_of(LogEntry.objects.get())["changes"]
+    assert changes["rate"] == ["1.00000000", "3.5"]
+
+
+def test_what_leaves_the_rate_alone_is_saved_at_once(staff: Client) -> None:
+    network = set_up("tapjoy", rate=Decimal("2.5"))
+    url = reverse("admin:credits_adnetwork_change", args=[network.row.pk])
+    assert staff.post(url, _form(is_enabled="on", rate="2.50", daily_cap="77")).status_code == 302
+    assert AdNetwork.objects.get().daily_cap == 77
+
+
+def test_a_rate_and_a_secret_are_saved_one_after_the_other(staff: Client) -> None:
+    network, secret = set_up("tapjoy"), f"typed-{secrets.token_hex(8)}"
+    url = reverse("admin:credits_adnetwork_change", args=[network.row.pk])
+    before = list(AdNetwork.objects.values())
+    for extra in ({}, {"_confirmed": "1"}):
+        answer = staff.post(url, _form(is_enabled="on", rate="7", new_secret=secret, **extra))
+        assert "Save the rate first" in answer.content.decode()
+        assert secret not in answer.content.decode()
+    assert list(AdNetwork.objects.values()) == before
+
+
+def test_a_rate_out_of_range_and_one_of_whoever_may_only_look_have_no_preview(staff: Client) -> None:
+    network = set_up("tapjoy")
+    url = reverse("admin:credits_adnetwork_change", args=[network.row.pk])
+    before = list(AdNetwork.objects.values())
+    for rate in ("0", "-1", "many"):
+        assert staff.post(url, _form(is_enabled="on", rate=rate)).context["adminform"].errors
+    looking, person = _browser()
+    person.user_permissions.add(Permission.objects.get(codename="view_adnetwork"))
+    for extra in ({}, {"_confirmed": "1"}):
+        assert looking.post(url, _form(is_enabled="on", rate="5", **extra)).status_code == 403
+    assert list(AdNetwork.objects.values()) == before
+
+
+def test_an_address_is_shown_once_and_works(staff: Client) -> None:
+    network, user = set_up("tapjoy"), UserFactory.create()
+
+    shown = confirm(staff, "credits_adnetwork", "issue_address", network.row).content.decode()
+
+    found = re.search(r"http://testserver/api/postbacks/tapjoy/([\w-]+)", shown)
+    assert found is not None
+    network.token = found[1]
+    assert network.sends(network.says(user)).status == 200
+    for page in (_page(staff, "adnetwork_changelist"), _page(staff, "adnetwork_change", network.row.pk)):
+        assert found[1] not in page
+
+
+def test_no_page_and_no_log_shows_a_secret(staff: Client) -> None:
+    network, user = set_up("tapjoy"), UserFactory.create()
+    network.sends(network.says(user))
+    secret = f"rotated-{secrets.token_hex(8)}"
+    url = reverse("admin:credits_adnetwork_change", args=[network.row.pk])
+    staff.post(url, _form(is_enabled="on", new_secret=secret))
+    refused = staff.post(url, _form(rate="-1", new_secret=secret)).content.decode()
+    network.row.refresh_from_db()
+
+    pages = [
+        refused,
+        _page(staff, "adnetwork_changelist"),
+        _page(staff, "adnetwork_change", network.row.pk),
+        _page(staff, "adnetwork_history", network.row.pk),
+        _page(staff, "postback_changelist"),
+        _page(staff, "postback_change", Postback.objects.get().pk),
+        str(list(LogEntry.objects.values())),
+        repr(network.row),
+    ]
+    for hidden in (secret, network.secret, network.token, network.row.path_token_hash):
+        assert all(hidden not in page for page in pages)
+
+
+def test_a_weak_network_is_not_enabled_without_its_guards(staff: Client) -> None:
+    token = networks.issue_path_token(slug="cpx-research")
+    row = AdNetwork.objects.get()
+    url = reverse("admin:credits_adnetwork_change", args=[row.pk])
+    guards = {
+        "allowed_addresses": f"{SENDER}, 2a01:4f8:d0a:30ff::2",
+        "per_event_cap": "100",
+        "daily_cap": "500",
+    }
+
+    page = staff.post(url, _form(is_enabled="on", **guards)).content.decode()
+    assert "does not cover user, amount and id" in page
+    assert not AdNetwork.objects.filter(is_enabled=True).exists()
+
+    assert staff.post(url, _form(is_enabled="on", hold_hours="72", **guards)).status_code == 302
+    row = AdNetwork.objects.get(is_enabled=True)
+    assert row.allowed_addresses == [SENDER, "2a01:4f8:d0a:30ff::2"]
+    assert networks.has_path_token(row, token)
+
+
+def test_nonsense_in_the_address_list_is_told_at_its_field(staff: Client) -> None:
+    network = set_up("tapjoy")
+
+    page = staff.post(
+        reverse("admin:credits_adnetwork_change", args=[network.row.pk]),
+        _form(allowed_addresses="example.org"),
+    ).content.decode()
+
+    assert "Enter IP addresses or networks" in page
+
+
+def test_only_networks_that_are_not_there_can_be_added_and_none_deleted(staff: Client) -> None:
+    network = set_up("tapjoy")
+
+    page = _page(staff, "adnetwork_add")
+    assert 'value="adgem"' in page
+    assert 'value="tapjoy"' not in page
+    assert staff.post(reverse("admin:credits_adnetwork_delete", args=[network.row.pk])).status_code == 403
+    assert staff.post(reverse("admin:credits_adnetwork_add"), _form(slug="tapjoy")).status_code == 200
+    assert AdNetwork.objects.count() == 1
+
+
+@pytest.mark.parametrize("model", ["postback", "networkuser"])
+def test_rows_are_found_by_profile_and_never_changed(staff: Client, model: str) -> None:
+    network, user, other = set_up("tapjoy"), UserFactory.create(), UserFactory.create()
+    for person in (user, other):
+        network.sends(network.says(person))
+
+    listed = staff.get(
+        reverse(f"admin:credits_{model}_changelist"), {"q": str(user.profile_address)}
+    ).content.decode()
+
+    assert str(user.profile_address) in listed
+    assert str(other.profile_address) not in listed
+    assert staff.post(reverse(f"admin:credits_{model}_add"), {}).status_code == 403
+
+
+def test_who_may_only_look_issues_no_address() -> None:
+    network = set_up("tapjoy")
+    client, person = _browser()
+    person.user_permissions.add(Permission.objects.get(codename="view_adnetwork"))
+    action = {"action": "issue_address", "_selected_action": [network.row.pk]}
+
+    client.post(reverse("admin:credits_adnetwork_changelist"), action)
+
+    network.row.refresh_from_db()
+    assert networks.has_path_token(network.row, network.token)
+
+
+@pytest.mark.parametrize("model", ["adnetwork", "postback", "networkuser"])
+def test_a_list_asks_the_database_no_more_for_more_rows(
+    staff: Client, model: str, django_assert_max_num_queries: Any
+) -> None:
+    network, url = set_up("tapjoy"), reverse(f"admin:credits_{model}_changelist")
+    network.sends(network.says(UserFactory.create()))
+    staff.get(url)
+    for slug in ("adgem", "bitlabs", "theoremreach"):
+        network = set_up(slug)
+        for _ in range(4):
+            network.sends(network.says(UserFactory.create()))
+
+    with django_assert_max_num_queries(8):
+        assert staff.get(url).status_code == 200

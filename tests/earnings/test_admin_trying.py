@@ -1,0 +1,121 @@
+"""Staff try a postback on a network's page: they are told what would come of it, and nothing does."""
+
+import secrets
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from earnings.models import AdNetwork
+from earnings.services import networks
+from tests.earnings.networks.saying import SPOKEN
+from tests.earnings.networks.saying import told as told_by_nobody
+from tests.earnings.networks_at_work import Network, set_up
+from tests.factories import UserFactory
+from tests.staff import browser_of, everything, member
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def staff() -> Client:
+    """Return a browser of operations."""
+    return browser_of(member("operations"))
+
+
+def _address(network: Network, user: User, **changes: Any) -> tuple[str, str]:
+    """Return the address that the network would call, and the header that signs it."""
+    request = network.request(network.says(user, **changes))
+    address = f"http://testserver/api/postbacks/{network.slug}/{request.path_token}?{request.query.decode()}"
+    return address, next(iter(request.headers.values()), "")
+
+
+def _tried(staff: Client, network: Network, address: str, signature: str = "") -> tuple[str, dict[str, str]]:
+    url = f"/admin/credits/adnetwork/{network.row.pk}/try/"
+    page = staff.post(url, {"address": address, "signature": signature})
+    assert page.content.decode().count("<dt") == len(page.context["facts"])
+    return page.context["verdict"].sentence, dict(page.context["facts"])
+
+
+@pytest.mark.parametrize("slug", SPOKEN)
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_each_network_is_understood_before_and_after_it_is_enabled(
+    staff: Client, slug: str, is_enabled: bool
+) -> None:
+    user, network = UserFactory.create(), set_up(slug, is_enabled=is_enabled, rate="2.5")
+    told = _address(network, user, amount="7")
+    before = everything()
+
+    sentence, facts = _tried(staff, network, *told)
+
+    assert sentence == "It would be believed."
+    assert (facts["says"], facts["user"], facts["amount"]) == ("Credit", str(user.profile_address), "7")
+    assert (facts["credits before bonuses"], facts["came before"]) == ("17", "no")
+    assert everything() == before
+
+
+def test_what_came_before_and_what_is_taken_back_is_told(staff: Client) -> None:
+    user, network = UserFactory.create(), set_up("ayet-studios")
+    what = network.says(user)
+    network.sends(what)
+
+    came = _tried(staff, network, *_address(network, user, external_id=what.external_id, amount=what.amount))
+    undone = _tried(staff, network, *_address(network, user, external_id=what.external_id, is_reversal=True))
+
+    assert came[1]["came before"] == "Available: credited"
+    assert (undone[1]["says"], undone[1]["takes back"]) == ("Reversal", what.external_id)
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        ("signature", "It would be refused: bad signature."),
+        ("user", "It would be refused: unknown user."),
+        ("token", "The end of the path is not the network's"),
+        ("network", "This is no address of tapjoy."),
+        ("host", "Our addresses begin with http://testserver"),
+        ("nothing", "This is no address of tapjoy."),
+        ("brackets", "This is no address."),
+        ("secret", "It would be asked to come again: no secret is configured."),
+        ("letters", "It would be refused: unreadable query."),
+    ],
+)
+def test_a_fault_is_named(staff: Client, fault: str, sentence: str) -> None:
+    network = set_up("tapjoy")
+    address, _ = _address(network, UserFactory.create())
+    if fault == "user":
+        query = network.request(told_by_nobody()).query.decode()
+        address = f"http://testserver/api/postbacks/tapjoy/{network.token}?{query}"
+    if fault == "secret":
+        AdNetwork.objects.update(current_secret="")
+    address = {
+        "signature": address[:-1] + ("0" if address[-1] != "0" else "1"),
+        "token": address.replace(network.token, secrets.token_urlsafe(32)),
+        "network": address.replace("tapjoy", "adgem"),
+        "host": address.replace("http://testserver", "https://testserver"),
+        "nothing": "hello",
+        "brackets": "http://[::1/api",
+        "letters": address + "&x=☃",
+    }.get(fault, address)
+    before = everything()
+
+    told_sentence, facts = _tried(staff, network, address)
+
+    assert told_sentence.startswith(sentence)
+    assert facts == {}
+    assert everything() == before
+
+
+def test_a_network_that_calls_nothing_has_no_button(staff: Client) -> None:
+    for slug, is_offered in (("push-report", False), ("tapjoy", True)):
+        row = networks.ensure(slug=slug)
+        page = staff.get(f"/admin/credits/adnetwork/{row.pk}/change/").content.decode()
+        assert (f"/admin/credits/adnetwork/{row.pk}/try/" in page) is is_offered
+    assert (
+        "/try/"
+        not in browser_of(member("support"))
+        .get(f"/admin/credits/adnetwork/{row.pk}/change/")
+        .content.decode()
+    )
+    assert staff.get("/admin/credits/adnetwork/0/try/").status_code == 404

@@ -1,0 +1,176 @@
+"""Lists that finance takes away: which rows, who may, and what is written down about it."""
+
+import csv
+import io
+import json
+import secrets
+from collections.abc import Iterable
+from typing import cast
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Group, Permission
+from django.db import connection
+from django.http.response import HttpResponseBase
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from credits.models import EntrySource
+from credits.services import entries
+from tests.factories import UserFactory
+from tests.gateway.admin.door import let_in
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+LISTS = {
+    "credits.creditentry": "/admin/credits/creditentry/",
+    "payments.payout": "/admin/payments/payout/",
+    "relay.relaytransaction": "/admin/relay/relaytransaction/",
+    "relay.attempt": "/admin/relay/attempt/",
+}
+ENTRIES = LISTS["credits.creditentry"]
+
+
+def _earn(user: User, credits: int, source: EntrySource = EntrySource.SURVEYS) -> None:
+    entries.grant(user=user, credits=credits, source=source, key=f"test:{secrets.token_hex(8)}")
+
+
+def _table(answer: HttpResponseBase) -> list[dict[str, str]]:
+    content = b"".join(cast("Iterable[bytes]", answer))
+    return list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"))))
+
+
+def _allow(user: User, *names: str) -> None:
+    codenames = [name.split(".")[1] for name in names]
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+
+
+def test_the_ledger_is_given_whole_newest_first(client: Client) -> None:
+    let_in(client)
+    owner = UserFactory.create()
+    for amount in (5, 7, 11):
+        _earn(owner, amount)
+
+    answer = client.get(f"{ENTRIES}export/csv/")
+
+    assert answer.headers["Content-Type"].startswith("text/csv")
+    assert "attachment" in answer.headers["Content-Disposition"]
+    assert [(row["amount"], row["profile"]) for row in _table(answer)] == [
+        (amount, owner.profile_address) for amount in ("11", "7", "5")
+    ]
+
+
+def test_the_filters_and_the_search_of_the_list_hold(client: Client) -> None:
+    let_in(client)
+    one, other = UserFactory.create(), UserFactory.create()
+    _earn(one, 3)
+    _earn(one, 4, EntrySource.OFFERWALL)
+    _earn(other, 5)
+    query = {"q": str(one.profile_address), "source__exact": EntrySource.SURVEYS}
+
+    page = client.get(ENTRIES, query).content.decode()
+    answer = client.get(f"{ENTRIES}export/csv/", query)
+
+    assert [row["amount"] for row in _table(answer)] == ["3"]
+    assert f"export/csv/?q={one.profile_address}&amp;source__exact=SURVEYS" in page
+
+
+@pytest.mark.parametrize("path", LISTS.values())
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_every_list_is_given_in_both_forms(client: Client, path: str, kind: str) -> None:
+    let_in(client)
+
+    answer = client.get(f"{path}export/{kind}/")
+
+    assert answer.status_code == 200
+    content = b"".join(cast("Iterable[bytes]", answer))
+    assert content.startswith(b"PK" if kind == "xlsx" else b"\xef\xbb\xbf")
+
+
+@pytest.mark.parametrize("label", LISTS)
+def test_who_may_only_look_takes_nothing_away(client: Client, label: str) -> None:
+    app, model = label.split(".")
+    _allow(let_in(client, is_superuser=False), f"{app}.view_{model}")
+    before = LogEntry.objects.count()
+
+    page = client.get(LISTS[label])
+    refused = [client.get(f"{LISTS[label]}export/{kind}/").status_code for kind in ("csv", "xlsx")]
+
+    assert page.status_code == 200
+    assert "export/csv/" not in page.content.decode()
+    assert refused == [403, 403]
+    assert LogEntry.objects.count() == before
+
+
+@pytest.mark.parametrize("label", LISTS)
+def test_who_may_not_look_takes_nothing_away_either(client: Client, label: str) -> None:
+    app, model = label.split(".")
+    _allow(let_in(client, is_superuser=False), f"{app}.export_{model}")
+
+    assert client.get(f"{LISTS[label]}export/csv/").status_code == 403
+
+
+@pytest.mark.parametrize("label", LISTS)
+def test_finance_takes_them_away_and_nobody_else(client: Client, label: str) -> None:
+    given: dict[str, int] = {}
+    for role in ("support", "finance", "operations"):
+        let_in(client, is_superuser=False).groups.add(Group.objects.get(name=role))
+        given[role] = client.get(f"{LISTS[label]}export/csv/").status_code
+
+    assert given == {"support": 403, "finance": 200, "operations": 403}
+
+
+def test_a_stranger_is_sent_to_the_door(client: Client) -> None:
+    answer = client.get(f"{ENTRIES}export/csv/")
+
+    assert (answer.status_code, answer.headers["Location"][:13]) == (302, "/admin/login/")
+
+
+def test_an_export_is_written_down_with_its_filters(client: Client) -> None:
+    person = let_in(client)
+
+    client.get(f"{ENTRIES}export/csv/", {"source__exact": EntrySource.SURVEYS})
+
+    entry = LogEntry.objects.get(user=person)
+    [told] = json.loads(entry.change_message)
+    assert (told["action"], told["changes"]) == ("export csv", {"rows": ["", "source__exact=SURVEYS"]})
+    assert told["requestId"]
+
+
+def test_a_filter_that_makes_no_sense_leads_back_to_the_list(client: Client) -> None:
+    person = let_in(client)
+
+    answer = client.get(f"{ENTRIES}export/csv/", {"created_at__gte": "yesterday"})
+
+    assert (answer.status_code, answer.headers["Location"]) == (302, ENTRIES)
+    assert not LogEntry.objects.filter(user=person).exists()
+
+
+def test_another_form_does_not_exist(client: Client) -> None:
+    let_in(client)
+
+    assert client.get(f"{ENTRIES}export/pdf/").status_code == 404
+
+
+def test_rows_are_read_while_they_are_sent(client: Client) -> None:
+    let_in(client)
+    owner = UserFactory.create()
+    for amount in range(1, 4):
+        _earn(owner, amount)
+
+    answer = client.get(f"{ENTRIES}export/csv/")
+    with CaptureQueriesContext(connection) as queries:
+        rows = _table(answer)
+
+    assert len(rows) == 3
+    assert len(queries) == 1
+
+
+def test_a_reason_that_is_a_formula_arrives_as_a_text(client: Client) -> None:
+    person = let_in(client)
+    owner = UserFactory.create()
+    entries.adjust(user=owner, credits=5, actor=person, reason="=1+1", key=secrets.token_hex(8))
+
+    [row] = _table(client.get(f"{ENTRIES}export/csv/"))
+
+    assert (row["reason"], row["amount"]) == ("'=1+1", "5")

@@ -1,0 +1,37 @@
+"""What staff filter for again and again is found by an index, however many other rows lie between."""
+
+from typing import Any
+
+import pytest
+from django.db import connection, models
+
+from credits.models import RARE_SOURCES, CreditEntry
+from relay.models import RelayTransaction
+
+pytestmark = pytest.mark.django_db
+_UNSUCCESSFUL = ["Failed", "Expired", "Cancelled", "ExecutedExternally"]
+
+
+def plan_of(model: type[models.Model], **wanted: str) -> str:
+    """Return how PostgreSQL reads a page of such a list where it would rather not read the table whole."""
+    rows: Any = model._default_manager.filter(**wanted).order_by("-pk")[:50]
+    with connection.cursor() as cursor:
+        # An empty table is read whole whatever indexes there are.
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_sort = off")
+    return str(rows.explain())
+
+
+@pytest.mark.parametrize("status", _UNSUCCESSFUL)
+def test_calls_that_came_to_nothing_are_found_by_an_index(status: str) -> None:
+    assert "relaytransaction_unsuccessful" in plan_of(RelayTransaction, status=status)
+
+
+@pytest.mark.parametrize("source", RARE_SOURCES)
+def test_entries_of_rare_sources_are_found_by_an_index(source: str) -> None:
+    assert "credits_entry_rare_sources" in plan_of(CreditEntry, source=source)
+
+
+def test_what_happens_all_the_time_pays_for_neither_index() -> None:
+    assert "unsuccessful" not in plan_of(RelayTransaction, status="Success")
+    assert "rare_sources" not in plan_of(CreditEntry, source="RELAY_TRANSACTION")

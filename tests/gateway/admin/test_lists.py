@@ -1,0 +1,103 @@
+"""
+Every list takes the same few queries however many rows there are, and counts none of them to the end.
+
+`query_counts.json` holds the number per list. After a change of a list, write down its new number,
+and why in the commit; `RECORD_QUERY_COUNTS=1` writes the file.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from django.contrib import admin
+from django.db import connection, models
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from relay.models import RelayTransaction
+from tests.gateway.admin.door import let_in
+from tests.gateway.admin.shelf import make
+
+pytestmark = pytest.mark.django_db
+_FILE = Path(__file__).with_name("query_counts.json")
+_FEW, _MANY = 3, 30
+# So short that its filters may look at every row.
+_WRITTEN_BY_HAND = {"users.StaffAction"}
+MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
+
+
+def _queries(client: Client, model: type[models.Model]) -> list[str]:
+    path = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+    with CaptureQueriesContext(connection) as captured:
+        answer = client.get(path)
+    assert answer.status_code == 200
+    return [query["sql"] for query in captured]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
+def test_a_list_takes_as_many_queries_for_many_rows_as_for_few(
+    client: Client, model: type[models.Model]
+) -> None:
+    let_in(client)
+    for _ in range(_FEW):
+        make(model)
+    _queries(client, model)  # fills caches that live longer than a request
+
+    few = _queries(client, model)
+    for _ in range(_MANY - _FEW):
+        make(model)
+    many = _queries(client, model)
+
+    label, known = model._meta.label, json.loads(_FILE.read_text())
+    if os.environ.get("RECORD_QUERY_COUNTS"):
+        known[label] = len(few)
+        _FILE.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n")
+    assert len(many) == len(few), "\n".join(many)
+    assert len(few) == known.get(label), f"{label}: write {len(few)} into {_FILE.name} if that is right"
+    assert [sql for sql in many if "COUNT(" in sql and "LIMIT" not in sql] == []
+    assert [sql for sql in many if "DISTINCT" in sql] == [] or label in _WRITTEN_BY_HAND
+
+
+# What a row carries for machines, which no list shows.
+_LONG = {"findings", "headers"}
+
+
+def _long_columns(model: type[models.Model]) -> list[str]:
+    return [
+        field.name
+        for field in model._meta.concrete_fields
+        if field.name in _LONG or (isinstance(field, models.BinaryField) and field.max_length is None)
+    ]
+
+
+@pytest.mark.parametrize(
+    "model", [model for model in MODELS if _long_columns(model)], ids=lambda model: model._meta.label
+)
+def test_a_list_reads_nothing_long_that_it_does_not_show(client: Client, model: type[models.Model]) -> None:
+    let_in(client)
+    row = make(model)
+    table = model._meta.db_table
+    read = [sql for sql in _queries(client, model) if f'FROM "{table}"' in sql and "COUNT(" not in sql]
+    assert read
+    for column in _long_columns(model):
+        assert not any(f'"{table}"."{column}"' in sql for sql in read), column
+    # Whoever opens the row reads it whole, and no column by itself.
+    page = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_change", args=[row.pk])
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(page).status_code == 200
+    whole = [query["sql"] for query in captured if f'WHERE "{table}"."id" = {row.pk}' in query["sql"]]
+    assert whole
+    assert all(f'"{table}"."{column}"' in sql for column in _long_columns(model) for sql in whole)
+
+
+def test_a_list_joins_nothing_that_it_does_not_show(client: Client) -> None:
+    let_in(client)
+    make(RelayTransaction)
+    [read] = [sql for sql in _queries(client, RelayTransaction) if '"relay_relaytransaction"."id",' in sql]
+    assert "JOIN" not in read
+
+
+def test_no_number_is_kept_of_a_list_that_is_gone() -> None:
+    assert sorted(json.loads(_FILE.read_text())) == [model._meta.label for model in MODELS]

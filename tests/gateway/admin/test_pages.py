@@ -1,0 +1,141 @@
+"""
+Every page of every table opens for whoever may see it, and is refused politely where it does not exist.
+
+A list is counted as far as anybody turns pages, and no further.
+"""
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Permission
+from django.core.paginator import EmptyPage
+from django.db import connection, models
+from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from gateway.admin import base
+from gateway.admin.base import BoundedPaginator
+from gateway.admin.navigation import GROUPS
+from tests.factories import UserFactory
+from tests.gateway.admin.door import let_in
+from tests.gateway.admin.shelf import make
+from users.models import User
+
+MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
+_EVERY_MODEL = pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
+
+
+def _path(model: type[models.Model], view: str, *args: object) -> str:
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{view}", args=args)
+
+
+@_EVERY_MODEL
+def test_the_list_the_row_its_history_and_the_empty_form_open(
+    client: Client, model: type[models.Model]
+) -> None:
+    person = let_in(client)
+    request = RequestFactory().get("/")
+    request.user = person
+    row = make(model)
+
+    opened = {view: client.get(_path(model, view, row.pk)).status_code for view in ("change", "history")}
+    listed = client.get(_path(model, "changelist"))
+    added = client.get(_path(model, "add")).status_code
+
+    assert opened == {"change": 200, "history": 200}
+    assert (listed.status_code, str(row.pk) in listed.content.decode()) == (200, True)
+    assert added == (200 if admin.site._registry[model].has_add_permission(request) else 403)
+
+
+@_EVERY_MODEL
+def test_searching_for_anything_opens_too(client: Client, model: type[models.Model]) -> None:
+    let_in(client)
+    make(model)
+
+    for term in ("0x" + "ab" * 20, "0x" + "AB" * 32, "cus_1", "a b", "%", "0", "é\u0000"):
+        assert client.get(_path(model, "changelist"), {"q": term}).status_code == 200, term
+
+
+@_EVERY_MODEL
+def test_a_row_that_is_not_there_leads_back_to_the_front_page(
+    client: Client, model: type[models.Model]
+) -> None:
+    let_in(client)
+
+    answer = client.get(_path(model, "change", "no-such-row"))
+
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/admin/")
+
+
+def test_the_sidebar_names_every_list_once() -> None:
+    named = [label for _, places in GROUPS for label, _ in places]
+
+    assert len(named) == len(set(named))
+    assert {model._meta.label for model in MODELS} - set(named) == set()
+
+
+def test_the_sidebar_shows_what_one_may_see_and_nothing_else(client: Client) -> None:
+    person = let_in(client, is_superuser=False)
+    page = client.get("/admin/password_change/").content.decode()
+    assert "/admin/credits/" not in page
+
+    person.user_permissions.set(Permission.objects.filter(codename="view_creditentry"))
+    page = client.get("/admin/password_change/").content.decode()
+
+    assert "/admin/credits/creditentry/" in page
+    assert "/admin/credits/creditaccount/" not in page
+
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _seven_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "FAR_ENOUGH", 7)
+
+
+def _book(rows: int) -> BoundedPaginator:
+    for _ in range(rows):
+        UserFactory.create()
+    return BoundedPaginator(User.objects.order_by("-date_joined"), 3)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 6])
+def test_a_short_list_is_counted_exactly(rows: int) -> None:
+    book = _book(rows)
+
+    assert (book.count, book.is_cut) == (rows, False)
+
+
+@pytest.mark.parametrize("rows", [7, 8, 12])
+def test_a_long_list_is_counted_no_further_than_needed(rows: int) -> None:
+    book = _book(rows)
+
+    with CaptureQueriesContext(connection) as queries:
+        counted = book.count
+
+    assert (counted, book.is_cut, book.num_pages) == (7, True, 3)
+    assert [query["sql"].endswith("LIMIT 7) subquery") for query in queries] == [True]
+    with pytest.raises(EmptyPage):
+        book.page(4)
+
+
+def test_the_order_is_not_computed_for_a_count() -> None:
+    book = _book(2)
+
+    with CaptureQueriesContext(connection) as queries:
+        assert book.count == 2
+
+    assert "ORDER BY" not in queries[0]["sql"]
+
+
+def test_a_list_says_when_there_are_more_rows_than_pages(client: Client) -> None:
+    let_in(client)
+    for _ in range(7):
+        UserFactory.create()
+
+    page = client.get("/admin/users/user/").content.decode()
+    found = client.get("/admin/users/user/", {"is_staff__exact": "1"}).content.decode()
+
+    assert "the first 7 users; search or filter for the others" in page
+    assert "1 user" in found

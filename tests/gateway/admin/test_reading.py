@@ -1,0 +1,161 @@
+"""What staff read is unmistakable: one search, times that name their zone, ids as they are written, why before what."""
+
+import html
+import re
+import secrets
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Group
+from django.db import models
+from django.test import Client
+from django.urls import reverse
+
+from credits.models import LedgerAudit
+from payments.models import Payout
+from relay.models import Attempt, RelayTransaction
+from tests.factories import UserFactory
+from tests.gateway.admin.door import let_in
+from tests.gateway.admin.shelf import make
+from tests.portal.api.histories import earned, relayed
+
+pytestmark = pytest.mark.django_db
+MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
+_MOMENT = datetime(2026, 3, 7, 17, 4, 9, tzinfo=UTC)
+_CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?(?: *[ap]\.?m\b)?(?![\d:]| UTC)", re.IGNORECASE)
+
+
+def page_of(row: models.Model) -> str:
+    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
+
+
+def list_of(model: type[models.Model]) -> str:
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+
+
+def read(client: Client, path: str) -> str:
+    """Return what a person reads of the page's own part: no markup, no values of fields."""
+    text = client.get(path).content.decode()
+    shown = text.split('id="content"', 1)[1]
+    return re.sub(
+        r"\s+", " ", html.unescape(re.sub(r"<script.*?</script>|<[^>]*>", " ", shown, flags=re.DOTALL))
+    )
+
+
+def vague_times(text: str) -> list[str]:
+    """Return the times of day in the text that do not name their zone."""
+    return [text[max(0, found.start() - 20) : found.end() + 8] for found in _CLOCK.finditer(text)]
+
+
+@pytest.mark.parametrize("path", ["/admin/", "/admin/search/", "/admin/books/", "/admin/users/user/"])
+def test_a_page_has_one_box_that_searches_everything(client: Client, path: str) -> None:
+    let_in(client)
+    page = client.get(path).content.decode()
+    assert page.count('aria-label="Search everywhere"') == 1
+    assert page.count('name="q"') - page.count('id="searchbar"') == 1
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
+def test_every_time_in_a_list_and_on_a_row_is_of_24_hours_and_names_its_zone(
+    client: Client, model: type[models.Model]
+) -> None:
+    let_in(client)
+    row = make(model)
+    for path in (list_of(model), page_of(row)):
+        assert vague_times(read(client, path)) == []
+
+
+def test_a_moment_reads_the_same_in_the_list_and_on_the_page(client: Client) -> None:
+    let_in(client)
+    relayed(UserFactory.create(), 1)
+    RelayTransaction.objects.update(created_at=_MOMENT)
+    row = RelayTransaction.objects.get()
+    for path in (list_of(RelayTransaction), page_of(row)):
+        assert "2026-03-07 17:04:09 UTC" in read(client, path)
+
+
+def test_the_pages_of_our_own_name_the_zone_too(client: Client) -> None:
+    let_in(client)
+    user = UserFactory.create()
+    earned(user, 3)
+    relayed(user, 2)
+    make(Payout)
+    Payout.objects.update(user=user)
+    LedgerAudit.objects.create(kind="ledger", started_at=_MOMENT, finished_at=_MOMENT, counts={"findings": 0})
+    LedgerAudit.objects.create(kind="ledger", started_at=_MOMENT)
+    pages = {path: read(client, path) for path in ("/admin/", "/admin/books/", page_of(user))}
+    assert {path: vague_times(text) for path, text in pages.items()} == {path: [] for path in pages}
+    assert "2026-03-07 17:04" in pages["/admin/books/"]
+    assert len(re.findall(r"\d\d:\d\d", pages[page_of(user)])) >= 5
+
+
+def test_an_id_is_titled_as_it_is_written(client: Client) -> None:
+    let_in(client)
+    payout: Any = make(Payout)
+    Payout.objects.update(stripe_invoice_id="in_aBc")
+    title = client.get(page_of(payout)).content.decode().split("<h1", 1)[1].split("</h1>", 1)[0]
+    assert "in_aBc" in title
+    assert "Payouts" in title
+
+
+def test_why_a_call_failed_and_what_the_node_said_come_before_what_was_asked(client: Client) -> None:
+    let_in(client)
+    relayed(UserFactory.create(), 1)
+    row = RelayTransaction.objects.get()
+    words = {name: secrets.token_hex(6) for name in ("end_detail", "node_message", "digest")}
+    RelayTransaction.objects.update(status="Failed", end_code="call-reverted", end_detail=words["end_detail"])
+    Attempt.objects.create(
+        relay_transaction=row,
+        relayer=row.relayer,
+        account_nonce=7,
+        transaction_hash=row.transaction_hash,
+        raw=b"",
+        gas_limit=1,
+        max_fee_per_gas_wei=1,
+        max_priority_fee_per_gas_wei=1,
+        node_message=words["node_message"],
+        created_at=_MOMENT,
+    )
+    text = read(client, page_of(row))
+    told = [words["end_detail"], words["node_message"], "Expected cost", "Controller address"]
+    assert sorted(told, key=text.index) == told
+    assert text.count(words["node_message"]) == 1
+
+
+def test_an_attempt_leads_to_the_explorer_where_there_is_one(client: Client, settings: Any) -> None:
+    let_in(client)
+    attempt: Any = make(Attempt)
+    settings.EXPLORER_URL = f"https://{secrets.token_hex(4)}.example"
+    shown = client.get(page_of(attempt.relay_transaction)).content.decode()
+    assert f'href="{settings.EXPLORER_URL}/tx/{attempt.transaction_hash}"' in shown
+    settings.EXPLORER_URL = ""
+    assert "/tx/" not in client.get(page_of(attempt.relay_transaction)).content.decode()
+
+
+def test_an_empty_list_says_so_and_offers_to_reset_filters_only_where_there_are_some(client: Client) -> None:
+    let_in(client)
+    empty = read(client, list_of(RelayTransaction))
+    assert "There are no relay transactions yet." in empty
+    assert "Reset" not in empty
+    relayed(UserFactory.create(), 1)
+    narrowed = read(client, f"{list_of(RelayTransaction)}?status__exact=Failed")
+    assert "No relay transactions match." in narrowed
+    assert "Show all" in narrowed
+    added = read(client, f"{list_of(Group)}?q=nobody")
+    assert "No groups match." in added
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
+def test_every_field_that_takes_text_is_seen(client: Client, model: type[models.Model]) -> None:
+    let_in(client)
+    row = make(model)
+    for path in (page_of(row), list_of(model) + "add/"):
+        form = client.get(path).content.decode().split('id="content-main"')[-1]
+        bare = [
+            field
+            for field in re.findall(r"<(?:input|textarea)\b[^>]*>", form)
+            if not re.search(r'type="(?:hidden|submit|checkbox|radio|file)"', field) and "border" not in field
+        ]
+        assert bare == [], path

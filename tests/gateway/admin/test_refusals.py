@@ -1,0 +1,103 @@
+"""Staff are refused in words, on a page of the admin; callers of the API get problem documents as ever."""
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib import admin
+from django.test import Client
+from django.utils.module_loading import import_string
+
+from gateway import urls
+from relay.models import Relayer
+from tests.factories import UserFactory
+from tests.gateway.admin.door import let_in
+from tests.staff import browser_of, member
+
+pytestmark = pytest.mark.django_db
+
+
+def assert_page(answer: Any, status: int, *words: str) -> None:
+    """A page of a kind, which names its request and leads back."""
+    text = answer.content.decode()
+    assert (answer.status_code, answer["Content-Type"]) == (status, "text/html; charset=utf-8")
+    assert all(word in text for word in (*words, 'href="/admin/"', answer["X-Request-ID"]))
+
+
+def test_a_page_that_is_not_for_ones_roles_says_so() -> None:
+    browser = browser_of(member("support"))
+    assert_page(browser.get("/admin/auth/group/"), 403, "not for your roles")
+    assert_page(browser.get("/admin/relay/trustedimplementation/add/"), 403, "not for your roles")
+    assert_page(browser.post("/admin/books/", {"comparison": "ledger"}), 403, "not for your roles")
+
+
+@pytest.mark.parametrize(
+    "address", ["/admin/nothing/here", "/admin/credits/nothing/", "/admin/relay/relayer/do/x/"]
+)
+def test_what_is_not_there_is_said_in_words(client: Client, address: str) -> None:
+    let_in(client)
+    assert_page(client.get(address), 404, "There is nothing here")
+
+
+def test_a_fault_of_ours_tells_what_to_look_at(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    let_in(client)
+
+    def broken(*_: Any) -> None:
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr(type(admin.site._registry[Relayer]), "get_queryset", broken)
+    client.raise_request_exception = False
+    answer = client.get("/admin/relay/relayer/")
+    assert_page(answer, 500, "Something went wrong", "look at the row")
+    assert "a secret" not in answer.content.decode()
+
+
+def test_a_form_that_is_too_old_was_not_done() -> None:
+    browser = Client(enforce_csrf_checks=True)
+    assert_page(
+        browser.post("/admin/login/", {"username": "x"}), 403, "This form is too old", "Nothing was done"
+    )
+
+
+@pytest.mark.parametrize("prefix", ["/api", "/administration"])
+def test_elsewhere_nothing_is_a_page(prefix: str) -> None:
+    answer = Client().get(f"{prefix}/nothing")
+    assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
+
+
+@pytest.mark.parametrize(
+    ("handler", "status"),
+    [(urls.handler403, 403), (urls.handler404, 404), (urls.handler500, 500)],
+)
+def test_the_handlers_answer_callers_with_problems(rf: Any, handler: str, status: int, settings: Any) -> None:
+    respond: Callable[..., Any] = import_string(handler)
+    arguments = () if status == 500 else (Exception(),)
+    answer = respond(rf.get("/api/x"), *arguments)
+    assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
+    failed: Callable[..., Any] = import_string(settings.CSRF_FAILURE_VIEW)
+    assert failed(rf.post("/api/x"))["Content-Type"] == "application/problem+json"
+
+
+def test_nobody_without_a_right_to_change_people_reads_how_a_password_is_kept() -> None:
+    colleague = UserFactory.create(profile_address=None, is_staff=True)
+    colleague.set_password("x" * 12)
+    colleague.save()
+    page = f"/admin/users/user/{colleague.pk}/change/"
+    shown = browser_of(member("support")).get(page).content.decode()
+    assert colleague.username in shown
+    assert "iterations" not in shown
+    assert "algorithm" not in shown
+    assert "this form" in browser_of(member("superuser")).get(page).content.decode()
+
+
+def test_who_is_locked_out_is_told_for_how_long() -> None:
+    person, browser = member("support"), Client()
+    tries = [
+        browser.post("/admin/login/", {"username": person.username, "password": secrets.token_hex(8)})
+        for _ in range(settings.AXES_FAILURE_LIMIT)
+    ]
+    assert_page(tries[-1], 429, "Too many wrong logins", "For 15 minutes")
+    assert tries[-1]["Retry-After"] == "900"
+    assert person.username not in tries[-1].content.decode()

@@ -1,0 +1,170 @@
+"""The confirmation page: what it shows, what it refuses, and that it is one decision however often it is sent."""
+
+import html
+import secrets
+import threading
+import uuid
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+
+from gateway.admin import actions
+from gateway.admin.actions import Decision
+from gateway.admin.audit import details_of
+from relay.models import Relayer, RelaySwitch
+from tests.factories import random_address
+from tests.staff import address_of, browser_of, confirm, everything, member, messages_of
+
+pytestmark = pytest.mark.django_db
+LIST = "admin:relay_relayer_changelist"
+
+
+def relayers(count: int) -> list[Relayer]:
+    return [
+        Relayer.objects.create(address=random_address(), next_account_nonce=0, mined_account_nonce=0)
+        for _ in range(count)
+    ]
+
+
+def staff_actions_of(model: type[Relayer]) -> dict[str, Any]:
+    model_admin: Any = admin.site._registry[model]
+    return {action.name: action for action in model_admin.staff_actions}
+
+
+@pytest.fixture
+def client() -> Client:
+    """A browser of operations."""
+    return browser_of(member("operations"))
+
+
+def choose(client: Client, *rows: Any, action: str = "pause", **more: str) -> Any:
+    body = {"action": action, "_selected_action": [row.pk for row in rows], **more}
+    return client.post(reverse(LIST), body, follow=True)
+
+
+def test_the_page_shows_each_row_with_its_effect_and_asks_why(client: Client) -> None:
+    first, second = relayers(2)
+    Relayer.objects.filter(pk=second.pk).update(is_active=False)
+    before = everything()
+    page = html.unescape(choose(client, first, second).content.decode())
+    assert f"{first.address}</strong><br>It takes no new calls. Its 0 account nonces in flight go on." in page
+    assert f"Left alone, because it does not apply: {second.address}." in page
+    assert '<textarea name="reason"' in page
+    assert page.count('<form method="post"') == 1
+    assert everything() == before
+
+
+def test_nothing_to_do_offers_no_button(client: Client) -> None:
+    [row] = relayers(1)
+    Relayer.objects.update(is_active=False)
+    page = client.get(address_of("relay_relayer", "pause", row)).content.decode()
+    assert "Nothing will happen" in page
+    assert 'type="submit"' not in page.split('id="content-main"')[1].split("</form>")[0]
+
+
+def test_several_rows_are_done_with_one_reason_and_an_entry_each(client: Client) -> None:
+    rows, reason = relayers(3), secrets.token_hex(8)
+    confirm(client, "relay_relayer", "pause", *rows[:2], reason=reason)
+    assert list(Relayer.objects.filter(is_active=True)) == [rows[2]]
+    entries = LogEntry.objects.order_by("pk")
+    assert [entry.object_id for entry in entries] == [str(row.pk) for row in rows[:2]]
+    assert {details_of(entry)["reason"] for entry in entries} == {reason}
+
+
+def test_a_row_named_twice_is_done_once(client: Client) -> None:
+    [row] = relayers(1)
+    shown = client.get(address_of("relay_relayer", "pause", row, row))
+    assert shown.context["effects"] == [(row.address, staff_actions_of(Relayer)["pause"].effect(row))]
+    assert "sent before" not in messages_of(confirm(client, "relay_relayer", "pause", row, row))
+    assert LogEntry.objects.count() == 1
+
+
+def test_more_rows_than_anybody_reads_are_refused_and_none_is_dropped(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actions, "MOST_ROWS", 2)
+    rows = relayers(3)
+    before = everything()
+    for answer in (
+        choose(client, *rows),
+        choose(client, rows[0], select_across="1"),
+        client.get(address_of("relay_relayer", "pause", *rows), follow=True),
+        confirm(client, "relay_relayer", "pause", *rows),
+    ):
+        assert "at most 2 rows" in messages_of(answer)
+    assert everything() == before
+    assert not LogEntry.objects.exists()
+    confirm(client, "relay_relayer", "pause", *rows[:2])
+    assert Relayer.objects.filter(is_active=False).count() == 2
+
+
+@pytest.mark.parametrize("ids", ["", "0", "nonsense", "1,0"])
+def test_rows_that_are_not_there_are_not_found(client: Client, ids: str) -> None:
+    relayers(1)
+    page = reverse("admin:relay_relayer_do", args=["pause"])
+    assert client.post(f"{page}?ids={ids}", {"reason": "x", "token": uuid.uuid4()}).status_code == 404
+
+
+def test_an_action_that_is_not_there_is_not_found(client: Client) -> None:
+    [row] = relayers(1)
+    assert client.get(address_of("relay_relayer", "delete", row)).status_code == 404
+
+
+def test_a_decision_is_about_one_action_on_one_row_of_one_kind(client: Client) -> None:
+    row, other = relayers(2)
+    actor: Any = member("operations")
+    token = uuid.uuid4()
+
+    def key(action: str, row: Any, token: uuid.UUID = token) -> str:
+        return Decision(actor=actor, action=action, reason="x", answers={}, token=token).key(row)
+
+    keys = [
+        key("pause", row),
+        key("resume", row),
+        key("pause", other),
+        key("pause", RelaySwitch(pk=row.pk)),
+        key("pause", row, uuid.uuid4()),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert key("pause", row) == keys[0]
+
+
+def test_one_token_serves_two_actions_on_one_row(client: Client) -> None:
+    [row] = relayers(1)
+    token = uuid.uuid4()
+    confirm(client, "relay_relayer", "pause", row, token=token)
+    confirm(client, "relay_relayer", "resume", row, token=token)
+    assert Relayer.objects.get().is_active
+    assert LogEntry.objects.count() == 2
+
+
+def test_a_page_without_its_token_is_not_done(client: Client) -> None:
+    [row] = relayers(1)
+    before = everything()
+    assert confirm(client, "relay_relayer", "pause", row, token="").status_code == 200
+    assert everything() == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_page_sent_twice_at_once_is_one_decision() -> None:
+    person = member("operations")
+    browsers, token = [browser_of(person) for _ in range(4)], uuid.uuid4()
+    barrier = threading.Barrier(len(browsers))
+
+    def send(browser: Client) -> None:
+        barrier.wait()
+        confirm(browser, "relay_relayswitch", "pause", token=token)
+        connection.close()
+
+    threads = [threading.Thread(target=send, args=[browser]) for browser in browsers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert RelaySwitch.objects.count() == 1
+    assert LogEntry.objects.count() == 1

@@ -1,0 +1,351 @@
+"""The dashboard over HTTP: the specification's fields for every kind of user, in a fixed number of statements."""
+
+import random
+import secrets
+from base64 import b64encode
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlencode
+
+import jsonschema
+import pytest
+from django.utils.timezone import now
+from pytest_django import DjangoAssertNumQueries
+from rest_framework.test import APIClient
+
+from credits.models import EntrySource
+from credits.services import entries, holds
+from credits.services.allowance import set_allowance
+from gateway.common.fields import SAFE_INTEGER_MAX
+from payments.models import Customer, Subscription
+from rewards.models import Badge, BadgeTrack, Modifier, ModifierType
+from rewards.services import experience, modifiers
+from tests.fakes.profiles import Profile
+from tests.portal.api import spec
+from tests.portal.api.histories import earned, relayed
+from tests.staff import browser_of, confirm, member, messages_of
+from tests.users.wallet import signed_in
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+PATH = "/api/user/dashboardInfo"
+# The session with its user; account, allowance, badges, modifiers; five of the check-in; two histories.
+OF_DASHBOARD = 12
+# And what the subscription costs.
+OF_SUBSCRIBERS_DASHBOARD = OF_DASHBOARD + 1
+Read = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def access(profile: Profile) -> str:
+    return signed_in(profile).access
+
+
+@pytest.fixture
+def user(access: str, profile: Profile) -> User:
+    return User.objects.get(profile_address=profile.profile_address)
+
+
+@pytest.fixture
+def read(client: APIClient, access: str) -> Read:
+    """Return what reads a path as the signed-in user and sees it answered."""
+
+    def ask(path: str = PATH, **query: Any) -> dict[str, Any]:
+        answer = client.get(path, query, HTTP_AUTHORIZATION=f"Bearer {access}")
+        assert answer.status_code == 200, answer.content
+        assert answer["Cache-Control"] == "no-store"
+        found: dict[str, Any] = answer.json()
+        return found
+
+    return ask
+
+
+@pytest.fixture
+def dashboard(read: Read) -> Read:
+    """Return what reads the dashboard and compares its form with the specification."""
+
+    def ask() -> dict[str, Any]:
+        found = read()
+        jsonschema.validate(found, spec.DASHBOARD)
+        return found
+
+    return ask
+
+
+def gain(user: User, track: BadgeTrack, base: int) -> None:
+    experience.gain(user=user, track=track, base=base, key=secrets.token_hex(8), cause="TEST")
+
+
+def subscribe(user: User, *, days: int = 30) -> None:
+    begin = now() - timedelta(days=10)
+    set_allowance(user=user, credits=5, starts_at=begin, ends_at=begin + timedelta(days=days), renews=False)
+
+
+def a_subscription(user: User, *, amount_minor: int) -> None:
+    customer = Customer.objects.create(user=user, stripe_customer_id=f"cus_{secrets.token_hex(8)}")
+    Subscription.objects.create(
+        user=user,
+        customer=customer,
+        stripe_subscription_id=f"sub_{secrets.token_hex(8)}",
+        stripe_item_id=f"si_{secrets.token_hex(8)}",
+        status=Subscription.Status.ACTIVE,
+        amount_minor=amount_minor,
+        currency="usd",
+        current_period_start=now(),
+        current_period_end=now() + timedelta(days=30),
+        synced_at=now(),
+    )
+
+
+def test_a_new_user_has_nothing_and_the_lowest_badges(user: User, dashboard: Read) -> None:
+    found = dashboard()
+    assert found["userInfo"] == {
+        "credits": 0,
+        "subscriptionAmount": 0,
+        "permanentExp": 0,
+        "subscriptionExp": 0,
+        "percentToNextPermanentBadge": 0,
+        "percentToNextSubscriberBadge": 0,
+        "isSubscriber": False,
+        "canCheckIn": True,
+    }
+    for name, track in (("permanentBadge", BadgeTrack.PERMANENT), ("subscriberBadge", BadgeTrack.SUBSCRIBER)):
+        lowest = Badge.objects.filter(track=track).earliest("exp_lower_bound")
+        assert (found[name]["exp_lower_bound"], found[name]["exp_upper_bound"]) == (0, lowest.exp_upper_bound)
+        assert found[name]["bonus_creds_surveys"] == float(lowest.bonus_creds_surveys)
+        assert found[name]["related_check_in_drops"] > 0
+    assert found["modifiers"] == found["earningHistory"] == found["transactionHistory"] == []
+
+
+def test_a_subscriber_sees_the_amount_the_badge_and_active_modifiers(user: User, dashboard: Read) -> None:
+    amount = random.randint(500, 9_999)
+    a_subscription(user, amount_minor=amount)
+    subscribe(user)
+    gain(user, BadgeTrack.SUBSCRIBER, 3_000)
+    given, ended = (
+        modifiers.grant(
+            user=user,
+            modifier_type=ModifierType.BONUS_PUSH_ADS_CREDITS,
+            value=Decimal("0.0525"),
+            minutes=60,
+            key=secrets.token_hex(8),
+            reason="",
+        )
+        for _ in range(2)
+    )
+    Modifier.objects.filter(pk=ended.pk).update(
+        created_at=now() - timedelta(hours=2), expires_at=now() - timedelta(hours=1)
+    )
+    found = dashboard()
+    info = found["userInfo"]
+    assert (info["isSubscriber"], info["subscriptionAmount"], info["subscriptionExp"]) == (
+        True,
+        amount / 100,
+        3_000,
+    )
+    assert found["subscriberBadge"]["exp_lower_bound"] == 3_000
+    [shown] = found["modifiers"]
+    assert shown["id"] == given.pk
+    assert (shown["related_user"], shown["modifier_type"], shown["value"]) == (
+        user.profile_address,
+        "BONUS_PUSH_ADS_CREDITS",
+        0.0525,
+    )
+
+
+@pytest.mark.parametrize("status", [Subscription.Status.INCOMPLETE, Subscription.Status.ACTIVE])
+def test_a_subscription_that_was_never_paid_costs_nothing_yet(
+    user: User, dashboard: Read, status: Subscription.Status
+) -> None:
+    a_subscription(user, amount_minor=999)
+    Subscription.objects.update(status=status)
+
+    info = dashboard()["userInfo"]
+
+    assert (info["isSubscriber"], info["subscriptionAmount"]) == (False, 0)
+
+
+def test_progress_stops_at_the_top_of_the_badge_that_a_lapsed_subscriber_is_shown(
+    user: User, dashboard: Read
+) -> None:
+    gain(user, BadgeTrack.SUBSCRIBER, 50_000)
+
+    found = dashboard()
+
+    assert found["subscriberBadge"]["exp_upper_bound"] < 50_000
+    assert found["userInfo"]["percentToNextSubscriberBadge"] == 1
+
+
+def test_a_modifier_that_staff_end_is_gone_at_once_and_so_is_what_it_adds(
+    user: User, dashboard: Read
+) -> None:
+    mistaken, kept = (
+        modifiers.grant(
+            user=user,
+            modifier_type=ModifierType.BONUS_CREDITS_BACK,
+            value=Decimal(value),
+            minutes=random.randint(10, 999),
+            key=secrets.token_hex(8),
+            reason="",
+        )
+        for value in ("10", "0.01")
+    )
+    assert {shown["id"] for shown in dashboard()["modifiers"]} == {mistaken.pk, kept.pk}
+    told = confirm(browser_of(member("support")), "credits_modifier", "end", mistaken)
+    assert "It has ended." in messages_of(told)
+    assert [shown["id"] for shown in dashboard()["modifiers"]] == [kept.pk]
+
+
+def has_one_of_each(user: User) -> None:
+    """Give a row for each of the arrays, so that the form of a row is looked at."""
+    earned(user, 1)
+    relayed(user, 1)
+    modifiers.grant(
+        user=user,
+        modifier_type=ModifierType.BONUS_CREDITS_BACK,
+        value=Decimal("0.25"),
+        minutes=60,
+        key=secrets.token_hex(8),
+        reason="",
+    )
+
+
+def assert_one_of_each(found: dict[str, Any]) -> None:
+    assert [len(found[name]) for name in ("modifiers", "earningHistory", "transactionHistory")] == [1, 1, 1]
+
+
+def test_a_lapsed_subscriber_keeps_the_experience_and_is_shown_the_lowest_badge(
+    user: User, dashboard: Read
+) -> None:
+    subscribe(user, days=9)
+    gain(user, BadgeTrack.SUBSCRIBER, 50_000)
+    has_one_of_each(user)
+    found = dashboard()
+    assert_one_of_each(found)
+    assert not found["userInfo"]["isSubscriber"]
+    assert found["userInfo"]["subscriptionExp"] == 50_000
+    assert found["userInfo"]["percentToNextSubscriberBadge"] == 1
+    assert found["subscriberBadge"]["exp_lower_bound"] == 0
+
+
+def test_the_top_badge_has_nowhere_to_go(user: User, dashboard: Read) -> None:
+    top = Badge.objects.filter(track=BadgeTrack.PERMANENT).latest("exp_lower_bound")
+    gain(user, BadgeTrack.PERMANENT, top.exp_lower_bound)
+    has_one_of_each(user)
+    found = dashboard()
+    assert_one_of_each(found)
+    assert found["permanentBadge"]["exp_upper_bound"] == SAFE_INTEGER_MAX == 9007199254740991
+    assert found["userInfo"]["percentToNextPermanentBadge"] == 1
+
+
+def test_credits_are_what_may_be_spent(user: User, dashboard: Read) -> None:
+    entries.grant(user=user, credits=100, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+    holds.hold(user=user, credits=130, key=secrets.token_hex(8), debt_limit=30)
+    assert dashboard()["userInfo"]["credits"] == -30
+
+
+def test_histories_tell_balances_and_leave_relay_charges_out_of_the_earnings(
+    user: User, dashboard: Read
+) -> None:
+    entries.grant(user=user, credits=500, source=EntrySource.OFFERWALL, key=secrets.token_hex(8))
+    relayed(user, 2)
+    entries.reverse(user=user, credits=40, source=EntrySource.EARNING_REVERSAL, key=secrets.token_hex(8))
+    found = dashboard()
+    assert [
+        (row["credit_source"], row["credits_earned"], row["credits_before"], row["credits_after"])
+        for row in found["earningHistory"]
+    ] == [("EARNING_REVERSAL", -40, 498, 458), ("OFFERWALL", 500, 0, 500)]
+    assert [
+        (row["expected_cost"], row["real_cost"], row["credits_before"], row["credits_after"], row["status"])
+        for row in found["transactionHistory"]
+    ] == [(2, 1, 499, 498, "Success"), (2, 1, 500, 499, "Success")]
+    assert {row["related_user"] for row in found["earningHistory"] + found["transactionHistory"]} == {
+        user.profile_address
+    }
+
+
+@pytest.mark.parametrize("length", [0, 100, 100_000])
+def test_a_dashboard_costs_the_same_whatever_the_history(
+    user: User, dashboard: Read, django_assert_num_queries: DjangoAssertNumQueries, length: int
+) -> None:
+    if length:
+        earned(user, length)
+        relayed(user, length)
+    with django_assert_num_queries(OF_DASHBOARD):
+        found = dashboard()
+    subscribe(user)
+    with django_assert_num_queries(OF_SUBSCRIBERS_DASHBOARD):
+        dashboard()
+    shown = min(length, 100)
+    assert len(found["earningHistory"]) == len(found["transactionHistory"]) == shown
+    if length:
+        assert found["transactionHistory"][0]["credits_after"] == 0
+
+
+@pytest.mark.parametrize(("name", "begin"), [("earnings", earned), ("transactions", relayed)])
+def test_a_history_is_read_page_by_page_while_it_grows(
+    user: User, read: Read, name: str, begin: Callable[[User, int], None]
+) -> None:
+    begin(user, 7)
+    page = read(f"/api/user/{name}", limit=3)
+    rows = page["results"]
+    begin(user, 2)
+    while page["next"]:
+        page = read(page["next"].removeprefix("http://testserver"))
+        rows += page["results"]
+    assert len(rows) == 7
+    afters = [row["credits_after"] for row in rows]
+    assert sorted(set(afters)) == sorted(afters)
+    assert all(row["created_at"].endswith("Z") for row in rows)
+
+
+def cursor_at(position: str) -> dict[str, str]:
+    return {"cursor": b64encode(urlencode({"p": position}).encode()).decode()}
+
+
+@pytest.mark.parametrize("name", ["earnings", "transactions"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"limit": "0"},
+        {"limit": "501"},
+        {"limit": "x"},
+        {"limit": "٣"},
+        # Its first nine digits are a small number.
+        {"limit": "0000000019999"},
+        {"limit": "000000001" + "0" * 5_000},
+        {"cursor": "nonsense"},
+        {"cursor": "\0"},
+        {"cursor": "cD0y\0"},
+        {"cursor": " "},
+        cursor_at("abc"),
+        cursor_at("NaN"),
+        cursor_at("1.5"),
+        cursor_at("-1"),
+        cursor_at("\0"),
+        cursor_at("٣"),
+        cursor_at("9" * 19),
+        cursor_at("9" * 5_000),
+    ],
+    ids=lambda query: "&".join(f"{name}={value[:20]}" for name, value in query.items()),
+)
+def test_a_page_that_is_none_is_refused_and_named(
+    client: APIClient, access: str, name: str, query: dict[str, str]
+) -> None:
+    answer = client.get(f"/api/user/{name}", query, HTTP_AUTHORIZATION=f"Bearer {access}")
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid-request")
+    assert next(iter(query)) in answer.json()["errors"][0]["pointer"]
+
+
+@pytest.mark.parametrize("name", ["dashboardInfo", "earnings", "transactions"])
+def test_nobody_sees_anothers_history(client: APIClient, user: User, access: str, name: str) -> None:
+    stranger = User.objects.create(username="other", profile_address="0x" + "Ab" * 20)
+    earned(stranger, 3)
+    relayed(stranger, 3)
+    answer = client.get(f"/api/user/{name}/", HTTP_AUTHORIZATION=f"Bearer {access}").json()
+    shown = [answer.get(member) for member in ("results", "earningHistory", "transactionHistory")]
+    assert not any(shown)
+    assert client.get(f"/api/user/{name}").status_code == 401
+    assert client.post(f"/api/user/{name}", HTTP_AUTHORIZATION=f"Bearer {access}").status_code == 405

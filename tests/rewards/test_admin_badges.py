@@ -1,0 +1,191 @@
+"""Badges in the admin: shown what a change does before it is made, through the service, with a trace."""
+
+import random
+import secrets
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+
+from credits.models import CreditAccount
+from credits.services import entries
+from gateway.admin.audit import details_of
+from rewards.models import Badge, BadgeTrack, Modifier
+from rewards.services import levels
+from tests.factories import UserFactory
+from tests.staff import browser_of, confirmed, member, messages_of
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+BADGES = "/admin/credits/badge/"
+
+
+@pytest.fixture
+def finance() -> Client:
+    return browser_of(member("finance"))
+
+
+def second(track: str = BadgeTrack.PERMANENT) -> Badge:
+    return Badge.objects.filter(track=track).order_by("exp_lower_bound")[1]
+
+
+def page_of(badge: Badge, page: str = "change") -> str:
+    return f"{BADGES}{badge.pk}/{page}/"
+
+
+def terms_of(badge: Badge, **changes: object) -> dict[str, Any]:
+    names = ("name", "exp_lower_bound", *levels.TERMS)
+    return {name: getattr(badge, name) for name in names} | changes
+
+
+def rows() -> list[Any]:
+    return list(Badge.objects.order_by("pk").values())
+
+
+def experienced(amount: int) -> None:
+    account = entries.open_account(user=UserFactory.create())
+    CreditAccount.objects.filter(pk=account.pk).update(permanent_experience=amount)
+
+
+def test_a_change_is_shown_with_its_effect_and_made_when_confirmed(finance: Client) -> None:
+    badge, before = second(), rows()
+    experienced(badge.exp_lower_bound)
+    body = terms_of(badge, exp_lower_bound=badge.exp_lower_bound + 1, credits_back_percent="0.0700")
+    asked = finance.post(page_of(badge), body)
+    page = asked.content.decode()
+    assert rows() == before
+    assert not LogEntry.objects.exists()
+    [movement] = asked.context["preview"].movements
+    assert (movement.accounts, movement.before.name) == (1, badge.name)
+    assert movement.after.exp_upper_bound == badge.exp_lower_bound + 1
+    assert f"<td>{badge.name}</td><td>{movement.after.name}</td>" in page
+    told = confirmed(finance, page_of(badge), body)
+    assert "was changed successfully" in messages_of(told)
+    badge.refresh_from_db()
+    assert str(badge.credits_back_percent) == "0.0700"
+    lowest = Badge.objects.get(track=badge.track, exp_lower_bound=0)
+    assert lowest.exp_upper_bound == badge.exp_lower_bound == body["exp_lower_bound"]
+    changes = details_of(LogEntry.objects.get())["changes"]
+    assert changes["exp_lower_bound"] == [str(badge.exp_lower_bound - 1), str(badge.exp_lower_bound)]
+    assert changes["credits_back_percent"][1] == "0.0700"
+
+
+def test_the_page_before_says_who_levels_where_when_a_bound_moves(finance: Client) -> None:
+    badge = second()
+    begins, ends = badge.exp_lower_bound, badge.exp_upper_bound
+    assert ends is not None
+    lowest = Badge.objects.get(track=badge.track, exp_lower_bound=0)
+    for amount, people in ((0, 2), (begins, 3), (begins + 5, 4), (ends, 1)):
+        for _ in range(people):
+            experienced(amount)
+    page = finance.post(page_of(badge), terms_of(badge, exp_lower_bound=begins + 5)).content.decode()
+    for name, bounds, before, after in (
+        (lowest.name, (0, begins + 5), 2, 2 + 3),
+        (badge.name, (begins + 5, ends), 3 + 4, 4),
+    ):
+        numbers = "".join(f'<td class="number">{number:,}</td>' for number in (*bounds, before, after))
+        assert f"<tr><td>{name}</td>{numbers}</tr>" in page
+    assert f'<tr><td class="number">3</td><td>{badge.name}</td><td>{lowest.name}</td>' in page
+    assert "Nobody" not in page
+
+
+def test_a_new_badge_is_put_into_its_ladder(finance: Client) -> None:
+    below = second(BadgeTrack.SUBSCRIBER)
+    begins = below.exp_lower_bound + 1
+    name = secrets.token_hex(4)
+    body = terms_of(Badge(), name=name, exp_lower_bound=begins, track="SUBSCRIBER")
+    confirmed(finance, f"{BADGES}add/", body)
+    made, end = Badge.objects.get(name=name), below.exp_upper_bound
+    assert (made.track, made.exp_lower_bound, made.exp_upper_bound) == ("SUBSCRIBER", begins, end)
+    below.refresh_from_db()
+    assert below.exp_upper_bound == begins
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("exp_lower_bound", 0),
+        ("exp_lower_bound", -1),
+        ("credits_back_percent", "1.5"),
+        ("exp_growth_rate", "0"),
+        ("bonus_creds_surveys", "11"),
+        ("acceptable_credit_debt", -1),
+    ],
+)
+def test_what_breaks_a_ladder_is_refused_at_the_form(finance: Client, field: str, value: object) -> None:
+    badge, before = second(), rows()
+    for extra in ({}, {"_confirmed": "1"}):
+        answer = finance.post(page_of(badge), {**terms_of(badge, **{field: value}), **extra})
+        assert answer.context["adminform"].errors
+    assert rows() == before
+    assert not LogEntry.objects.exists()
+
+
+def test_a_removal_is_shown_with_its_effect_and_made_when_confirmed(finance: Client) -> None:
+    badge = second()
+    Badge.objects.filter(pk=badge.pk).update(name="to go")
+    experienced(badge.exp_lower_bound)
+    page = finance.get(page_of(badge, "delete"))
+    if page.context.get("protected"):
+        pytest.fail("a published table keeps the badge")
+    assert [movement.accounts for movement in page.context["preview"].movements] == [1]
+    finance.post(page_of(badge, "delete"), {"post": "yes"})
+    assert not Badge.objects.filter(pk=badge.pk).exists()
+    assert Badge.objects.get(track=badge.track, exp_lower_bound=0).exp_upper_bound == badge.exp_upper_bound
+
+
+def test_the_lowest_badge_stays(finance: Client) -> None:
+    lowest, before = Badge.objects.get(track="PERMANENT", exp_lower_bound=0), rows()
+    page = finance.get(page_of(lowest, "delete")).content.decode()
+    assert 'role="alert"' in page
+    assert 'name="post"' not in page
+    answer = finance.post(page_of(lowest, "delete"), {"post": "yes"}, follow=True)
+    assert answer.redirect_chain[0][0] == page_of(lowest)
+    assert rows() == before
+    listed = finance.get(BADGES)
+    assert "delete_selected" not in listed.content.decode()
+
+
+@pytest.mark.parametrize("role", ["support", "operations"])
+def test_others_look_and_change_nothing(role: str) -> None:
+    other, badge, before = browser_of(member(role)), second(), rows()
+    assert other.get(page_of(badge)).status_code == 200
+    for extra in ({}, {"_confirmed": "1"}):
+        assert other.post(page_of(badge), {**terms_of(badge, name="mine"), **extra}).status_code == 403
+        assert other.post(f"{BADGES}add/", {**terms_of(badge, name="mine"), **extra}).status_code == 403
+    assert other.post(page_of(badge, "delete"), {"post": "yes"}).status_code == 403
+    assert rows() == before
+
+
+def test_modifiers_and_experience_are_read(finance: Client) -> None:
+    user: User = UserFactory.create()
+    given = Modifier.objects.create(
+        user=user,
+        modifier_type="BONUS_SURVEYS_CREDITS",
+        value=f"0.{random.randint(1000, 9999)}",
+        key=secrets.token_hex(8),
+        reason="a gift",
+        expires_at="2999-01-01T00:00Z",
+    )
+    listed = finance.get("/admin/credits/modifier/", {"q": str(user.profile_address)})
+    assert [row.pk for row in listed.context["cl"].result_list] == [given.pk]
+    for page in ("modifier", "experienceentry"):
+        assert finance.get(f"/admin/credits/{page}/add/").status_code == 403
+    assert finance.post(f"/admin/credits/modifier/{given.pk}/change/", {"value": "9"}).status_code == 403
+    assert finance.post(f"/admin/credits/modifier/{given.pk}/delete/", {"post": "yes"}).status_code == 403
+
+
+def test_no_badge_promises_more_attempts_than_the_operator_gives(finance: Client, settings: Any) -> None:
+    settings.CHECKIN_MAX_DAILY_ATTEMPTS = most = random.randint(2, 9)
+    badge, before = second(), rows()
+    refused = finance.post(page_of(badge), terms_of(badge, bonus_daily_check_in_attempts=most))
+    assert f"less than or equal to {most - 1}" in refused.content.decode()
+    assert rows() == before
+    assert f"more than {most} a day" in finance.get(page_of(badge)).content.decode()
+    confirmed(finance, page_of(badge), terms_of(badge, bonus_daily_check_in_attempts=most - 1))
+    assert second().bonus_daily_check_in_attempts == most - 1
+
+
+def test_whoever_may_only_look_at_badges_is_shown_them() -> None:
+    assert browser_of(member("support")).get(page_of(second())).status_code == 200

@@ -1,0 +1,212 @@
+"""
+The rows of `users`, one file per noun.
+
+Who: a person known by a Universal Profile, or a member of staff known by a password.
+
+Sessions, opened by a sign-in, and the one-time tokens that carry them on.
+
+Challenges: the exact text that a controller signs to sign its profile in.
+
+The keys of the external issuer, as last fetched.
+
+Trusted implementations: the contract code this service pays gas for.
+"""
+
+import uuid
+from datetime import datetime
+from typing import ClassVar
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractUser
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Q
+from django.utils.timezone import now
+
+from gateway.common.fields import AddressField, HashField
+
+
+class User(AbstractUser):
+    """
+    A wallet user has a profile, its checksummed address as username and no usable password.
+
+    Staff have an ordinary username and password and no profile, so that neither
+    can sign in the way the other does.
+    """
+
+    profile_address = AddressField(unique=True, null=True, blank=True)
+
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    def __str__(self) -> str:
+        return self.username
+
+
+class SignInSessionQuerySet(models.QuerySet["SignInSession"]):
+    """Sessions by whether they still count."""
+
+    def living(self, *, now: datetime) -> "SignInSessionQuerySet":
+        """Return those that have neither been revoked nor expired."""
+        return self.filter(revoked_at=None, expires_at__gt=now)
+
+
+class SignInSession(models.Model):
+    """
+    A family of tokens that stem from one signature of one controller.
+
+    Access tokens name the session as `sid`, so ending the row ends all of them at
+    once. `expires_at` is absolute: no refresh moves it.
+    """
+
+    class Reason(models.TextChoices):
+        """Why a session ended before its time."""
+
+        SIGNED_OUT = "signed-out", "signed out"
+        TOKEN_REUSED = "token-reused", "refresh token used twice"
+        CONTROLLER_REVOKED = "controller-revoked", "controller lost SIGN"
+        STAFF = "staff", "ended by staff"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="sign_in_sessions"
+    )
+    controller_address = AddressField()
+    created_at = models.DateTimeField(default=now)
+    refreshed_at = models.DateTimeField(default=now)
+    expires_at = models.DateTimeField(db_index=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    revoked_reason = models.CharField(max_length=20, choices=Reason, blank=True, default="")
+
+    objects = SignInSessionQuerySet.as_manager()
+
+    class Meta:
+        permissions = [("revoke_signinsession", "Can end a session")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(revoked_at=None, revoked_reason="")
+                | Q(revoked_at__isnull=False) & ~Q(revoked_reason=""),
+                name="signinsession_revoked_with_reason",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.controller_address} since {self.created_at:%Y-%m-%d %H:%M}"
+
+    def is_living(self, *, now: datetime) -> bool:
+        """Return whether the session has neither been revoked nor expired."""
+        return self.revoked_at is None and now < self.expires_at
+
+
+class RefreshToken(models.Model):
+    """
+    A one-time token, known by its SHA-256 alone.
+
+    `parent` is unique: whatever happens at once, a token has at most one child.
+    """
+
+    session = models.ForeignKey(SignInSession, on_delete=models.CASCADE, related_name="refresh_tokens")
+    # Whole sessions are deleted, never single tokens, so the database's own check at commit is enough.
+    parent = models.OneToOneField("self", null=True, on_delete=models.DO_NOTHING, related_name="child")
+    token_hash = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(default=now)
+    used_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.token_hash[:8]}…"
+
+
+class SignInChallengeQuerySet(models.QuerySet["SignInChallenge"]):
+    """Challenges by what may still become of them."""
+
+    def open(self, *, now: datetime) -> "SignInChallengeQuerySet":
+        """Return those that may still be answered."""
+        return self.filter(consumed_at=None, expires_at__gt=now)
+
+
+class SignInChallenge(models.Model):
+    """
+    One message composed by the service, good for one answer.
+
+    The text is stored as it was handed out, so that nothing is parsed or rebuilt
+    when the signature comes. `client` is a keyed digest of the caller's network
+    address; it narrows the search when somebody mixes two nonces up.
+    """
+
+    nonce = models.CharField(max_length=32, unique=True)
+    profile_address = AddressField()
+    message = models.TextField()
+    client = models.CharField(max_length=64)
+    issued_at = models.DateTimeField(default=now)
+    expires_at = models.DateTimeField(db_index=True)
+    consumed_at = models.DateTimeField(null=True)
+
+    objects = SignInChallengeQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["profile_address", "-issued_at"], name="signinchallenge_newest_of"),
+            models.Index(fields=["client", "-issued_at"], name="signinchallenge_newest_by"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.profile_address} at {self.issued_at:%Y-%m-%d %H:%M:%S}"
+
+
+class IssuerKeySet(models.Model):
+    """
+    A JSON Web Key Set that a request reads without ever waiting for the network.
+
+    A failed fetch leaves the last good set in place.
+    """
+
+    url = models.URLField(max_length=500, unique=True)
+    keys = models.JSONField()
+    fetched_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.url
+
+
+class TrustedImplementation(models.Model):
+    """
+    Code of a profile or a key manager that was vetted.
+
+    Minimal proxies (EIP-1167) are known by the `address` they delegate to,
+    contracts that are deployed whole by the `code_hash` of their runtime code.
+    """
+
+    class Kind(models.TextChoices):
+        """Which half of a profile the code is for."""
+
+        PROFILE = "profile"
+        KEY_MANAGER = "key-manager"
+
+    kind = models.CharField(max_length=12, choices=Kind)
+    name = models.CharField(max_length=80, help_text="For staff: which release this is.")
+    address = AddressField(null=True, blank=True)
+    code_hash = HashField(null=True, blank=True)
+    is_active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(address__isnull=False, code_hash__isnull=True)
+                | Q(address__isnull=True, code_hash__isnull=False),
+                name="trustedimplementation_address_or_hash",
+            ),
+            models.UniqueConstraint(fields=["kind", "address"], name="trustedimplementation_kind_address"),
+            models.UniqueConstraint(
+                fields=["kind", "code_hash"], name="trustedimplementation_kind_code_hash"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        """Refuse in the form what the database would refuse."""
+        if bool(self.address) == bool(self.code_hash):
+            raise ValidationError(
+                "Enter the address that proxies delegate to, or the hash of code that is deployed whole: one of them."
+            )

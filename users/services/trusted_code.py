@@ -1,0 +1,34 @@
+"""Which contract code the service pays gas for."""
+
+from django.conf import settings
+
+from gateway.chain.contracts import code_name
+from gateway.common import db
+from users.models import TrustedImplementation
+
+
+def code_is_trusted(*, profile_code: bytes, key_manager_code: bytes) -> bool:
+    """Return whether both runtime codes belong to active trusted implementations."""
+    named = {"profile": code_name(profile_code), "key_manager": code_name(key_manager_code)}
+    (kinds,) = db.only_row(_TRUSTED_KINDS, named)
+    return bool(kinds == len(TrustedImplementation.Kind))
+
+
+_TRUSTED_KINDS = """
+SELECT count(DISTINCT kind) FROM relay_trustedimplementation
+WHERE is_active AND (kind = 'profile' AND %(profile)s IN (address, code_hash)
+                     OR kind = 'key-manager' AND %(key_manager)s IN (address, code_hash))
+"""
+
+
+def trusts_any_code() -> bool:
+    """Return whether unvetted profiles are served as well (`CHAIN_TRUST=open`)."""
+    return bool(settings.CHAIN_TRUST == "open")
+
+
+def trust(*, kind: str, address: str, name: str) -> bool:
+    """Trust the implementation at `address`; False where it was known. A deactivated one stays deactivated."""
+    _, created = TrustedImplementation.objects.get_or_create(
+        kind=kind, address=address, defaults={"name": name}
+    )
+    return created

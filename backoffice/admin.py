@@ -1,3 +1,5 @@
+"""The people of the service, with everything that staff do about one of them."""
+
 from typing import Any
 
 from django.contrib import admin
@@ -9,13 +11,14 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from backoffice.front_page import FIGURES_NEED
 from backoffice.person import person_of
-from credits.admin import adjust_credits
+from credits.admin import CreditAccountAdmin, adjust_credits
+from credits.models import CreditAccount
 from gateway.admin.actions import ReasonedActions
 from gateway.admin.base import ReadOnlyInline, StaffAdmin
 from gateway.admin.search import address_like
 from rewards.admin import grant_modifier
 from users import admin as users_admin
-from users.admin import _as_address
+from users.admin import as_address
 from users.models import SignInSession, User
 
 
@@ -60,7 +63,7 @@ class UserAdmin(ReasonedActions, DjangoUserAdmin[User], StaffAdmin[User]):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[User], search_term: str
     ) -> tuple[QuerySet[User], bool]:
-        address = _as_address(search_term)
+        address = as_address(search_term)
         if address is not None:
             return queryset.filter(profile_address=address), False
         part = address_like(search_term)
@@ -103,3 +106,10 @@ class UserAdmin(ReasonedActions, DjangoUserAdmin[User], StaffAdmin[User]):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # The ledger keeps its people; an account is closed and not deleted.
         return False
+
+
+@admin.register(CreditAccount)
+class AccountAdmin(CreditAccountAdmin):
+    """Balances, with the actions of every package that can change them."""
+
+    staff_actions = (*CreditAccountAdmin.staff_actions, grant_modifier(lambda account: account.user))

@@ -153,13 +153,13 @@ def _trouble_cards(ledger: credits_queries.Figures, now: datetime) -> list[Card]
             title="Refused postbacks",
             value=f"{ledger.refused_postbacks:,}",
             detail="in 24 hours; each row says why",
-            link=rows_of("credits_postback", state__exact="REFUSED", received_at__gte=received),
+            link=rows_of("earnings_postback", state__exact="REFUSED", received_at__gte=received),
         ),
         Card(
             title="Contradicting postbacks",
             value=f"{ledger.conflicting_postbacks:,}",
             detail="came again in 24 hours, saying something else",
-            link=rows_of("credits_postback", is_conflicting__exact="1", received_at__gte=received),
+            link=rows_of("earnings_postback", is_conflicting__exact="1", received_at__gte=received),
             is_alarming=ledger.conflicting_postbacks > 0,
         ),
         *_waiting_cards(ledger, payments),
@@ -175,7 +175,9 @@ def _waiting_cards(ledger: credits_queries.Figures, payments: payments_queries.F
             payments.oldest_event_age,
             rows_of("payments_stripeevent", status__in="received,failed"),
         ),
-        _waiting("Held earning is due", ledger.overdue_age, rows_of("credits_postback", state__exact="HELD")),
+        _waiting(
+            "Held earning is due", ledger.overdue_age, rows_of("earnings_postback", state__exact="HELD")
+        ),
         _waiting(
             "Billing operation is open",
             payments.oldest_operation_age,

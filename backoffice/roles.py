@@ -13,21 +13,21 @@ from django.contrib.auth.models import Group, Permission
 from django.db import transaction
 
 # Of these apps every model can be looked at by whoever has `*`.
-_OURS = ("users", "credits", "relay", "payments", "checkin")
+OURS = ("users", "credits", "rewards", "earnings", "relay", "payments", "checkin", "gateway_admin")
 
 ROLES: dict[str, tuple[str, ...]] = {
     "support": (
-        *(f"{app}.view_*" for app in _OURS),
+        *(f"{app}.view_*" for app in OURS),
         "credits.add_adjustmentrequest",
-        "credits.add_modifier",
+        "rewards.add_modifier",
         "payments.process_stripeevent",
         "payments.cancel_subscription",
         "users.revoke_signinsession",
     ),
     "finance": (
-        *(f"{app}.view_*" for app in _OURS),
+        *(f"{app}.view_*" for app in OURS),
         "credits.decide_adjustment",
-        "credits.decide_earning",
+        "earnings.decide_earning",
         "payments.add_payoutrate",
         "payments.run_reconciliation",
         "payments.dismiss_stripeevent",
@@ -44,22 +44,22 @@ ROLES: dict[str, tuple[str, ...]] = {
         "checkin.change_dropitem",
         "checkin.delete_dropitem",
         "checkin.publish_droptable",
-        "credits.add_badge",
-        "credits.change_badge",
-        "credits.delete_badge",
+        "rewards.add_badge",
+        "rewards.change_badge",
+        "rewards.delete_badge",
     ),
     "operations": (
-        *(f"{app}.view_*" for app in _OURS),
+        *(f"{app}.view_*" for app in OURS),
         "credits.run_ledgeraudit",
         "relay.pause_relayer",
         "relay.add_relayswitch",
         "relay.rebroadcast_relaytransaction",
         "relay.cancel_relaytransaction",
         "relay.release_dead_hold",
-        "relay.add_trustedimplementation",
-        "relay.change_trustedimplementation",
-        "credits.add_adnetwork",
-        "credits.change_adnetwork",
+        "users.add_trustedimplementation",
+        "users.change_trustedimplementation",
+        "earnings.add_adnetwork",
+        "earnings.change_adnetwork",
         "checkin.add_checkinswitch",
     ),
 }

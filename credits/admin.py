@@ -8,10 +8,10 @@ Adjustments that staff requested: those that wait for a second person, and what 
 The findings of each recomputation of the books.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
@@ -27,7 +27,6 @@ from credits.models import (
     AdjustmentDecision,
     AdjustmentRequest,
     Allowance,
-    CreditAccount,
     CreditEntry,
     CreditHold,
     LedgerAudit,
@@ -37,7 +36,6 @@ from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, Rea
 from gateway.admin.base import OwnedRows, ReadOnlyAdmin
 from gateway.admin.exports import Column, Exportable
 from gateway.admin.search import people_like
-from rewards import admin as rewards_admin
 from users.models import User
 
 Owner = Callable[[Any], User]
@@ -156,13 +154,11 @@ class OwnedAdmin(OwnedRows):
         return super().get_queryset(request).select_related(self.owner_path, *others)
 
 
-@admin.register(CreditAccount)
 class CreditAccountAdmin(ReasonedActions, OwnedAdmin):
+    """Balances; `backoffice` registers it with what the packages above add."""
+
     owner_path = "user"
-    staff_actions = (
-        adjust_credits(lambda account: account.user),
-        rewards_admin.grant_modifier(lambda account: account.user),
-    )
+    staff_actions: ClassVar[Sequence[ReasonedAction]] = (adjust_credits(lambda account: account.user),)
     list_display = ("id", "profile", "balance", "held", "available", "version", "created_at")
 
 

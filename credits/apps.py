@@ -1,12 +1,26 @@
 """Django finds the app here."""
 
+from typing import TYPE_CHECKING, Any
+
 from django.apps import AppConfig
+
+if TYPE_CHECKING:
+    from users.models import User
+
+
+def _open_account(*, user: "User", **_: Any) -> None:
+    from credits.services.entries import open_account
+
+    open_account(user=user)
 
 
 class CreditsConfig(AppConfig):
+    """The ledger. Every new user gets an account in the transaction that makes the user."""
+
     name = "credits"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system checks."""
-        from earnings import checks  # noqa: F401
+        from users.signals import user_created
+
+        user_created.connect(_open_account, dispatch_uid="credits.open_account")

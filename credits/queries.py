@@ -114,10 +114,10 @@ FROM (SELECT count(*), coalesce(sum(balance) FILTER (WHERE balance > 0), 0)::big
      (SELECT count(*), coalesce(sum(held.credits), 0)::bigint,
              coalesce(greatest(0, extract(epoch FROM statement_timestamp() -
                  min(held.available_at) FILTER (WHERE network.is_enabled))), 0)::float
-      FROM credits_postback AS held JOIN credits_adnetwork AS network ON network.id = held.network_id
+      FROM earnings_postback AS held JOIN earnings_adnetwork AS network ON network.id = held.network_id
       WHERE held.state = 'HELD') AS earning,
      (SELECT count(*) FILTER (WHERE state = 'REFUSED'), count(*) FILTER (WHERE is_conflicting)
-      FROM credits_postback WHERE received_at >= statement_timestamp() - interval '24 hours') AS postback
+      FROM earnings_postback WHERE received_at >= statement_timestamp() - interval '24 hours') AS postback
 """
 
 

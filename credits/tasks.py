@@ -1,4 +1,4 @@
-"""Doors for Celery: earnings that are due, the keys of verifiers, old modifiers, the ledger's nightly audit."""
+"""Celery tasks of the ledger: the nightly audit."""
 
 import logging
 from typing import Any

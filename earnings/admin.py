@@ -39,7 +39,7 @@ def _switch(row: AdNetwork, *, is_enabled: bool) -> str:
 PAUSE_NETWORK = ReasonedAction(
     name="pause",
     label="Pause",
-    permission="credits.change_adnetwork",
+    permission="earnings.change_adnetwork",
     effect=lambda row: (
         "Its postbacks are refused until it is resumed; most networks send them again. Held credits wait."
     ),
@@ -49,7 +49,7 @@ PAUSE_NETWORK = ReasonedAction(
 RESUME_NETWORK = ReasonedAction(
     name="resume",
     label="Resume",
-    permission="credits.change_adnetwork",
+    permission="earnings.change_adnetwork",
     effect=lambda row: "Its postbacks are believed again.",
     run=lambda row, decision: _switch(row, is_enabled=True),
     applies_to=lambda row: not row.is_enabled,
@@ -69,14 +69,14 @@ def _retire(row: AdNetwork, decision: Decision) -> str:
 ISSUE_ADDRESS = ReasonedAction(
     name="issue_address",
     label="Issue a new address",
-    permission="credits.change_adnetwork",
+    permission="earnings.change_adnetwork",
     effect=lambda row: "A new address is shown once, for the network's own pages. The old one ends at once.",
     run=_issue,
 )
 RETIRE_SECRET = ReasonedAction(
     name="retire_secret",
     label="Retire the previous secret",
-    permission="credits.change_adnetwork",
+    permission="earnings.change_adnetwork",
     effect=lambda row: "Postbacks signed with the secret before the newest are refused.",
     run=_retire,
 )
@@ -99,7 +99,7 @@ def _forfeit(row: Postback, decision: Decision) -> str:
 RELEASE_EARLY = ReasonedAction(
     name="release_early",
     label="Release early",
-    permission="credits.decide_earning",
+    permission="earnings.decide_earning",
     effect=lambda row: (
         f"What is left of {row.credits} credits is given to {row.user} at once, "
         f"and not at {row.available_at:%Y-%m-%d %H:%M} UTC. "
@@ -111,7 +111,7 @@ RELEASE_EARLY = ReasonedAction(
 FORFEIT = ReasonedAction(
     name="forfeit",
     label="Forfeit",
-    permission="credits.decide_earning",
+    permission="earnings.decide_earning",
     effect=lambda row: (
         f"{row.user} never gets the {row.credits} credits. Only an adjustment can make up for it."
     ),
@@ -153,7 +153,7 @@ class Trying(StaffAdmin[AdNetwork]):
 
     def try_url(self, network: AdNetwork) -> str:
         """Return where a postback of the network is tried."""
-        return reverse(f"{self.admin_site.name}:credits_adnetwork_try", args=[network.pk])
+        return reverse(f"{self.admin_site.name}:earnings_adnetwork_try", args=[network.pk])
 
     def try_view(self, request: HttpRequest, network_id: int) -> HttpResponse:
         """Ask for an address, and show what would come of it."""
@@ -179,9 +179,9 @@ class Trying(StaffAdmin[AdNetwork]):
             "form": form,
             "verdict": verdict,
             "facts": _facts(verdict.meaning) if verdict and verdict.meaning else [],
-            "back": reverse(f"{self.admin_site.name}:credits_adnetwork_change", args=[network.pk]),
+            "back": reverse(f"{self.admin_site.name}:earnings_adnetwork_change", args=[network.pk]),
         }
-        return TemplateResponse(request, "admin/credits/adnetwork/try.html", context)
+        return TemplateResponse(request, "admin/earnings/adnetwork/try.html", context)
 
 
 def _facts(meaning: trial.Meaning) -> list[tuple[str, str]]:

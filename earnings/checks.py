@@ -19,4 +19,4 @@ def keys_of_network_secrets_are_strong(**_: Any) -> list[CheckMessage]:
         f"AD_NETWORK_SECRET_KEYS needs keys of {SECRET_LETTERS} characters, "
         "and none that is SECRET_KEY or AUTH_REFRESH_SECRET."
     )
-    return [Error(message, hint="Make one with: openssl rand -base64 48", id="credits.E001")]
+    return [Error(message, hint="Make one with: openssl rand -base64 48", id="earnings.E001")]

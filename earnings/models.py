@@ -88,30 +88,30 @@ class AdNetwork(models.Model):
     )
 
     class Meta:
-        db_table = "credits_adnetwork"
+        db_table = "earnings_adnetwork"
         ordering = ("slug",)
         constraints = [
-            models.CheckConstraint(condition=Q(rate__gt=0), name="credits_adnetwork_rate_positive"),
+            models.CheckConstraint(condition=Q(rate__gt=0), name="earnings_adnetwork_rate_positive"),
             models.CheckConstraint(
                 condition=(Q(per_event_cap=None) | Q(per_event_cap__gt=0))
                 & (Q(daily_cap=None) | Q(daily_cap__gt=0)),
-                name="credits_adnetwork_caps_positive",
+                name="earnings_adnetwork_caps_positive",
                 violation_error_message="A cap is at least one credit.",
             ),
             models.CheckConstraint(
                 condition=_GUARDED,
-                name="credits_adnetwork_weak_is_guarded",
+                name="earnings_adnetwork_weak_is_guarded",
                 violation_error_message=_WEAK_NEEDS,
             ),
             models.CheckConstraint(
                 condition=Q(is_enabled=False) | ~Q(slug="admob") | Q(allowed_ad_units__len__gt=0),
-                name="credits_adnetwork_admob_has_ad_units",
+                name="earnings_adnetwork_admob_has_ad_units",
                 violation_error_message=_NO_AD_UNITS,
             ),
             models.UniqueConstraint(
                 fields=["path_token_hash"],
                 condition=~Q(path_token_hash=""),
-                name="credits_adnetwork_path_token",
+                name="earnings_adnetwork_path_token",
             ),
         ]
 
@@ -157,10 +157,10 @@ class NetworkUser(models.Model):
     reference = models.CharField(max_length=32)
 
     class Meta:
-        db_table = "credits_networkuser"
+        db_table = "earnings_networkuser"
         constraints = [
-            models.UniqueConstraint(fields=["network", "reference"], name="credits_networkuser_reference"),
-            models.UniqueConstraint(fields=["network", "user"], name="credits_networkuser_user"),
+            models.UniqueConstraint(fields=["network", "reference"], name="earnings_networkuser_reference"),
+            models.UniqueConstraint(fields=["network", "user"], name="earnings_networkuser_user"),
         ]
 
     def __str__(self) -> str:
@@ -175,7 +175,7 @@ class VerifierKeySet(models.Model):
     fetched_at = models.DateTimeField()
 
     class Meta:
-        db_table = "credits_verifierkeyset"
+        db_table = "earnings_verifierkeyset"
 
     def __str__(self) -> str:
         return self.slug
@@ -264,56 +264,60 @@ class Postback(models.Model):
     request_id = models.CharField(max_length=64, blank=True, default="")
 
     class Meta:
-        db_table = "credits_postback"
+        db_table = "earnings_postback"
         permissions = [("decide_earning", "Can release or forfeit a held earning")]
         constraints = [
             models.UniqueConstraint(
                 fields=["network", "external_id", "kind"],
                 condition=~Q(kind="REVERSAL"),
-                name="credits_postback_network_event",
+                name="earnings_postback_network_event",
             ),
             models.UniqueConstraint(
                 fields=["network", "external_id", "user"],
                 condition=Q(kind="REVERSAL"),
-                name="credits_postback_reversal_of_user",
+                name="earnings_postback_reversal_of_user",
             ),
             models.CheckConstraint(
                 condition=Q(refused_because="") | Q(state="REFUSED"),
-                name="credits_postback_refusal_has_state",
+                name="earnings_postback_refusal_has_state",
             ),
             models.CheckConstraint(
                 condition=Q(takes_back=None) | Q(kind="REVERSAL", takes_back__gt=0),
-                name="credits_postback_only_reversals_take_back",
+                name="earnings_postback_only_reversals_take_back",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=PostbackState.values), name="credits_postback_state_known"
+                condition=Q(state__in=PostbackState.values), name="earnings_postback_state_known"
             ),
             models.CheckConstraint(
                 condition=Q(kind__in=PostbackKind.values),
-                name="credits_postback_kind_known",
+                name="earnings_postback_kind_known",
             ),
-            models.CheckConstraint(condition=Q(credits__gte=0), name="credits_postback_credits_not_negative"),
+            models.CheckConstraint(
+                condition=Q(credits__gte=0), name="earnings_postback_credits_not_negative"
+            ),
             models.CheckConstraint(
                 condition=~Q(state="HELD") | Q(kind="CREDIT", available_at__isnull=False, entry=None),
-                name="credits_postback_held_has_time_and_no_entry",
+                name="earnings_postback_held_has_time_and_no_entry",
             ),
             models.CheckConstraint(
                 condition=Q(entry=None) | Q(state__in=["AVAILABLE", "REVERSED"], credits__gt=0),
-                name="credits_postback_entry_has_credits",
+                name="earnings_postback_entry_has_credits",
             ),
             models.CheckConstraint(
                 condition=Q(kind__in=["INFO", "TEST"]) | Q(user__isnull=False),
-                name="credits_postback_has_user",
+                name="earnings_postback_has_user",
             ),
         ]
         indexes = [
             # Rows come in the order of time: a day is a few pages.
-            BrinIndex(fields=["received_at"], name="credits_postback_by_time", autosummarize=True),
-            models.Index(fields=["network", "original_id"], name="credits_postback_original"),
-            models.Index(fields=["user", "received_at"], name="credits_postback_user"),
-            models.Index(fields=["request_id"], condition=~Q(request_id=""), name="credits_postback_request"),
-            models.Index(fields=["received_at"], condition=WORTHLESS, name="credits_postback_worthless"),
-            models.Index(fields=["available_at"], condition=Q(state="HELD"), name="credits_postback_due"),
+            BrinIndex(fields=["received_at"], name="earnings_postback_by_time", autosummarize=True),
+            models.Index(fields=["network", "original_id"], name="earnings_postback_original"),
+            models.Index(fields=["user", "received_at"], name="earnings_postback_user"),
+            models.Index(
+                fields=["request_id"], condition=~Q(request_id=""), name="earnings_postback_request"
+            ),
+            models.Index(fields=["received_at"], condition=WORTHLESS, name="earnings_postback_worthless"),
+            models.Index(fields=["available_at"], condition=Q(state="HELD"), name="earnings_postback_due"),
         ]
 
     def __str__(self) -> str:

@@ -41,7 +41,7 @@ from gateway.common.logging import refusals_are_warnings, without_path_tokens
 # Allows annotations such as ModelAdmin[Relayer] at run time.
 django_stubs_ext.monkeypatch()
 
-BASE_DIR = Path(__file__).resolve().parents[2]
+BASE_DIR = Path(__file__).resolve().parents[1]
 
 SECRET_KEY = env.secret("SECRET_KEY")
 DEBUG = env.flag("DEBUG", default=False)
@@ -59,13 +59,14 @@ TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", default=0)
 
 INSTALLED_APPS = [
     # Before the theme, and the theme before Django's admin: the first app that has a template or static file wins.
-    "gateway.staff",
+    "gateway.admin.apps.GatewayAdminConfig",
     "unfold.apps.BasicAppConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.humanize",
+    "django.contrib.postgres",
     "django.contrib.staticfiles",
     "django_otp",
     "django_otp.plugins.otp_totp",
@@ -77,12 +78,16 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "backoffice.apps.SecondFactorAdminConfig",
+    "users",
     "credits",
+    "rewards",
+    "earnings",
     "relay",
     "payments",
     "checkin",
-    "users",
-    "gateway.apps.SecondFactorAdminConfig",
+    "portal",
+    "backoffice.apps.BackofficeConfig",
 ]
 
 MIDDLEWARE = [
@@ -358,11 +363,12 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
         "task": "payments.refresh_subscriptions",
         "schedule": crontab(hour="2", minute="20"),
     },
-    "credits-purge": {"task": "credits.purge", "schedule": crontab(hour="2", minute="50")},
+    "earnings-purge": {"task": "earnings.purge", "schedule": crontab(hour="2", minute="50")},
+    "rewards-purge": {"task": "rewards.purge", "schedule": crontab(hour="2", minute="55")},
     "credits-audit": {"task": "credits.audit", "schedule": crontab(hour="3", minute="10")},
     "relay-reconcile": {"task": "relay.reconcile", "schedule": crontab(hour="3", minute="25")},
-    "credits-release": {"task": "credits.release_earnings", "schedule": 60, "options": {"expires": 60}},
-    "credits-verifier-keys": {"task": "credits.refresh_verifier_keys", "schedule": 900},
+    "earnings-release": {"task": "earnings.release", "schedule": 60, "options": {"expires": 60}},
+    "earnings-verifier-keys": {"task": "earnings.refresh_verifier_keys", "schedule": 900},
     "users-purge": {"task": "users.purge", "schedule": 3600},
     "users-issuer-keys": {"task": "users.refresh_issuer_keys", "schedule": 300},
 }

@@ -1,8 +1,10 @@
 """Every route of the service. API paths work with and without a trailing slash."""
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
 from django.views.generic import RedirectView
+
+from gateway.metrics import MetricsView
 
 urlpatterns = [
     path("admin/", admin.site.urls),
@@ -12,9 +14,10 @@ urlpatterns = [
     path("", include("payments.api.urls")),
     path("", include("checkin.api.urls")),
     path("", include("earnings.api.urls")),
+    path("", include("portal.api.urls")),
     path("", include("gateway.docs")),
-    path("", include("gateway.metrics.urls")),
     path("", include("gateway.problem_pages")),
+    re_path(r"^metrics/?$", MetricsView.as_view()),
 ]
 
 handler400 = "gateway.common.problems.malformed"

@@ -73,7 +73,7 @@ def grant_modifier(owner: Owner) -> ReasonedAction:
     return ReasonedAction(
         name="grant_modifier",
         label="Grant a modifier",
-        permission="credits.add_modifier",
+        permission="rewards.add_modifier",
         effect=lambda row: (
             f"For {owner(row).profile_address}. A bonus is added to the badges' from now on, and ends by itself."
         ),
@@ -137,7 +137,7 @@ class BadgeAdmin(Previewed, StaffAdmin[Badge]):
     ordering = ("track", "exp_lower_bound")
     fields = (*BadgeForm.Meta.fields[:3], "exp_upper_bound", *levels.TERMS)
     readonly_fields = ("exp_upper_bound",)
-    delete_confirmation_template = "admin/credits/badge/remove.html"
+    delete_confirmation_template = "admin/rewards/badge/remove.html"
 
     def get_readonly_fields(self, request: HttpRequest, obj: Badge | None = None) -> Any:
         # Nobody has experience on the other track for it.
@@ -185,7 +185,7 @@ class BadgeAdmin(Previewed, StaffAdmin[Badge]):
             shown["refusal"] = f"{refusal.title}. {refusal.detail}"
         if request.method == "POST":
             messages.error(request, shown["refusal"])
-            return HttpResponseRedirect(reverse("admin:credits_badge_change", args=[badge.pk]))
+            return HttpResponseRedirect(reverse("admin:rewards_badge_change", args=[badge.pk]))
         return super().delete_view(request, object_id, shown)
 
     def delete_model(self, request: HttpRequest, obj: Badge) -> None:
@@ -210,7 +210,7 @@ def _end(row: Modifier, decision: Decision) -> str:
 END_MODIFIER = ReasonedAction(
     name="end",
     label="End modifier",
-    permission="credits.add_modifier",
+    permission="rewards.add_modifier",
     effect=lambda row: (
         f"{row.user.profile_address} loses +{row.value} of {row.get_modifier_type_display()} at once, "
         f"and not at {row.expires_at:%Y-%m-%d %H:%M} UTC. What was earned with it stays. "

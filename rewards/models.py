@@ -44,7 +44,7 @@ def _no_overlap(track: BadgeTrack) -> ExclusionConstraint:
     # One per track: a constraint over (track, range) would need the extension btree_gist.
     bounds = _ExperienceRange("exp_lower_bound", "exp_upper_bound", RangeBoundary())
     return ExclusionConstraint(
-        name=f"credits_badge_{track.lower()}_no_overlap",
+        name=f"rewards_badge_{track.lower()}_no_overlap",
         expressions=[(bounds, RangeOperators.OVERLAPS)],
         condition=Q(track=track),
         deferrable=models.Deferrable.DEFERRED,
@@ -64,13 +64,13 @@ IF EXISTS (
         SELECT exp_lower_bound, exp_upper_bound,
                lag(exp_upper_bound, 1, 0::bigint) OVER ladder AS starts_at,
                lead(exp_lower_bound) OVER ladder AS next_starts_at
-        FROM credits_badge WHERE track = coalesce(NEW.track, OLD.track)
+        FROM rewards_badge WHERE track = coalesce(NEW.track, OLD.track)
         WINDOW ladder AS (ORDER BY exp_lower_bound)
     ) AS step
     WHERE exp_lower_bound IS DISTINCT FROM starts_at OR exp_upper_bound IS DISTINCT FROM next_starts_at
 ) THEN
     RAISE EXCEPTION 'the ladder % starts at 0, has no gap and no top', coalesce(NEW.track, OLD.track)
-        USING ERRCODE = 'check_violation', CONSTRAINT = 'credits_badge_ladder';
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'rewards_badge_ladder';
 END IF;
 RETURN NULL;
 """
@@ -97,39 +97,39 @@ class Badge(models.Model):
     acceptable_credit_debt = models.BigIntegerField(default=0, help_text="Credits that may be owed.")
 
     class Meta:
-        db_table = "credits_badge"
+        db_table = "rewards_badge"
         ordering = ("track", "exp_lower_bound")
         constraints = [
             models.CheckConstraint(
-                condition=Q(track__in=BadgeTrack.values), name="credits_badge_track_known"
+                condition=Q(track__in=BadgeTrack.values), name="rewards_badge_track_known"
             ),
             models.CheckConstraint(
                 condition=Q(exp_lower_bound__gte=0)
                 & (Q(exp_upper_bound=None) | Q(exp_upper_bound__gt=F("exp_lower_bound"))),
-                name="credits_badge_range_not_empty",
+                name="rewards_badge_range_not_empty",
                 violation_error_message="A badge ends above where it begins.",
             ),
             models.CheckConstraint(
                 condition=Q(exp_upper_bound=None) | Q(exp_upper_bound__lt=LARGEST_EXPERIENCE),
-                name="credits_badge_range_fits_json",
+                name="rewards_badge_range_fits_json",
             ),
             models.CheckConstraint(
                 condition=Q(**{f"{name}__range": (0, LARGEST_BONUS) for name in _BONUSES}),
-                name="credits_badge_bonuses_in_range",
+                name="rewards_badge_bonuses_in_range",
                 violation_error_message="A bonus is a fraction from 0 to 10.",
             ),
             models.CheckConstraint(
                 condition=Q(credits_back_percent__range=(0, 1)),
-                name="credits_badge_credits_back_in_range",
+                name="rewards_badge_credits_back_in_range",
                 violation_error_message="Nobody gets more back than was paid.",
             ),
             models.CheckConstraint(
                 condition=Q(exp_growth_rate__gt=0, exp_growth_rate__lte=10),
-                name="credits_badge_growth_in_range",
+                name="rewards_badge_growth_in_range",
                 violation_error_message="The growth rate is above 0 and at most 10.",
             ),
             models.CheckConstraint(
-                condition=Q(acceptable_credit_debt__gte=0), name="credits_badge_debt_not_negative"
+                condition=Q(acceptable_credit_debt__gte=0), name="rewards_badge_debt_not_negative"
             ),
             *(_no_overlap(track) for track in BadgeTrack),
         ]
@@ -167,14 +167,14 @@ class ExperienceEntry(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        db_table = "credits_experience"
+        db_table = "rewards_experience"
         verbose_name_plural = "experience entries"
-        indexes = [models.Index(fields=["account", "id"], name="credits_experience_account")]
+        indexes = [models.Index(fields=["account", "id"], name="rewards_experience_account")]
         constraints = [
-            models.CheckConstraint(condition=~Q(base=0), name="credits_experience_base_not_zero"),
-            models.CheckConstraint(condition=Q(total_after__gte=0), name="credits_experience_not_negative"),
+            models.CheckConstraint(condition=~Q(base=0), name="rewards_experience_base_not_zero"),
+            models.CheckConstraint(condition=Q(total_after__gte=0), name="rewards_experience_not_negative"),
             models.CheckConstraint(
-                condition=Q(track__in=BadgeTrack.values), name="credits_experience_track_known"
+                condition=Q(track__in=BadgeTrack.values), name="rewards_experience_track_known"
             ),
         ]
         triggers: ClassVar[list[pgtrigger.Trigger]] = [
@@ -226,20 +226,20 @@ class Modifier(models.Model):
     objects = ModifierQuerySet.as_manager()
 
     class Meta:
-        db_table = "credits_modifier"
+        db_table = "rewards_modifier"
         indexes = [
-            models.Index(fields=["user", "expires_at"], name="credits_modifier_user"),
-            models.Index(fields=["expires_at"], name="credits_modifier_expires"),
+            models.Index(fields=["user", "expires_at"], name="rewards_modifier_user"),
+            models.Index(fields=["expires_at"], name="rewards_modifier_expires"),
         ]
         constraints = [
             models.CheckConstraint(
-                condition=Q(modifier_type__in=ModifierType.values), name="credits_modifier_type_known"
+                condition=Q(modifier_type__in=ModifierType.values), name="rewards_modifier_type_known"
             ),
             models.CheckConstraint(
-                condition=Q(value__gt=0, value__lte=Decimal(10)), name="credits_modifier_value_in_range"
+                condition=Q(value__gt=0, value__lte=Decimal(10)), name="rewards_modifier_value_in_range"
             ),
             models.CheckConstraint(
-                condition=Q(expires_at__gt=F("created_at")), name="credits_modifier_expires_after_creation"
+                condition=Q(expires_at__gt=F("created_at")), name="rewards_modifier_expires_after_creation"
             ),
         ]
 

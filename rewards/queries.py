@@ -71,10 +71,10 @@ SELECT coalesce(permanent.acceptable_credit_debt, 0), coalesce(subscriber.accept
 FROM (SELECT coalesce(max(permanent_experience), 0) AS permanent,
              coalesce(max(subscriber_experience), 0) AS subscriber
       FROM credits_account WHERE user_id = %(user)s) AS experience
-LEFT JOIN credits_badge AS permanent
+LEFT JOIN rewards_badge AS permanent
     ON permanent.track = 'PERMANENT' AND permanent.exp_lower_bound <= experience.permanent
    AND (permanent.exp_upper_bound IS NULL OR permanent.exp_upper_bound > experience.permanent)
-LEFT JOIN credits_badge AS subscriber
+LEFT JOIN rewards_badge AS subscriber
     ON subscriber.track = 'SUBSCRIBER' AND subscriber.exp_lower_bound <= experience.subscriber
    AND (subscriber.exp_upper_bound IS NULL OR subscriber.exp_upper_bound > experience.subscriber)
 LEFT JOIN credits_allowance AS allowance ON allowance.user_id = %(user)s

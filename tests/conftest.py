@@ -73,7 +73,7 @@ def django_db_modify_db_settings(services: Services) -> None:
 
 
 # Migrations whose rows every test may count on; a transactional test empties all tables when it ends.
-_FIRST_ROWS = ("credits.migrations.0003_first_ladders", "checkin.migrations.0002_first_tables")
+_FIRST_ROWS = ("rewards.migrations.0002_starting_data", "checkin.migrations.0002_starting_data")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -81,7 +81,7 @@ def _first_rows_return_after_a_flush() -> Iterator[None]:
     """Write the first rows again whenever the tables were emptied."""
 
     def begin_again(sender: Any, **_: Any) -> None:
-        if sender.name == "users":
+        if sender.name == "checkin":
             with transaction.atomic():
                 for migration in _FIRST_ROWS:
                     import_module(migration).begin(apps, None)

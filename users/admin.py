@@ -45,7 +45,7 @@ END_SESSIONS = ReasonedAction(
 )
 
 
-def _as_address(term: str) -> str | None:
+def as_address(term: str) -> str | None:
     """Return the searched text as an address, so that the search uses the column's own index."""
     try:
         return checksum(term.strip())
@@ -68,7 +68,7 @@ class SignInSessionAdmin(ReasonedActions, ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[SignInSession], search_term: str
     ) -> tuple[QuerySet[SignInSession], bool]:
-        address = _as_address(search_term)
+        address = as_address(search_term)
         if address is None:
             return super().get_search_results(request, queryset, search_term)
         return queryset.filter(Q(user__profile_address=address) | Q(controller_address=address)), False

@@ -1,7 +1,6 @@
 """Django finds the app here."""
 
 from django.apps import AppConfig
-from django.db.models.signals import post_migrate
 
 
 class UsersConfig(AppConfig):
@@ -11,10 +10,6 @@ class UsersConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        # All need the loaded models; the first two register on import.
-        from backoffice import roles
+        # Both need the loaded models and register on import.
         from users import checks  # noqa: F401
         from users.api import schema  # noqa: F401
-
-        # Our other apps come before this one, so that their permissions are there by now.
-        post_migrate.connect(roles.synchronise, sender=self)

@@ -18,9 +18,11 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.indexes import OpClass
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Lower, Reverse
 from django.utils.timezone import now
 
 from gateway.common.fields import AddressField, HashField
@@ -37,6 +39,17 @@ class User(AbstractUser):
     profile_address = AddressField(unique=True, null=True, blank=True)
 
     REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    class Meta(AbstractUser.Meta):
+        # Staff search people by how an address begins or ends, in any casing.
+        indexes = [
+            models.Index(
+                OpClass(Lower("profile_address"), "text_pattern_ops"), name="users_user_address_begin"
+            ),
+            models.Index(
+                OpClass(Reverse(Lower("profile_address")), "text_pattern_ops"), name="users_user_address_end"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.username

@@ -67,17 +67,17 @@ SELECT id, relayer_id, id, 0, 'call', 'mined', transaction_hash, '\\x00', gas_li
 FROM relay_relaytransaction ORDER BY id
 """
 _POSTBACKS = """
-INSERT INTO credits_postback
+INSERT INTO earnings_postback
     (network_id, external_id, kind, original_id, user_id, state, amount, rate, badge_bonus, modifier_bonus, credits,
      entry_id, received_at, is_conflicting, raw, headers, payload_hash, request_id)
-SELECT (SELECT id FROM credits_adnetwork LIMIT 1), md5('event' || entry.id), 'CREDIT', md5('event' || entry.id),
+SELECT (SELECT id FROM earnings_adnetwork LIMIT 1), md5('event' || entry.id), 'CREDIT', md5('event' || entry.id),
        account.user_id, 'AVAILABLE', 2, 1, 0, 0, 2, entry.id, entry.created_at, false, '\\x00', '{}', '',
        md5('postback' || entry.id)
 FROM credits_entry AS entry JOIN credits_account AS account ON account.id = entry.account_id
 WHERE entry.source = 'VIDEO_ADS' ORDER BY entry.id
 """
 _NETWORK = """
-INSERT INTO credits_adnetwork
+INSERT INTO earnings_adnetwork
     (slug, is_enabled, is_weak, path_token_hash, current_secret, previous_secret, rate, allowed_addresses,
      allowed_ad_units, hold_hours)
 VALUES ('bench', false, false, '', '', '', 1, '{}', '{}', 0)

@@ -21,7 +21,7 @@ from users.models import User
 logger = logging.getLogger(__name__)
 
 _INSERT = """
-INSERT INTO credits_postback (
+INSERT INTO earnings_postback (
     network_id, external_id, kind, original_id, user_id, state, amount, takes_back, payout_usd, rate, badge_bonus,
     modifier_bonus, credits, occurred_at, received_at, is_conflicting, raw, headers, payload_hash, request_id
 ) VALUES (

@@ -34,7 +34,6 @@ from gateway.admin import audit
 from gateway.admin.audit import AdminMixin, staff_of
 from gateway.common.db import try_advisory_lock
 from gateway.common.errors import DomainError
-from users.models import User
 
 
 class ReasonForm(forms.Form):
@@ -52,7 +51,8 @@ class ReasonForm(forms.Form):
 class Decision:
     """A confirmed decision: who, what, why, and what else the form asked for."""
 
-    actor: User
+    # A row of the project's user model, which is above this package.
+    actor: Any
     action: str
     reason: str
     answers: dict[str, Any]

@@ -1,14 +1,17 @@
-"""Where Django finds the admin's static files, and pages of other packages in our look."""
+"""The admin kit, which the other apps' pages are made of."""
 
 from importlib import import_module
 
 from django.apps import AppConfig
 
 
-class StaffConfig(AppConfig):
-    name = "gateway.staff"
-    label = "staff"
-    verbose_name = "Staff"
+class GatewayAdminConfig(AppConfig):
+    """The admin kit, with the audit log, static files, and pages of other packages in our look."""
+
+    name = "gateway.admin"
+    label = "gateway_admin"
+    verbose_name = "Admin"
+    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Connect the handler of logins before the first one."""

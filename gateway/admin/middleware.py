@@ -17,7 +17,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from gateway.common.problems import POLICY_OF_DATA
+from gateway.common.http import POLICY_OF_DATA
 
 _BEGAN, _SEEN = "staff_began_at", "staff_seen_at"
 # Not every request is worth a write.

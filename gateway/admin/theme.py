@@ -50,6 +50,6 @@ THEME: dict[str, Any] = {
     "SIDEBAR": {
         "show_search": True,
         "command_search": False,
-        "navigation": "gateway.admin.navigation.navigation",
+        "navigation": "backoffice.navigation.navigation",
     },
 }

@@ -18,6 +18,8 @@ from django.http import HttpRequest
 from rest_framework.request import Request
 from urllib3.exceptions import HTTPError
 
+# The policy for answers that are not pages: a browser that shows one loads, runs and frames nothing.
+POLICY_OF_DATA = "default-src 'none'; frame-ancestors 'none'"
 UNKNOWN = "unknown"
 # The smallest network that a provider gives a subscriber, who can change addresses within it at will.
 _SUBSCRIBER_BITS = 64

@@ -19,12 +19,11 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from gateway.common import errors
+from gateway.common.http import POLICY_OF_DATA
 from gateway.common.logging import request_id
 
 logger = logging.getLogger(__name__)
 CONTENT_TYPE = "application/problem+json"
-# The policy for answers that are not pages: a browser that shows one loads, runs and frames nothing.
-POLICY_OF_DATA = "default-src 'none'; frame-ancestors 'none'"
 _View = Callable[..., HttpResponse]
 
 _KNOWN: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[errors.DomainError], str], ...] = (

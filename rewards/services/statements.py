@@ -9,14 +9,14 @@ WITH locked AS (
         WHEN %(base)s::bigint < 0 THEN greatest(%(base)s::bigint, -total)
         WHEN NOT %(grows)s::boolean THEN %(base)s::bigint
         ELSE floor(%(base)s::bigint * coalesce((
-            SELECT exp_growth_rate FROM credits_badge
+            SELECT exp_growth_rate FROM rewards_badge
             WHERE track = %(track)s AND exp_lower_bound <= total
               AND (exp_upper_bound IS NULL OR exp_upper_bound > total)
         ), 1))::bigint
     END AS amount
     FROM locked
 ), posted AS (
-    INSERT INTO credits_experience (account_id, track, base, amount, total_after, key, cause)
+    INSERT INTO rewards_experience (account_id, track, base, amount, total_after, key, cause)
     SELECT id, %(track)s, %(base)s, amount, total + amount, %(key)s, %(cause)s FROM change
     ON CONFLICT (key) DO NOTHING
     RETURNING *
@@ -49,7 +49,7 @@ WITH RECURSIVE wanted AS (
     JOIN wanted ON wanted.account_id = grown.account_id AND wanted.step = grown.step + 1
     CROSS JOIN LATERAL (
         SELECT floor(wanted.base * coalesce((
-            SELECT exp_growth_rate FROM credits_badge
+            SELECT exp_growth_rate FROM rewards_badge
             WHERE track = 'PERMANENT' AND exp_lower_bound <= grown.total_after
               AND (exp_upper_bound IS NULL OR exp_upper_bound > grown.total_after)
         ), 1))::bigint AS amount
@@ -61,7 +61,7 @@ WITH RECURSIVE wanted AS (
     ) AS last
     WHERE account.id = last.account_id
 )
-INSERT INTO credits_experience (account_id, track, base, amount, total_after, key, cause)
+INSERT INTO rewards_experience (account_id, track, base, amount, total_after, key, cause)
 SELECT account_id, 'PERMANENT', wanted.base, grown.amount, grown.total_after, wanted.key, %(cause)s
 FROM wanted JOIN grown USING (account_id, step)
 ORDER BY place

@@ -7,7 +7,10 @@ import pytest
 from django.test import Client
 
 from relay.models import Attempt, RelayTransaction
+from tests.gateway.metrics.conftest import scrape, token
 from tests.payments.staff import browser_of
+
+__all__ = ["mined", "scrape", "staff", "token"]
 
 
 @pytest.fixture

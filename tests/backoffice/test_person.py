@@ -93,7 +93,7 @@ def test_the_page_shows_credits_badges_and_what_moved_them(staff: Client, user: 
     assert figure_of(page, "Allowance") == ("4,321", f"resets {begin + timedelta(days=9):%Y-%m-%d %H:%M} UTC")
     assert "sorry &lt;b&gt;" in page
     assert "a gift" in page
-    assert f'href="/admin/credits/modifier/{given.pk}/change/"' in page
+    assert f'href="/admin/rewards/modifier/{given.pk}/change/"' in page
     assert found.badges[0].badge.exp_lower_bound == 1_000
     assert "0.5" in f"{found.badges[0].progress:.4f}"
     assert found.balance_line is not None

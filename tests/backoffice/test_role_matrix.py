@@ -46,26 +46,26 @@ MATRIX = {
         actions={"adjust_credits": "sS", "grant_modifier": "sS", "revoke_sessions": "sS"},
     ),
     "users.SignInSession": Row(ALL, actions={"revoke": "sS"}),
-    "users.StaffAction": Row(ALL),
+    "gateway_admin.StaffAction": Row(ALL),
     "credits.CreditAccount": Row(ALL, actions={"adjust_credits": "sS", "grant_modifier": "sS"}),
     "credits.CreditEntry": Row(ALL, export="fS"),
     "credits.CreditHold": Row(ALL, actions={"release_dead_hold": "oS"}),
     "credits.AdjustmentRequest": Row(ALL, actions={"approve": "fS", "reject": "fS"}),
     "credits.Allowance": Row(ALL),
-    "credits.AdNetwork": Row(
+    "earnings.AdNetwork": Row(
         ALL, add="oS", change="oS",
         actions={"pause": "oS", "resume": "oS", "issue_address": "oS", "retire_secret": "oS"},
         pages={"try": "oS"},
     ),
-    "credits.Postback": Row(ALL, actions={"release_early": "fS", "forfeit": "fS"}),
-    "credits.NetworkUser": Row(ALL),
+    "earnings.Postback": Row(ALL, actions={"release_early": "fS", "forfeit": "fS"}),
+    "earnings.NetworkUser": Row(ALL),
     "relay.RelayTransaction": Row(
         ALL, actions={"broadcast_again": "oS", "cancel_unsent": "oS"}, export="fS"
     ),
     "relay.Attempt": Row(ALL, export="fS"),
     "relay.Relayer": Row(ALL, actions={"pause": "oS", "resume": "oS"}),
     "relay.RelaySwitch": Row(ALL, actions={"pause": "oS", "resume": "oS"}),
-    "relay.TrustedImplementation": Row(
+    "users.TrustedImplementation": Row(
         ALL, add="oS", change="oS", delete="S", plain={"delete_selected": "S"}
     ),
     "payments.Customer": Row(ALL),
@@ -75,9 +75,9 @@ MATRIX = {
     "payments.BillingOperation": Row(ALL),
     "payments.StripeEvent": Row(ALL, actions={"process_again": "sS", "dismiss": "fS"}),
     "payments.PayoutRate": Row(ALL, add="fS"),
-    "credits.ExperienceEntry": Row(ALL),
-    "credits.Modifier": Row(ALL, actions={"end": "sS"}),
-    "credits.Badge": Row(ALL, add="fS", change="fS", delete="fS"),
+    "rewards.ExperienceEntry": Row(ALL),
+    "rewards.Modifier": Row(ALL, actions={"end": "sS"}),
+    "rewards.Badge": Row(ALL, add="fS", change="fS", delete="fS"),
     "credits.LedgerAudit": Row(ALL),
     "payments.ReconciliationRun": Row(ALL, actions={"run": "fS"}),
     "checkin.CheckIn": Row(ALL),
@@ -94,10 +94,10 @@ MATRIX = {
 
 MONEY = [
     "credits.CreditAccount", "credits.CreditEntry", "credits.CreditHold", "credits.AdjustmentRequest",
-    "credits.Allowance", "credits.ExperienceEntry", "credits.Postback", "relay.RelayTransaction", "relay.Attempt",
+    "credits.Allowance", "rewards.ExperienceEntry", "earnings.Postback", "relay.RelayTransaction", "relay.Attempt",
     "payments.Customer", "payments.Subscription", "payments.Payout", "payments.Clawback",
     "payments.BillingOperation", "payments.StripeEvent", "checkin.CheckIn", "checkin.DailySeed",
-    "users.StaffAction",
+    "gateway_admin.StaffAction",
 ]  # fmt: skip
 _USUAL = {"changelist", "add", "change", "delete", "history"}
 
@@ -145,7 +145,7 @@ def page(label: str, name: str, *args: Any) -> str:
 
 def row_of(label: str) -> Any:
     """Return a row of the table; of badges the highest, since the lowest stays."""
-    if label == "credits.Badge":
+    if label == "rewards.Badge":
         return apps.get_model(label)._default_manager.latest("exp_lower_bound")
     return make(apps.get_model(label))
 

@@ -186,7 +186,7 @@ def test_a_request_leads_to_all_that_it_did(staff: Client) -> None:
     assert searched(staff, name) == [
         page_of(row),
         page_of(told),
-        f"/admin/users/staffaction/{done.pk}/change/",
+        f"/admin/gateway_admin/staffaction/{done.pk}/change/",
     ]
     assert searched(staff, "") == []
 

@@ -20,7 +20,7 @@ def test_a_list_a_row_and_a_form_open(desk_in: Callable[[Scheme], Desk], scheme:
     page.get_by_role("link", name=owner.username).first.click()
     page.wait_for_load_state("networkidle")
     desk.picture(f"user-{scheme}")
-    desk.open("/admin/relay/trustedimplementation/add/")
+    desk.open("/admin/users/trustedimplementation/add/")
     desk.picture(f"form-{scheme}")
 
     assert page.evaluate("document.documentElement.classList.contains('dark')") == (scheme == "dark")

@@ -58,7 +58,7 @@ def test_a_networks_rate(desk: Desk, live_server: LiveServer) -> None:
     network = set_up("tapjoy", rate=Decimal("1.5"), per_event_cap=500)
     for amount in ("20", "180"):
         network.sends(network.says(UserFactory.create(), amount=amount))
-    page = desk.log_in(colleague("operations"), path=f"/admin/credits/adnetwork/{network.row.pk}/change/")
+    page = desk.log_in(colleague("operations"), path=f"/admin/earnings/adnetwork/{network.row.pk}/change/")
     page.locator("[name=rate]").fill("3")
 
     _save(page)
@@ -85,7 +85,7 @@ def ladder(live_server: LiveServer) -> list[Badge]:
 
 
 def test_a_badge_that_begins_later(desk: Desk, ladder: list[Badge]) -> None:
-    page = desk.log_in(colleague("finance"), path=f"/admin/credits/badge/{ladder[1].pk}/change/")
+    page = desk.log_in(colleague("finance"), path=f"/admin/rewards/badge/{ladder[1].pk}/change/")
     page.locator("[name=exp_lower_bound]").fill("1500")
 
     _save(page)

@@ -163,7 +163,7 @@ def test_support_corrects_a_little_with_a_reason_that_stays(desk: Desk, relaying
     expect(page.locator("#balance")).to_have_text(f"{before + moved:,}")
     entry = CreditEntry.objects.latest("pk")
     assert (entry.amount, entry.reason) == (moved, reason)
-    desk.open("/admin/users/staffaction/")
+    desk.open("/admin/gateway_admin/staffaction/")
     expect(page.get_by_text(reason).first).to_be_visible()
 
 

@@ -24,8 +24,8 @@ _TABLES = (
     "checkin_dropitem",
     "credits_account",
     "credits_entry",
-    "credits_experience",
-    "credits_modifier",
+    "rewards_experience",
+    "rewards_modifier",
 )
 
 

@@ -150,7 +150,7 @@ def granted(user: User, *, minutes: int = 60) -> Modifier:
 
 def test_a_modifier_is_ended_before_its_time_and_the_log_keeps_when_it_would_have_ended(user: User) -> None:
     given, kept = granted(user), granted(user)
-    told = prove("credits_modifier", "end", given, roles=SUPPORT)
+    told = prove("rewards_modifier", "end", given, roles=SUPPORT)
     assert told == f"{given}: It has ended."
     assert standing_of(user=user, now=timezone.now()).modifiers == [kept]
     entry = LogEntry.objects.latest("pk")
@@ -162,15 +162,15 @@ def test_its_page_says_what_ends_and_offers_it_while_there_is_something_to_end(u
     client, given, expired = browser_of(member("support")), granted(user), granted(user)
     moment = timezone.now() - timedelta(seconds=1)
     Modifier.objects.filter(pk=expired.pk).update(created_at=moment - timedelta(hours=1), expires_at=moment)
-    asked = client.get(address_of("credits_modifier", "end", given, expired))
+    asked = client.get(address_of("rewards_modifier", "end", given, expired))
     [(name, effect)] = asked.context["effects"]
     assert name == str(given)
     assert effect.startswith(f"{user.profile_address} loses +10.0000 of Bonus Surveys Credits at once")
     assert f"{given.expires_at:%Y-%m-%d %H:%M} UTC" in effect
     assert asked.context["others"] == [str(expired)]
     for row, is_offered in ((given, True), (expired, False)):
-        page = client.get(reverse("admin:credits_modifier_change", args=[row.pk])).content.decode()
-        assert (address_of("credits_modifier", "end", row) in page) is is_offered
+        page = client.get(reverse("admin:rewards_modifier_change", args=[row.pk])).content.decode()
+        assert (address_of("rewards_modifier", "end", row) in page) is is_offered
 
 
 def test_one_that_was_ended_meanwhile_is_left_and_said_so(
@@ -181,7 +181,7 @@ def test_one_that_was_ended_meanwhile_is_left_and_said_so(
     # As of one that ends between the look at the row and its lock, or by a clock that is behind.
     monkeypatch.setattr("rewards.admin.timezone.now", lambda: given.created_at)
     before = everything()
-    answer = confirm(browser_of(member("support")), "credits_modifier", "end", given)
+    answer = confirm(browser_of(member("support")), "rewards_modifier", "end", given)
     assert "The modifier is not in force. It has ended already." in messages_of(answer)
     assert everything() == before
     entry = LogEntry.objects.get()
@@ -191,11 +191,11 @@ def test_one_that_was_ended_meanwhile_is_left_and_said_so(
 
 def test_a_network_is_paused_and_resumed(user: User) -> None:
     network = set_up("tapjoy")
-    prove("credits_adnetwork", "pause", network.row, roles=OPERATIONS)
+    prove("earnings_adnetwork", "pause", network.row, roles=OPERATIONS)
     assert not AdNetwork.objects.get().is_enabled
     with pytest.raises(NotFound):
         network.sends(network.says(user))
-    prove("credits_adnetwork", "resume", network.row, roles=OPERATIONS)
+    prove("earnings_adnetwork", "resume", network.row, roles=OPERATIONS)
     assert network.sends(network.says(user)).status == 200
 
 
@@ -203,7 +203,7 @@ def test_a_weak_network_without_guards_is_not_resumed(db: None) -> None:
     network = set_up("cpx-research")
     AdNetwork.objects.update(is_enabled=False, daily_cap=None)
     before = everything()
-    answer = confirm(browser_of(member("operations")), "credits_adnetwork", "resume", network.row)
+    answer = confirm(browser_of(member("operations")), "earnings_adnetwork", "resume", network.row)
     assert "The network cannot be enabled" in messages_of(answer)
     assert everything() == before
     entry = LogEntry.objects.get()
@@ -213,9 +213,9 @@ def test_a_weak_network_without_guards_is_not_resumed(db: None) -> None:
 
 def test_a_new_address_and_the_end_of_a_secret_are_for_operations(db: None) -> None:
     network = set_up("tapjoy")
-    prove("credits_adnetwork", "issue_address", network.row, roles=OPERATIONS)
+    prove("earnings_adnetwork", "issue_address", network.row, roles=OPERATIONS)
     AdNetwork.objects.update(previous_secret=secrets.token_hex(8))
-    prove("credits_adnetwork", "retire_secret", network.row, roles=OPERATIONS)
+    prove("earnings_adnetwork", "retire_secret", network.row, roles=OPERATIONS)
     network.row.refresh_from_db()
     assert networks.live_secrets(network.row) == [network.secret]
 
@@ -226,7 +226,7 @@ def test_a_held_earning_is_decided_by_finance(user: User, action: str) -> None:
     network.sends(network.says(user, amount="40"))
     held = Postback.objects.get()
 
-    told = prove("credits_postback", action, held, roles=FINANCE)
+    told = prove("earnings_postback", action, held, roles=FINANCE)
 
     assert told.endswith(
         {"release_early": "40 credits are posted.", "forfeit": "will never be given."}[action]
@@ -235,7 +235,7 @@ def test_a_held_earning_is_decided_by_finance(user: User, action: str) -> None:
     assert held.state == {"release_early": "AVAILABLE", "forfeit": "REFUSED"}[action]
     assert balance_of(user).available - before == {"release_early": 40, "forfeit": 0}[action]
     decided = everything()
-    again = confirm(browser_of(member("finance")), "credits_postback", action, held)
+    again = confirm(browser_of(member("finance")), "earnings_postback", action, held)
     assert "does not apply" in messages_of(again)
     assert everything() == decided
 

@@ -57,7 +57,7 @@ def _page(staff: Client, name: str, *ids: Any) -> Any:
 def test_a_network_is_added_with_its_secret_and_then_hears(staff: Client) -> None:
     values = _form(slug="tapjoy", is_enabled="on", rate="2.5", new_secret="  the secret ", daily_cap="50")
 
-    assert staff.post(reverse("admin:credits_adnetwork_add"), values).status_code == 302
+    assert staff.post(reverse("admin:earnings_adnetwork_add"), values).status_code == 302
 
     row = AdNetwork.objects.get()
     assert (row.slug, row.is_enabled, row.daily_cap, row.is_weak) == ("tapjoy", True, 50, False)
@@ -68,7 +68,7 @@ def test_a_network_is_added_with_its_secret_and_then_hears(staff: Client) -> Non
 
 def test_a_changed_secret_keeps_the_one_before_it_until_it_is_retired(staff: Client) -> None:
     network = set_up("tapjoy")
-    url = reverse("admin:credits_adnetwork_change", args=[network.row.pk])
+    url = reverse("admin:earnings_adnetwork_change", args=[network.row.pk])
     staff.post(url, _form(is_enabled="on"))
     network.row.refresh_from_db()
     assert networks.live_secrets(network.row) == [network.secret]
@@ -77,7 +77,7 @@ def test_a_changed_secret_keeps_the_one_before_it_until_it_is_retired(staff: Cli
     network.row.refresh_from_db()
     assert networks.live_secrets(network.row) == ["newer", network.secret]
 
-    confirm(staff, "credits_adnetwork", "retire_secret", network.row)
+    confirm(staff, "earnings_adnetwork", "retire_secret", network.row)
     network.row.refresh_from_db()
     assert networks.live_secrets(network.row) == ["newer"]
 
@@ -86,7 +86,7 @@ def test_another_rate_is_saved_when_its_effect_was_shown(staff: Client) -> None:
     network = set_up("tapjoy", per_event_cap=700)
     for _ in range(3):
         network.sends(network.says(UserFactory.create(), amount="200"))
-    url = reverse("admin:credits_adnetwork_change", args=[network.row.pk])
+    url = reverse("admin:earnings_adnetwork_change", args=[network.row.pk])
     values = _form(is_enabled="on", rate="3.5", per_event_cap="650", daily_cap="9000")
     before = list(AdNetwork.objects.values())
 
@@ -110,14 +110,14 @@ def test_another_rate_is_saved_when_its_effect_was_shown(staff: Client) -> None:
 
 def test_what_leaves_the_rate_alone_is_saved_at_once(staff: Client) -> None:
     network = set_up("tapjoy", rate=Decimal("2.5"))
-    url = reverse("admin:credits_adnetwork_change", args=[network.row.pk])
+    url = reverse("admin:earnings_adnetwork_change", args=[network.row.pk])
     assert staff.post(url, _form(is_enabled="on", rate="2.50", daily_cap="77")).status_code == 302
     assert AdNetwork.objects.get().daily_cap == 77
 
 
 def test_a_rate_and_a_secret_are_saved_one_after_the_other(staff: Client) -> None:
     network, secret = set_up("tapjoy"), f"typed-{secrets.token_hex(8)}"
-    url = reverse("admin:credits_adnetwork_change", args=[network.row.pk])
+    url = reverse("admin:earnings_adnetwork_change", args=[network.row.pk])
     before = list(AdNetwork.objects.values())
     for extra in ({}, {"_confirmed": "1"}):
         answer = staff.post(url, _form(is_enabled="on", rate="7", new_secret=secret, **extra))
@@ -128,7 +128,7 @@ def test_a_rate_and_a_secret_are_saved_one_after_the_other(staff: Client) -> Non
 
 def test_a_rate_out_of_range_and_one_of_whoever_may_only_look_have_no_preview(staff: Client) -> None:
     network = set_up("tapjoy")
-    url = reverse("admin:credits_adnetwork_change", args=[network.row.pk])
+    url = reverse("admin:earnings_adnetwork_change", args=[network.row.pk])
     before = list(AdNetwork.objects.values())
     for rate in ("0", "-1", "many"):
         assert staff.post(url, _form(is_enabled="on", rate=rate)).context["adminform"].errors
@@ -142,7 +142,7 @@ def test_a_rate_out_of_range_and_one_of_whoever_may_only_look_have_no_preview(st
 def test_an_address_is_shown_once_and_works(staff: Client) -> None:
     network, user = set_up("tapjoy"), UserFactory.create()
 
-    shown = confirm(staff, "credits_adnetwork", "issue_address", network.row).content.decode()
+    shown = confirm(staff, "earnings_adnetwork", "issue_address", network.row).content.decode()
 
     found = re.search(r"http://testserver/api/postbacks/tapjoy/([\w-]+)", shown)
     assert found is not None
@@ -156,7 +156,7 @@ def test_no_page_and_no_log_shows_a_secret(staff: Client) -> None:
     network, user = set_up("tapjoy"), UserFactory.create()
     network.sends(network.says(user))
     secret = f"rotated-{secrets.token_hex(8)}"
-    url = reverse("admin:credits_adnetwork_change", args=[network.row.pk])
+    url = reverse("admin:earnings_adnetwork_change", args=[network.row.pk])
     staff.post(url, _form(is_enabled="on", new_secret=secret))
     refused = staff.post(url, _form(rate="-1", new_secret=secret)).content.decode()
     network.row.refresh_from_db()
@@ -178,7 +178,7 @@ def test_no_page_and_no_log_shows_a_secret(staff: Client) -> None:
 def test_a_weak_network_is_not_enabled_without_its_guards(staff: Client) -> None:
     token = networks.issue_path_token(slug="cpx-research")
     row = AdNetwork.objects.get()
-    url = reverse("admin:credits_adnetwork_change", args=[row.pk])
+    url = reverse("admin:earnings_adnetwork_change", args=[row.pk])
     guards = {
         "allowed_addresses": f"{SENDER}, 2a01:4f8:d0a:30ff::2",
         "per_event_cap": "100",
@@ -199,7 +199,7 @@ def test_nonsense_in_the_address_list_is_told_at_its_field(staff: Client) -> Non
     network = set_up("tapjoy")
 
     page = staff.post(
-        reverse("admin:credits_adnetwork_change", args=[network.row.pk]),
+        reverse("admin:earnings_adnetwork_change", args=[network.row.pk]),
         _form(allowed_addresses="example.org"),
     ).content.decode()
 
@@ -212,8 +212,8 @@ def test_only_networks_that_are_not_there_can_be_added_and_none_deleted(staff: C
     page = _page(staff, "adnetwork_add")
     assert 'value="adgem"' in page
     assert 'value="tapjoy"' not in page
-    assert staff.post(reverse("admin:credits_adnetwork_delete", args=[network.row.pk])).status_code == 403
-    assert staff.post(reverse("admin:credits_adnetwork_add"), _form(slug="tapjoy")).status_code == 200
+    assert staff.post(reverse("admin:earnings_adnetwork_delete", args=[network.row.pk])).status_code == 403
+    assert staff.post(reverse("admin:earnings_adnetwork_add"), _form(slug="tapjoy")).status_code == 200
     assert AdNetwork.objects.count() == 1
 
 
@@ -238,7 +238,7 @@ def test_who_may_only_look_issues_no_address() -> None:
     person.user_permissions.add(Permission.objects.get(codename="view_adnetwork"))
     action = {"action": "issue_address", "_selected_action": [network.row.pk]}
 
-    client.post(reverse("admin:credits_adnetwork_changelist"), action)
+    client.post(reverse("admin:earnings_adnetwork_changelist"), action)
 
     network.row.refresh_from_db()
     assert networks.has_path_token(network.row, network.token)

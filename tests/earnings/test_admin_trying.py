@@ -32,7 +32,7 @@ def _address(network: Network, user: User, **changes: Any) -> tuple[str, str]:
 
 
 def _tried(staff: Client, network: Network, address: str, signature: str = "") -> tuple[str, dict[str, str]]:
-    url = f"/admin/credits/adnetwork/{network.row.pk}/try/"
+    url = f"/admin/earnings/adnetwork/{network.row.pk}/try/"
     page = staff.post(url, {"address": address, "signature": signature})
     assert page.content.decode().count("<dt") == len(page.context["facts"])
     return page.context["verdict"].sentence, dict(page.context["facts"])
@@ -110,12 +110,12 @@ def test_a_fault_is_named(staff: Client, fault: str, sentence: str) -> None:
 def test_a_network_that_calls_nothing_has_no_button(staff: Client) -> None:
     for slug, is_offered in (("push-report", False), ("tapjoy", True)):
         row = networks.ensure(slug=slug)
-        page = staff.get(f"/admin/credits/adnetwork/{row.pk}/change/").content.decode()
-        assert (f"/admin/credits/adnetwork/{row.pk}/try/" in page) is is_offered
+        page = staff.get(f"/admin/earnings/adnetwork/{row.pk}/change/").content.decode()
+        assert (f"/admin/earnings/adnetwork/{row.pk}/try/" in page) is is_offered
     assert (
         "/try/"
         not in browser_of(member("support"))
-        .get(f"/admin/credits/adnetwork/{row.pk}/change/")
+        .get(f"/admin/earnings/adnetwork/{row.pk}/change/")
         .content.decode()
     )
-    assert staff.get("/admin/credits/adnetwork/0/try/").status_code == 404
+    assert staff.get("/admin/earnings/adnetwork/0/try/").status_code == 404

@@ -23,22 +23,22 @@ SELECT account.id, json_build_object(
     ),
     'experience', (
         SELECT coalesce(json_agg(json_build_array(track, amount, total_after) ORDER BY id), '[]')
-        FROM credits_experience WHERE account_id = account.id
+        FROM rewards_experience WHERE account_id = account.id
     ),
     'active', (
-        SELECT coalesce(json_agg(json_build_array(modifier_type, value::text)), '[]') FROM credits_modifier
+        SELECT coalesce(json_agg(json_build_array(modifier_type, value::text)), '[]') FROM rewards_modifier
         WHERE user_id = account.user_id AND created_at <= clock_timestamp() AND clock_timestamp() < expires_at
     ),
     'earnings', (
         SELECT coalesce(json_agg(json_build_array(network.slug, external_id, state, credits)), '[]')
-        FROM credits_postback AS postback JOIN credits_adnetwork AS network ON network.id = network_id
+        FROM earnings_postback AS postback JOIN earnings_adnetwork AS network ON network.id = network_id
         WHERE user_id = account.user_id AND kind = 'CREDIT'
     )
 )::text
 FROM credits_account AS account WHERE account.id = ANY(%s)
 """
 _AGE = """
-UPDATE credits_modifier SET created_at = created_at - %s * interval '1 minute',
+UPDATE rewards_modifier SET created_at = created_at - %s * interval '1 minute',
     expires_at = expires_at - %s * interval '1 minute'
 WHERE user_id = ANY(%s)
 """

@@ -66,7 +66,7 @@ def set_stage() -> Stage:
     Once per database.
     """
     query(
-        "UPDATE credits_badge SET exp_lower_bound = exp_lower_bound / 100, exp_upper_bound = exp_upper_bound / 100"
+        "UPDATE rewards_badge SET exp_lower_bound = exp_lower_bound / 100, exp_upper_bound = exp_upper_bound / 100"
     )
     PayoutRate.objects.create(
         currency=CURRENCY,

@@ -120,7 +120,7 @@ def test_searching_compares_what_is_indexed(staff: Client, accept: Accept) -> No
 
 
 def test_trusted_code_is_edited_and_nonsense_is_refused(staff: Client) -> None:
-    add = reverse("admin:relay_trustedimplementation_add")
+    add = reverse("admin:users_trustedimplementation_add")
     before = TrustedImplementation.objects.count()
     known = {"kind": "profile", "name": "a release", "is_active": "on"}
     code_hash = "0x" + secrets.token_hex(32)

@@ -18,7 +18,7 @@ from tests.staff import browser_of, confirmed, member, messages_of
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-BADGES = "/admin/credits/badge/"
+BADGES = "/admin/rewards/badge/"
 
 
 @pytest.fixture
@@ -168,12 +168,12 @@ def test_modifiers_and_experience_are_read(finance: Client) -> None:
         reason="a gift",
         expires_at="2999-01-01T00:00Z",
     )
-    listed = finance.get("/admin/credits/modifier/", {"q": str(user.profile_address)})
+    listed = finance.get("/admin/rewards/modifier/", {"q": str(user.profile_address)})
     assert [row.pk for row in listed.context["cl"].result_list] == [given.pk]
     for page in ("modifier", "experienceentry"):
         assert finance.get(f"/admin/credits/{page}/add/").status_code == 403
-    assert finance.post(f"/admin/credits/modifier/{given.pk}/change/", {"value": "9"}).status_code == 403
-    assert finance.post(f"/admin/credits/modifier/{given.pk}/delete/", {"post": "yes"}).status_code == 403
+    assert finance.post(f"/admin/rewards/modifier/{given.pk}/change/", {"value": "9"}).status_code == 403
+    assert finance.post(f"/admin/rewards/modifier/{given.pk}/delete/", {"post": "yes"}).status_code == 403
 
 
 def test_no_badge_promises_more_attempts_than_the_operator_gives(finance: Client, settings: Any) -> None:

@@ -41,7 +41,7 @@ def profile_owner(request: Request) -> User:
     Raises:
         NotAuthenticated: a member of staff, who has no profile to act for.
     """
-    user = cast("ProfileOwner", request.user)
+    user = cast("User", request.user)
     if user.profile_address is None:
         raise NotAuthenticated("Sign in with a Universal Profile.")
     return user

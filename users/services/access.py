@@ -21,14 +21,13 @@ from django.db import transaction
 from jwt import PyJWK
 from jwt.exceptions import InvalidKeyError, PyJWKError
 
-from credits.services.entries import open_account
 from gateway.common.fields import checksum
 from gateway.common.http import FetchFailed, fetch_json
 from users import queries
 from users.errors import AccessTokenKindRefused, AccessTokenMalformed, AccountInactive, SessionEnded
 from users.models import IssuerKeySet, User
-from users.tokens import access as users_tokens_access
-from users.tokens import refresh
+from users.signals import user_created
+from users.tokens import access, refresh
 from users.tokens.verification import Issuer, end_of, peek_issuer, read_claims, read_header
 
 
@@ -61,7 +60,7 @@ def authenticate(*, token: str, now: datetime) -> tuple[User, AccessGrant]:
         raise AccessTokenKindRefused("This is a refresh token. Send it to /api/auth/refresh.")
     if settings.AUTH_EXTERNAL_JWKS_URL and peek_issuer(token) == settings.AUTH_EXTERNAL_ISSUER:
         return _authenticate_external(token)
-    claims = users_tokens_access.read(token)
+    claims = access.read(token)
     session = queries.session_with_user(session_id=claims.session_id)
     if session is None or session.user_id != claims.user_id or not session.is_living(now=now):
         raise SessionEnded("Sign in again.")
@@ -128,7 +127,7 @@ def _create(profile_address: str) -> User:
     with transaction.atomic():
         user, created = User.objects.get_or_create(profile_address=profile_address, defaults=defaults)
         if created:
-            open_account(user=user)
+            user_created.send(sender=User, user=user)
     return user
 
 

@@ -26,10 +26,9 @@ from users.errors import (
     SessionEnded,
 )
 from users.models import RefreshToken, SignInSession
-from users.services import access as users_access
 from users.services import controllers
-from users.tokens import access as users_tokens_access
-from users.tokens import refresh
+from users.services.access import user_of_profile
+from users.tokens import access, refresh
 
 _KEPT_AFTER_END = timedelta(days=30)
 
@@ -38,7 +37,7 @@ _KEPT_AFTER_END = timedelta(days=30)
 class TokenPair:
     """What a client receives: a short-lived access token, and the token for the next pair."""
 
-    users_tokens_access: str
+    access: str
     refresh: str
     expires_in_seconds: int
     profile_address: str
@@ -53,7 +52,7 @@ def start(*, profile_address: str, controller: str, now: datetime) -> TokenPair:
     """
     token = refresh.new_token()
     with transaction.atomic(durable=True):
-        user = users_access.user_of_profile(profile_address=profile_address)
+        user = user_of_profile(profile_address=profile_address)
         session = SignInSession.objects.create(
             user=user,
             controller_address=controller,
@@ -67,7 +66,7 @@ def start(*, profile_address: str, controller: str, now: datetime) -> TokenPair:
 
 def pair_of(*, session: SignInSession, profile_address: str, token: str, now: datetime) -> TokenPair:
     """Return the refresh token together with a fresh access token of the same session."""
-    signed = users_tokens_access.issue(
+    signed = access.issue(
         user_id=session.user_id,
         profile_address=profile_address,
         session_id=session.pk,

@@ -15,7 +15,7 @@ def code_is_trusted(*, profile_code: bytes, key_manager_code: bytes) -> bool:
 
 
 _TRUSTED_KINDS = """
-SELECT count(DISTINCT kind) FROM relay_trustedimplementation
+SELECT count(DISTINCT kind) FROM users_trustedimplementation
 WHERE is_active AND (kind = 'profile' AND %(profile)s IN (address, code_hash)
                      OR kind = 'key-manager' AND %(key_manager)s IN (address, code_hash))
 """

@@ -74,9 +74,9 @@ _MEDDLING = [
         _EFFECT.format("UPDATE credits_entry SET amount = amount + 1, balance_after = balance_after + 1"),
         "credits",
     ),
-    (_EFFECT.format("DELETE FROM credits_experience"), "experience"),
-    (_EFFECT.format("UPDATE credits_modifier SET value = value + 0.0001"), "bonus"),
-    (_EFFECT.format("UPDATE credits_modifier SET modifier_type = 'BONUS_SURVEYS_CREDITS'"), "bonus"),
+    (_EFFECT.format("DELETE FROM rewards_experience"), "experience"),
+    (_EFFECT.format("UPDATE rewards_modifier SET value = value + 0.0001"), "bonus"),
+    (_EFFECT.format("UPDATE rewards_modifier SET modifier_type = 'BONUS_SURVEYS_CREDITS'"), "bonus"),
 ]
 
 

@@ -39,7 +39,7 @@ def test_the_account_is_locked_right_after_the_event_is_stored() -> None:
 
     statements = _statements(lambda: network.sends(what))
 
-    (stored,) = [at for at, sql in enumerate(statements) if "INSERT INTO credits_postback" in sql]
+    (stored,) = [at for at, sql in enumerate(statements) if "INSERT INTO earnings_postback" in sql]
     assert 'FROM "credits_account"' in statements[stored + 1]
     assert statements[stored + 1].endswith("FOR NO KEY UPDATE")
 

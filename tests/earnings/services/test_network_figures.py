@@ -57,7 +57,7 @@ def test_they_are_on_the_networks_page_and_cost_one_statement_however_many_rows(
     assert Postback.objects.count() == 12
 
     with django_assert_max_num_queries(14):
-        page = browser.get(f"/admin/credits/adnetwork/{network.row.pk}/change/").content.decode()
+        page = browser.get(f"/admin/earnings/adnetwork/{network.row.pk}/change/").content.decode()
 
     assert 'aria-label="Lately"' in page
     assert f'<td class="number">{12 * 3}</td>' in page

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 
 def _stored() -> str:
-    return str(query("SELECT * FROM credits_adnetwork"))
+    return str(query("SELECT * FROM earnings_adnetwork"))
 
 
 def test_the_database_holds_no_secret_in_plain_text() -> None:

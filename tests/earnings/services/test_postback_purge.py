@@ -109,4 +109,4 @@ def test_the_old_ones_are_found_by_their_index() -> None:
     query("SET LOCAL enable_seqscan = off")
     query("SET LOCAL enable_bitmapscan = off")
 
-    assert "credits_postback_worthless" in wanted.order_by("received_at").explain()
+    assert "earnings_postback_worthless" in wanted.order_by("received_at").explain()

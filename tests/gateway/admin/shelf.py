@@ -27,11 +27,11 @@ Values = dict[str, Any]
 _CHOSEN: dict[str, Callable[[], Values]] = {
     "credits.CreditEntry": lambda: {"amount": 5, "balance_before": 2, "balance_after": 7},
     "credits.AdjustmentRequest": lambda: {"decided_by": None},
-    "credits.Postback": lambda: {"user": UserFactory.create()},
+    "earnings.Postback": lambda: {"user": UserFactory.create()},
     "payments.Payout": lambda: {"period_end": timezone.now() + timedelta(days=30)},
     "payments.Clawback": lambda: {"credits": 0},
     "checkin.DropTable": lambda: {
-        "badge": make(_model("credits.Badge")),
+        "badge": make(_model("rewards.Badge")),
         "author": UserFactory.create(),
         # Every badge has had tables before.
         "version": 100 + next(_numbers),
@@ -40,8 +40,10 @@ _CHOSEN: dict[str, Callable[[], Values]] = {
         "possible_results": [{"type": "CREDITS", "value": "5", "minutes": 0}],
         "result_place": 0,
     },
-    "relay.TrustedImplementation": lambda: {"address": random_address()},
-    "users.StaffAction": lambda: {"content_type": ContentType.objects.get_for_model(_model("users.User"))},
+    "users.TrustedImplementation": lambda: {"address": random_address()},
+    "gateway_admin.StaffAction": lambda: {
+        "content_type": ContentType.objects.get_for_model(_model("users.User"))
+    },
 }
 
 
@@ -49,7 +51,7 @@ def make(model: type[models.Model]) -> Any:
     """Store a row of the table and return it."""
     if model._meta.label == "users.User":
         return UserFactory.create()
-    if model._meta.label == "credits.Badge":  # a ladder has no room for a badge between its own
+    if model._meta.label == "rewards.Badge":  # a ladder has no room for a badge between its own
         return random.choice(model._default_manager.all())
     values = _CHOSEN.get(model._meta.label, dict)()
     for field in model._meta.concrete_fields:

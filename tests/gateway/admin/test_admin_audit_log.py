@@ -17,7 +17,7 @@ from tests.staff import browser_of, member
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-LIST = "admin:users_staffaction_changelist"
+LIST = "admin:gateway_admin_staffaction_changelist"
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_the_search_for_a_request_walks_its_index(client: Client) -> None:
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute(f"EXPLAIN {asked}")
         plan = " ".join(line for (line,) in cursor.fetchall())
-    assert "users_staffaction_request" in plan
+    assert "gateway_admin_staffaction_request" in plan
 
 
 def test_a_row_and_its_trace_lead_to_one_another(client: Client) -> None:
@@ -84,7 +84,7 @@ def test_nobody_adds_changes_or_deletes_an_entry(role: str) -> None:
     pk, client = write(person, person), browser_of(person)
     before = list(LogEntry.objects.values())
     for page, ids in (("add", []), ("change", [pk]), ("delete", [pk])):
-        url = reverse(f"admin:users_staffaction_{page}", args=ids)
+        url = reverse(f"admin:gateway_admin_staffaction_{page}", args=ids)
         assert client.post(url, {"post": "yes", "object_repr": "x"}).status_code == 403
     client.post(reverse(LIST), {"action": "delete_selected", "_selected_action": [pk], "post": "yes"})
     assert list(LogEntry.objects.values()) == before

@@ -51,7 +51,7 @@ def test_an_action_is_written_with_who_why_what_and_in_which_request(staff: User
 def test_a_reason_that_names_the_logs_index_hides_no_other_refusal(staff: User) -> None:
     """PostgreSQL quotes the row that it refuses, with whatever staff wrote into it."""
     with pytest.raises(IntegrityError, match="user_id"), transaction.atomic():
-        audit.record(actor=User(), row=staff, action="look", reason="users_staffaction_decision")
+        audit.record(actor=User(), row=staff, action="look", reason="gateway_admin_staffaction_decision")
 
     assert not LogEntry.objects.exists()
 
@@ -93,7 +93,9 @@ def test_the_log_of_a_service_database_cannot_be_truncated(db: None) -> None:
     name = f"service_{secrets.token_hex(6)}"
     parameters = {**connection.get_connection_params(), "autocommit": True}
     parameters.pop("cursor_factory", None), parameters.pop("context", None)
-    triggers = [t.compile(model).install_sql for model, t in registered("users.StaffAction:never_emptied")]
+    triggers = [
+        t.compile(model).install_sql for model, t in registered("gateway_admin.StaffAction:never_emptied")
+    ]
     with psycopg.connect(**parameters) as outside:
         outside.execute(f"CREATE DATABASE {name}")
         try:

@@ -26,7 +26,7 @@ def client() -> Client:
 
 
 def add(client: Client, **values: str) -> TrustedImplementation:
-    answer = client.post(reverse("admin:relay_trustedimplementation_add"), {**_ROW, **values})
+    answer = client.post(reverse("admin:users_trustedimplementation_add"), {**_ROW, **values})
     assert answer.status_code == 302
     return TrustedImplementation.objects.latest("pk")
 
@@ -42,7 +42,7 @@ def test_an_addition_tells_every_value_that_was_given(client: Client) -> None:
 
 def test_a_change_tells_from_what_to_what_and_in_which_request(client: Client) -> None:
     row = add(client, name="old", address=random_address())
-    page = reverse("admin:relay_trustedimplementation_change", args=[row.pk])
+    page = reverse("admin:users_trustedimplementation_change", args=[row.pk])
     answer = client.post(page, {**_ROW, "name": "new", "address": row.address})
     entry = LogEntry.objects.order_by("pk").last()
     assert entry is not None
@@ -54,9 +54,9 @@ def test_a_change_tells_from_what_to_what_and_in_which_request(client: Client) -
 
 def test_the_history_page_shows_who_what_why_and_from_what_to_what(client: Client) -> None:
     row = add(client, name="the old name", address=random_address())
-    page = reverse("admin:relay_trustedimplementation_change", args=[row.pk])
+    page = reverse("admin:users_trustedimplementation_change", args=[row.pk])
     answer = client.post(page, {**_ROW, "name": "the new name", "address": row.address})
-    history = client.get(reverse("admin:relay_trustedimplementation_history", args=[row.pk]))
+    history = client.get(reverse("admin:users_trustedimplementation_history", args=[row.pk]))
     shown = html.unescape(history.content.decode())
     actor = LogEntry.objects.latest("pk").user
     for part in (
@@ -82,7 +82,7 @@ def test_the_history_of_an_action_shows_its_name_and_its_reason(client: Client) 
 def test_a_deletion_keeps_the_request(client: Client) -> None:
     superuser = browser_of(member("superuser"))
     row = add(client, name="gone", address=random_address())
-    page = reverse("admin:relay_trustedimplementation_delete", args=[row.pk])
+    page = reverse("admin:users_trustedimplementation_delete", args=[row.pk])
     answer = superuser.post(page, {"post": "yes"})
     entry = LogEntry.objects.get(action_flag=DELETION)
     assert details_of(entry)["requestId"] == answer["X-Request-ID"]

@@ -13,9 +13,9 @@ from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from backoffice.navigation import GROUPS
 from gateway.admin import base
 from gateway.admin.base import BoundedPaginator
-from gateway.admin.navigation import GROUPS
 from tests.factories import UserFactory
 from tests.gateway.admin.door import let_in
 from tests.gateway.admin.shelf import make

@@ -29,7 +29,7 @@ def assert_page(answer: Any, status: int, *words: str) -> None:
 def test_a_page_that_is_not_for_ones_roles_says_so() -> None:
     browser = browser_of(member("support"))
     assert_page(browser.get("/admin/auth/group/"), 403, "not for your roles")
-    assert_page(browser.get("/admin/relay/trustedimplementation/add/"), 403, "not for your roles")
+    assert_page(browser.get("/admin/users/trustedimplementation/add/"), 403, "not for your roles")
     assert_page(browser.post("/admin/books/", {"comparison": "ledger"}), 403, "not for your roles")
 
 

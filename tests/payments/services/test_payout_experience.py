@@ -166,7 +166,7 @@ def test_killed_while_it_is_posted_nothing_is_half_done(
     paid = store(next(body for body in fake.events if b"invoice.paid" in body), now=fake.now())
 
     def die(run: Any, sql: str, params: Any, *rest: Any) -> Any:
-        if "INSERT INTO credits_experience" in sql and params["track"] == track:
+        if "INSERT INTO rewards_experience" in sql and params["track"] == track:
             raise Killed
         return run(sql, params, *rest)
 

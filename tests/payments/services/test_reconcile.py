@@ -196,7 +196,7 @@ def _experience_stayed(scene: Scene) -> None:
     entry = ExperienceEntry.objects.filter(key__startswith="stripe:clawback:", track="SUBSCRIBER").earliest(
         "pk"
     )
-    _unprotected("DELETE FROM credits_experience WHERE id = %s", entry.pk)
+    _unprotected("DELETE FROM rewards_experience WHERE id = %s", entry.pk)
 
 
 def _allowance(scene: Scene) -> None:

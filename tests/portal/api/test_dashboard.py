@@ -193,7 +193,7 @@ def test_a_modifier_that_staff_end_is_gone_at_once_and_so_is_what_it_adds(
         for value in ("10", "0.01")
     )
     assert {shown["id"] for shown in dashboard()["modifiers"]} == {mistaken.pk, kept.pk}
-    told = confirm(browser_of(member("support")), "credits_modifier", "end", mistaken)
+    told = confirm(browser_of(member("support")), "rewards_modifier", "end", mistaken)
     assert "It has ended." in messages_of(told)
     assert [shown["id"] for shown in dashboard()["modifiers"]] == [kept.pk]
 

@@ -153,6 +153,6 @@ def test_simultaneous_gains_all_count_and_equal_ones_count_once(key: str) -> Non
 
     at_once([partial(gain, number) for number in range(8)], in_transaction=True)
     assert totals(user)[BadgeTrack.SUBSCRIBER] == 100 + sum(bases)
-    assert query("SELECT sum(amount), max(total_after) FROM credits_experience") == [
+    assert query("SELECT sum(amount), max(total_after) FROM rewards_experience") == [
         (100 + sum(bases), 100 + sum(bases))
     ]

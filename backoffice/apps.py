@@ -1,0 +1,23 @@
+"""Django finds the app here."""
+
+from django.apps import AppConfig
+from django.contrib.admin.apps import AdminConfig
+from django.db.models.signals import post_migrate
+
+
+class SecondFactorAdminConfig(AdminConfig):
+    """Replaces Django's admin site by one that requires a one-time password."""
+
+    default_site = "backoffice.site.StaffSite"
+
+
+class BackofficeConfig(AppConfig):
+    """The staff's pages that span apps, and the staff's roles."""
+
+    name = "backoffice"
+
+    def ready(self) -> None:
+        from backoffice import roles
+
+        # Every other app comes before this one, so that its permissions are there by now.
+        post_migrate.connect(roles.synchronise, sender=self)

@@ -1,0 +1,423 @@
+from decimal import Decimal
+
+import django.contrib.postgres.fields
+import django.contrib.postgres.indexes
+import django.db.models.deletion
+from django.conf import settings
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    initial = True
+
+    dependencies = [
+        ("credits", "0001_initial"),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+    ]
+
+    operations = [
+        migrations.CreateModel(
+            name="VerifierKeySet",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("slug", models.CharField(max_length=40, unique=True)),
+                ("keys", models.JSONField()),
+                ("fetched_at", models.DateTimeField()),
+            ],
+            options={
+                "db_table": "earnings_verifierkeyset",
+            },
+        ),
+        migrations.CreateModel(
+            name="AdNetwork",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("slug", models.CharField(max_length=40, unique=True)),
+                (
+                    "is_enabled",
+                    models.BooleanField(
+                        default=False, help_text="Postbacks of other networks are not found."
+                    ),
+                ),
+                (
+                    "is_weak",
+                    models.BooleanField(
+                        editable=False,
+                        help_text="Its signature leaves out user, amount or id, as its adapter says.",
+                    ),
+                ),
+                ("path_token_hash", models.CharField(blank=True, default="", editable=False, max_length=64)),
+                ("current_secret", models.TextField(blank=True, default="", editable=False)),
+                ("previous_secret", models.TextField(blank=True, default="", editable=False)),
+                ("secret_changed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "rate",
+                    models.DecimalField(
+                        decimal_places=8,
+                        default=Decimal(1),
+                        help_text="Credits per unit that the network tells.",
+                        max_digits=16,
+                    ),
+                ),
+                (
+                    "allowed_addresses",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=49),
+                        blank=True,
+                        default=list,
+                        help_text="IP addresses or networks that may send; empty lets any.",
+                        size=None,
+                    ),
+                ),
+                (
+                    "allowed_ad_units",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=60),
+                        blank=True,
+                        default=list,
+                        help_text="AdMob's ad units that reward here; those of other publishers are signed as well.",
+                        size=None,
+                    ),
+                ),
+                (
+                    "per_event_cap",
+                    models.BigIntegerField(
+                        blank=True,
+                        help_text="Credits of one event at most; a dearer one is stored and refused.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "daily_cap",
+                    models.BigIntegerField(
+                        blank=True,
+                        help_text="Credits per user and UTC day at most; what exceeds it is refused.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "hold_hours",
+                    models.PositiveIntegerField(
+                        default=0, help_text="Hours that credits wait before they can be spent."
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "earnings_adnetwork",
+                "ordering": ("slug",),
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("rate__gt", 0)), name="earnings_adnetwork_rate_positive"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("per_event_cap", None), ("per_event_cap__gt", 0), _connector="OR"),
+                            models.Q(("daily_cap", None), ("daily_cap__gt", 0), _connector="OR"),
+                        ),
+                        name="earnings_adnetwork_caps_positive",
+                        violation_error_message="A cap is at least one credit.",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("is_enabled", False),
+                            ("is_weak", False),
+                            models.Q(
+                                ("daily_cap__isnull", False),
+                                ("per_event_cap__isnull", False),
+                                models.Q(("path_token_hash", ""), _negated=True),
+                                ("allowed_addresses__len__gt", 0),
+                                ("daily_cap__gt", 0),
+                                ("hold_hours__gt", 0),
+                                ("per_event_cap__gt", 0),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="earnings_adnetwork_weak_is_guarded",
+                        violation_error_message="The network's signature does not cover user, amount and id. Enabling it needs a path token, an address list, a cap per event, a daily cap and hours of hold.",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("is_enabled", False),
+                            models.Q(("slug", "admob"), _negated=True),
+                            ("allowed_ad_units__len__gt", 0),
+                            _connector="OR",
+                        ),
+                        name="earnings_adnetwork_admob_has_ad_units",
+                        violation_error_message="Google signs for every publisher. Enabling AdMob needs the ad units that are yours.",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("path_token_hash", ""), _negated=True),
+                        fields=("path_token_hash",),
+                        name="earnings_adnetwork_path_token",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="NetworkUser",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("reference", models.CharField(max_length=32)),
+                (
+                    "network",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="earnings.adnetwork",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "earnings_networkuser",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("network", "reference"), name="earnings_networkuser_reference"
+                    ),
+                    models.UniqueConstraint(fields=("network", "user"), name="earnings_networkuser_user"),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Postback",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("external_id", models.CharField(max_length=200)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("CREDIT", "Credit"),
+                            ("REVERSAL", "Reversal"),
+                            ("PENDING", "Pending"),
+                            ("INFO", "Info"),
+                            ("TEST", "Test"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "original_id",
+                    models.CharField(help_text="The credit that a reversal takes back.", max_length=200),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("RECEIVED", "Received: a reversal whose credit has not come"),
+                            ("PENDING", "Pending: the network has not decided"),
+                            ("HELD", "Held: credited when its time has come"),
+                            ("AVAILABLE", "Available: credited"),
+                            ("REVERSED", "Reversed"),
+                            ("INFO", "Nothing to do"),
+                            ("REFUSED", "Refused: see why"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "refused_because",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("ABOVE_A_CAP", "Above a cap"),
+                            ("ANOTHERS_CREDIT", "It names another user than the credit that it takes back"),
+                            ("FORFEITED", "Staff forfeited it while it was held"),
+                        ],
+                        db_default="",
+                        default="",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "amount",
+                    models.DecimalField(decimal_places=12, help_text="In the network's unit.", max_digits=24),
+                ),
+                (
+                    "takes_back",
+                    models.DecimalField(
+                        decimal_places=12,
+                        help_text="Of a reversal, in the network's unit; empty takes the whole credit back.",
+                        max_digits=24,
+                        null=True,
+                    ),
+                ),
+                ("payout_usd", models.DecimalField(decimal_places=12, max_digits=24, null=True)),
+                (
+                    "rate",
+                    models.DecimalField(decimal_places=8, help_text="Credits per unit, then.", max_digits=16),
+                ),
+                ("badge_bonus", models.DecimalField(decimal_places=4, default=0, max_digits=9)),
+                ("modifier_bonus", models.DecimalField(decimal_places=4, default=0, max_digits=9)),
+                (
+                    "credits",
+                    models.BigIntegerField(
+                        default=0,
+                        help_text="floor(amount × rate × (1 + badge bonus + modifier bonus)); of a reversal, those taken.",
+                    ),
+                ),
+                ("available_at", models.DateTimeField(help_text="When held credits are given.", null=True)),
+                ("occurred_at", models.DateTimeField(help_text="By the network's clock.", null=True)),
+                ("received_at", models.DateTimeField()),
+                (
+                    "is_conflicting",
+                    models.BooleanField(
+                        default=False, help_text="It came again saying something else; the first word counts."
+                    ),
+                ),
+                ("raw", models.BinaryField(help_text="Query, or body, as it came.")),
+                ("headers", models.JSONField(default=dict)),
+                ("payload_hash", models.CharField(help_text="SHA-256 of what it says.", max_length=64)),
+                ("request_id", models.CharField(blank=True, default="", max_length=64)),
+                (
+                    "entry",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="credits.creditentry",
+                    ),
+                ),
+                (
+                    "network",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="earnings.adnetwork",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "earnings_postback",
+                "permissions": [("decide_earning", "Can release or forfeit a held earning")],
+                "indexes": [
+                    django.contrib.postgres.indexes.BrinIndex(
+                        autosummarize=True, fields=["received_at"], name="earnings_postback_by_time"
+                    ),
+                    models.Index(fields=["network", "original_id"], name="earnings_postback_original"),
+                    models.Index(fields=["user", "received_at"], name="earnings_postback_user"),
+                    models.Index(
+                        condition=models.Q(("request_id", ""), _negated=True),
+                        fields=["request_id"],
+                        name="earnings_postback_request",
+                    ),
+                    models.Index(
+                        condition=models.Q(
+                            ("kind__in", ["INFO", "TEST", "PENDING"]),
+                            models.Q(("kind", "REVERSAL"), ("state__in", ["REFUSED", "INFO"])),
+                            _connector="OR",
+                        ),
+                        fields=["received_at"],
+                        name="earnings_postback_worthless",
+                    ),
+                    models.Index(
+                        condition=models.Q(("state", "HELD")),
+                        fields=["available_at"],
+                        name="earnings_postback_due",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("kind", "REVERSAL"), _negated=True),
+                        fields=("network", "external_id", "kind"),
+                        name="earnings_postback_network_event",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("kind", "REVERSAL")),
+                        fields=("network", "external_id", "user"),
+                        name="earnings_postback_reversal_of_user",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("refused_because", ""), ("state", "REFUSED"), _connector="OR"),
+                        name="earnings_postback_refusal_has_state",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("takes_back", None),
+                            models.Q(("kind", "REVERSAL"), ("takes_back__gt", 0)),
+                            _connector="OR",
+                        ),
+                        name="earnings_postback_only_reversals_take_back",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                ["RECEIVED", "PENDING", "HELD", "AVAILABLE", "REVERSED", "INFO", "REFUSED"],
+                            )
+                        ),
+                        name="earnings_postback_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["CREDIT", "REVERSAL", "PENDING", "INFO", "TEST"])),
+                        name="earnings_postback_kind_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("credits__gte", 0)), name="earnings_postback_credits_not_negative"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "HELD"), _negated=True),
+                            models.Q(("available_at__isnull", False), ("entry", None), ("kind", "CREDIT")),
+                            _connector="OR",
+                        ),
+                        name="earnings_postback_held_has_time_and_no_entry",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("entry", None),
+                            models.Q(("credits__gt", 0), ("state__in", ["AVAILABLE", "REVERSED"])),
+                            _connector="OR",
+                        ),
+                        name="earnings_postback_entry_has_credits",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("kind__in", ["INFO", "TEST"]), ("user__isnull", False), _connector="OR"
+                        ),
+                        name="earnings_postback_has_user",
+                    ),
+                ],
+            },
+        ),
+    ]

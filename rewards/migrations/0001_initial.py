@@ -1,0 +1,398 @@
+from decimal import Decimal
+
+import django.contrib.postgres.constraints
+import django.contrib.postgres.fields.ranges
+import django.db.models.constraints
+import django.db.models.deletion
+import django.db.models.functions.datetime
+import pgtrigger.compiler
+import pgtrigger.migrations
+from django.conf import settings
+from django.db import migrations, models
+
+import rewards.models
+
+
+class Migration(migrations.Migration):
+    initial = True
+
+    dependencies = [
+        ("credits", "0001_initial"),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+    ]
+
+    operations = [
+        migrations.CreateModel(
+            name="ExperienceEntry",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "track",
+                    models.CharField(
+                        choices=[("PERMANENT", "Permanent"), ("SUBSCRIBER", "Subscriber")], max_length=16
+                    ),
+                ),
+                (
+                    "base",
+                    models.BigIntegerField(
+                        help_text="Experience before the growth rate; negative where taken back."
+                    ),
+                ),
+                ("amount", models.BigIntegerField(help_text="Experience posted.")),
+                ("total_after", models.BigIntegerField()),
+                (
+                    "key",
+                    models.CharField(
+                        help_text="Names the cause; the same key posts once.", max_length=255, unique=True
+                    ),
+                ),
+                ("cause", models.CharField(max_length=64)),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+            ],
+            options={
+                "verbose_name_plural": "experience entries",
+                "db_table": "rewards_experience",
+            },
+        ),
+        migrations.CreateModel(
+            name="Modifier",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "modifier_type",
+                    models.CharField(
+                        choices=[
+                            ("BONUS_PUSH_ADS_CREDITS", "Bonus Push Ads Credits"),
+                            ("BONUS_VIDEO_ADS_CREDITS", "Bonus Video Ads Credits"),
+                            ("BONUS_OFFERWALL_CREDITS", "Bonus Offerwall Credits"),
+                            ("BONUS_SURVEYS_CREDITS", "Bonus Surveys Credits"),
+                            ("BONUS_CREDITS_BACK", "Bonus Credits Back"),
+                        ],
+                        max_length=32,
+                    ),
+                ),
+                ("value", models.DecimalField(decimal_places=4, help_text="0.05 is 5 % more.", max_digits=7)),
+                (
+                    "key",
+                    models.CharField(
+                        help_text="Names the cause; the same key gives once.", max_length=255, unique=True
+                    ),
+                ),
+                ("reason", models.TextField(blank=True, default="")),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("expires_at", models.DateTimeField()),
+            ],
+            options={
+                "db_table": "rewards_modifier",
+            },
+        ),
+        migrations.CreateModel(
+            name="Badge",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "track",
+                    models.CharField(
+                        choices=[("PERMANENT", "Permanent"), ("SUBSCRIBER", "Subscriber")], max_length=16
+                    ),
+                ),
+                ("name", models.CharField(max_length=64)),
+                (
+                    "exp_lower_bound",
+                    models.BigIntegerField(help_text="Experience from which the badge is worn."),
+                ),
+                (
+                    "exp_upper_bound",
+                    models.BigIntegerField(
+                        blank=True, help_text="Where the next badge begins; empty for the top.", null=True
+                    ),
+                ),
+                (
+                    "exp_growth_rate",
+                    models.DecimalField(
+                        decimal_places=4,
+                        default=Decimal(1),
+                        help_text="Multiplies experience gained.",
+                        max_digits=7,
+                    ),
+                ),
+                (
+                    "bonus_creds_push_ads",
+                    models.DecimalField(
+                        decimal_places=4,
+                        default=Decimal(0),
+                        help_text="0.05 is 5 % more credits for push ads.",
+                        max_digits=7,
+                    ),
+                ),
+                (
+                    "bonus_creds_video_ads",
+                    models.DecimalField(
+                        decimal_places=4,
+                        default=Decimal(0),
+                        help_text="0.05 is 5 % more credits for videos.",
+                        max_digits=7,
+                    ),
+                ),
+                (
+                    "bonus_creds_offerwall",
+                    models.DecimalField(
+                        decimal_places=4,
+                        default=Decimal(0),
+                        help_text="0.05 is 5 % more credits for offers.",
+                        max_digits=7,
+                    ),
+                ),
+                (
+                    "bonus_creds_surveys",
+                    models.DecimalField(
+                        decimal_places=4,
+                        default=Decimal(0),
+                        help_text="0.05 is 5 % more credits for surveys.",
+                        max_digits=7,
+                    ),
+                ),
+                ("bonus_daily_check_in_attempts", models.PositiveSmallIntegerField(default=0)),
+                (
+                    "credits_back_percent",
+                    models.DecimalField(
+                        decimal_places=4,
+                        default=Decimal(0),
+                        help_text="0.05 gives 5 % of what a relay transaction cost back.",
+                        max_digits=7,
+                    ),
+                ),
+                (
+                    "acceptable_credit_debt",
+                    models.BigIntegerField(default=0, help_text="Credits that may be owed."),
+                ),
+            ],
+            options={
+                "db_table": "rewards_badge",
+                "ordering": ("track", "exp_lower_bound"),
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("track__in", ["PERMANENT", "SUBSCRIBER"])),
+                        name="rewards_badge_track_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("exp_lower_bound__gte", 0),
+                            models.Q(
+                                ("exp_upper_bound", None),
+                                ("exp_upper_bound__gt", models.F("exp_lower_bound")),
+                                _connector="OR",
+                            ),
+                        ),
+                        name="rewards_badge_range_not_empty",
+                        violation_error_message="A badge ends above where it begins.",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("exp_upper_bound", None),
+                            ("exp_upper_bound__lt", 9007199254740991),
+                            _connector="OR",
+                        ),
+                        name="rewards_badge_range_fits_json",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("bonus_creds_offerwall__range", (0, Decimal(10))),
+                            ("bonus_creds_push_ads__range", (0, Decimal(10))),
+                            ("bonus_creds_surveys__range", (0, Decimal(10))),
+                            ("bonus_creds_video_ads__range", (0, Decimal(10))),
+                        ),
+                        name="rewards_badge_bonuses_in_range",
+                        violation_error_message="A bonus is a fraction from 0 to 10.",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("credits_back_percent__range", (0, 1))),
+                        name="rewards_badge_credits_back_in_range",
+                        violation_error_message="Nobody gets more back than was paid.",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("exp_growth_rate__gt", 0), ("exp_growth_rate__lte", 10)),
+                        name="rewards_badge_growth_in_range",
+                        violation_error_message="The growth rate is above 0 and at most 10.",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("acceptable_credit_debt__gte", 0)),
+                        name="rewards_badge_debt_not_negative",
+                    ),
+                    django.contrib.postgres.constraints.ExclusionConstraint(
+                        condition=models.Q(("track", "PERMANENT")),
+                        deferrable=django.db.models.constraints.Deferrable["DEFERRED"],
+                        expressions=[
+                            (
+                                rewards.models._ExperienceRange(
+                                    "exp_lower_bound",
+                                    "exp_upper_bound",
+                                    django.contrib.postgres.fields.ranges.RangeBoundary(),
+                                ),
+                                "&&",
+                            )
+                        ],
+                        name="rewards_badge_permanent_no_overlap",
+                        violation_error_message="The range overlaps another badge of the ladder.",
+                    ),
+                    django.contrib.postgres.constraints.ExclusionConstraint(
+                        condition=models.Q(("track", "SUBSCRIBER")),
+                        deferrable=django.db.models.constraints.Deferrable["DEFERRED"],
+                        expressions=[
+                            (
+                                rewards.models._ExperienceRange(
+                                    "exp_lower_bound",
+                                    "exp_upper_bound",
+                                    django.contrib.postgres.fields.ranges.RangeBoundary(),
+                                ),
+                                "&&",
+                            )
+                        ],
+                        name="rewards_badge_subscriber_no_overlap",
+                        violation_error_message="The range overlaps another badge of the ladder.",
+                    ),
+                ],
+            },
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name="badge",
+            trigger=pgtrigger.compiler.Trigger(
+                name="ladder",
+                sql=pgtrigger.compiler.UpsertTriggerSql(
+                    constraint="CONSTRAINT",
+                    func="\nIF EXISTS (\n    SELECT FROM (\n        SELECT exp_lower_bound, exp_upper_bound,\n               lag(exp_upper_bound, 1, 0::bigint) OVER ladder AS starts_at,\n               lead(exp_lower_bound) OVER ladder AS next_starts_at\n        FROM rewards_badge WHERE track = coalesce(NEW.track, OLD.track)\n        WINDOW ladder AS (ORDER BY exp_lower_bound)\n    ) AS step\n    WHERE exp_lower_bound IS DISTINCT FROM starts_at OR exp_upper_bound IS DISTINCT FROM next_starts_at\n) THEN\n    RAISE EXCEPTION 'the ladder % starts at 0, has no gap and no top', coalesce(NEW.track, OLD.track)\n        USING ERRCODE = 'check_violation', CONSTRAINT = 'rewards_badge_ladder';\nEND IF;\nRETURN NULL;\n",
+                    hash="8068165d7259f3f6c6103a0d550b1873c7b40200",
+                    operation="INSERT OR UPDATE OR DELETE",
+                    pgid="pgtrigger_ladder_4992b",
+                    table="rewards_badge",
+                    timing="DEFERRABLE INITIALLY DEFERRED",
+                    when="AFTER",
+                ),
+            ),
+        ),
+        migrations.AddField(
+            model_name="experienceentry",
+            name="account",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="experience_entries",
+                to="credits.creditaccount",
+            ),
+        ),
+        migrations.AddField(
+            model_name="modifier",
+            name="actor",
+            field=models.ForeignKey(
+                blank=True,
+                db_index=False,
+                help_text="The member of staff who gave it.",
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to=settings.AUTH_USER_MODEL,
+            ),
+        ),
+        migrations.AddField(
+            model_name="modifier",
+            name="user",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="modifiers",
+                to=settings.AUTH_USER_MODEL,
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="experienceentry",
+            index=models.Index(fields=["account", "id"], name="rewards_experience_account"),
+        ),
+        migrations.AddConstraint(
+            model_name="experienceentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("base", 0), _negated=True), name="rewards_experience_base_not_zero"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="experienceentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("total_after__gte", 0)), name="rewards_experience_not_negative"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="experienceentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("track__in", ["PERMANENT", "SUBSCRIBER"])),
+                name="rewards_experience_track_known",
+            ),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name="experienceentry",
+            trigger=pgtrigger.compiler.Trigger(
+                name="append_only",
+                sql=pgtrigger.compiler.UpsertTriggerSql(
+                    func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;",
+                    hash="df725f59bd6e4223db2137ca6f9aa6eb073b9ebd",
+                    operation="UPDATE OR DELETE",
+                    pgid="pgtrigger_append_only_8f3b0",
+                    table="rewards_experience",
+                    when="BEFORE",
+                ),
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="modifier",
+            index=models.Index(fields=["user", "expires_at"], name="rewards_modifier_user"),
+        ),
+        migrations.AddIndex(
+            model_name="modifier",
+            index=models.Index(fields=["expires_at"], name="rewards_modifier_expires"),
+        ),
+        migrations.AddConstraint(
+            model_name="modifier",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "modifier_type__in",
+                        [
+                            "BONUS_PUSH_ADS_CREDITS",
+                            "BONUS_VIDEO_ADS_CREDITS",
+                            "BONUS_OFFERWALL_CREDITS",
+                            "BONUS_SURVEYS_CREDITS",
+                            "BONUS_CREDITS_BACK",
+                        ],
+                    )
+                ),
+                name="rewards_modifier_type_known",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="modifier",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("value__gt", 0), ("value__lte", Decimal(10))),
+                name="rewards_modifier_value_in_range",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="modifier",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("expires_at__gt", models.F("created_at"))),
+                name="rewards_modifier_expires_after_creation",
+            ),
+        ),
+    ]

@@ -1,0 +1,37 @@
+"""The import contract and the page about the architecture name every package."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _contracts() -> list[dict[str, Any]]:
+    contracts: list[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][
+        "importlinter"
+    ]["contracts"]
+    return contracts
+
+
+def _layered() -> set[str]:
+    return {name.strip() for line in _contracts()[0]["layers"] for name in line.replace("|", ":").split(":")}
+
+
+def _apps() -> set[str]:
+    return {path.parent.name for path in ROOT.glob("*/apps.py")}
+
+
+def test_every_app_has_its_layer() -> None:
+    assert _apps() == {name for name in _layered() if "." not in name}
+
+
+def test_the_layers_inside_every_app_are_held() -> None:
+    assert _apps() - {"backoffice"} == set(_contracts()[2]["containers"])
+    assert _contracts()[2]["exhaustive"]
+
+
+def test_the_page_about_the_architecture_names_every_package() -> None:
+    page = (ROOT / "docs/architecture.md").read_text()
+
+    assert {name for name in _layered() if name.replace(".", "/") not in page} == set()

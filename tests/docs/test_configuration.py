@@ -11,9 +11,8 @@ _OPERATORS: dict[type[ast.operator], Any] = {ast.Pow: operator.pow, ast.Mult: op
 
 def _read_variables() -> dict[str, ast.expr | None]:
     """Return what `gateway.settings` reads through `gateway.common.env`, with the default's expression."""
-    modules = [ast.parse(path.read_text()) for path in (ROOT / "gateway/settings").glob("*.py")]
     found: dict[str, ast.expr | None] = {}
-    for node in (node for module in modules for node in ast.walk(module)):
+    for node in ast.walk(ast.parse((ROOT / "gateway/settings.py").read_text())):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
         if isinstance(node.func.value, ast.Name) and node.func.value.id == "env":

@@ -12,12 +12,13 @@ from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
+from rest_framework.viewsets import ViewSet
 
-from earnings.networks.base import RawRequest
+from earnings.networks.base import LONGEST_PATH_TOKEN, RawRequest
 from earnings.services import networks as earnings_networks
 from earnings.services import postbacks
 from gateway.common import errors
@@ -63,7 +64,7 @@ class ReferencesRate(RateLimit):
     setting = "RELAY_READ_RATE"
 
 
-class AdNetworksView(APIView):
+class AdNetworkViewSet(ViewSet):
     """What a wallet needs to open an offerwall, a survey or a rewarded video."""
 
     throttle_classes = (ReferencesRate,)
@@ -79,7 +80,8 @@ class AdNetworksView(APIView):
         responses={200: AdNetworksSerializer, **problem_responses(errors.NotAuthenticated)},
         examples=[_EXAMPLE],
     )
-    def get(self, request: Request) -> Response:
+    @action(detail=False, methods=["get"], url_path="adNetworks")
+    def ad_networks(self, request: Request) -> Response:
         """Answer the enabled networks."""
         known = earnings_networks.references_of(user=profile_owner(request))
         answer = AdNetworksSerializer({"networks": known})
@@ -107,43 +109,40 @@ _ANSWERS = {
 }
 
 
+_DOCUMENTATION: dict[str, Any] = {
+    "tags": ["ad networks"],
+    "summary": "Tell of an earning",
+    "description": _DESCRIPTION,
+    "auth": [],
+    "request": None,
+    "responses": _ANSWERS,
+}
+_PATH = rf"(?P<network>[a-z0-9-]{{1,40}})/(?P<token>[A-Za-z0-9._-]{{1,{LONGEST_PATH_TOKEN}}})"
+
+
 class PostbackRate(RateLimit):
     """Postbacks per sender. Without a counter they pass: a reward that is not taken may be lost."""
 
     setting = "POSTBACK_RATE"
 
 
-class PostbackView(APIView):
+class PostbackViewSet(ViewSet):
     """The raw bytes and the path go to the service; its answer goes back as it is."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)
     throttle_classes = (PostbackRate,)
 
-    @extend_schema(
-        operation_id="postback",
-        tags=["ad networks"],
-        summary="Tell of an earning",
-        description=_DESCRIPTION,
-        auth=[],
-        request=None,
-        responses=_ANSWERS,
-    )
-    def get(self, request: Request, network: str, token: str) -> HttpResponse:
-        """Answer in the network's own words."""
+    @extend_schema(operation_id="postback", **_DOCUMENTATION)
+    @action(detail=False, methods=["get"], url_path=_PATH)
+    def receive(self, request: Request, network: str, token: str) -> HttpResponse:
+        """Take a postback whose parameters are in the address."""
         return _receive(request, network, token)
 
-    @extend_schema(
-        operation_id="postbackByPost",
-        tags=["ad networks"],
-        summary="Tell of an earning",
-        description=_DESCRIPTION,
-        auth=[],
-        request=None,
-        responses=_ANSWERS,
-    )
-    def post(self, request: Request, network: str, token: str) -> HttpResponse:
-        """Answer in the network's own words."""
+    @extend_schema(operation_id="postbackByPost", **_DOCUMENTATION)
+    @receive.mapping.post
+    def receive_by_post(self, request: Request, network: str, token: str) -> HttpResponse:
+        """Take a postback whose parameters are in the body."""
         return _receive(request, network, token)
 
 

@@ -1,0 +1,23 @@
+"""The router of the API's viewsets."""
+
+from rest_framework.routers import SimpleRouter
+
+
+class ApiRouter(SimpleRouter):
+    """
+    REST framework's router, whose paths work with and without a trailing slash.
+
+    Register a viewset under the fixed part of its paths and name the rest in each action:
+
+        router = ApiRouter()
+        router.register("api/relay", RelayViewSet, basename="relay")
+
+        @action(detail=False, methods=["post"], url_path="transactionStatus")
+
+    Prefix and `url_path` are regular expressions and may hold named groups. An action whose methods are
+    documented differently takes the further method by `@name.mapping.post`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trailing_slash = "/?"

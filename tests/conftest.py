@@ -4,18 +4,15 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from importlib import import_module
-from typing import Any
 
 import pytest
 from celery import Celery
-from django.apps import apps
 from django.conf import settings
-from django.db import connections, transaction
-from django.db.models.signals import post_migrate
+from django.db import connections
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from psycopg.conninfo import conninfo_to_dict
+from pytest_django import DjangoDbBlocker
 
 from devstack.services.stack import Services, start_services
 from devstack.services.template import TEMPLATE
@@ -23,6 +20,7 @@ from gateway.admin import middleware
 from gateway.celery import app as celery_app
 from gateway.chain import client as chain_client
 from gateway.chain.config import get_chain
+from tests.database import keep_first_rows
 
 # Names the key of a test account at Stripe; with it the contract is held against Stripe itself, too.
 STRIPE_TEST_KEY = "STRIPE_TEST_SECRET_KEY"
@@ -72,23 +70,11 @@ def django_db_modify_db_settings(services: Services) -> None:
     database["TEST"]["TEMPLATE"] = TEMPLATE
 
 
-# Migrations whose rows every test may count on; a transactional test empties all tables when it ends.
-_FIRST_ROWS = ("rewards.migrations.0002_starting_data", "checkin.migrations.0002_starting_data")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _first_rows_return_after_a_flush() -> Iterator[None]:
-    """Write the first rows again whenever the tables were emptied."""
-
-    def begin_again(sender: Any, **_: Any) -> None:
-        if sender.name == "checkin":
-            with transaction.atomic():
-                for migration in _FIRST_ROWS:
-                    import_module(migration).begin(apps, None)
-
-    post_migrate.connect(begin_again)
-    yield
-    post_migrate.disconnect(begin_again)
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """Restore the migrations' rows after each transactional test, instead of sending `post_migrate` again."""
+    with django_db_blocker.unblock():
+        keep_first_rows()
 
 
 @pytest.fixture(autouse=True)

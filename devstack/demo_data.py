@@ -54,7 +54,7 @@ def _trust(implementations: dict[str, str]) -> None:
 
 def _give_credits(profile_address: str, credits: int) -> None:
     from credits.services import entries
-    from users.services.access import user_of_profile
+    from users.services.profiles import user_of_profile
 
     user = user_of_profile(profile_address=profile_address)
     reason = "Demo credits of the development stack."

@@ -166,7 +166,7 @@ CORS_ALLOW_HEADERS = (*default_headers, "idempotency-key")
 CORS_EXPOSE_HEADERS = ["Retry-After", "X-Request-ID"]
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["users.api.authentication.AccessTokenAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PERMISSION_CLASSES": ["users.api.authentication.IsProfileOwner"],
     "DEFAULT_PARSER_CLASSES": ["gateway.common.parsers.BoundedJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_METADATA_CLASS": "gateway.common.parsers.MethodsOnly",
@@ -210,9 +210,16 @@ SPECTACULAR_SETTINGS = {
 AUTH_SIGNING_KEYS = env.secret("AUTH_SIGNING_KEYS")
 AUTH_REFRESH_SECRET = env.secret("AUTH_REFRESH_SECRET")
 AUTH_DOMAIN = env.required("AUTH_DOMAIN")
-AUTH_ISSUER = env.optional("AUTH_ISSUER", PUBLIC_URL)
-AUTH_AUDIENCE = env.optional("AUTH_AUDIENCE", PUBLIC_URL)
-AUTH_ACCESS_LIFETIME = timedelta(seconds=env.integer("AUTH_ACCESS_SECONDS", default=600, minimum=30))
+SIMPLE_JWT = {
+    # The keys are those of AUTH_SIGNING_KEYS.
+    "ALGORITHM": "ES256",
+    "SIGNING_KEY": None,
+    "ISSUER": env.optional("AUTH_ISSUER", PUBLIC_URL),
+    "AUDIENCE": env.optional("AUTH_AUDIENCE", PUBLIC_URL),
+    "ACCESS_TOKEN_LIFETIME": timedelta(seconds=env.integer("AUTH_ACCESS_SECONDS", default=600, minimum=30)),
+    "USER_ID_CLAIM": "sub",
+    "AUTH_TOKEN_CLASSES": ["users.services.external_issuer.ExternalAccessToken", "users.tokens.AccessToken"],
+}
 AUTH_REFRESH_LIFETIME = timedelta(days=env.integer("AUTH_REFRESH_DAYS", default=30, minimum=1))
 AUTH_REFRESH_GRACE = timedelta(seconds=10)
 AUTH_CHALLENGE_LIFETIME = timedelta(minutes=5)

@@ -41,7 +41,7 @@ END_SESSIONS = ReasonedAction(
     permission="users.revoke_signinsession",
     effect=lambda row: "The tokens of every session end at once; the wallet must sign in again.",
     run=_end_all,
-    applies_to=lambda row: row.sign_in_sessions.living(now=now()).exists(),
+    applies_to=lambda row: row.sign_in_sessions.active(now=now()).exists(),
 )
 
 

@@ -8,7 +8,7 @@ from django.core.checks import CheckMessage, Error, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 
 from gateway.common.env import SECRET_LETTERS
-from users.tokens.keys import signing_keys
+from users.keys import signing_keys
 
 _EXTERNAL = ("AUTH_EXTERNAL_JWKS_URL", "AUTH_EXTERNAL_ISSUER", "AUTH_EXTERNAL_AUDIENCE")
 
@@ -43,7 +43,7 @@ def external_issuer_is_whole(**_: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = []
     if missing:
         found.append(Error(f"Set {', '.join(missing)} too, or none of the three.", id="users.E003"))
-    if settings.AUTH_EXTERNAL_ISSUER == settings.AUTH_ISSUER:
+    if settings.SIMPLE_JWT["ISSUER"] == settings.AUTH_EXTERNAL_ISSUER:
         found.append(Error("AUTH_EXTERNAL_ISSUER must not be our own issuer.", id="users.E003"))
     if any(name.startswith("HS") or name.lower() == "none" for name in settings.AUTH_EXTERNAL_ALGORITHMS):
         found.append(Error("AUTH_EXTERNAL_ALGORITHMS must hold public-key algorithms only.", id="users.E004"))

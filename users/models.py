@@ -1,15 +1,7 @@
 """
-The rows of `users`, one file per noun.
+Users, their sign-in sessions and refresh tokens, sign-in challenges, and trusted implementations.
 
-Who: a person known by a Universal Profile, or a member of staff known by a password.
-
-Sessions, opened by a sign-in, and the one-time tokens that carry them on.
-
-Challenges: the exact text that a controller signs to sign its profile in.
-
-The keys of the external issuer, as last fetched.
-
-Trusted implementations: the contract code this service pays gas for.
+A user is either known by a Universal Profile or a member of staff known by a password.
 """
 
 import uuid
@@ -56,9 +48,9 @@ class User(AbstractUser):
 
 
 class SignInSessionQuerySet(models.QuerySet["SignInSession"]):
-    """Sessions by whether they still count."""
+    """Sessions by whether they have ended."""
 
-    def living(self, *, now: datetime) -> "SignInSessionQuerySet":
+    def active(self, *, now: datetime) -> "SignInSessionQuerySet":
         """Return those that have neither been revoked nor expired."""
         return self.filter(revoked_at=None, expires_at__gt=now)
 
@@ -105,7 +97,7 @@ class SignInSession(models.Model):
     def __str__(self) -> str:
         return f"{self.controller_address} since {self.created_at:%Y-%m-%d %H:%M}"
 
-    def is_living(self, *, now: datetime) -> bool:
+    def is_active(self, *, now: datetime) -> bool:
         """Return whether the session has neither been revoked nor expired."""
         return self.revoked_at is None and now < self.expires_at
 

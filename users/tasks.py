@@ -1,20 +1,20 @@
-"""Doors for Celery: what beat runs for sign-in."""
+"""Celery tasks of sign-in, run by beat."""
 
 from typing import Any
 
 from celery import shared_task
 from django.utils.timezone import now
 
-from users.services import access, sign_in
+from users.services import external_issuer, sign_in
 
 
 @shared_task(name="users.purge")
 def purge(**_: Any) -> None:
     """Delete challenges and sessions that ended long ago."""
-    sign_in.purge_sign_ins(now=now())
+    sign_in.purge(now=now())
 
 
 @shared_task(name="users.refresh_issuer_keys")
 def refresh_issuer_keys(**_: Any) -> None:
     """Fetch the external issuer's keys."""
-    access.refresh_issuer_keys(now=now())
+    external_issuer.refresh_keys(now=now())

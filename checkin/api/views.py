@@ -1,16 +1,13 @@
-"""
-How often a user may ask.
-
-checkInDrops, executeCheckIn and checkInFairness for the signed-in profile.
-"""
+"""Check-ins over HTTP: what may drop, the check-in itself, and what recomputes it."""
 
 import re
 
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
+from rest_framework.viewsets import ViewSet
 
 from checkin import queries
 from checkin.api import schema, serializers
@@ -19,7 +16,7 @@ from gateway.common.errors import InvalidRequest
 from gateway.common.parsers import expect_json_or_nothing
 from gateway.common.throttling import RateLimit
 from rewards.queries import standing_of
-from users.api.authentication import profile_owner
+from users.api.authentication import ProfileRequest
 
 
 class CheckInRate(RateLimit):
@@ -39,15 +36,11 @@ _KEY_HEADER = OpenApiParameter(
 )
 
 
-class CheckInView(APIView):
-    """What the three paths share. Without HEAD, which Django would answer by an unseen GET."""
+class CheckInViewSet(ViewSet):
+    """Check-ins of the signed-in profile. Without HEAD, which Django would answer by an unseen GET."""
 
     throttle_classes = (CheckInRate,)
-    http_method_names = ["get", "options"]
-
-
-class CheckInDropsView(CheckInView):
-    """What may drop."""
+    http_method_names = ["get", "post", "options"]
 
     @extend_schema(
         operation_id="checkInDrops",
@@ -57,18 +50,12 @@ class CheckInDropsView(CheckInView):
         responses={200: serializers.DropRangesSerializer, **schema.DROPS},
         examples=schema.DROPS_EXAMPLES,
     )
-    def get(self, request: Request) -> Response:
+    @action(detail=False, url_path="checkInDrops")
+    def drops(self, request: ProfileRequest) -> Response:
         """Answer the ranges of the user's drop tables."""
-        user = profile_owner(request)
-        standing = standing_of(user=user, now=timezone.now())
-        found = queries.drop_ranges(user=user, standing=standing)
-        return Response(serializers.drop_ranges(found), headers=_PRIVATE)
-
-
-class ExecuteCheckInView(CheckInView):
-    """Check in, by GET or POST."""
-
-    http_method_names = ["get", "post", "options"]
+        standing = standing_of(user=request.user, now=timezone.now())
+        ranges = queries.drop_ranges(user=request.user, standing=standing)
+        return Response(serializers.drop_ranges(ranges), headers=_PRIVATE)
 
     @extend_schema(
         operation_id="executeCheckIn",
@@ -79,7 +66,8 @@ class ExecuteCheckInView(CheckInView):
         responses={200: serializers.CheckInResultSerializer, **schema.EXECUTE},
         examples=schema.EXECUTE_EXAMPLES,
     )
-    def get(self, request: Request) -> Response:
+    @action(detail=False, url_path="executeCheckIn")
+    def execute(self, request: ProfileRequest) -> Response:
         """Answer the awarded drop and those that were possible."""
         return _execute(request)
 
@@ -93,14 +81,11 @@ class ExecuteCheckInView(CheckInView):
         responses={200: serializers.CheckInResultSerializer, **schema.EXECUTE_BY_POST},
         examples=schema.EXECUTE_EXAMPLES,
     )
-    def post(self, request: Request) -> Response:
+    @execute.mapping.post
+    def execute_by_post(self, request: ProfileRequest) -> Response:
         """Do the same as GET, for clients that may repeat a GET unasked."""
         expect_json_or_nothing(request)
         return _execute(request)
-
-
-class CheckInFairnessView(CheckInView):
-    """What shows that nobody chose the drops."""
 
     @extend_schema(
         operation_id="checkInFairness",
@@ -110,20 +95,19 @@ class CheckInFairnessView(CheckInView):
         responses={200: serializers.FairnessSerializer, **schema.FAIRNESS},
         examples=schema.FAIRNESS_EXAMPLES,
     )
-    def get(self, request: Request) -> Response:
+    @action(detail=False, url_path="checkInFairness")
+    def fairness(self, request: ProfileRequest) -> Response:
         """Answer commitments, public seeds, and the user's draws under them."""
-        user = profile_owner(request)
-        record = seeds.record_of(user=user, now=timezone.now())
-        shown = serializers.fairness(
-            record, profile_address=str(user.profile_address), how=schema.HOW_TO_RECOMPUTE
+        record = seeds.record_of(user=request.user, now=timezone.now())
+        answer = serializers.fairness(
+            record, profile_address=str(request.user.profile_address), how=schema.HOW_TO_RECOMPUTE
         )
-        return Response(shown, headers=_PRIVATE)
+        return Response(answer, headers=_PRIVATE)
 
 
-def _execute(request: Request) -> Response:
-    user = profile_owner(request)
-    found = checkins.execute(user=user, now=timezone.now(), idempotency_key=_key_of(request))
-    return Response(serializers.check_in_result(found), headers=_PRIVATE)
+def _execute(request: ProfileRequest) -> Response:
+    check_in = checkins.execute(user=request.user, now=timezone.now(), idempotency_key=_key_of(request))
+    return Response(serializers.check_in_result(check_in), headers=_PRIVATE)
 
 
 def _key_of(request: Request) -> str:

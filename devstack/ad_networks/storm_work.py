@@ -19,7 +19,7 @@ def prepare(folder: Path, count: str, parts: str, people: str) -> None:
     from devstack.ad_networks.plan import make_plan
     from devstack.ad_networks.stage import set_stage, written
     from gateway.common.fields import checksum
-    from users.services.access import user_of_profile
+    from users.services.profiles import user_of_profile
 
     now, rng = timezone.now(), random.Random(secrets.randbits(64))  # noqa: S311 - a storm, not a key
     addresses = [checksum("0x" + secrets.token_hex(20)) for _ in range(int(people))]

@@ -1,11 +1,10 @@
-"""Routes of the dashboard and the histories; each works with and without a trailing slash."""
+"""Routes of the dashboard and the histories."""
 
-from django.urls import re_path
+from gateway.common.routers import ApiRouter
+from portal.api.views import DashboardViewSet, EarningViewSet, TransactionViewSet
 
-from portal.api import views
-
-urlpatterns = [
-    re_path(r"^api/user/dashboardInfo/?$", views.DashboardView.as_view()),
-    re_path(r"^api/user/earnings/?$", views.EarningsView.as_view()),
-    re_path(r"^api/user/transactions/?$", views.TransactionsView.as_view()),
-]
+router = ApiRouter()
+router.register("api/user", DashboardViewSet, basename="dashboard")
+router.register("api/user/earnings", EarningViewSet, basename="earnings")
+router.register("api/user/transactions", TransactionViewSet, basename="transactions")
+urlpatterns = router.urls

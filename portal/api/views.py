@@ -1,20 +1,20 @@
-"""GET dashboardInfo, earnings and transactions of the signed-in profile."""
+"""The dashboard and the histories of the signed-in profile."""
 
 from typing import Any
 
 from django.db.models import QuerySet
 from django.utils.timezone import now
-from drf_spectacular.utils import extend_schema
-from rest_framework.generics import ListAPIView
-from rest_framework.request import Request
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework.decorators import action
+from rest_framework.mixins import ListModelMixin
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
-from rest_framework.views import APIView
+from rest_framework.viewsets import GenericViewSet, ViewSet
 
 from credits.models import CreditEntry
 from gateway.common.pagination import NewestFirst
+from gateway.common.throttling import RateLimit
 from portal.api import schema
-from portal.api import schema as examples
 from portal.api.serializers import (
     DashboardSerializer,
     DatedEarningSerializer,
@@ -24,88 +24,101 @@ from portal.api.serializers import (
 from portal.dashboard import dashboard_of, earnings_of
 from relay.models import RelayTransaction
 from relay.queries import transactions_of
-from users.api.authentication import profile_owner
-from users.api.views import DashboardRate
+from users.api.authentication import ProfileRequest
 
 _PRIVATE = {"Cache-Control": "no-store"}
 
 
-class DashboardView(APIView):
+class DashboardRate(RateLimit):
+    """Dashboards and histories per user."""
+
+    setting = "DASHBOARD_RATE"
+
+
+class EarningPages(NewestFirst):
+    """Pages of earnings, in the order of the ledger."""
+
+    ordering = "-account_version"
+
+
+class TransactionPages(NewestFirst):
+    """Pages of relay transactions."""
+
+    ordering = "-id"
+
+
+class DashboardViewSet(ViewSet):
+    """What a wallet shows first."""
+
     throttle_classes = (DashboardRate,)
 
     @extend_schema(
         operation_id="dashboardInfo",
         tags=["user"],
         summary="Read everything a wallet shows of its user",
-        description=examples.DASHBOARD_DESCRIPTION,
+        description=schema.DASHBOARD_DESCRIPTION,
         responses={200: DashboardSerializer, **schema.DASHBOARD},
-        examples=examples.DASHBOARD_EXAMPLES,
+        examples=schema.DASHBOARD_EXAMPLES,
     )
-    def get(self, request: Request) -> Response:
+    @action(detail=False, url_path="dashboardInfo")
+    def info(self, request: ProfileRequest) -> Response:
         """Answer credits, badges, modifiers, histories and what a check-in may give."""
-        user = profile_owner(request)
-        found = dashboard_of(user=user, now=now())
-        shown = DashboardSerializer(on_the_wire(found), context={"profile_address": user.profile_address})
-        return Response(shown.data, headers=_PRIVATE)
+        dashboard = dashboard_of(user=request.user, now=now())
+        serializer = DashboardSerializer(
+            on_the_wire(dashboard), context={"profile_address": request.user.profile_address}
+        )
+        return Response(serializer.data, headers=_PRIVATE)
 
 
-class _HistoryView(ListAPIView[Any]):
+class _HistoryViewSet(ListModelMixin, GenericViewSet[Any]):
     throttle_classes = (DashboardRate,)
-    pagination_class = NewestFirst
+    request: ProfileRequest
 
     def get_serializer_context(self) -> dict[str, Any]:
         return {
             **super().get_serializer_context(),
-            "profile_address": profile_owner(self.request).profile_address,
+            "profile_address": self.request.user.profile_address,
         }
 
-    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
-        answer = super().finalize_response(request, response, *args, **kwargs)
-        answer["Cache-Control"] = "no-store"
-        return answer
+    def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
+        finalized = super().finalize_response(request, response, *args, **kwargs)
+        finalized["Cache-Control"] = "no-store"
+        return finalized
 
 
-class EarningPages(NewestFirst):
-    ordering = "-account_version"
-
-
-class TransactionPages(NewestFirst):
-    ordering = "-id"
-
-
-class EarningsView(_HistoryView):
-    pagination_class = EarningPages
-    serializer_class: type[Serializer[Any]] = DatedEarningSerializer
-
-    @extend_schema(
+@extend_schema_view(
+    list=extend_schema(
         operation_id="earnings",
         tags=["user"],
         summary="Read what was earned, page by page",
-        description=examples.EARNINGS_DESCRIPTION,
+        description=schema.EARNINGS_DESCRIPTION,
         responses={200: DatedEarningSerializer(many=True), **schema.HISTORY},
     )
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Answer a page of entries."""
-        return super().get(request, *args, **kwargs)
+)
+class EarningViewSet(_HistoryViewSet):
+    """What the user has earned."""
+
+    pagination_class = EarningPages
+    serializer_class: type[Serializer[Any]] = DatedEarningSerializer
 
     def get_queryset(self) -> QuerySet[CreditEntry]:
-        return earnings_of(profile_owner(self.request))
+        return earnings_of(self.request.user)
 
 
-class TransactionsView(_HistoryView):
-    pagination_class = TransactionPages
-    serializer_class: type[Serializer[Any]] = DatedTransactionSerializer
-
-    @extend_schema(
+@extend_schema_view(
+    list=extend_schema(
         operation_id="transactions",
         tags=["user"],
         summary="Read relay transactions, page by page",
-        description=examples.TRANSACTIONS_DESCRIPTION,
+        description=schema.TRANSACTIONS_DESCRIPTION,
         responses={200: DatedTransactionSerializer(many=True), **schema.HISTORY},
     )
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Answer a page of transactions."""
-        return super().get(request, *args, **kwargs)
+)
+class TransactionViewSet(_HistoryViewSet):
+    """The relay transactions of the user."""
+
+    pagination_class = TransactionPages
+    serializer_class: type[Serializer[Any]] = DatedTransactionSerializer
 
     def get_queryset(self) -> QuerySet[RelayTransaction]:
-        return transactions_of(profile_owner(self.request))
+        return transactions_of(self.request.user)

@@ -19,7 +19,7 @@ from earnings.networks.base import Answer, RawRequest
 from earnings.networks.registry import ADAPTERS
 from earnings.services import networks as earnings_networks
 from earnings.services import postbacks
-from users.services.access import user_of_profile
+from users.services.profiles import user_of_profile
 
 pytestmark = pytest.mark.django_db
 

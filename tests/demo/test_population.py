@@ -29,7 +29,7 @@ from relay.services.replacement import fees_today
 from rewards.benefits import earned_credits
 from rewards.models import BadgeTrack, ExperienceEntry, Modifier
 from users.models import User
-from users.services.access import user_of_profile
+from users.services.profiles import user_of_profile
 
 pytestmark = pytest.mark.django_db
 # So many that each of the kinds below is among them but once in a million runs.

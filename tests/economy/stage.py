@@ -22,7 +22,7 @@ from tests.economy.earnings import NETWORKS, PaperNetwork
 from tests.economy.paper import BACK, PaperAccount, PaperBadge, bonus_on
 from tests.economy.rows import query
 from users.models import User
-from users.services.access import user_of_profile
+from users.services.profiles import user_of_profile
 
 CURRENCY, CREDITS_PER_UNIT, EXPERIENCE_PER_CENT = "usd", 130, 3
 

@@ -20,7 +20,7 @@ def test_a_session_is_ended(profile: Profile) -> None:
     prove("users_signinsession", "revoke", first, roles=SUPPORT)
     first.refresh_from_db()
     assert first.revoked_reason == SignInSession.Reason.STAFF
-    assert list(SignInSession.objects.living(now=now())) == [second]
+    assert list(SignInSession.objects.active(now=now())) == [second]
 
 
 def test_all_sessions_of_a_user_are_ended_and_nobody_elses(profile: Profile, chain: FakeChain) -> None:
@@ -30,7 +30,7 @@ def test_all_sessions_of_a_user_are_ended_and_nobody_elses(profile: Profile, cha
     user = User.objects.get(profile_address=profile.profile_address)
     told = prove("users_user", "revoke_sessions", user, roles=SUPPORT)
     assert "2 sessions are ended" in told
-    assert [session.user.profile_address for session in SignInSession.objects.living(now=now())] == [
+    assert [session.user.profile_address for session in SignInSession.objects.active(now=now())] == [
         other.profile_address
     ]
 

@@ -57,7 +57,7 @@ def test_an_external_issuer_that_is_pinned_in_part(settings: Any, name: str) -> 
 
 def test_an_external_issuer_that_is_ourselves(settings: Any) -> None:
     _external(settings)
-    settings.AUTH_EXTERNAL_ISSUER = settings.AUTH_ISSUER
+    settings.AUTH_EXTERNAL_ISSUER = settings.SIMPLE_JWT["ISSUER"]
 
     assert _ids() == ["users.E003"]
 

@@ -7,12 +7,11 @@ from django.utils.timezone import now
 
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile
-from tests.users.wallet import signed_in
+from tests.users.wallet import authenticate, signed_in
 from users import queries
 from users.errors import SessionEnded
 from users.models import SignInSession, User
 from users.services import sessions
-from users.services.access import authenticate
 
 pytestmark = pytest.mark.django_db
 
@@ -33,16 +32,17 @@ def test_of_many_sessions_the_asked_one_is_read_with_its_own_user(profile: Profi
 @pytest.mark.parametrize("ended", range(3))
 def test_a_token_is_as_good_as_its_own_session(profile: Profile, chain: FakeChain, ended: int) -> None:
     tokens = [signed_in(signer).access for signer in (profile, chain.create_profile(), profile)]
-    granted = [authenticate(token=token, now=now()) for token in tokens]
-    session_ids = [grant.session_id for _, grant in granted]
+    authenticated = [authenticate(token) for token in tokens]
+    session_ids = [token.session_id for _, token in authenticated]
     assert len(set(session_ids)) == 3
-    assert [user.profile_address for user, _ in granted] == [grant.profile_address for _, grant in granted]
+    assert [user.profile_address for user, _ in authenticated] == [
+        token.profile_address for _, token in authenticated
+    ]
     over = session_ids[ended]
-    assert over is not None
     sessions.end(session_id=over, reason=SignInSession.Reason.STAFF, now=now())
     for token, session_id in zip(tokens, session_ids, strict=True):
         if session_id == over:
             with pytest.raises(SessionEnded):
-                authenticate(token=token, now=now())
+                authenticate(token)
         else:
-            assert authenticate(token=token, now=now())[1].session_id == session_id
+            assert authenticate(token)[1].session_id == session_id

@@ -32,8 +32,8 @@ def test_beat_calls_tasks_that_exist() -> None:
 def test_the_purge_forgets_what_is_long_over_and_nothing_else(profile: Profile) -> None:
     signed_in(profile)
     old = now() - timedelta(hours=2)
-    sign_in.issue(profile_address=random_address(), client="c", now=old)
-    fresh = sign_in.issue(profile_address=random_address(), client="c", now=now())
+    sign_in.issue_challenge(profile_address=random_address(), client="c", now=old)
+    fresh = sign_in.issue_challenge(profile_address=random_address(), client="c", now=now())
 
     tasks.purge(later_argument=1)
 

@@ -4,13 +4,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.timezone import now
-from rest_framework.test import APIClient
+from rest_framework.request import Request
+from rest_framework.test import APIClient, APIRequestFactory
 
 from gateway.chain.signatures import personal_sign_digest
 from tests.fakes.profiles import Controller, Profile
-from users.services import sign_in as users_sign_in
+from users.api.authentication import AccessTokenAuthentication
+from users.models import User
+from users.services import sign_in
 from users.services.sessions import TokenPair
-from users.services.sign_in import sign_in
+from users.tokens import AccessToken
 
 CALLER = "somebody"
 
@@ -22,9 +25,20 @@ def personal_sign(controller: Controller, message: str) -> bytes:
 
 def signed_in(profile: Profile, controller: Controller | None = None) -> TokenPair:
     """Sign the profile in through the services."""
-    challenge = users_sign_in.issue(profile_address=profile.profile_address, client=CALLER, now=now())
+    challenge = sign_in.issue_challenge(profile_address=profile.profile_address, client=CALLER, now=now())
     signature = personal_sign(controller or profile.controller, challenge.message)
-    return sign_in(nonce=challenge.nonce, signature=signature, client=CALLER, now=now())
+    return sign_in.sign_in(nonce=challenge.nonce, signature=signature, client=CALLER, now=now())
+
+
+def authenticate(token: str) -> tuple[User, AccessToken]:
+    """Return the user and the verified token of a request that carries this access token."""
+    request = APIRequestFactory().get("/", HTTP_AUTHORIZATION=f"Bearer {token}")
+    authenticated = AccessTokenAuthentication().authenticate(Request(request))
+    assert authenticated is not None
+    user, verified = authenticated
+    assert isinstance(user, User)
+    assert isinstance(verified, AccessToken)
+    return user, verified
 
 
 @dataclass

@@ -75,15 +75,17 @@ class LogoutResponseSerializer(serializers.Serializer[Any]):
 class MeResponseSerializer(serializers.Serializer[Any]):
     address = AddressField(source="profile_address", help_text="The signed-in profile.")
     controller = AddressField(
-        source="controller_address",
+        source="session.controller_address",
         allow_null=True,
         help_text="The key that signed in; null for external tokens.",
     )
     sessionId = serializers.UUIDField(
-        source="session_id", allow_null=True, help_text="The session; null for external tokens."
+        source="session.pk", allow_null=True, help_text="The session; null for external tokens."
     )
     sessionExpiresAt = serializers.DateTimeField(
-        source="session_expires_at", allow_null=True, help_text="When it ends for good; no refresh moves it."
+        source="session.expires_at",
+        allow_null=True,
+        help_text="When it ends for good; no refresh moves it.",
     )
     accessExpiresAt = serializers.DateTimeField(
         source="expires_at", help_text="When this access token runs out."

@@ -1,43 +1,30 @@
-"""
-How often a caller may read, and try to sign in.
-
-Sign in with a profile, carry the session on, end it, and read who is signed in.
-"""
+"""Sign in with a profile, refresh the session, end it, and read who is signed in."""
 
 from typing import Any, cast
 
 from django.utils.crypto import salted_hmac
 from django.utils.timezone import now
 from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
-from rest_framework.views import APIView
+from rest_framework.viewsets import ViewSet
 
 from gateway.common.http import client_ip
-from gateway.common.throttling import NetworkRate, RateLimit
+from gateway.common.throttling import NetworkRate
 from users.api import schema, serializers
-from users.models import User
-from users.services import sessions
-from users.services import sign_in as users_sign_in
-from users.services.access import AccessGrant
-from users.services.sign_in import sign_in
-from users.tokens.keys import public_key_set
-
-
-class DashboardRate(RateLimit):
-    """Dashboards and histories per user."""
-
-    setting = "DASHBOARD_RATE"
+from users.api.authentication import ProfileRequest
+from users.keys import public_key_set
+from users.services import sessions, sign_in
 
 
 class NonceRate(NetworkRate):
     """
     Challenges per network address.
 
-    Not per profile: a name that anybody can type is nothing to count by, for
-    strangers could then use up what its holder needs.
+    Not per profile: anybody can send an address, and could use up the rate of its owner.
     """
 
     setting = "AUTH_NONCE_RATE"
@@ -55,18 +42,13 @@ class RefreshRate(NetworkRate):
     setting = "AUTH_REFRESH_RATE"
 
 
+# For clients that are not signed in yet, so that an access token that has expired does no harm.
+_PUBLIC: dict[str, Any] = {"authentication_classes": (), "permission_classes": (AllowAny,)}
 _PRIVATE = {"Cache-Control": "no-store"}
 
 
-class _Door(APIView):
-    """A view for callers who are not signed in yet, so a stale access token does no harm."""
-
-    authentication_classes = ()
-    permission_classes = (AllowAny,)
-
-
-class NonceView(_Door):
-    throttle_classes = (NonceRate,)
+class SignInViewSet(ViewSet):
+    """Sign-in and the session that it opens."""
 
     @extend_schema(
         operation_id="authNonce",
@@ -78,15 +60,14 @@ class NonceView(_Door):
         responses={200: serializers.NonceResponseSerializer, **schema.NONCE},
         examples=schema.NONCE_EXAMPLES,
     )
-    def post(self, request: Request) -> Response:
+    @action(detail=False, methods=["post"], throttle_classes=(NonceRate,), **_PUBLIC)
+    def nonce(self, request: Request) -> Response:
         """Answer the text that a controller of the profile has to sign."""
-        asked = _read(serializers.NonceRequestSerializer, request)
-        challenge = users_sign_in.issue(profile_address=asked["address"], client=_client(request), now=now())
+        body = _read(serializers.NonceRequestSerializer, request)
+        challenge = sign_in.issue_challenge(
+            profile_address=body["address"], client=_client(request), now=now()
+        )
         return _answer(serializers.NonceResponseSerializer, challenge)
-
-
-class VerifyView(_Door):
-    throttle_classes = (VerifyRate,)
 
     @extend_schema(
         operation_id="authVerify",
@@ -98,21 +79,18 @@ class VerifyView(_Door):
         responses={200: serializers.TokenPairResponseSerializer, **schema.VERIFY},
         examples=schema.VERIFY_EXAMPLES,
     )
-    def post(self, request: Request) -> Response:
+    @action(detail=False, methods=["post"], throttle_classes=(VerifyRate,), **_PUBLIC)
+    def verify(self, request: Request) -> Response:
         """Answer the tokens of a new session."""
-        asked = _read(serializers.VerifyRequestSerializer, request)
-        pair = sign_in(
-            nonce=asked["nonce"],
-            signature=asked["signature"],
-            profile_address=asked["address"],
+        body = _read(serializers.VerifyRequestSerializer, request)
+        pair = sign_in.sign_in(
+            nonce=body["nonce"],
+            signature=body["signature"],
+            profile_address=body["address"],
             client=_client(request),
             now=now(),
         )
         return _answer(serializers.TokenPairResponseSerializer, pair)
-
-
-class RefreshView(_Door):
-    throttle_classes = (RefreshRate,)
 
     @extend_schema(
         operation_id="authRefresh",
@@ -124,15 +102,13 @@ class RefreshView(_Door):
         responses={200: serializers.TokenPairResponseSerializer, **schema.REFRESH},
         examples=schema.REFRESH_EXAMPLES,
     )
-    def post(self, request: Request) -> Response:
+    @action(detail=False, methods=["post"], throttle_classes=(RefreshRate,), **_PUBLIC)
+    def refresh(self, request: Request) -> Response:
         """Answer the next tokens of the session."""
-        asked = _read(serializers.RefreshRequestSerializer, request)
-        return _answer(
-            serializers.TokenPairResponseSerializer, sessions.carry_on(token=asked["refresh"], now=now())
-        )
+        body = _read(serializers.RefreshRequestSerializer, request)
+        pair = sessions.refresh(token=body["refresh"], now=now())
+        return _answer(serializers.TokenPairResponseSerializer, pair)
 
-
-class LogoutView(APIView):
     @extend_schema(
         operation_id="authLogout",
         tags=["sign-in"],
@@ -142,15 +118,19 @@ class LogoutView(APIView):
         responses={200: serializers.LogoutResponseSerializer, **schema.LOGOUT},
         examples=schema.LOGOUT_EXAMPLES,
     )
-    def post(self, request: Request) -> Response:
+    @action(detail=False, methods=["post"])
+    def logout(self, request: ProfileRequest) -> Response:
         """End the session of the access token."""
-        asked = _read(serializers.LogoutRequestSerializer, request)
-        user, grant = cast("User", request.user), cast("AccessGrant", request.auth)
-        sessions.sign_out(user_id=user.pk, session_id=grant.session_id, token=asked["refresh"], now=now())
+        body = _read(serializers.LogoutRequestSerializer, request)
+        session = request.auth.session
+        sessions.sign_out(
+            user_id=request.user.pk,
+            session_id=session.pk if session else None,
+            token=body["refresh"],
+            now=now(),
+        )
         return Response({"signedOut": True}, headers=_PRIVATE)
 
-
-class MeView(APIView):
     @extend_schema(
         operation_id="authMe",
         tags=["sign-in"],
@@ -159,12 +139,15 @@ class MeView(APIView):
         responses={200: serializers.MeResponseSerializer, **schema.ME},
         examples=schema.ME_EXAMPLES,
     )
-    def get(self, request: Request) -> Response:
+    @action(detail=False)
+    def me(self, request: ProfileRequest) -> Response:
         """Answer what the access token stands for."""
         return _answer(serializers.MeResponseSerializer, request.auth)
 
 
-class KeysView(_Door):
+class KeySetViewSet(ViewSet):
+    """The keys that verify our access tokens."""
+
     @extend_schema(
         operation_id="jwks",
         tags=["sign-in"],
@@ -174,21 +157,22 @@ class KeysView(_Door):
         responses={200: serializers.KeySetResponseSerializer, **schema.KEYS},
         examples=schema.KEYS_EXAMPLES,
     )
-    def get(self, request: Request) -> Response:
+    @action(detail=False, url_path=r"jwks\.json", **_PUBLIC)
+    def jwks(self, request: Request) -> Response:
         """Answer the JSON Web Key Set."""
         return Response(public_key_set(), headers={"Cache-Control": "public, max-age=300"})
 
 
-def _read(shape: type[Serializer[Any]], request: Request) -> dict[str, Any]:
-    body = shape(data=request.data)
-    body.is_valid(raise_exception=True)
-    return cast("dict[str, Any]", body.validated_data)
+def _read(serializer_class: type[Serializer[Any]], request: Request) -> dict[str, Any]:
+    serializer = serializer_class(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    return cast("dict[str, Any]", serializer.validated_data)
 
 
-def _answer(shape: type[Serializer[Any]], found: object) -> Response:
-    return Response(shape(found).data, headers=_PRIVATE)
+def _answer(serializer_class: type[Serializer[Any]], instance: object) -> Response:
+    return Response(serializer_class(instance).data, headers=_PRIVATE)
 
 
 def _client(request: Request) -> str:
-    """Return the caller's network address as a digest that only we can compute."""
+    """Return the client's network address as a digest that only we can compute."""
     return salted_hmac("users.challenge.client", client_ip(request), algorithm="sha256").hexdigest()

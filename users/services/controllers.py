@@ -10,27 +10,27 @@ from users.errors import ProfileNotDeployed, SignatureNotByController, SignPermi
 from users.services.trusted_code import code_is_trusted, trusts_any_code
 
 
-def prove(*, profile_address: str, message: str, signature: bytes) -> str:
+def recover_controller(*, profile_address: str, message: str, signature: bytes) -> str:
     """
     Return the controller that signed `message` for the profile; `signature` is a normalised one.
 
     The profile itself accepts the signature (ERC-1271), the controller holds SIGN,
-    and the code that says both is vetted: anyone can deploy a contract that says yes.
+    and the code that says both is trusted: anyone can deploy a contract that says yes.
 
     Raises:
         UnrecoverableSignature: no key made this signature.
         NodeUnavailable: no node answers.
         ProfileNotDeployed: there is no contract at the address.
-        UntrustedCode: the profile or its owner is no vetted contract, or they do not belong together.
-        SignatureNotByController: the recovered key has no say in the profile.
-        SignPermissionMissing: it has, but not to sign.
+        UntrustedCode: the profile or its owner is no trusted contract, or they do not belong together.
+        SignatureNotByController: the recovered key is no controller of the profile.
+        SignPermissionMissing: it is one, without SIGN.
     """
     digest = personal_sign_digest(message.encode())
     controller = recover_address(digest, signature)
     state = get_chain_client().read_profile(
         profile=profile_address, controller=controller, digest=digest, signature=signature
     )
-    _require_genuine(profile_address, state)
+    _require_trusted_profile(profile_address, state)
     if not state.permissions:
         raise SignatureNotByController(
             "The recovered key has no permission on the profile.", recovered=controller
@@ -44,7 +44,7 @@ def prove(*, profile_address: str, message: str, signature: bytes) -> str:
     return controller
 
 
-def _require_genuine(profile_address: str, state: ProfileState) -> None:
+def _require_trusted_profile(profile_address: str, state: ProfileState) -> None:
     if not state.profile_code:
         raise ProfileNotDeployed("There is no contract at this address on this chain.")
     if state.owner is None:
@@ -62,7 +62,7 @@ def _require_genuine(profile_address: str, state: ProfileState) -> None:
         )
 
 
-def signed_by_controller(*, profile_address: str, message: str, signature: bytes) -> bool:
+def is_valid_signature(*, profile_address: str, message: str, signature: bytes) -> bool:
     """
     Return whether the profile accepts this signature over this message, for a diagnosis only.
 
@@ -85,8 +85,8 @@ def may_sign(*, profile_address: str, controller: str) -> bool:
     """
     Return whether the controller holds SIGN on the profile at the newest block, as a sign-in would see it.
 
-    Whoever owns the profile may have changed: only a vetted key manager of its own
-    gives the permissions a meaning.
+    The owner of the profile may have changed: permissions mean something only under a
+    trusted key manager of the profile's own.
 
     Raises:
         NodeUnavailable: no node answers.
@@ -95,7 +95,7 @@ def may_sign(*, profile_address: str, controller: str) -> bool:
         profile=profile_address, controller=controller, digest=bytes(32), signature=b""
     )
     try:
-        _require_genuine(profile_address, state)
+        _require_trusted_profile(profile_address, state)
     except (ProfileNotDeployed, UntrustedCode):
         return False
     return has(state.permissions, Permission.SIGN)

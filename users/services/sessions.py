@@ -1,10 +1,8 @@
 """
-Sessions: opened by a sign-in, and ended for all their tokens at once.
+Sign-in sessions: opened by a sign-in, refreshed by one-time tokens, ended for all their tokens at once.
 
-The exchange of a refresh token for the next one of its session.
-
-A token that comes back after its grace has two holders, and nobody can tell which
-one is the thief; so the whole session ends.
+A refresh token that is used again after its grace has two holders, and nobody can tell
+which one is the thief; so the whole session ends.
 """
 
 import logging
@@ -27,9 +25,10 @@ from users.errors import (
 )
 from users.models import RefreshToken, SignInSession
 from users.services import controllers
-from users.services.access import user_of_profile
-from users.tokens import access, refresh
+from users.services.profiles import user_of_profile
+from users.tokens import AccessToken, hash_of, new_refresh_token, next_refresh_token
 
+security_log = logging.getLogger("users.security")
 _KEPT_AFTER_END = timedelta(days=30)
 
 
@@ -50,7 +49,7 @@ def start(*, profile_address: str, controller: str, now: datetime) -> TokenPair:
     Raises:
         AccountInactive: support has closed the account.
     """
-    token = refresh.new_token()
+    token = new_refresh_token()
     with transaction.atomic(durable=True):
         user = user_of_profile(profile_address=profile_address)
         session = SignInSession.objects.create(
@@ -60,32 +59,44 @@ def start(*, profile_address: str, controller: str, now: datetime) -> TokenPair:
             refreshed_at=now,
             expires_at=now + settings.AUTH_REFRESH_LIFETIME,
         )
-        RefreshToken.objects.create(session=session, token_hash=refresh.hash_of(token), created_at=now)
-    return pair_of(session=session, profile_address=profile_address, token=token, now=now)
+        RefreshToken.objects.create(session=session, token_hash=hash_of(token), created_at=now)
+    return _token_pair(session, token, now)
 
 
-def pair_of(*, session: SignInSession, profile_address: str, token: str, now: datetime) -> TokenPair:
-    """Return the refresh token together with a fresh access token of the same session."""
-    signed = access.issue(
-        user_id=session.user_id,
-        profile_address=profile_address,
-        session_id=session.pk,
-        controller_address=session.controller_address,
-        now=now,
+def _token_pair(session: SignInSession, token: str, now: datetime) -> TokenPair:
+    """Return the refresh token together with a new access token of the same session."""
+    access = AccessToken.for_session(session, now=now)
+    return TokenPair(
+        str(access), token, int(AccessToken.lifetime.total_seconds()), str(session.user.profile_address)
     )
-    return TokenPair(signed, token, int(settings.AUTH_ACCESS_LIFETIME.total_seconds()), profile_address)
+
+
+def session_of(token: AccessToken, *, now: datetime) -> SignInSession:
+    """
+    Return the session that an access token belongs to, with its user.
+
+    Costs one query, so that signing out works at once and not when the token runs out.
+
+    Raises:
+        SessionEnded, AccountInactive: the token is worth nothing any more.
+    """
+    session = queries.session_with_user(session_id=token.session_id)
+    if session is None or session.user_id != token.user_id:
+        raise SessionEnded("Sign in again.")
+    _require_active(session, now)
+    return session
 
 
 def end(*, session_id: uuid.UUID, reason: SignInSession.Reason, now: datetime) -> bool:
     """End a session for all its tokens at once; return whether it was this call that ended it."""
-    living = SignInSession.objects.filter(pk=session_id, revoked_at=None)
-    return bool(living.update(revoked_at=now, revoked_reason=reason))
+    session = SignInSession.objects.filter(pk=session_id, revoked_at=None)
+    return bool(session.update(revoked_at=now, revoked_reason=reason))
 
 
 def end_all(*, user_id: int, reason: SignInSession.Reason, now: datetime) -> int:
-    """End every living session of the user, and return how many this call ended."""
-    living = SignInSession.objects.filter(user_id=user_id).living(now=now)
-    return living.update(revoked_at=now, revoked_reason=reason)
+    """End every active session of the user, and return how many this call ended."""
+    sessions = SignInSession.objects.filter(user_id=user_id).active(now=now)
+    return sessions.update(revoked_at=now, revoked_reason=reason)
 
 
 def sign_out(*, user_id: int, session_id: uuid.UUID | None, token: str | None, now: datetime) -> None:
@@ -96,9 +107,9 @@ def sign_out(*, user_id: int, session_id: uuid.UUID | None, token: str | None, n
     """
     if session_id is not None:
         end(session_id=session_id, reason=SignInSession.Reason.SIGNED_OUT, now=now)
-    found = queries.refresh_token(token_hash=refresh.hash_of(token)) if token else None
-    if found is not None and found.session.user_id == user_id:
-        end(session_id=found.session_id, reason=SignInSession.Reason.SIGNED_OUT, now=now)
+    row = queries.refresh_token(token_hash=hash_of(token)) if token else None
+    if row is not None and row.session.user_id == user_id:
+        end(session_id=row.session_id, reason=SignInSession.Reason.SIGNED_OUT, now=now)
 
 
 def purge(*, now: datetime) -> int:
@@ -109,10 +120,7 @@ def purge(*, now: datetime) -> int:
     return per_model.get(SignInSession._meta.label, 0)
 
 
-security_log = logging.getLogger("users.security")
-
-
-def carry_on(*, token: str, now: datetime) -> TokenPair:
+def refresh(*, token: str, now: datetime) -> TokenPair:
     """
     Exchange a refresh token for the next pair of its session.
 
@@ -124,13 +132,13 @@ def carry_on(*, token: str, now: datetime) -> TokenPair:
         ControllerRevoked: the controller lost SIGN, or the profile its key manager; the session has ended.
         NodeUnavailable: that cannot be checked right now; the token stays good.
     """
-    # 1. Without a lock: refuse what is refused anyway, before the node is troubled.
-    found = queries.refresh_token(token_hash=refresh.hash_of(token))
-    if found is None:
+    # 1. Without a lock: refuse what is refused anyway, before the node is asked.
+    row = queries.refresh_token(token_hash=hash_of(token))
+    if row is None:
         raise RefreshTokenUnknown("Sign in again.")
-    session, profile_address = found.session, str(found.session.user.profile_address)
-    _require_living(session, now)
-    if _comes_too_late(found, now):
+    session, profile_address = row.session, str(row.session.user.profile_address)
+    _require_active(session, now)
+    if _is_reused(row, now):
         _end_reused(session.pk, now)
     # 2. Outside any transaction: does the controller still sign for the profile?
     if not controllers.may_sign(profile_address=profile_address, controller=session.controller_address):
@@ -138,33 +146,33 @@ def carry_on(*, token: str, now: datetime) -> TokenPair:
         security_log.warning("controller may not sign any more, session %s ended", session.pk)
         raise ControllerRevoked("The controller that signed in may not sign for the profile any more.")
     # 3. Under the lock: one child. Ending the session waits until after it, since a raise would undo the end.
-    child = refresh.child_of(token)
+    child = next_refresh_token(token)
     with transaction.atomic(durable=True):
-        rotated = _rotate(session.pk, found.pk, refresh.hash_of(child), now)
+        rotated = _rotate(session.pk, row.pk, hash_of(child), now)
     if not rotated:
         _end_reused(session.pk, now)
-    return pair_of(session=session, profile_address=profile_address, token=child, now=now)
+    return _token_pair(session, child, now)
 
 
 def _rotate(session_id: uuid.UUID, token_id: int, child_hash: str, now: datetime) -> bool:
     """
-    Give the token its one child, once; False where the token comes too late.
+    Give the token its one child, once; False where it was exchanged too long ago.
 
     Raises:
         SessionEnded: the session ended while the node was asked.
     """
     session = SignInSession.objects.select_related("user").select_for_update(of=("self",)).get(pk=session_id)
-    _require_living(session, now)
+    _require_active(session, now)
     token = RefreshToken.objects.get(pk=token_id)
     if token.used_at is not None:
-        return not _comes_too_late(token, now)
+        return not _is_reused(token, now)
     RefreshToken.objects.filter(pk=token_id).update(used_at=now)
     RefreshToken.objects.create(session=session, parent=token, token_hash=child_hash, created_at=now)
     SignInSession.objects.filter(pk=session_id).update(refreshed_at=now)
     return True
 
 
-def _comes_too_late(token: RefreshToken, now: datetime) -> bool:
+def _is_reused(token: RefreshToken, now: datetime) -> bool:
     return token.used_at is not None and now - token.used_at > settings.AUTH_REFRESH_GRACE
 
 
@@ -174,8 +182,8 @@ def _end_reused(session_id: uuid.UUID, now: datetime) -> NoReturn:
     raise RefreshTokenReused("The token was exchanged before. Sign in again.")
 
 
-def _require_living(session: SignInSession, now: datetime) -> None:
-    if not session.is_living(now=now):
+def _require_active(session: SignInSession, now: datetime) -> None:
+    if not session.is_active(now=now):
         raise SessionEnded("Sign in again.")
     if not session.user.is_active:
         raise AccountInactive("Support has closed this account.")

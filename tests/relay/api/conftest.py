@@ -72,7 +72,7 @@ def network_address() -> str:
 @pytest.fixture
 def wallet(user: User, profile: Profile) -> Wallet:
     """The wallet of the profile, with an access token."""
-    challenge = users_sign_in.issue(
+    challenge = users_sign_in.issue_challenge(
         profile_address=str(user.profile_address), client=CALLER, now=timezone.now()
     )
     controller = Controller(private_key=profile.controller.private_key)

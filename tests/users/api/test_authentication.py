@@ -10,7 +10,7 @@ from django.utils.timezone import now
 from rest_framework.test import APIClient
 
 from tests.fakes.profiles import Profile
-from tests.users.tokens import forge
+from tests.users import forge
 from tests.users.wallet import Wallet, signed_in
 from users.models import SignInSession, User
 from users.services import sessions

@@ -35,7 +35,7 @@ def test_nonce_verify_me_refresh_logout(wallet: Wallet, profile: Profile) -> Non
     assert me["controller"] == profile.controller.address
     assert me["sessionId"] == str(session.pk)
     assert datetime.fromisoformat(me["sessionExpiresAt"]) == session.expires_at
-    assert me["issuer"] == settings.AUTH_ISSUER
+    assert me["issuer"] == settings.SIMPLE_JWT["ISSUER"]
 
     following = wallet.refresh(pair["refresh"])
     assert set(following) == set(pair)

@@ -19,7 +19,7 @@ def test_the_message_is_eip_4361_over_the_settings_and_nothing_of_the_caller(set
     settings.AUTH_DOMAIN, settings.PUBLIC_URL, settings.CHAIN_ID = "pay.example", "https://pay.example", 42
     address, moment = random_address(), datetime(2031, 2, 3, 4, 5, 6, 789_000, UTC)
 
-    challenge = sign_in.issue(profile_address=address, client="c", now=moment)
+    challenge = sign_in.issue_challenge(profile_address=address, client="c", now=moment)
 
     assert challenge.message.split("\n") == [
         "pay.example wants you to sign in with your Ethereum account:",
@@ -38,7 +38,10 @@ def test_the_message_is_eip_4361_over_the_settings_and_nothing_of_the_caller(set
 
 
 def test_nonces_are_alphanumeric_of_128_bits_and_never_repeat() -> None:
-    found = {sign_in.issue(profile_address=random_address(), client="c", now=now()).nonce for _ in range(50)}
+    found = {
+        sign_in.issue_challenge(profile_address=random_address(), client="c", now=now()).nonce
+        for _ in range(50)
+    }
 
     assert len(found) == 50
     assert all(len(nonce) == 22 and nonce.isalnum() and nonce.isascii() for nonce in found)
@@ -46,10 +49,10 @@ def test_nonces_are_alphanumeric_of_128_bits_and_never_repeat() -> None:
 
 def test_a_caller_keeps_its_newest_open_challenges_of_a_profile_and_nobody_elses_are_touched() -> None:
     address, start = random_address(), now()
-    bystander = sign_in.issue(profile_address=random_address(), client="c", now=start)
+    bystander = sign_in.issue_challenge(profile_address=random_address(), client="c", now=start)
     issued = [
-        sign_in.issue(profile_address=address, client="c", now=start + timedelta(seconds=second))
-        for second in range(sign_in.MAX_OPEN + 3)
+        sign_in.issue_challenge(profile_address=address, client="c", now=start + timedelta(seconds=second))
+        for second in range(sign_in.MAX_OPEN_PER_CLIENT + 3)
     ]
 
     kept = set(SignInChallenge.objects.filter(profile_address=address).values_list("pk", flat=True))
@@ -59,11 +62,13 @@ def test_a_caller_keeps_its_newest_open_challenges_of_a_profile_and_nobody_elses
 
 def test_a_stranger_pushes_out_nobody_elses_challenges() -> None:
     address, start = random_address(), now()
-    victims = sign_in.issue(profile_address=address, client="victim", now=start)
-    for second in range(sign_in.MAX_OPEN + 3):
-        sign_in.issue(profile_address=address, client="stranger", now=start + timedelta(seconds=second))
+    victims = sign_in.issue_challenge(profile_address=address, client="victim", now=start)
+    for second in range(sign_in.MAX_OPEN_PER_CLIENT + 3):
+        sign_in.issue_challenge(
+            profile_address=address, client="stranger", now=start + timedelta(seconds=second)
+        )
 
-    taken = sign_in.consume(nonce=victims.nonce, profile_address=address, now=start)
+    taken = sign_in.consume_challenge(nonce=victims.nonce, profile_address=address, now=start)
 
     assert taken.pk == victims.pk
 
@@ -71,34 +76,36 @@ def test_a_stranger_pushes_out_nobody_elses_challenges() -> None:
 def test_far_above_what_one_caller_may_have_open_a_profile_gets_no_more_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sign_in, "MAX_OPEN_OF_ALL", 3)
+    monkeypatch.setattr(sign_in, "_MAX_OPEN_PER_PROFILE", 3)
     address, start = random_address(), now()
     for client in "abc":
-        sign_in.issue(profile_address=address, client=client, now=start)
+        sign_in.issue_challenge(profile_address=address, client=client, now=start)
 
     with pytest.raises(TooManyRequests) as refused:
-        sign_in.issue(profile_address=address, client="d", now=start)
+        sign_in.issue_challenge(profile_address=address, client="d", now=start)
 
     assert refused.value.retry_after == 60
     assert SignInChallenge.objects.count() == 3
-    sign_in.issue(profile_address=random_address(), client="d", now=start)
-    sign_in.issue(profile_address=address, client="d", now=start + timedelta(minutes=5))
+    sign_in.issue_challenge(profile_address=random_address(), client="d", now=start)
+    sign_in.issue_challenge(profile_address=address, client="d", now=start + timedelta(minutes=5))
 
 
 def test_consumed_challenges_are_not_pushed_out_since_a_repeat_must_be_told_as_such() -> None:
     address, start = random_address(), now()
-    first = sign_in.issue(profile_address=address, client="c", now=start)
-    sign_in.consume(nonce=first.nonce, profile_address=None, now=start)
-    for second in range(sign_in.MAX_OPEN + 1):
-        sign_in.issue(profile_address=address, client="c", now=start + timedelta(seconds=second))
+    first = sign_in.issue_challenge(profile_address=address, client="c", now=start)
+    sign_in.consume_challenge(nonce=first.nonce, profile_address=None, now=start)
+    for second in range(sign_in.MAX_OPEN_PER_CLIENT + 1):
+        sign_in.issue_challenge(profile_address=address, client="c", now=start + timedelta(seconds=second))
 
     assert SignInChallenge.objects.filter(pk=first.pk).exists()
 
 
 def test_the_purge_waits_an_hour_after_expiry() -> None:
-    challenge = sign_in.issue(profile_address=random_address(), client=secrets.token_hex(4), now=now())
+    challenge = sign_in.issue_challenge(
+        profile_address=random_address(), client=secrets.token_hex(4), now=now()
+    )
     limit = challenge.expires_at + timedelta(hours=1)
 
-    assert sign_in.purge(now=limit) == 0
-    assert sign_in.purge(now=limit + timedelta(milliseconds=1)) == 1
+    assert sign_in.purge_challenges(now=limit) == 0
+    assert sign_in.purge_challenges(now=limit + timedelta(milliseconds=1)) == 1
     assert not SignInChallenge.objects.exists()

@@ -10,7 +10,8 @@ from tests.threads import at_once
 from tests.users.wallet import signed_in
 from users.errors import RefreshTokenReused, SessionEnded
 from users.models import RefreshToken, SignInSession
-from users.services.sessions import TokenPair, carry_on
+from users.services import sessions
+from users.services.sessions import TokenPair
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -18,22 +19,22 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_all_get_the_same_child_of_the_one_living_session(profile: Profile) -> None:
     token = signed_in(profile).refresh
 
-    outcomes = at_once([lambda: carry_on(token=token, now=now())] * 20)
+    outcomes = at_once([lambda: sessions.refresh(token=token, now=now())] * 20)
 
     pairs = [outcome for outcome in outcomes if isinstance(outcome, TokenPair)]
     assert len(pairs) == 20
     assert len({pair.refresh for pair in pairs}) == 1
-    assert SignInSession.objects.living(now=now()).count() == 1
+    assert SignInSession.objects.active(now=now()).count() == 1
     assert RefreshToken.objects.count() == 2
-    carry_on(token=pairs[0].refresh, now=now())
+    sessions.refresh(token=pairs[0].refresh, now=now())
 
 
 def test_late_repeats_at_once_end_the_session_once(profile: Profile) -> None:
     token, start = signed_in(profile).refresh, now()
-    carry_on(token=token, now=start)
+    sessions.refresh(token=token, now=start)
 
-    outcomes = at_once([lambda: carry_on(token=token, now=start + timedelta(seconds=11))] * 8)
+    outcomes = at_once([lambda: sessions.refresh(token=token, now=start + timedelta(seconds=11))] * 8)
 
     assert all(isinstance(outcome, RefreshTokenReused | SessionEnded) for outcome in outcomes)
-    assert not SignInSession.objects.living(now=now()).exists()
+    assert not SignInSession.objects.active(now=now()).exists()
     assert RefreshToken.objects.count() == 2

@@ -22,8 +22,7 @@ from users.errors import (
 )
 from users.models import RefreshToken, SignInSession, User
 from users.services import sessions
-from users.services.sessions import carry_on
-from users.tokens import access
+from users.tokens import AccessToken
 
 pytestmark = pytest.mark.django_db
 GRACE = timedelta(seconds=10)
@@ -47,70 +46,70 @@ def _assert_untouched() -> None:
 
 
 def test_the_next_pair_belongs_to_the_same_session(token: str) -> None:
-    pair = carry_on(token=token, now=now())
+    pair = sessions.refresh(token=token, now=now())
 
     assert pair.refresh != token
     session = SignInSession.objects.get()
-    assert access.read(pair.access).session_id == session.pk
+    assert AccessToken(pair.access).session_id == session.pk
     assert RefreshToken.objects.filter(session=session).count() == 2
 
 
 def test_a_chain_of_exchanges_goes_on_until_the_session_runs_out(token: str, settings: Any) -> None:
     end = SignInSession.objects.get().expires_at
     for days in range(1, 4):
-        token = carry_on(token=token, now=now() + timedelta(days=days)).refresh
+        token = sessions.refresh(token=token, now=now() + timedelta(days=days)).refresh
 
     assert SignInSession.objects.get().expires_at == end
     with pytest.raises(SessionEnded):
-        carry_on(token=token, now=end)
+        sessions.refresh(token=token, now=end)
 
 
 def test_a_repeat_within_the_grace_gets_the_very_same_token(token: str) -> None:
     start = now()
-    first = carry_on(token=token, now=start)
+    first = sessions.refresh(token=token, now=start)
 
-    again = carry_on(token=token, now=start + GRACE)
+    again = sessions.refresh(token=token, now=start + GRACE)
 
     assert again.refresh == first.refresh
     assert RefreshToken.objects.count() == 2
-    carry_on(token=again.refresh, now=start + GRACE)
+    sessions.refresh(token=again.refresh, now=start + GRACE)
 
 
 def test_a_repeat_after_the_grace_ends_the_session_for_both_holders(
     token: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     start = now()
-    newest = carry_on(token=token, now=start)
+    newest = sessions.refresh(token=token, now=start)
 
     with pytest.raises(RefreshTokenReused):
-        carry_on(token=token, now=start + GRACE + timedelta(milliseconds=1))
+        sessions.refresh(token=token, now=start + GRACE + timedelta(milliseconds=1))
     _assert_ended(SignInSession.Reason.TOKEN_REUSED)
     assert "refresh token used twice" in caplog.text
     assert token not in caplog.text
     with pytest.raises(SessionEnded):
-        carry_on(token=newest.refresh, now=start)
+        sessions.refresh(token=newest.refresh, now=start)
 
 
 def test_reuse_is_found_while_the_node_is_away(token: str, chain: FakeChain) -> None:
     start = now()
-    carry_on(token=token, now=start)
+    sessions.refresh(token=token, now=start)
 
     with chain.away(), pytest.raises(RefreshTokenReused):
-        carry_on(token=token, now=start + GRACE + timedelta(seconds=1))
+        sessions.refresh(token=token, now=start + GRACE + timedelta(seconds=1))
     _assert_ended(SignInSession.Reason.TOKEN_REUSED)
 
 
 def test_a_token_that_was_never_issued_is_unknown(token: str) -> None:
     with pytest.raises(RefreshTokenUnknown):
-        carry_on(token="rt_" + secrets.token_urlsafe(32), now=now())
+        sessions.refresh(token="rt_" + secrets.token_urlsafe(32), now=now())
     _assert_untouched()
 
 
 def test_without_a_node_nothing_is_exchanged_and_the_token_stays_good(token: str, chain: FakeChain) -> None:
     with chain.away(), pytest.raises(NodeUnavailable):
-        carry_on(token=token, now=now())
+        sessions.refresh(token=token, now=now())
     _assert_untouched()
-    carry_on(token=token, now=now())
+    sessions.refresh(token=token, now=now())
 
 
 def test_a_controller_that_lost_sign_loses_the_session(
@@ -119,7 +118,7 @@ def test_a_controller_that_lost_sign_loses_the_session(
     chain.set_permissions(profile, profile.controller.address, ALL_PERMISSIONS & ~Permission.SIGN)
 
     with pytest.raises(ControllerRevoked):
-        carry_on(token=token, now=now())
+        sessions.refresh(token=token, now=now())
     _assert_ended(SignInSession.Reason.CONTROLLER_REVOKED)
     assert RefreshToken.objects.get().used_at is None
 
@@ -131,7 +130,7 @@ def test_a_session_does_not_outlive_the_key_manager_that_vouched_for_it(
     chain.set_owner(profile, other.key_manager_address)
 
     with pytest.raises(ControllerRevoked):
-        carry_on(token=token, now=now())
+        sessions.refresh(token=token, now=now())
     _assert_ended(SignInSession.Reason.CONTROLLER_REVOKED)
     assert RefreshToken.objects.get().used_at is None
 
@@ -141,14 +140,14 @@ def test_a_session_outlives_a_move_to_another_vetted_key_manager_of_its_own(
 ) -> None:
     chain.set_owner(profile, chain.deploy_stray_key_manager(profile.profile_address))
 
-    assert carry_on(token=token, now=now()).refresh != token
+    assert sessions.refresh(token=token, now=now()).refresh != token
 
 
 def test_a_closed_account_gets_no_tokens(token: str) -> None:
     User.objects.update(is_active=False)
 
     with pytest.raises(AccountInactive):
-        carry_on(token=token, now=now())
+        sessions.refresh(token=token, now=now())
     _assert_untouched()
 
 
@@ -164,7 +163,7 @@ def test_a_session_that_ends_while_the_node_is_asked_yields_nothing(
     monkeypatch.setattr(chain, "read_key_manager", signed_out_meanwhile)
 
     with pytest.raises(SessionEnded):
-        carry_on(token=token, now=now())
+        sessions.refresh(token=token, now=now())
     assert RefreshToken.objects.get().used_at is None
 
 
@@ -175,19 +174,19 @@ def test_a_token_that_somebody_else_used_long_before_we_got_the_lock_ends_the_se
 
     def used_meanwhile(**asked: Any) -> KeyManagerState:
         monkeypatch.setattr(chain, "read_key_manager", read)
-        carry_on(token=token, now=start)
+        sessions.refresh(token=token, now=start)
         return read(**asked)
 
     monkeypatch.setattr(chain, "read_key_manager", used_meanwhile)
 
     with pytest.raises(RefreshTokenReused):
-        carry_on(token=token, now=start + GRACE + timedelta(seconds=1))
+        sessions.refresh(token=token, now=start + GRACE + timedelta(seconds=1))
     _assert_ended(SignInSession.Reason.TOKEN_REUSED)
 
 
 def test_no_token_is_stored_in_clear(token: str) -> None:
     moment: datetime = now()
-    child = carry_on(token=token, now=moment).refresh
+    child = sessions.refresh(token=token, now=moment).refresh
 
     stored = " ".join(RefreshToken.objects.values_list("token_hash", flat=True))
     assert token not in stored

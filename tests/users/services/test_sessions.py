@@ -11,7 +11,6 @@ from tests.fakes.profiles import Profile
 from tests.users.wallet import signed_in
 from users.models import RefreshToken, SignInSession
 from users.services import sessions
-from users.services.sessions import carry_on
 
 pytestmark = pytest.mark.django_db
 MONTH = timedelta(days=30)
@@ -36,7 +35,7 @@ def test_ending_one_session_leaves_the_others(profile: Profile) -> None:
 
     sessions.end(session_id=first.pk, reason=SignInSession.Reason.STAFF, now=now())
 
-    assert SignInSession.objects.living(now=now()).count() == 1
+    assert SignInSession.objects.active(now=now()).count() == 1
 
 
 def test_ending_all_ends_the_living_ones_of_that_user_alone(profile: Profile, chain: FakeChain) -> None:
@@ -54,7 +53,7 @@ def test_ending_all_ends_the_living_ones_of_that_user_alone(profile: Profile, ch
     ran_out.refresh_from_db()
     assert (ran_out.revoked_at, ran_out.revoked_reason) == (None, "")
     assert SignInSession.objects.filter(user=user, revoked_at=moment, revoked_reason="staff").count() == 2
-    assert SignInSession.objects.living(now=now()).exclude(user=user).count() == 1
+    assert SignInSession.objects.active(now=now()).exclude(user=user).count() == 1
 
 
 def test_a_refresh_token_of_somebody_else_is_not_signed_out(profile: Profile, chain: FakeChain) -> None:
@@ -64,11 +63,11 @@ def test_a_refresh_token_of_somebody_else_is_not_signed_out(profile: Profile, ch
 
     for token in (theirs, "rt_unknown"):
         sessions.sign_out(user_id=mine.user_id, session_id=None, token=token, now=now())
-    assert SignInSession.objects.living(now=now()).count() == 2
+    assert SignInSession.objects.active(now=now()).count() == 2
 
     sessions.sign_out(user_id=mine.user_id, session_id=mine.pk, token=theirs, now=now())
-    assert SignInSession.objects.living(now=now()).exclude(user=mine.user).count() == 1
-    assert not SignInSession.objects.living(now=now()).filter(user=mine.user).exists()
+    assert SignInSession.objects.active(now=now()).exclude(user=mine.user).count() == 1
+    assert not SignInSession.objects.active(now=now()).filter(user=mine.user).exists()
 
 
 def test_a_session_lasts_as_long_as_the_settings_say(profile: Profile) -> None:
@@ -76,15 +75,15 @@ def test_a_session_lasts_as_long_as_the_settings_say(profile: Profile) -> None:
     session = SignInSession.objects.get()
 
     assert session.expires_at - session.created_at == MONTH
-    assert session.is_living(now=session.expires_at - timedelta(milliseconds=1))
-    assert not session.is_living(now=session.expires_at)
-    assert not SignInSession.objects.living(now=session.expires_at).exists()
+    assert session.is_active(now=session.expires_at - timedelta(milliseconds=1))
+    assert not session.is_active(now=session.expires_at)
+    assert not SignInSession.objects.active(now=session.expires_at).exists()
 
 
 def test_a_session_that_ran_out_is_forgotten_a_month_later_with_its_whole_chain(profile: Profile) -> None:
     token, moment = signed_in(profile).refresh, now()
     for minute in range(5):
-        token = carry_on(token=token, now=moment + timedelta(minutes=minute)).refresh
+        token = sessions.refresh(token=token, now=moment + timedelta(minutes=minute)).refresh
     limit = SignInSession.objects.get().expires_at + MONTH
 
     assert sessions.purge(now=limit) == 0

@@ -27,16 +27,15 @@ from users.errors import (
     UntrustedCode,
 )
 from users.models import RefreshToken, SignInChallenge, SignInSession, TrustedImplementation, User
-from users.services import sign_in as users_sign_in
+from users.services import sign_in
 from users.services.sessions import TokenPair
-from users.services.sign_in import sign_in
-from users.tokens import access
+from users.tokens import AccessToken
 
 pytestmark = pytest.mark.django_db
 
 
 def _challenge(profile_address: str, client: str = CALLER) -> SignInChallenge:
-    return users_sign_in.issue(profile_address=profile_address, client=client, now=now())
+    return sign_in.issue_challenge(profile_address=profile_address, client=client, now=now())
 
 
 def _answer(
@@ -46,7 +45,7 @@ def _answer(
     at: datetime | None = None,
     profile_address: str | None = None,
 ) -> TokenPair:
-    return sign_in(
+    return sign_in.sign_in(
         nonce=challenge.nonce,
         signature=signature,
         client=CALLER,
@@ -75,9 +74,9 @@ def test_the_first_sign_in_makes_the_user_its_account_and_a_session(profile: Pro
     assert CreditAccount.objects.get().user_id == user.pk
     session = SignInSession.objects.get()
     assert (session.user_id, session.controller_address) == (user.pk, profile.controller.address)
-    claims = access.read(pair.access)
-    assert (claims.user_id, claims.session_id) == (user.pk, session.pk)
-    assert (claims.profile_address, claims.controller_address) == (
+    token = AccessToken(pair.access)
+    assert (token.user_id, token.session_id) == (user.pk, session.pk)
+    assert (token.profile_address, token["ctl"]) == (
         profile.profile_address,
         profile.controller.address,
     )
@@ -103,7 +102,7 @@ def test_other_spellings_of_the_signature_are_the_same_signature(profile: Profil
 def test_a_nonce_that_was_never_issued_is_unknown(profile: Profile) -> None:
     message = "anything"
     with pytest.raises(ChallengeUnknown):
-        sign_in(
+        sign_in.sign_in(
             nonce=secrets.token_hex(11),
             signature=personal_sign(profile.controller, message),
             client=CALLER,

@@ -13,10 +13,8 @@ from tests.fakes.profiles import Controller, random_address, sign
 from tests.users.wallet import CALLER
 from users.errors import ProfileNotDeployed, SignatureNotByController, SignPermissionMissing, UntrustedCode
 from users.models import SignInSession, TrustedImplementation
-from users.services import sign_in as users_sign_in
-from users.services import trusted_code
-from users.services.sessions import TokenPair, carry_on
-from users.services.sign_in import sign_in
+from users.services import sessions, sign_in, trusted_code
+from users.services.sessions import TokenPair
 
 pytestmark = pytest.mark.django_db
 
@@ -29,9 +27,9 @@ def _trusted(services: Services, db: None) -> None:
 
 
 def _sign_in(profile_address: str, private_key: str) -> TokenPair:
-    challenge = users_sign_in.issue(profile_address=profile_address, client=CALLER, now=now())
+    challenge = sign_in.issue_challenge(profile_address=profile_address, client=CALLER, now=now())
     signature = sign(private_key, personal_sign_digest(challenge.message.encode()))
-    return sign_in(nonce=challenge.nonce, signature=signature, client=CALLER, now=now())
+    return sign_in.sign_in(nonce=challenge.nonce, signature=signature, client=CALLER, now=now())
 
 
 def test_controllers_sign_in_by_what_the_profile_allows_them(services: Services) -> None:
@@ -42,7 +40,7 @@ def test_controllers_sign_in_by_what_the_profile_allows_them(services: Services)
 
     for controller in (everything, only_sign):
         pair = _sign_in(profile.profile_address, controller.private_key)
-        assert carry_on(token=pair.refresh, now=now()).profile_address == profile.profile_address
+        assert sessions.refresh(token=pair.refresh, now=now()).profile_address == profile.profile_address
     with pytest.raises(SignPermissionMissing):
         _sign_in(profile.profile_address, all_but_sign.private_key)
     with pytest.raises(SignatureNotByController):

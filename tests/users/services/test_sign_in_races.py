@@ -9,19 +9,18 @@ from tests.threads import at_once
 from tests.users.wallet import CALLER, personal_sign, signed_in
 from users.errors import ChallengeUsed
 from users.models import SignInSession, User
-from users.services import sign_in as users_sign_in
+from users.services import sign_in
 from users.services.sessions import TokenPair
-from users.services.sign_in import sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_one_nonce_sent_by_many_at_once_opens_one_session(profile: Profile) -> None:
-    challenge = users_sign_in.issue(profile_address=profile.profile_address, client=CALLER, now=now())
+    challenge = sign_in.issue_challenge(profile_address=profile.profile_address, client=CALLER, now=now())
     signature = personal_sign(profile.controller, challenge.message)
 
     outcomes = at_once(
-        [lambda: sign_in(nonce=challenge.nonce, signature=signature, client=CALLER, now=now())] * 12
+        [lambda: sign_in.sign_in(nonce=challenge.nonce, signature=signature, client=CALLER, now=now())] * 12
     )
 
     assert sum(isinstance(outcome, TokenPair) for outcome in outcomes) == 1

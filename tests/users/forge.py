@@ -12,7 +12,7 @@ from django.utils.timezone import now
 from jwt.utils import base64url_encode
 
 from tests.factories import random_address
-from users.tokens.keys import signing_keys
+from users.keys import signing_keys
 
 # Ends that no calendar holds, or that are no number of seconds at all.
 ODD_EXPIRIES = (10**15, 10**18, 10**30, 10**400, 1e300, float("inf"), float("nan"), [10**10], "soon")
@@ -23,8 +23,8 @@ def claims(without: str = "", **changes: Any) -> dict[str, Any]:
     moment: datetime = now()
     good = {
         "token_type": "access",
-        "iss": settings.AUTH_ISSUER,
-        "aud": settings.AUTH_AUDIENCE,
+        "iss": settings.SIMPLE_JWT["ISSUER"],
+        "aud": settings.SIMPLE_JWT["AUDIENCE"],
         "iat": int(moment.timestamp()),
         "exp": int((moment + timedelta(minutes=5)).timestamp()),
         "jti": uuid.uuid4().hex,

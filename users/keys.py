@@ -7,14 +7,17 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ec import (
+    SECP256R1,
+    EllipticCurvePrivateKey,
+    EllipticCurvePublicKey,
+)
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from jwt.algorithms import ECAlgorithm
 from jwt.utils import base64url_encode
 
-ALGORITHM = "ES256"
 _PEM_KEY = re.compile(r"-----BEGIN (?P<label>[A-Z ]*PRIVATE KEY)-----.+?-----END (?P=label)-----", re.DOTALL)
 _THUMBPRINT_MEMBERS = ("crv", "kty", "x", "y")
 
@@ -25,6 +28,7 @@ class SigningKey:
 
     kid: str
     private_key: EllipticCurvePrivateKey
+    public_key: EllipticCurvePublicKey
     public_jwk: dict[str, Any]
 
 
@@ -46,12 +50,12 @@ def public_key_set() -> dict[str, Any]:
 @lru_cache(maxsize=4)
 def _parse(text: str) -> tuple[SigningKey, ...]:
     # Environment files hold a key on one line, with its line ends spelled out.
-    found = [_load(match.group()) for match in _PEM_KEY.finditer(text.replace("\\n", "\n"))]
-    if not found:
+    keys = [_load(match.group()) for match in _PEM_KEY.finditer(text.replace("\\n", "\n"))]
+    if not keys:
         raise ImproperlyConfigured("AUTH_SIGNING_KEYS holds no PEM private key.")
-    if len({key.kid for key in found}) < len(found):
+    if len({key.kid for key in keys}) < len(keys):
         raise ImproperlyConfigured("AUTH_SIGNING_KEYS holds the same key twice.")
-    return tuple(found)
+    return tuple(keys)
 
 
 def _load(pem: str) -> SigningKey:
@@ -61,9 +65,15 @@ def _load(pem: str) -> SigningKey:
         raise ImproperlyConfigured("AUTH_SIGNING_KEYS holds a key that cannot be read.") from error
     if not isinstance(private_key, EllipticCurvePrivateKey) or not isinstance(private_key.curve, SECP256R1):
         raise ImproperlyConfigured("AUTH_SIGNING_KEYS must hold EC P-256 keys only.")
-    jwk = ECAlgorithm.to_jwk(private_key.public_key(), as_dict=True)
+    public_key = private_key.public_key()
+    jwk = ECAlgorithm.to_jwk(public_key, as_dict=True)
     kid = _thumbprint(jwk)
-    return SigningKey(kid, private_key, {**jwk, "kid": kid, "use": "sig", "alg": ALGORITHM})
+    return SigningKey(
+        kid,
+        private_key,
+        public_key,
+        {**jwk, "kid": kid, "use": "sig", "alg": settings.SIMPLE_JWT["ALGORITHM"]},
+    )
 
 
 def _thumbprint(jwk: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from django.utils.timezone import now
 from devstack.services.server import free_port
 from tests.users.issuer import ForeignIssuer
 from users.models import IssuerKeySet
-from users.services import access
+from users.services import external_issuer
 
 pytestmark = pytest.mark.django_db
 
@@ -28,17 +28,17 @@ def issuer(settings: Any) -> Iterator[ForeignIssuer]:
 def test_without_an_issuer_nothing_is_fetched(settings: Any) -> None:
     settings.AUTH_EXTERNAL_JWKS_URL = ""
 
-    assert not access.refresh_issuer_keys(now=now())
+    assert not external_issuer.refresh_keys(now=now())
     assert not IssuerKeySet.objects.exists()
 
 
 def test_the_keys_are_stored_and_replaced_by_newer_ones(issuer: ForeignIssuer) -> None:
     first, later = now(), now() + timedelta(minutes=5)
-    assert access.refresh_issuer_keys(now=first)
+    assert external_issuer.refresh_keys(now=first)
     assert IssuerKeySet.objects.get().keys == issuer.keys
 
     issuer.document = {"keys": issuer.keys[:1]}
-    assert access.refresh_issuer_keys(now=later)
+    assert external_issuer.refresh_keys(now=later)
 
     stored = IssuerKeySet.objects.get()
     assert (stored.keys, stored.fetched_at) == (issuer.keys[:1], later)
@@ -46,11 +46,11 @@ def test_the_keys_are_stored_and_replaced_by_newer_ones(issuer: ForeignIssuer) -
 
 @pytest.mark.parametrize("status", [204, 302, 404, 500])
 def test_an_answer_other_than_200_leaves_the_last_set_in_force(issuer: ForeignIssuer, status: int) -> None:
-    access.refresh_issuer_keys(now=now())
+    external_issuer.refresh_keys(now=now())
     before = IssuerKeySet.objects.get()
     issuer.status, issuer.document = status, {"keys": issuer.keys[:1]}
 
-    assert not access.refresh_issuer_keys(now=now())
+    assert not external_issuer.refresh_keys(now=now())
     assert IssuerKeySet.objects.get().keys == before.keys
     assert issuer.asked == 2
 
@@ -59,17 +59,17 @@ def test_an_answer_other_than_200_leaves_the_last_set_in_force(issuer: ForeignIs
 def test_an_answer_that_is_no_key_set_leaves_the_last_one_in_force(
     issuer: ForeignIssuer, document: Any
 ) -> None:
-    access.refresh_issuer_keys(now=now())
+    external_issuer.refresh_keys(now=now())
     issuer.document = document
 
-    assert not access.refresh_issuer_keys(now=now())
+    assert not external_issuer.refresh_keys(now=now())
     assert IssuerKeySet.objects.get().keys == issuer.keys
 
 
 def test_an_answer_that_is_too_long_is_not_read_to_its_end(issuer: ForeignIssuer) -> None:
     issuer.document = json.dumps({"keys": issuer.keys}).encode() + b" " * 300_000
 
-    assert not access.refresh_issuer_keys(now=now())
+    assert not external_issuer.refresh_keys(now=now())
     assert not IssuerKeySet.objects.exists()
 
 
@@ -77,7 +77,7 @@ def test_an_issuer_that_is_away_leaves_the_last_set_in_force(issuer: ForeignIssu
     settings.AUTH_EXTERNAL_JWKS_URL = f"http://127.0.0.1:{free_port()}/jwks.json"
     IssuerKeySet.objects.create(url=settings.AUTH_EXTERNAL_JWKS_URL, keys=issuer.keys, fetched_at=now())
 
-    assert not access.refresh_issuer_keys(now=now())
+    assert not external_issuer.refresh_keys(now=now())
     assert IssuerKeySet.objects.get().keys == issuer.keys
 
 
@@ -93,5 +93,5 @@ def test_keys_that_could_be_misused_are_left_out(issuer: ForeignIssuer) -> None:
         ]
     }
 
-    assert access.refresh_issuer_keys(now=now())
+    assert external_issuer.refresh_keys(now=now())
     assert IssuerKeySet.objects.get().keys == [good]

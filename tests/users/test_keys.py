@@ -12,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from jwt.algorithms import ECAlgorithm
 
 from tests.users.pem import ec_key, pem, rsa_key
-from users.tokens.keys import public_key_set, signing_keys
+from users.keys import public_key_set, signing_keys
 
 
 def test_keys_come_in_their_order_with_their_thumbprints_and_without_private_parts(settings: Any) -> None:

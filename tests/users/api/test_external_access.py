@@ -12,13 +12,12 @@ from credits.models import CreditAccount
 from gateway.common.errors import NotAuthenticated
 from tests.factories import random_address
 from tests.fakes.profiles import Profile
+from tests.users.forge import ODD_EXPIRIES
 from tests.users.issuer import ForeignIssuer
 from tests.users.pem import ec_key
-from tests.users.tokens.forge import ODD_EXPIRIES
-from tests.users.wallet import signed_in
+from tests.users.wallet import authenticate, signed_in
 from users import errors
 from users.models import IssuerKeySet, SignInSession, User
-from users.services.access import authenticate
 
 pytestmark = pytest.mark.django_db
 
@@ -40,22 +39,22 @@ def test_the_first_token_makes_the_user_and_its_account(
     address = random_address()
     token = issuer.token(algorithm=algorithm, kid=kid, address=address.lower())
 
-    user, grant = authenticate(token=token, now=now())
-    again, _ = authenticate(token=token, now=now())
+    user, verified = authenticate(token)
+    again, _ = authenticate(token)
 
     assert user.pk == again.pk == User.objects.get(profile_address=address).pk
     assert not user.has_usable_password()
     assert CreditAccount.objects.get().user_id == user.pk
-    assert (grant.issuer, grant.profile_address, grant.session_id) == (issuer.name, address, None)
+    assert (verified.issuer, verified.profile_address, verified.session) == (issuer.name, address, None)
     assert not SignInSession.objects.exists()
 
 
 def test_a_known_user_costs_two_queries(issuer: ForeignIssuer) -> None:
     token = issuer.token(address=random_address())
-    authenticate(token=token, now=now())
+    authenticate(token)
 
     with CaptureQueriesContext(connection) as queries:
-        authenticate(token=token, now=now())
+        authenticate(token)
     assert len(queries) == 2
 
 
@@ -63,7 +62,7 @@ def test_the_address_claim_may_have_another_name(issuer: ForeignIssuer, settings
     settings.AUTH_EXTERNAL_ADDRESS_CLAIM = "wallet"
     address = random_address()
 
-    user, _ = authenticate(token=issuer.token(wallet=address), now=now())
+    user, _ = authenticate(issuer.token(wallet=address))
 
     assert user.profile_address == address
 
@@ -71,7 +70,7 @@ def test_the_address_claim_may_have_another_name(issuer: ForeignIssuer, settings
 def test_our_own_tokens_are_believed_beside_it(issuer: ForeignIssuer, profile: Profile) -> None:
     pair = signed_in(profile)
 
-    user, _ = authenticate(token=pair.access, now=now())
+    user, _ = authenticate(pair.access)
 
     assert user.profile_address == profile.profile_address
 
@@ -100,7 +99,7 @@ def test_a_token_that_is_wrong_in_one_way_makes_no_user(
     token = issuer.token(**{"address": random_address(), **changes})
 
     with pytest.raises(refusal):
-        authenticate(token=token, now=now())
+        authenticate(token)
     assert not User.objects.exists()
 
 
@@ -108,7 +107,7 @@ def test_a_token_of_another_issuer_is_not_believed(issuer: ForeignIssuer) -> Non
     token = issuer.token(address=random_address(), iss="https://elsewhere.example/")
 
     with pytest.raises(NotAuthenticated):
-        authenticate(token=token, now=now())
+        authenticate(token)
     assert not User.objects.exists()
 
 
@@ -117,7 +116,7 @@ def test_without_an_issuer_configured_its_tokens_mean_nothing(issuer: ForeignIss
 
     # It is read as one of ours would be.
     with pytest.raises(errors.AccessTokenKindRefused):
-        authenticate(token=issuer.token(address=random_address()), now=now())
+        authenticate(issuer.token(address=random_address()))
     assert not User.objects.exists()
 
 
@@ -125,13 +124,13 @@ def test_before_the_keys_are_fetched_no_token_is_believed(issuer: ForeignIssuer)
     IssuerKeySet.objects.all().delete()
 
     with pytest.raises(errors.AccessTokenKeyUnknown):
-        authenticate(token=issuer.token(address=random_address()), now=now())
+        authenticate(issuer.token(address=random_address()))
 
 
 def test_a_closed_account_stays_closed_for_the_issuer_too(issuer: ForeignIssuer) -> None:
     token = issuer.token(address=random_address())
-    authenticate(token=token, now=now())
+    authenticate(token)
     User.objects.update(is_active=False)
 
     with pytest.raises(errors.AccountInactive):
-        authenticate(token=token, now=now())
+        authenticate(token)

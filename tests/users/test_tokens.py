@@ -2,8 +2,7 @@
 
 import hmac
 import secrets
-import uuid
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import jwt
@@ -16,34 +15,40 @@ from jwt.algorithms import ECAlgorithm
 
 from gateway.common.errors import NotAuthenticated
 from tests.factories import random_address
+from tests.users import forge
 from tests.users.pem import ec_key, pem, rsa_key
-from tests.users.tokens import forge
 from users import errors
-from users.tokens import access
-from users.tokens.keys import public_key_set, signing_keys
+from users.keys import public_key_set, signing_keys
+from users.models import SignInSession, User
+from users.tokens import AccessToken
 
 
-def _issued(moment: datetime) -> tuple[str, dict[str, Any]]:
-    said: dict[str, Any] = {
-        "user_id": secrets.randbelow(10**9),
-        "profile_address": random_address(),
-        "session_id": uuid.uuid4(),
-        "controller_address": random_address(),
-    }
-    return access.issue(**said, now=moment), said
+def _session() -> SignInSession:
+    user = User(pk=secrets.randbelow(10**9), profile_address=random_address())
+    return SignInSession(user=user, controller_address=random_address())
 
 
-def test_a_token_says_what_was_put_in_and_runs_out_after_its_lifetime(settings: Any) -> None:
-    settings.AUTH_ACCESS_LIFETIME = timedelta(seconds=97)
-    moment = now().replace(microsecond=0)
+def _issued() -> str:
+    return str(AccessToken.for_session(_session(), now=now()))
 
-    text, said = _issued(moment)
 
-    assert access.read(text) == access.AccessClaims(**said, expires_at=moment + timedelta(seconds=97))
+def test_a_token_names_its_user_and_session_and_expires_after_its_lifetime(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(AccessToken, "lifetime", timedelta(seconds=97))
+    session, moment = _session(), now().replace(microsecond=0)
+
+    token = AccessToken(str(AccessToken.for_session(session, now=moment)))
+
+    assert (token.user_id, token.session_id) == (session.user_id, session.pk)
+    assert token.profile_address == session.user.profile_address
+    assert token["ctl"] == session.controller_address
+    assert token.expires_at == moment + timedelta(seconds=97)
 
 
 def test_anyone_can_verify_a_token_with_the_published_keys(settings: Any) -> None:
-    text, said = _issued(now())
+    session = _session()
+    text = str(AccessToken.for_session(session, now=now()))
 
     header = jwt.get_unverified_header(text)
     (published,) = [key for key in public_key_set()["keys"] if key["kid"] == header["kid"]]
@@ -51,33 +56,33 @@ def test_anyone_can_verify_a_token_with_the_published_keys(settings: Any) -> Non
         text,
         PyJWK(published),
         algorithms=["ES256"],
-        audience=settings.AUTH_AUDIENCE,
-        issuer=settings.AUTH_ISSUER,
+        audience=settings.SIMPLE_JWT["AUDIENCE"],
+        issuer=settings.SIMPLE_JWT["ISSUER"],
     )
 
     assert (header["alg"], header["typ"]) == ("ES256", "at+jwt")
-    assert claims["sub"] == str(said["user_id"])
-    assert claims["sid"] == str(said["session_id"])
+    assert claims["sub"] == str(session.user_id)
+    assert claims["sid"] == str(session.pk)
 
 
 def test_a_new_key_in_front_signs_while_the_old_one_still_verifies(settings: Any) -> None:
     old, new = ec_key(), ec_key()
     settings.AUTH_SIGNING_KEYS = pem(old)
-    before, _ = _issued(now())
+    before = _issued()
     settings.AUTH_SIGNING_KEYS = pem(new) + pem(old)
-    after, _ = _issued(now())
+    after = _issued()
 
-    assert access.read(before)
-    assert access.read(after)
+    assert AccessToken(before)
+    assert AccessToken(after)
     assert jwt.get_unverified_header(after)["kid"] == signing_keys()[0].kid
     settings.AUTH_SIGNING_KEYS = pem(new)
-    assert access.read(after)
+    assert AccessToken(after)
     with pytest.raises(errors.AccessTokenKeyUnknown):
-        access.read(before)
+        AccessToken(before)
 
 
 def test_the_forge_makes_good_tokens_when_nothing_is_changed() -> None:
-    assert access.read(forge.token())
+    assert AccessToken(forge.token())
 
 
 def _unsigned() -> str:
@@ -151,18 +156,18 @@ def test_a_token_that_is_wrong_in_one_way_is_refused_by_that_name(
     make: Any, refusal: type[NotAuthenticated]
 ) -> None:
     with pytest.raises(refusal) as refused:
-        access.read(make())
+        AccessToken(make())
     assert type(refused.value) is refusal
     assert refused.value.status == 401
 
 
-def test_a_token_is_good_until_its_last_second(settings: Any) -> None:
-    settings.AUTH_ACCESS_LIFETIME = timedelta(seconds=30)
+def test_a_token_is_good_until_its_last_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AccessToken, "lifetime", timedelta(seconds=30))
     with time_machine.travel(now().replace(microsecond=0), tick=False) as clock:
-        text, _ = _issued(now())
+        text = _issued()
         clock.shift(timedelta(seconds=29, milliseconds=999))
-        assert access.read(text)
+        assert AccessToken(text)
 
         clock.shift(timedelta(milliseconds=1))
         with pytest.raises(errors.AccessTokenExpired):
-            access.read(text)
+            AccessToken(text)

@@ -1,1 +1,0 @@
-"""Tests of the tokens themselves, without a row."""

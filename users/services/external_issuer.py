@@ -1,0 +1,112 @@
+"""
+The external issuer, where one is configured: its tokens, and the keys that verify them.
+
+Beat fetches the keys and requests read them. So a request never waits for the issuer's
+network, and an issuer that cannot be reached signs nobody out: the last good set stays.
+"""
+
+import logging
+from datetime import datetime
+from typing import Any
+
+import jwt
+from django.conf import settings
+from jwt import PyJWK
+from jwt.exceptions import InvalidKeyError, PyJWKError
+from rest_framework_simplejwt.backends import TokenBackend
+from rest_framework_simplejwt.exceptions import TokenError
+
+from gateway.common.fields import checksum
+from gateway.common.http import FetchFailed, fetch_json
+from users import errors, queries
+from users.models import IssuerKeySet
+from users.tokens import AccessToken, KeySetBackend, read_header
+
+logger = logging.getLogger(__name__)
+_PUBLIC_KEY_TYPES = {"EC", "RSA", "OKP"}
+
+
+class _IssuerKeysBackend(KeySetBackend):
+    """Verifies with the keys that were fetched last."""
+
+    def find_key(self, header: dict[str, Any]) -> Any | None:
+        for key in queries.issuer_keys(url=settings.AUTH_EXTERNAL_JWKS_URL):
+            if key["kid"] == header.get("kid"):
+                try:
+                    return PyJWK(key)
+                except (InvalidKeyError, PyJWKError):
+                    # A key of a kind that cannot be used here verifies nothing.
+                    return None
+        return None
+
+
+class ExternalAccessToken(AccessToken):
+    """A token of the external issuer, which names a profile and belongs to no session of ours."""
+
+    @classmethod
+    def reads(cls, raw_token: bytes) -> bool:
+        """Return whether an issuer is configured and the token claims to be its; nothing is verified yet."""
+        if not settings.AUTH_EXTERNAL_JWKS_URL:
+            return False
+        try:
+            claims = jwt.decode(raw_token, options={"verify_signature": False})
+        except jwt.InvalidTokenError:
+            return False
+        return bool(claims.get("iss") == settings.AUTH_EXTERNAL_ISSUER)
+
+    def get_token_backend(self) -> TokenBackend:
+        algorithm = read_header(self.token).get("alg")
+        if algorithm not in settings.AUTH_EXTERNAL_ALGORITHMS:
+            raise errors.AccessTokenAlgorithmRefused("The issuer does not sign with this algorithm.")
+        return _IssuerKeysBackend(
+            algorithm, audience=settings.AUTH_EXTERNAL_AUDIENCE, issuer=settings.AUTH_EXTERNAL_ISSUER
+        )
+
+    @property
+    def profile_address(self) -> str:
+        """Return the profile that the issuer's address claim names."""
+        return checksum(str(self[settings.AUTH_EXTERNAL_ADDRESS_CLAIM]))
+
+    def verify(self) -> None:
+        try:
+            # Other issuers name no token type, and none is asked to number its tokens.
+            self.check_exp()
+            _ = self.profile_address
+        except (TokenError, KeyError, ValueError, TypeError, OverflowError, OSError) as error:
+            raise errors.AccessTokenMalformed(
+                "The claims do not name a profile address and an end."
+            ) from error
+
+
+def refresh_keys(*, now: datetime) -> bool:
+    """Fetch and store the issuer's keys; return whether that worked. Without an issuer there is nothing to do."""
+    url = settings.AUTH_EXTERNAL_JWKS_URL
+    if not url:
+        return False
+    try:
+        keys = _usable_keys(fetch_json(url))
+    except (FetchFailed, ValueError) as error:
+        logger.warning("the issuer's keys cannot be fetched, the last ones stay: %s", error)
+        return False
+    IssuerKeySet.objects.update_or_create(url=url, defaults={"keys": keys, "fetched_at": now})
+    return True
+
+
+def _usable_keys(document: Any) -> list[dict[str, Any]]:
+    listed = document.get("keys") if isinstance(document, dict) else None
+    if not isinstance(listed, list):
+        raise ValueError("the answer is no key set")
+    keys = [key for key in listed if isinstance(key, dict) and _is_usable(key)]
+    if not keys:
+        # An empty set would sign everybody out; an issuer that means it removes the setting.
+        raise ValueError("the key set holds no usable key")
+    return keys
+
+
+def _is_usable(key: dict[str, Any]) -> bool:
+    # A symmetric key in a public document would let anybody sign.
+    return (
+        key.get("kty") in _PUBLIC_KEY_TYPES
+        and isinstance(key.get("kid"), str)
+        and key.get("use") in {None, "sig"}
+    )

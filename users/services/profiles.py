@@ -1,0 +1,33 @@
+"""The user of a profile, created when the profile is first vouched for."""
+
+from django.contrib.auth.hashers import make_password
+from django.db import transaction
+
+from users.errors import AccountInactive
+from users.models import User
+from users.signals import user_created
+
+
+def user_of_profile(*, profile_address: str) -> User:
+    """
+    Return the profile's user, created together with its credit account on the first call.
+
+    Simultaneous first calls get the same user.
+
+    Raises:
+        AccountInactive: support has closed the account.
+    """
+    user = User.objects.filter(profile_address=profile_address).first() or _create(profile_address)
+    if not user.is_active:
+        raise AccountInactive("Support has closed this account.")
+    return user
+
+
+def _create(profile_address: str) -> User:
+    # Without a usable password a profile's user can never sign in to the admin.
+    defaults = {"username": profile_address, "password": make_password(None)}
+    with transaction.atomic():
+        user, created = User.objects.get_or_create(profile_address=profile_address, defaults=defaults)
+        if created:
+            user_created.send(sender=User, user=user)
+    return user

@@ -1,0 +1,219 @@
+"""
+Access tokens, issued and verified through simplejwt, and opaque refresh tokens.
+
+simplejwt knows a single key and no `kid`. Its backend is extended here by several keys,
+so that a key can be replaced, and by our own problem for each of its errors. The `jwk`,
+`jku` and `x5u` of a token's header are never used.
+"""
+
+import hmac
+import secrets
+import uuid
+from base64 import urlsafe_b64encode
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, Self, cast
+
+import jwt
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from rest_framework_simplejwt import tokens as simplejwt
+from rest_framework_simplejwt.backends import TokenBackend
+from rest_framework_simplejwt.exceptions import TokenBackendError, TokenError
+from rest_framework_simplejwt.settings import api_settings
+from rest_framework_simplejwt.utils import datetime_from_epoch
+
+from gateway.common.errors import NotAuthenticated
+from users import errors
+from users.keys import signing_keys
+from users.models import SignInSession
+
+HEADER_TYPE = "at+jwt"
+# Lets scanners find leaked refresh tokens, and tells a misplaced one from garbage.
+REFRESH_PREFIX = "rt_"
+_REFRESH_RANDOM_BYTES = 32
+
+_PROBLEMS: tuple[tuple[type[jwt.InvalidTokenError], type[NotAuthenticated], str], ...] = (
+    (jwt.ExpiredSignatureError, errors.AccessTokenExpired, "Exchange the refresh token for a new one."),
+    (
+        jwt.InvalidAlgorithmError,
+        errors.AccessTokenAlgorithmRefused,
+        "The issuer does not sign with this algorithm.",
+    ),
+    (jwt.InvalidSignatureError, errors.AccessTokenSignatureInvalid, "The signature does not fit the token."),
+    (jwt.InvalidIssuerError, errors.AccessTokenIssuerRefused, "The issuer is not accepted here."),
+    (jwt.InvalidAudienceError, errors.AccessTokenAudienceRefused, "The token is meant for another service."),
+)
+
+
+def read_header(token: Any) -> dict[str, Any]:
+    """
+    Return the token's header; nothing is verified yet.
+
+    Raises:
+        AccessTokenMalformed: the text is no JSON Web Token.
+    """
+    try:
+        return jwt.get_unverified_header(token)
+    except jwt.InvalidTokenError as error:
+        raise errors.AccessTokenMalformed("The header must carry a JSON Web Token.") from error
+
+
+class KeySetBackend(TokenBackend):
+    """simplejwt's backend for an issuer with several keys, of which the token's `kid` names one."""
+
+    def find_key(self, header: dict[str, Any]) -> Any | None:
+        """Return the issuer's key that the header names, or None."""
+        raise NotImplementedError
+
+    def get_verifying_key(self, token: Any) -> Any:
+        header = read_header(token)
+        key = self.find_key(header)
+        # Before a missing key is reported, so that alg "none" is reported as such.
+        if header.get("alg") != self.algorithm:
+            raise jwt.InvalidAlgorithmError
+        if key is None:
+            raise errors.AccessTokenKeyUnknown("The issuer has no key of this id.")
+        return key
+
+    def decode(self, token: Any, verify: bool = True) -> dict[str, Any]:
+        """
+        Return the claims of a token that the issuer signed for us and that has not expired.
+
+        Raises:
+            NotAuthenticated: one of its subclasses named AccessToken…, which names the fault.
+        """
+        try:
+            return super().decode(token, verify)
+        except (TokenBackendError, jwt.InvalidKeyError) as error:
+            raise _problem_of(error) from error
+
+
+def _problem_of(error: Exception) -> NotAuthenticated:
+    # simplejwt keeps PyJWT's error, which is more precise, as the cause of its own.
+    for kind, problem, detail in _PROBLEMS:
+        if isinstance(error.__cause__, kind):
+            return problem(detail)
+    return errors.AccessTokenMalformed("The token lacks a claim or holds one that cannot be read.")
+
+
+class _OwnKeysBackend(KeySetBackend):
+    """Signs with the first of `AUTH_SIGNING_KEYS` and names it; verifies with any of them."""
+
+    def find_key(self, header: dict[str, Any]) -> Any | None:
+        if header.get("typ") != HEADER_TYPE:
+            raise errors.AccessTokenKindRefused("Send the access token, not another token of ours.")
+        return next((key.public_key for key in signing_keys() if key.kid == header.get("kid")), None)
+
+    def encode(self, payload: dict[str, Any]) -> str:
+        key = signing_keys()[0]
+        claims = {**payload, "iss": self.issuer, "aud": self.audience}
+        headers = {"kid": key.kid, "typ": HEADER_TYPE}
+        return jwt.encode(claims, key.private_key, algorithm=self.algorithm, headers=headers)
+
+
+_OWN_BACKEND = _OwnKeysBackend(
+    api_settings.ALGORITHM, audience=api_settings.AUDIENCE, issuer=api_settings.ISSUER
+)
+
+
+class AccessToken(simplejwt.AccessToken):
+    """
+    A token of a few minutes that names a user and a sign-in session; `SIMPLE_JWT` sets its terms.
+
+    Reading one raises a subclass of `NotAuthenticated` that names the fault.
+    """
+
+    # The session that authentication found for the token; a token of an external issuer has none.
+    session: SignInSession | None = None
+    user_id: int
+    session_id: uuid.UUID
+
+    def __init__(self, token: str | bytes | None = None, verify: bool = True) -> None:
+        # simplejwt declares the text of a token as a token.
+        super().__init__(cast("Any", token), verify)
+
+    @classmethod
+    def reads(cls, raw_token: bytes) -> bool:
+        """Return whether tokens like this one are for this class: all that no other class reads."""
+        return True
+
+    @classmethod
+    def for_session(cls, session: SignInSession, *, now: datetime) -> Self:
+        """Return a token of the session that is good from `now` for `ACCESS_TOKEN_LIFETIME`."""
+        token = cls.for_user(session.user)
+        token.set_iat(at_time=now)
+        token.set_exp(from_time=now)
+        token["address"] = session.user.profile_address
+        token["sid"] = str(session.pk)
+        token["ctl"] = session.controller_address
+        return token
+
+    def get_token_backend(self) -> TokenBackend:
+        return _OWN_BACKEND
+
+    @property
+    def expires_at(self) -> datetime:
+        """Return until when the token is good."""
+        return datetime_from_epoch(self["exp"])
+
+    @property
+    def issuer(self) -> str:
+        """Return who issued the token."""
+        return str(self["iss"])
+
+    @property
+    def profile_address(self) -> str:
+        """Return the profile that the token was issued to."""
+        return str(self["address"])
+
+    def verify(self) -> None:
+        try:
+            super().verify()
+            self.read_claims()
+        except (TokenError, KeyError, ValueError, TypeError, OverflowError, OSError) as error:
+            raise errors.AccessTokenMalformed("A claim of the token is missing or cannot be read.") from error
+
+    def verify_token_type(self) -> None:
+        try:
+            super().verify_token_type()
+        except TokenError as error:
+            raise errors.AccessTokenKindRefused(
+                "Send the access token, not another token of ours."
+            ) from error
+
+    def read_claims(self) -> None:
+        """Require and read the claims that simplejwt knows nothing of."""
+        for claim in ("iat", "address", "ctl"):
+            if self[claim] is None:
+                raise ValueError(claim)
+        self.user_id = int(self[api_settings.USER_ID_CLAIM])
+        self.session_id = uuid.UUID(str(self["sid"]))
+
+
+def new_refresh_token() -> str:
+    """Return the first refresh token of a session."""
+    return REFRESH_PREFIX + _text(secrets.token_bytes(_REFRESH_RANDOM_BYTES))
+
+
+def next_refresh_token(token: str) -> str:
+    """
+    Return the one refresh token that `token` may be exchanged for: its HMAC under a server secret.
+
+    Nobody else can compute it, and we can compute it again: a client whose answer got
+    lost repeats its request and receives the same token, although none is ever stored.
+    """
+    if not settings.AUTH_REFRESH_SECRET:
+        raise ImproperlyConfigured("This process has no AUTH_REFRESH_SECRET.")
+    return REFRESH_PREFIX + _text(
+        hmac.digest(settings.AUTH_REFRESH_SECRET.encode(), token.encode(), "sha256")
+    )
+
+
+def hash_of(token: str) -> str:
+    """Return the hash that is stored of a refresh token; its 256 random bits need no slow one."""
+    return sha256(token.encode()).hexdigest()
+
+
+def _text(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).rstrip(b"=").decode()

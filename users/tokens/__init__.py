@@ -1,1 +1,0 @@
-"""Tokens: their keys, what they say and how they are checked. Nothing here reads a row."""

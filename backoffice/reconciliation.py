@@ -78,7 +78,7 @@ COMPARISONS = (
         description="The credits captured for each call, compared with its receipt and its hold.",
         model=LedgerAudit,
         permission="credits.run_ledgeraudit",
-        ask=relay_reconcile.ask_for_a_run,
+        ask=relay_reconcile.request_run,
     ),
 )
 

@@ -55,7 +55,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "relay.add_relayswitch",
         "relay.rebroadcast_relaytransaction",
         "relay.cancel_relaytransaction",
-        "relay.release_dead_hold",
+        "relay.release_orphaned_hold",
         "users.add_trustedimplementation",
         "users.change_trustedimplementation",
         "earnings.add_adnetwork",

@@ -94,7 +94,7 @@ def _places(term: str) -> Iterator[QuerySet[Any]]:
         return
     lowered = term.lower()
     if _HASH.fullmatch(lowered):
-        owners = Attempt.objects.filter(transaction_hash=lowered).values("relay_transaction_id")
+        owners = Attempt.objects.with_hash(lowered).values("relay_transaction_id")
         yield RelayTransaction.objects.filter(pk__in=owners)
     if _WHOLE_ADDRESS.fullmatch(lowered):
         yield User.objects.filter(profile_address=lowered)

@@ -33,7 +33,7 @@ def seed(plan: dict[str, Any]) -> None:
     from relay.services import relayers
 
     _trust(plan["implementations"])
-    relayers.synchronise(now=timezone.now())
+    relayers.sync(now=timezone.now())
     for address in plan["profiles"]:
         _give_credits(address, plan.get("credits", _CREDITS))
     _employ(**plan["staff"])

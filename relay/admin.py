@@ -1,7 +1,7 @@
 """
-What operations do about the relay, each through its service.
+The admin of the relay: relayers, relay transactions and attempts are read-only, with actions for operations.
 
-Staff see relayers, relay transactions and attempts; they edit only whose code is trusted.
+Only trusted implementations are edited here.
 """
 
 import re
@@ -93,15 +93,15 @@ def _release(row: CreditHold, decision: Decision) -> str:
     return f"{row.amount} credits are released."
 
 
-RELEASE_DEAD_HOLD = ReasonedAction(
-    name="release_dead_hold",
+RELEASE_ORPHANED_HOLD = ReasonedAction(
+    name="release_orphaned_hold",
     label="Release",
-    permission="relay.release_dead_hold",
+    permission="relay.release_orphaned_hold",
     effect=lambda row: (
-        f"{row.amount} credits are available to the user again. Nothing else could ever close it."
+        f"{row.amount} credits are available to the user again. Nothing else can close this hold."
     ),
     run=_release,
-    applies_to=lambda row: cancellation.dead_holds(now=timezone.now()).filter(pk=row.pk).exists(),
+    applies_to=lambda row: cancellation.orphaned_holds(now=timezone.now()).filter(pk=row.pk).exists(),
 )
 
 
@@ -119,7 +119,7 @@ PAUSE_RELAY = ReasonedAction(
     label="Pause the whole relay",
     permission="relay.add_relayswitch",
     subject="The whole relay",
-    effect=lambda _: "New calls are refused with 503. What was accepted is broadcast and settled as ever.",
+    effect=lambda _: "New calls are refused with 503. Calls accepted before are broadcast and settled.",
     run=lambda _, decision: _switch(decision, is_open=False),
     applies_to=_is_open,
 )
@@ -141,7 +141,7 @@ class AttemptInline(ReadOnlyInline[Attempt, RelayTransaction]):
     """The attempts of a relay transaction."""
 
     model = Attempt
-    # Each is titled by its hash. The node's words come first, the costs last.
+    # Each is titled by its hash. The node's message comes first, the costs last.
     fields = readonly_fields = (
         "kind", "status", "succeeded", "node_message", "explorer", "account_nonce", "block_number", "gas_used",
         "effective_gas_price_wei",
@@ -169,7 +169,7 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
         Column("gas limit", "gas_limit"),
         Column("credits expected", "expected_cost"),
         Column("credits charged", "real_cost"),
-        Column("refusal", "end_code"),
+        Column("refusal", "failure_code"),
         Column("request id", "request_id"),
         Column("accepted at", "created_at"),
         Column("settled at", "settled_at"),
@@ -191,16 +191,28 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
     ordering = ("-id",)
     list_defer = ("payload", "signature")
     inlines = (AttemptInline,)
-    # How and why it ended comes first: that is what support is asked about.
+    # The status and the failure come first: those are what users ask support about.
     fieldsets = (
-        (None, {"fields": ("status", "end_code", "end_detail", "transaction_hash", "user", "request_id")}),
+        (
+            None,
+            {
+                "fields": (
+                    "status",
+                    "failure_code",
+                    "failure_detail",
+                    "transaction_hash",
+                    "user",
+                    "request_id",
+                )
+            },
+        ),
         (
             "Cost",
             {"fields": ("expected_cost", "real_cost", "credits_before", "hold", "gas_limit")},
         ),
-        ("Time", {"fields": ("created_at", "settled_at", "ends_as")}),
+        ("Time", {"fields": ("created_at", "settled_at", "terminal_status")}),
         (
-            "What was asked",
+            "Relay call",
             {
                 "fields": (
                     "profile_address",
@@ -225,7 +237,7 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
         term = search_term.strip()
         if _HASH.fullmatch(term):
             # Two steps, because an OR over a join can use no index.
-            owners = Attempt.objects.filter(transaction_hash=term.lower()).values("relay_transaction_id")
+            owners = Attempt.objects.with_hash(term).values("relay_transaction_id")
             return queryset.filter(pk__in=owners), False
         people = people_like(term)
         if people:
@@ -272,7 +284,9 @@ class AttemptAdmin(Exportable, ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Attempt], search_term: str
     ) -> tuple[QuerySet[Attempt], bool]:
-        return super().get_search_results(request, queryset, search_term.lower())
+        if _HASH.fullmatch(search_term.strip()):
+            return queryset.filter(pk__in=Attempt.objects.with_hash(search_term.strip()).values("pk")), False
+        return super().get_search_results(request, queryset, search_term)
 
 
 @admin.register(Relayer)
@@ -297,22 +311,22 @@ class RelayerAdmin(ReasonedActions, ReadOnlyAdmin):
 
 @admin.register(TrustedImplementation)
 class TrustedImplementationAdmin(StaffAdmin[TrustedImplementation]):
-    """Implementations whose code the service pays gas for."""
+    """Implementations whose code the service relays for."""
 
     list_display = ("name", "kind", "address", "code_hash", "is_active")
     list_filter = ("kind", "is_active")
     ordering = ("kind", "name")
 
 
-# The ledger knows no relay, and only the relay knows which of its holds are dead.
+# Only the relay can tell which of its holds are orphaned.
 admin.site.unregister(CreditHold)
 
 
 @admin.register(CreditHold)
-class DeadHoldAdmin(ReasonedActions, CreditHoldAdmin):
-    """Holds, with the release of those that nothing can close any more."""
+class OrphanedHoldAdmin(ReasonedActions, CreditHoldAdmin):
+    """Holds, with the release of orphaned ones."""
 
-    staff_actions = (RELEASE_DEAD_HOLD,)
+    staff_actions = (RELEASE_ORPHANED_HOLD,)
 
 
 @admin.register(RelaySwitch)

@@ -1,4 +1,4 @@
-"""System checks of the relay: mistakes that would otherwise show only at the first call."""
+"""System checks of the relay: configuration errors that would otherwise show only at the first call."""
 
 from typing import Any
 
@@ -13,15 +13,15 @@ from gateway.chain.signing import NoSigner, get_signer
 
 @register("relay")
 def relayer_keys(**_: Any) -> list[CheckMessage]:
-    """Say which role the process has, and refuse a missing or unreadable relayer key where it signs."""
+    """Report whether the process signs; if it does, its relayer keys must be readable."""
     try:
-        found = get_signer().addresses()
+        addresses = get_signer().addresses()
     except NoSigner:
         return [Info("This process signs nothing and holds no relayer key.", id="relay.I001")]
     except ImproperlyConfigured:
         return [Error("RELAY_RELAYER_KEYS holds a key that cannot be read.", id="relay.E001")]
-    if found:
-        return [Info(f"This process signs, for {len(found)} relayers.", id="relay.I001")]
+    if addresses:
+        return [Info(f"This process signs, for {len(addresses)} relayers.", id="relay.I001")]
     return [Error("RELAY_RELAYER_KEYS names no key.", hint="Set at least one private key.", id="relay.E001")]
 
 
@@ -36,7 +36,7 @@ def money_settings(**_: Any) -> list[CheckMessage]:
 
 @register("relay", deploy=True)
 def chain_identity(**_: Any) -> list[CheckMessage]:
-    """Compare the configured chain with the node's; asks the node, so it runs with `--deploy` alone."""
+    """Compare the configured chain id with the node's. It needs the node, so it runs only with `--deploy`."""
     try:
         actual = get_chain_client().chain_id()
     except NodeUnavailable:

@@ -1,4 +1,4 @@
-"""Why a relay call, a quota reading or a status request is refused. The docstrings are the public catalogue."""
+"""The errors of relay calls, quota and status requests. Their docstrings are the public catalogue of problems."""
 
 from gateway.common.errors import DomainError
 
@@ -96,7 +96,7 @@ class RelayShareUsed(DomainError):
     code, title, status, retryable = "relay-share-used", "Too many of your calls wait to be mined", 503, True
 
 
-class TooManyDeadEnds(DomainError):
+class TooManyCancelledCalls(DomainError):
     """
     Too many calls of the profile ended without effect: reverted, expired, behind one that failed, executed elsewhere.
 
@@ -158,7 +158,7 @@ class RelayPaused(DomainError):
         super().__init__("New calls are not accepted for now. Repeat later.", retry_after=300)
 
 
-class HoldNotDead(DomainError):
+class HoldNotOrphaned(DomainError):
     """Only a hold that nothing can close any more is released by hand; wait for its call to end."""
 
     code, title, status = "hold-not-dead", "The hold is not proven dead", 409

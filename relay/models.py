@@ -1,11 +1,9 @@
 """
-Relay transactions: what a controller asked for, and how it ended.
+Relayers, relay transactions and attempts.
 
-Relayers: the sending accounts that pay gas.
-
-Attempts: every transaction signed for an account nonce, as the bytes that were stored before they were sent.
-
-Whether calls are accepted: the newest row decides, and the older ones record who decided what, and why.
+A relay transaction is a relay call that was accepted, with its outcome. An attempt is one
+transaction signed for it on an account nonce of a relayer; its bytes are stored before they
+are sent. Every row names its chain, so that the rows of a second chain never collide with these.
 """
 
 from typing import ClassVar, Self, TypeAlias
@@ -17,13 +15,19 @@ from django.db import models
 from django.db.models import ExpressionWrapper, F, OuterRef, Q, Subquery, Sum, Value
 from django.db.models.functions import Coalesce, Now
 
+from gateway.chain.config import get_chain
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.lsp25 import valid_until_of
 from gateway.common.fields import AddressField, HashField, Uint256Field
 
 
+def current_chain_id() -> int:
+    """Return the id of the chain that this process serves: the chain of every new row."""
+    return get_chain().id
+
+
 class RelayStatus(models.TextChoices):
-    """The words of the wire. Final ones never change again."""
+    """The statuses as the API answers them. A final one never changes again."""
 
     PENDING = "Pending"
     SUBMITTED = "Submitted"
@@ -37,8 +41,8 @@ class RelayStatus(models.TextChoices):
 _IN_PROGRESS = (RelayStatus.PENDING, RelayStatus.SUBMITTED)
 # By us, or by somebody else.
 _EXECUTED = (RelayStatus.SUCCESS, RelayStatus.EXECUTED_EXTERNALLY)
-_STANDING = (*_IN_PROGRESS, *_EXECUTED)
-# Every end but success, in the order that the indexes name.
+_ACTIVE = (*_IN_PROGRESS, *_EXECUTED)
+# Every final status but success, in the order that the indexes name.
 _UNSUCCESSFUL = (
     RelayStatus.FAILED,
     RelayStatus.EXPIRED,
@@ -47,20 +51,27 @@ _UNSUCCESSFUL = (
 )
 
 
+def sql_values(*statuses: models.TextChoices) -> str:
+    """Return the statuses as the list of an SQL `IN`. They are constants, so that partial indexes apply."""
+    return "({})".format(", ".join(f"'{status.value}'" for status in statuses))
+
+
 class RelayTransactionQuerySet(models.QuerySet["RelayTransaction"]):
-    """The vocabulary of a relay transaction's life."""
+    """Filters by status and by nonce channel."""
 
     def in_progress(self) -> Self:
         """Keep those that are not settled."""
         return self.filter(status__in=RelayTransaction.IN_PROGRESS)
 
-    def standing(self) -> Self:
+    def active(self) -> Self:
         """Keep those that occupy their relay nonce: in progress, or executed."""
-        return self.filter(status__in=RelayTransaction.STANDING)
+        return self.filter(status__in=RelayTransaction.ACTIVE)
 
-    def of_channel(self, *, key_manager: str, controller: str, channel: int) -> Self:
+    def of_channel(self, *, chain_id: int, key_manager: str, controller: str, channel: int) -> Self:
         """Keep one controller's calls on one nonce channel."""
-        return self.filter(key_manager_address=key_manager, controller_address=controller, channel=channel)
+        return self.filter(
+            chain_id=chain_id, key_manager_address=key_manager, controller_address=controller, channel=channel
+        )
 
 
 class RelayTransaction(models.Model):
@@ -68,14 +79,16 @@ class RelayTransaction(models.Model):
     One relay call that was accepted, with the credits held for it.
 
     Its identity is the LSP-25 digest and the controller recovered from the
-    signature; a repeat after a dead end is a new `generation` of the same identity.
+    signature; a repeat of a call that ended without success is a new `generation` of the same identity.
     """
 
     Status: TypeAlias = RelayStatus
     IN_PROGRESS = _IN_PROGRESS
     EXECUTED = _EXECUTED
-    STANDING = _STANDING
+    ACTIVE = _ACTIVE
+    UNSUCCESSFUL = _UNSUCCESSFUL
 
+    chain_id = models.BigIntegerField(default=current_chain_id)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="relay_transactions")
     profile_address = AddressField()
     key_manager_address = AddressField()
@@ -98,10 +111,10 @@ class RelayTransaction(models.Model):
     real_cost = models.BigIntegerField(default=0)
     credits_before = models.BigIntegerField()
     status = models.CharField(max_length=20, choices=Status, default=Status.PENDING)
-    # The status that the transaction will have once the chain has proved it; known before it is final.
-    ends_as = models.CharField(max_length=20, choices=Status, blank=True, default="")
-    end_code = models.CharField(max_length=64, blank=True, default="")
-    end_detail = models.TextField(blank=True, default="")
+    # What the status will be once the chain has confirmed it; empty while that is open, and once it is final.
+    terminal_status = models.CharField(max_length=20, choices=Status, blank=True, default="")
+    failure_code = models.CharField(max_length=64, blank=True, default="")
+    failure_detail = models.TextField(blank=True, default="")
     request_id = models.CharField(max_length=64, blank=True, default="")
     created_at = models.DateTimeField()
     settled_at = models.DateTimeField(null=True)
@@ -112,17 +125,18 @@ class RelayTransaction(models.Model):
         permissions = [
             ("rebroadcast_relaytransaction", "Can broadcast a relay transaction again"),
             ("cancel_relaytransaction", "Can cancel a relay transaction that was never broadcast"),
-            ("release_dead_hold", "Can release a hold that is proven dead"),
+            ("release_orphaned_hold", "Can release a hold that nothing can close any more"),
             ("export_relaytransaction", "Can take the list of relay transactions away"),
         ]
         constraints = [
             models.UniqueConstraint(
-                fields=["digest", "controller_address", "generation"], name="relaytransaction_identity"
+                fields=["chain_id", "digest", "controller_address", "generation"],
+                name="relaytransaction_identity",
             ),
             models.UniqueConstraint(
-                fields=["key_manager_address", "controller_address", "relay_nonce"],
-                condition=Q(status__in=_STANDING),
-                name="relaytransaction_standing_nonce",
+                fields=["chain_id", "key_manager_address", "controller_address", "relay_nonce"],
+                condition=Q(status__in=_ACTIVE),
+                name="relaytransaction_active_nonce",
             ),
             models.CheckConstraint(
                 condition=Q(status__in=_IN_PROGRESS, settled_at__isnull=True)
@@ -134,11 +148,11 @@ class RelayTransaction(models.Model):
             # Rows come in the order of time: a few pages contain the last day.
             BrinIndex(fields=["created_at"], name="relaytransaction_by_time", autosummarize=True),
             models.Index(fields=["user", "-id"], name="relaytransaction_of_user"),
-            # What a user's budget of dead ends counts; a call is added to this index only when it ends as one.
+            # What the limit on unsuccessful calls counts; most calls are never added to this index.
             models.Index(
                 fields=["user", "-settled_at"],
                 condition=Q(status__in=_UNSUCCESSFUL),
-                name="relaytransaction_dead_ends",
+                name="relaytransaction_of_limits",
             ),
             # What staff look for. Most calls succeed, and a list of those is found without an index.
             models.Index(
@@ -150,7 +164,7 @@ class RelayTransaction(models.Model):
                 fields=["request_id"], condition=~Q(request_id=""), name="relaytransaction_of_request"
             ),
             models.Index(
-                fields=["key_manager_address", "controller_address", "channel", "relay_nonce"],
+                fields=["chain_id", "key_manager_address", "controller_address", "channel", "relay_nonce"],
                 name="relaytransaction_of_channel",
             ),
             models.Index(
@@ -185,10 +199,10 @@ class RelayTransaction(models.Model):
 
 
 class RelayerQuerySet(models.QuerySet["Relayer"]):
-    """Relayers by what they can take."""
+    """Filters by what a relayer can take."""
 
-    def with_room(self, cap: int) -> Self:
-        """Keep the active ones that have fewer than `cap` account nonces that are not mined yet."""
+    def below_cap(self, cap: int) -> Self:
+        """Keep the active ones with fewer than `cap` account nonces in flight."""
         return self.filter(is_active=True, next_account_nonce__lt=F("mined_account_nonce") + cap)
 
     def able_to_pay(self, wei: int) -> Self:
@@ -196,7 +210,7 @@ class RelayerQuerySet(models.QuerySet["Relayer"]):
         wei_field: Uint256Field[int, int] = Uint256Field()
         spending = (
             Attempt.objects.filter(relayer=OuterRef("pk"), account_nonce__gte=OuterRef("mined_account_nonce"))
-            .exclude(status__in=[Attempt.Status.WITHDRAWN, Attempt.Status.MINED])
+            .exclude(status__in=Attempt.COSTLESS)
             .values("relayer")
             .annotate(wei=Sum(F("gas_limit") * F("max_fee_per_gas_wei"), output_field=wei_field))
         )
@@ -213,10 +227,11 @@ class Relayer(models.Model):
     One sending account and the next account nonce it will use.
 
     Account nonces are taken under this row's lock and are never given back: each
-    one ends on chain, with the call it was taken for or with a self-transfer.
+    one is used up on chain, by the call it was taken for or by a self-transfer.
     """
 
-    address = AddressField(unique=True)
+    chain_id = models.BigIntegerField(default=current_chain_id)
+    address = AddressField()
     next_account_nonce = models.BigIntegerField()
     # The account's transaction count at the newest block the tracker saw.
     mined_account_nonce = models.BigIntegerField()
@@ -229,6 +244,7 @@ class Relayer(models.Model):
 
     class Meta:
         permissions = [("pause_relayer", "Can pause and resume a relayer")]
+        constraints = [models.UniqueConstraint(fields=["chain_id", "address"], name="relayer_address")]
 
     def __str__(self) -> str:
         return self.address
@@ -239,8 +255,27 @@ class Relayer(models.Model):
         return max(0, self.next_account_nonce - self.mined_account_nonce)
 
 
+class AttemptStatus(models.TextChoices):
+    """How far an attempt's bytes have come."""
+
+    SIGNED = "signed"
+    SENT = "sent"
+    # A newer attempt on the same account nonce took over: after this one was sent, or before.
+    REPLACED = "replaced"
+    WITHDRAWN = "withdrawn"
+    MINED = "mined"
+
+
+# The chain may still take them.
+_UNMINED = (AttemptStatus.SIGNED, AttemptStatus.SENT)
+
+
 class AttemptQuerySet(models.QuerySet["Attempt"]):
-    """The vocabulary of an attempt's life."""
+    """Filters by status, and what to leave out of a long row."""
+
+    def with_hash(self, transaction_hash: str) -> Self:
+        """Keep the one with this transaction hash, in any casing, on the chain that this process serves."""
+        return self.filter(chain_id=current_chain_id(), transaction_hash=transaction_hash.lower())
 
     def in_progress(self) -> Self:
         """Keep attempts of relay transactions that are not settled."""
@@ -250,17 +285,17 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         """Keep those that wait for their first broadcast."""
         return self.in_progress().filter(status=Attempt.Status.SIGNED)
 
-    def afloat(self) -> Self:
+    def broadcasted(self) -> Self:
         """Keep those that were broadcast and are not mined."""
         return self.in_progress().filter(status=Attempt.Status.SENT)
 
-    def without_question(self) -> Self:
+    def without_payload(self) -> Self:
         """Leave out what the controller has signed; if it is needed after all, it is read separately."""
         return self.defer("relay_transaction__payload", "relay_transaction__signature")
 
     def without_bytes(self) -> Self:
         """Leave out everything that is long; if it is needed after all, it is read separately."""
-        return self.without_question().defer("raw", "node_message")
+        return self.without_payload().defer("raw", "node_message")
 
     def in_nonce_order(self) -> Self:
         """Order as the chain will execute them."""
@@ -271,8 +306,8 @@ class Attempt(models.Model):
     """
     One signed transaction. Several may share an account nonce; the chain takes one of them.
 
-    A `CALL` carries the relay call. A `CANCELLATION` is a self-transfer of nothing
-    that uses up the account nonce of a call that cannot be sent any more.
+    A `CALL` carries the relay call. A `CANCELLATION` is a self-transfer without value
+    that uses up the account nonce of a call that cannot be executed any more.
     """
 
     class Kind(models.TextChoices):
@@ -281,23 +316,19 @@ class Attempt(models.Model):
         CALL = "call"
         CANCELLATION = "cancellation"
 
-    class Status(models.TextChoices):
-        """Where its bytes are."""
+    Status: TypeAlias = AttemptStatus
+    UNMINED = _UNMINED
+    # These take nothing from the relayer's balance any more.
+    COSTLESS = (AttemptStatus.WITHDRAWN, AttemptStatus.MINED)
 
-        SIGNED = "signed"
-        SENT = "sent"
-        # Another attempt on the same account nonce took over: after this one was sent, or before.
-        OUTBID = "outbid"
-        WITHDRAWN = "withdrawn"
-        MINED = "mined"
-
+    chain_id = models.BigIntegerField(default=current_chain_id)
     relay_transaction = models.ForeignKey(RelayTransaction, models.PROTECT, related_name="attempts")
     relayer = models.ForeignKey("relay.Relayer", models.PROTECT, related_name="attempts")
     account_nonce = models.BigIntegerField()
     sequence = models.PositiveSmallIntegerField(default=0)
     kind = models.CharField(max_length=12, choices=Kind, default=Kind.CALL)
     status = models.CharField(max_length=12, choices=Status, default=Status.SIGNED)
-    transaction_hash = HashField(unique=True)
+    transaction_hash = HashField()
     raw = models.BinaryField()
     gas_limit = models.BigIntegerField()
     max_fee_per_gas_wei = Uint256Field()
@@ -318,6 +349,8 @@ class Attempt(models.Model):
     class Meta:
         permissions = [("export_attempt", "Can take the list of attempts away")]
         constraints = [
+            models.UniqueConstraint(fields=["chain_id", "transaction_hash"], name="attempt_transaction_hash"),
+            # A relayer is of one chain, and so are its account nonces.
             models.UniqueConstraint(fields=["relayer", "account_nonce", "sequence"], name="attempt_slot"),
             models.CheckConstraint(
                 condition=Q(block_number__isnull=True, succeeded__isnull=True, gas_used__isnull=True)
@@ -330,7 +363,7 @@ class Attempt(models.Model):
             BrinIndex(fields=["created_at"], name="attempt_by_time", autosummarize=True),
             models.Index(
                 fields=["relayer", "account_nonce"],
-                condition=Q(status__in=["signed", "sent"]),
+                condition=Q(status__in=_UNMINED),
                 name="attempt_not_mined",
             ),
         ]

@@ -1,16 +1,20 @@
-"""What others ask about relaying. Nothing here writes."""
+"""Reading the rows of the relay. Nothing here writes."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from django.contrib.auth import get_user_model
 from django.db.models import Count, QuerySet
 
+from gateway.chain.config import get_chain
 from gateway.common import db
 from relay.errors import ProfileNotRegistered, TransactionNotFound
-from relay.models import Relayer, RelaySwitch, RelayTransaction
+from relay.models import Attempt, Relayer, RelaySwitch, RelayTransaction, sql_values
 from users.models import User
+
+_STATUS = RelayTransaction.Status
+_IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
+_ACTIVE = sql_values(*RelayTransaction.ACTIVE)
 
 
 def registered_owner(profile_address: str) -> User:
@@ -20,10 +24,10 @@ def registered_owner(profile_address: str) -> User:
     Raises:
         ProfileNotRegistered: the profile has never signed in here, or support has closed its account.
     """
-    found = get_user_model().objects.filter(profile_address=profile_address, is_active=True).first()
-    if found is None:
+    user = User.objects.filter(profile_address=profile_address, is_active=True).first()
+    if user is None:
         raise ProfileNotRegistered(f"{profile_address} has never signed in here.", profile=profile_address)
-    return found
+    return user
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +38,8 @@ class Identity:
     controller: str
 
 
-class Known(NamedTuple):
-    """What the records say of a relay call before the node is asked."""
+class CallHistory(NamedTuple):
+    """What the rows say of a relay call before the node is asked."""
 
     # The hash of the user's call of this identity that is in progress or executed, if any.
     transaction_hash: str | None
@@ -47,29 +51,40 @@ class Known(NamedTuple):
     is_paused: bool
 
 
-def look_up(*, user: User, identity: Identity) -> Known:
-    """Return what is known of this call, all of it as of one moment."""
-    params = {"user": user.pk, "digest": identity.digest, "controller": identity.controller}
-    return Known(*db.only_row(_KNOWN, params))
+def call_history(*, user: User, identity: Identity) -> CallHistory:
+    """Return the earlier tries of this call, read in one statement."""
+    params = {
+        "chain": get_chain().id,
+        "user": user.pk,
+        "digest": identity.digest,
+        "controller": identity.controller,
+    }
+    return CallHistory(*db.only_row(_CALL_HISTORY, params))
 
 
-_KNOWN = """
+_CALL_HISTORY = f"""
 SELECT (SELECT transaction_hash FROM relay_relaytransaction
-        WHERE digest = %(digest)s AND controller_address = %(controller)s AND user_id = %(user)s
-          AND status IN ('Pending', 'Submitted', 'Success', 'ExecutedExternally') ORDER BY id LIMIT 1),
+        WHERE chain_id = %(chain)s AND digest = %(digest)s AND controller_address = %(controller)s
+          AND user_id = %(user)s AND status IN {_ACTIVE} ORDER BY id LIMIT 1),
        (SELECT coalesce(max(generation) + 1, 0) FROM relay_relaytransaction
-        WHERE digest = %(digest)s AND controller_address = %(controller)s),
+        WHERE chain_id = %(chain)s AND digest = %(digest)s AND controller_address = %(controller)s),
        (SELECT count(*) FROM relay_relaytransaction
-        WHERE digest = %(digest)s AND controller_address = %(controller)s AND status = 'Failed'),
+        WHERE chain_id = %(chain)s AND digest = %(digest)s AND controller_address = %(controller)s
+          AND status = '{_STATUS.FAILED}'),
        coalesce((SELECT NOT is_open FROM relay_relayswitch ORDER BY id DESC LIMIT 1), false)
-"""
+"""  # noqa: S608 - constants of our own
 
 
-def standing_transaction(*, user: User, identity: Identity) -> RelayTransaction | None:
+def active_transaction(*, user: User, identity: Identity) -> RelayTransaction | None:
     """Return the user's relay transaction of this identity that is in progress or executed, if any."""
     return (
-        RelayTransaction.objects.standing()
-        .filter(user_id=user.pk, digest=identity.digest, controller_address=identity.controller)
+        RelayTransaction.objects.active()
+        .filter(
+            chain_id=get_chain().id,
+            user_id=user.pk,
+            digest=identity.digest,
+            controller_address=identity.controller,
+        )
         .first()
     )
 
@@ -93,7 +108,7 @@ class TransactionReport:
 
 def transaction_report(*, user: User, transaction_hash: str) -> TransactionReport:
     """
-    Report on the user's relay transaction that one of its attempts' hashes names.
+    Report on the user's relay transaction that has an attempt with this hash.
 
     Until it is settled the figures are the expected cost and the balance at
     acceptance; afterwards they are the ledger entry's own.
@@ -101,41 +116,45 @@ def transaction_report(*, user: User, transaction_hash: str) -> TransactionRepor
     Raises:
         TransactionNotFound: no such transaction of this user.
     """
-    found = (
+    transaction = (
         RelayTransaction.objects.select_related("hold__entry")
-        .filter(user_id=user.pk, attempts__transaction_hash=transaction_hash.lower())
+        .filter(
+            user_id=user.pk,
+            attempts__chain_id=get_chain().id,
+            attempts__transaction_hash=transaction_hash.lower(),
+        )
         .first()
     )
-    if found is None:
+    if transaction is None:
         raise TransactionNotFound("The signed-in profile has no relay transaction with this hash.")
-    used, before, after = credits_of(found)
-    return TransactionReport(found.status, found.profile_address, used, before, after)
+    used, before, after = credits_of(transaction)
+    return TransactionReport(transaction.status, transaction.profile_address, used, before, after)
 
 
 def transactions_of(user: User) -> QuerySet[RelayTransaction]:
     """
     Return the user's relay transactions, each with the ledger entry that `credits_of` reads.
 
-    Payload and signature are not read: they are as long as the caller liked.
+    Payload and signature are not read: they may be long.
     """
     shown = ("profile_address", "transaction_hash", "status", "created_at", "settled_at")
     costs = ("expected_cost", "real_cost", "credits_before")
     entry = ("amount", "balance_before", "balance_after")
-    found = RelayTransaction.objects.filter(user_id=user.pk).select_related("hold__entry")
-    return found.only(*shown, *costs, *(f"hold__entry__{name}" for name in entry))
+    transactions = RelayTransaction.objects.filter(user_id=user.pk).select_related("hold__entry")
+    return transactions.only(*shown, *costs, *(f"hold__entry__{name}" for name in entry))
 
 
-def credits_of(found: RelayTransaction) -> tuple[int, int, int]:
+def credits_of(transaction: RelayTransaction) -> tuple[int, int, int]:
     """Return the credits that a transaction uses, and the balance before and after it."""
-    entry = found.hold.entry
+    entry = transaction.hold.entry
     if entry is not None:
         return -entry.amount, entry.balance_before, entry.balance_after
-    used = found.expected_cost if found.is_in_progress else 0
-    return used, found.credits_before, found.credits_before - used
+    used = transaction.expected_cost if transaction.is_in_progress else 0
+    return used, transaction.credits_before, transaction.credits_before - used
 
 
 class Figures(NamedTuple):
-    """How relaying stands, as of one moment. Ages are seconds, 0 where nothing waits."""
+    """The state of the relay as of one moment. Ages are in seconds, 0 where nothing waits."""
 
     pending: int
     submitted: int
@@ -149,30 +168,30 @@ class Figures(NamedTuple):
 
 
 def figures() -> Figures:
-    """Return how relaying stands, in one statement that reads what is in progress and nothing else."""
+    """Return the state of the relay, in one statement that reads only what is in progress."""
     return Figures(*db.only_row(_FIGURES, {}))
 
 
-_FIGURES = """
+_FIGURES = f"""
 WITH call AS MATERIALIZED (
-    SELECT id, status, created_at FROM relay_relaytransaction WHERE status IN ('Pending', 'Submitted')
+    SELECT id, status, created_at FROM relay_relaytransaction WHERE status IN {_IN_PROGRESS}
 ), attempt AS MATERIALIZED (
     SELECT attempt.relay_transaction_id AS call_id, attempt.status, attempt.created_at, attempt.first_sent_at
     FROM call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
 ), oldest AS (
-    SELECT (SELECT min(created_at) FROM call) AS asked_at,
-           (SELECT min(created_at) FROM attempt WHERE status = 'signed') AS signed_at,
+    SELECT (SELECT min(created_at) FROM call) AS accepted_at,
+           (SELECT min(created_at) FROM attempt WHERE status = '{Attempt.Status.SIGNED}') AS signed_at,
            (SELECT min(first_sent_at) FROM attempt
-            WHERE call_id NOT IN (SELECT call_id FROM attempt WHERE status = 'mined')) AS sent_at
+            WHERE call_id NOT IN (SELECT call_id FROM attempt WHERE status = '{Attempt.Status.MINED}')) AS sent_at
 )
-SELECT (SELECT count(*) FROM call WHERE status = 'Pending'),
-       (SELECT count(*) FROM call WHERE status = 'Submitted'),
-       coalesce(greatest(0, extract(epoch FROM statement_timestamp() - asked_at)), 0)::float,
+SELECT (SELECT count(*) FROM call WHERE status = '{_STATUS.PENDING}'),
+       (SELECT count(*) FROM call WHERE status = '{_STATUS.SUBMITTED}'),
+       coalesce(greatest(0, extract(epoch FROM statement_timestamp() - accepted_at)), 0)::float,
        coalesce(greatest(0, extract(epoch FROM statement_timestamp() - signed_at)), 0)::float,
        coalesce(greatest(0, extract(epoch FROM statement_timestamp() - sent_at)), 0)::float,
        coalesce((SELECT NOT is_open FROM relay_relayswitch ORDER BY id DESC LIMIT 1), false)
 FROM oldest
-"""
+"""  # noqa: S608 - constants of our own
 
 # Longer than any call takes to end by itself. Calls are indexed by when they were accepted, not by when they ended.
 _LONGEST = timedelta(days=1)
@@ -180,10 +199,10 @@ _LONGEST = timedelta(days=1)
 
 def ended(*, since: datetime) -> dict[str, int]:
     """Return how many calls have ended since then, by final status, including those with 0."""
-    found = RelayTransaction.objects.filter(created_at__gte=since - _LONGEST, settled_at__gte=since)
-    counted = dict(found.values_list("status").annotate(Count("id")).order_by("status"))
+    settled = RelayTransaction.objects.filter(created_at__gte=since - _LONGEST, settled_at__gte=since)
+    counts = dict(settled.values_list("status").annotate(Count("id")).order_by("status"))
     final = set(RelayTransaction.Status) - set(RelayTransaction.IN_PROGRESS)
-    return {status.value: counted.get(status.value, 0) for status in sorted(final)}
+    return {status.value: counts.get(status.value, 0) for status in sorted(final)}
 
 
 def relayers() -> list[Relayer]:

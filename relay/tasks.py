@@ -1,4 +1,4 @@
-"""Doors for Celery. PostgreSQL holds the work; the next tick makes up for a task that fails."""
+"""Celery tasks. The work is in PostgreSQL; after a task that failed or was lost, the next run does it."""
 
 import time
 from typing import Any
@@ -10,14 +10,14 @@ from gateway.chain.errors import NodeUnavailable
 from gateway.common import tasks
 from relay.services import broadcasting, reconciliation, tracking
 
-# Calls of the next moment leave in the same batch; a block takes many times longer.
-_GATHERING_SECONDS = 0.1
+# Calls of the next moment are sent in the same batch; a block takes many times longer.
+_DEBOUNCE_SECONDS = 0.1
 
 
 @shared_task(name="relay.broadcast", throws=(NodeUnavailable,))
 def broadcast(**_: Any) -> None:
-    """Send what was signed, once for all the calls of a moment."""
-    time.sleep(_GATHERING_SECONDS)
+    """Send what was signed, in one batch for all calls of a moment."""
+    time.sleep(_DEBOUNCE_SECONDS)
     tasks.answer("relay.broadcast")
     broadcasting.broadcast(now=timezone.now())
 
@@ -30,22 +30,22 @@ def track(**_: Any) -> None:
 
 @shared_task(name="relay.sweep", throws=(NodeUnavailable,))
 def sweep(**_: Any) -> None:
-    """Send what lost messages have left unsent."""
+    """Send what lost tasks have left unsent."""
     broadcasting.sweep(now=timezone.now())
 
 
 class ChainDiffers(Exception):
-    """Captured credits differ from what the chain took. Nothing catches it, so the task counts as failed."""
+    """Captured credits differ from the gas charged. Nothing catches it, so the task counts as failed."""
 
 
 # It reads everything and so takes longer than the two minutes of other tasks.
 @shared_task(name="relay.reconcile", soft_time_limit=2 * 3600, time_limit=2 * 3600 + 60)
 def reconcile_with_chain(**_: Any) -> None:
     """
-    Compare what was captured with the receipts; the service logs and stores what differs.
+    Compare captured credits with receipts; the service logs and stores the differences.
 
     Raises:
-        ChainDiffers: something does.
+        ChainDiffers: there are differences.
     """
     run = reconciliation.reconcile(now=timezone.now())
     if run is not None and run.counts["findings"]:

@@ -45,11 +45,12 @@ FROM credits_entry WHERE source = 'RELAY_TRANSACTION' ORDER BY id
 """
 _CALLS = """
 INSERT INTO relay_relaytransaction
-    (user_id, profile_address, key_manager_address, controller_address, digest, generation, channel, relay_nonce,
-     validity, payload, signature, is_follower, relayer_id, hold_id, transaction_hash, gas_limit, expected_cost,
-     real_cost, credits_before, status, ends_as, end_code, end_detail, request_id, created_at, settled_at)
-SELECT person.id, person.profile_address, person.profile_address, person.profile_address, hash.digest, 0, 0, hold.id,
-       0, '\\x00', '\\x00', false, %(relayer)s, hold.id, hash.digest, 100000, 2, 1, 100,
+    (chain_id, user_id, profile_address, key_manager_address, controller_address, digest, generation, channel,
+     relay_nonce, validity, payload, signature, is_follower, relayer_id, hold_id, transaction_hash, gas_limit,
+     expected_cost, real_cost, credits_before, status, terminal_status, failure_code, failure_detail, request_id,
+     created_at, settled_at)
+SELECT %(chain)s, person.id, person.profile_address, person.profile_address, person.profile_address, hash.digest,
+       0, 0, hold.id, 0, '\\x00', '\\x00', false, %(relayer)s, hold.id, hash.digest, 100000, 2, 1, 100,
        CASE WHEN hold.id %% 50 = 0 THEN 'Failed' ELSE 'Success' END, '', '', '', md5('request' || hold.id),
        hold.created_at, hold.closed_at
 FROM credits_hold AS hold JOIN credits_account AS account ON account.id = hold.account_id
@@ -59,10 +60,10 @@ ORDER BY hold.id
 """
 _ATTEMPTS = """
 INSERT INTO relay_attempt
-    (relay_transaction_id, relayer_id, account_nonce, sequence, kind, status, transaction_hash, raw, gas_limit,
-     max_fee_per_gas_wei, max_priority_fee_per_gas_wei, node_message, block_number, block_hash, succeeded, gas_used,
-     effective_gas_price_wei, created_at, first_sent_at, sent_at, mined_at)
-SELECT id, relayer_id, id, 0, 'call', 'mined', transaction_hash, '\\x00', gas_limit, 1, 1, '', id, digest,
+    (chain_id, relay_transaction_id, relayer_id, account_nonce, sequence, kind, status, transaction_hash, raw,
+     gas_limit, max_fee_per_gas_wei, max_priority_fee_per_gas_wei, node_message, block_number, block_hash, succeeded,
+     gas_used, effective_gas_price_wei, created_at, first_sent_at, sent_at, mined_at)
+SELECT chain_id, id, relayer_id, id, 0, 'call', 'mined', transaction_hash, '\\x00', gas_limit, 1, 1, '', id, digest,
        status = 'Success', 1000, 1000000000, created_at, created_at, created_at, created_at + interval '6 seconds'
 FROM relay_relaytransaction ORDER BY id
 """
@@ -100,7 +101,7 @@ def fill(people: int = PEOPLE) -> None:
     relayer = Relayer.objects.create(
         address=checksum("0x" + secrets.token_hex(20)), next_account_nonce=0, mined_account_nonce=0
     )
-    sizes = {"each": EACH, "heavy": HEAVY, "relayer": relayer.pk}
+    sizes = {"each": EACH, "heavy": HEAVY, "chain": relayer.chain_id, "relayer": relayer.pk}
     steps = (_ACCOUNTS, _ENTRIES, _HEAVY, _HOLDS, _CALLS, _ATTEMPTS, _NETWORK, _POSTBACKS, _EVENTS)
     with connection.cursor() as cursor:
         for statement in steps:

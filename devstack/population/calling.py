@@ -37,7 +37,7 @@ def call(life: Life, at: datetime) -> None:
     if accepted is None:
         return
     status, _, code, detail = rng.choices(_ENDINGS, weights=[ending[1] for ending in _ENDINGS])[0]
-    life.relay_nonce += status in RelayTransaction.STANDING
+    life.relay_nonce += status in RelayTransaction.ACTIVE
     if status == _Status.EXPIRED:
         accepted.row.validity = int(at.timestamp()) + 30
     ended_at = at + timedelta(seconds=rng.randint(14, 70))
@@ -46,7 +46,7 @@ def call(life: Life, at: datetime) -> None:
         accepted.attempt(
             Attempt.Kind.CANCELLATION, _SELF_TRANSFER_GAS, price, at, ended_at, is_last=True, ends=status
         )
-    accepted.row.end_code, accepted.row.end_detail = code, detail
+    accepted.row.failure_code, accepted.row.failure_detail = code, detail
     life.plan(ended_at, accepted.ending(status, gas=gas, price=price))
 
 

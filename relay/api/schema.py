@@ -35,7 +35,7 @@ CALL: tuple[type[DomainError], ...] = (
     relay_errors.ChannelBusy,
     relay_errors.RelayersBusy,
     relay_errors.RelayShareUsed,
-    relay_errors.TooManyDeadEnds,
+    relay_errors.TooManyCancelledCalls,
     relay_errors.RelayPaused,
 )
 

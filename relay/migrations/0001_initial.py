@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import gateway.common.fields
+import relay.models
 
 
 class Migration(migrations.Migration):
@@ -27,7 +28,8 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("address", gateway.common.fields.AddressField(unique=True)),
+                ("chain_id", models.BigIntegerField(default=relay.models.current_chain_id)),
+                ("address", gateway.common.fields.AddressField()),
                 ("next_account_nonce", models.BigIntegerField()),
                 ("mined_account_nonce", models.BigIntegerField()),
                 ("balance_wei", gateway.common.fields.Uint256Field(default=0)),
@@ -40,6 +42,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 "permissions": [("pause_relayer", "Can pause and resume a relayer")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("chain_id", "address"), name="relayer_address")
+                ],
             },
         ),
         migrations.CreateModel(
@@ -51,6 +56,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                ("chain_id", models.BigIntegerField(default=relay.models.current_chain_id)),
                 ("profile_address", gateway.common.fields.AddressField()),
                 ("key_manager_address", gateway.common.fields.AddressField()),
                 ("controller_address", gateway.common.fields.AddressField()),
@@ -84,7 +90,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "ends_as",
+                    "terminal_status",
                     models.CharField(
                         blank=True,
                         choices=[
@@ -100,8 +106,8 @@ class Migration(migrations.Migration):
                         max_length=20,
                     ),
                 ),
-                ("end_code", models.CharField(blank=True, default="", max_length=64)),
-                ("end_detail", models.TextField(blank=True, default="")),
+                ("failure_code", models.CharField(blank=True, default="", max_length=64)),
+                ("failure_detail", models.TextField(blank=True, default="")),
                 ("request_id", models.CharField(blank=True, default="", max_length=64)),
                 ("created_at", models.DateTimeField()),
                 ("settled_at", models.DateTimeField(null=True)),
@@ -134,7 +140,7 @@ class Migration(migrations.Migration):
                 "permissions": [
                     ("rebroadcast_relaytransaction", "Can broadcast a relay transaction again"),
                     ("cancel_relaytransaction", "Can cancel a relay transaction that was never broadcast"),
-                    ("release_dead_hold", "Can release a hold that is proven dead"),
+                    ("release_orphaned_hold", "Can release a hold that nothing can close any more"),
                     ("export_relaytransaction", "Can take the list of relay transactions away"),
                 ],
             },
@@ -148,6 +154,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                ("chain_id", models.BigIntegerField(default=relay.models.current_chain_id)),
                 ("account_nonce", models.BigIntegerField()),
                 ("sequence", models.PositiveSmallIntegerField(default=0)),
                 (
@@ -164,7 +171,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("signed", "Signed"),
                             ("sent", "Sent"),
-                            ("outbid", "Outbid"),
+                            ("replaced", "Replaced"),
                             ("withdrawn", "Withdrawn"),
                             ("mined", "Mined"),
                         ],
@@ -172,7 +179,7 @@ class Migration(migrations.Migration):
                         max_length=12,
                     ),
                 ),
-                ("transaction_hash", gateway.common.fields.HashField(unique=True)),
+                ("transaction_hash", gateway.common.fields.HashField()),
                 ("raw", models.BinaryField()),
                 ("gas_limit", models.BigIntegerField()),
                 ("max_fee_per_gas_wei", gateway.common.fields.Uint256Field()),
@@ -271,7 +278,7 @@ class Migration(migrations.Migration):
             index=models.Index(
                 condition=models.Q(("status__in", ("Failed", "Expired", "Cancelled", "ExecutedExternally"))),
                 fields=["user", "-settled_at"],
-                name="relaytransaction_dead_ends",
+                name="relaytransaction_of_limits",
             ),
         ),
         migrations.AddIndex(
@@ -293,7 +300,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="relaytransaction",
             index=models.Index(
-                fields=["key_manager_address", "controller_address", "channel", "relay_nonce"],
+                fields=["chain_id", "key_manager_address", "controller_address", "channel", "relay_nonce"],
                 name="relaytransaction_of_channel",
             ),
         ),
@@ -308,15 +315,16 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="relaytransaction",
             constraint=models.UniqueConstraint(
-                fields=("digest", "controller_address", "generation"), name="relaytransaction_identity"
+                fields=("chain_id", "digest", "controller_address", "generation"),
+                name="relaytransaction_identity",
             ),
         ),
         migrations.AddConstraint(
             model_name="relaytransaction",
             constraint=models.UniqueConstraint(
                 condition=models.Q(("status__in", ("Pending", "Submitted", "Success", "ExecutedExternally"))),
-                fields=("key_manager_address", "controller_address", "relay_nonce"),
-                name="relaytransaction_standing_nonce",
+                fields=("chain_id", "key_manager_address", "controller_address", "relay_nonce"),
+                name="relaytransaction_active_nonce",
             ),
         ),
         migrations.AddConstraint(
@@ -342,9 +350,15 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="attempt",
             index=models.Index(
-                condition=models.Q(("status__in", ["signed", "sent"])),
+                condition=models.Q(("status__in", ("signed", "sent"))),
                 fields=["relayer", "account_nonce"],
                 name="attempt_not_mined",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="attempt",
+            constraint=models.UniqueConstraint(
+                fields=("chain_id", "transaction_hash"), name="attempt_transaction_hash"
             ),
         ),
         migrations.AddConstraint(

@@ -1,14 +1,9 @@
 """
-Broadcasting: stored bytes go to the node, in the order of account nonces.
+Send stored bytes to the node, in the order of account nonces.
 
 Sending the same bytes twice does no harm, so no lock is held and any number of
-workers may run. The rows say what is left to do; the messages merely hurry.
-
-Followers: calls accepted behind others of their channel, whose fate they share while they are unsent.
-
-What to do when the node does not take an attempt's bytes.
-
-The sweep: finds by itself the work whose message was lost.
+workers may run. The rows say what is left to send; a task only makes it sooner,
+and the sweep finds what a lost task left unsent.
 """
 
 from collections.abc import Sequence
@@ -30,36 +25,45 @@ from relay.services.replacement import fees_today
 
 _Status = RelayTransaction.Status
 
+# A worker that received the task has sent by then.
+_TASK_TIME = timedelta(seconds=2)
+
 
 def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
     """
-    Send what the relayer, or without one every relayer, has signed and not yet sent; return how many the node took.
+    Send the unsent attempts of one relayer, or of all; return how many the node took.
 
     Validity and predecessors are checked once more before the first broadcast: a
-    call that could only burn gas becomes a dead end instead.
+    call that could only burn gas is cancelled instead.
 
     Raises:
         NodeUnavailable: no node answered; the bytes stay for the next try.
     """
-    waiting = Attempt.objects.unsent().select_related("relay_transaction").in_nonce_order().without_question()
-    found = list(waiting if relayer_id is None else waiting.filter(relayer_id=relayer_id))
-    if not found:
+    unsent = (
+        Attempt.objects.unsent()
+        .filter(chain_id=get_chain().id)
+        .select_related("relay_transaction")
+        .in_nonce_order()
+        .without_payload()
+    )
+    attempts = list(unsent if relayer_id is None else unsent.filter(relayer_id=relayer_id))
+    if not attempts:
         return 0
     head = get_chain_client().head()
     fees = fees_today(head=head)
     sent = 0
-    held_up: set[int] = set()
-    for wave in _waves(found):
+    blocked_relayers: set[int] = set()
+    for batch in _batches(attempts):
         sendable = []
-        for attempt in wave:
-            if attempt.relayer_id in held_up:
-                # It needs account nonces that the node does not hold yet.
+        for attempt in batch:
+            if attempt.relayer_id in blocked_relayers:
+                # Lower account nonces of its relayer have not reached the node.
                 continue
-            if not _ended_instead(attempt, head, fees, now):
+            if not _cancelled_instead(attempt, head, fees, now):
                 sendable.append(attempt)
-        taken, left_open = _send(attempts=sendable, fees=fees, now=now)
-        sent += taken
-        held_up |= left_open
+        accepted, unreachable = _send(attempts=sendable, fees=fees, now=now)
+        sent += accepted
+        blocked_relayers |= unreachable
     return sent
 
 
@@ -70,24 +74,23 @@ def resend(*, now: datetime) -> int:
     Raises:
         NodeUnavailable: no node answered.
     """
-    silent_since = now - timedelta(seconds=settings.RELAY_RESEND_SECONDS)
-    silent = list(
-        Attempt.objects.afloat()
-        .filter(sent_at__lt=silent_since)
+    overdue = list(
+        Attempt.objects.broadcasted()
+        .filter(chain_id=get_chain().id, sent_at__lt=now - timedelta(seconds=settings.RELAY_RESEND_SECONDS))
         .select_related("relay_transaction")
         .in_nonce_order()[:200]
     )
-    if not silent:
+    if not overdue:
         return 0
-    taken, _ = _send(attempts=silent, fees=fees_today(head=get_chain_client().head()), now=now)
-    return taken
+    accepted, _ = _send(attempts=overdue, fees=fees_today(head=get_chain_client().head()), now=now)
+    return accepted
 
 
 def broadcast_again(*, relay_transaction_id: int, now: datetime) -> int:
     """
     Send the transaction's stored bytes now, for staff; return how many attempts the node took.
 
-    An attempt that was never sent leaves together with all that its relayer has signed,
+    An attempt that was never sent is sent together with all that its relayer has signed,
     in the order of account nonces; one that was sent before is sent alone.
 
     Raises:
@@ -97,18 +100,18 @@ def broadcast_again(*, relay_transaction_id: int, now: datetime) -> int:
     unsent = own.unsent().first()
     if unsent is not None:
         return broadcast(relayer_id=unsent.relayer_id, now=now)
-    silent = list(own.afloat().select_related("relay_transaction").in_nonce_order())
-    taken, _ = _send(attempts=silent, fees=fees_today(head=get_chain_client().head()), now=now)
-    return taken
+    unmined = list(own.broadcasted().select_related("relay_transaction").in_nonce_order())
+    accepted, _ = _send(attempts=unmined, fees=fees_today(head=get_chain_client().head()), now=now)
+    return accepted
 
 
-def _waves(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
+def _batches(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
     """
     Split into batches, each with at most one call per channel, in each relayer's order.
 
-    If the node refuses a call, those behind it in its channel must not have left with it.
+    If the node refuses a call, those behind it in its channel must not have been sent with it.
     """
-    waves: list[list[Attempt]] = []
+    batches: list[list[Attempt]] = []
     numbers: dict[int, int] = {}
     channels: dict[int, set[tuple[str, str, int]]] = {}
     for attempt in attempts:
@@ -119,61 +122,63 @@ def _waves(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
             channels[relayer_id].clear()
         channels[relayer_id].add(channel)
         number = numbers.setdefault(relayer_id, 0)
-        if number == len(waves):
-            waves.append([])
-        waves[number].append(attempt)
-    return waves
+        if number == len(batches):
+            batches.append([])
+        batches[number].append(attempt)
+    return batches
 
 
-def _ended_instead(attempt: Attempt, head: Head, fees: Fees, now: datetime) -> bool:
-    """Begin the dead end of a call that could only burn gas, unless it has begun; return whether it is such a call."""
-    row = attempt.relay_transaction
+def _cancelled_instead(attempt: Attempt, head: Head, fees: Fees, now: datetime) -> bool:
+    """Cancel a call that could only burn gas, unless that has begun; return whether it is such a call."""
+    transaction = attempt.relay_transaction
     if attempt.kind == Attempt.Kind.CANCELLATION:
         return False
-    if row.expires_before(max(head.timestamp, int(now.timestamp())) + get_chain().block_seconds):
-        ends_as, code, detail = (
+    if transaction.expires_before(max(head.timestamp, int(now.timestamp())) + get_chain().block_seconds):
+        status, code, detail = (
             _Status.EXPIRED,
             "relay-call-expired",
             "Its validity ended before it was sent.",
         )
-    elif lost_its_predecessor(row=row):
-        ends_as, code, detail = (
+    elif lost_its_predecessor(transaction):
+        status, code, detail = (
             _Status.CANCELLED,
             cancellation.PREDECESSOR_FAILED,
             "A call before it in its channel failed.",
         )
     else:
         return False
-    with isolated(f"the dead end of {attempt.transaction_hash}"):
-        cancellation.begin(attempt=attempt, ends_as=ends_as, code=code, detail=detail, fees=fees, now=now)
+    with isolated(f"cancelling {attempt.transaction_hash}"):
+        cancellation.begin(
+            attempt=attempt, terminal_status=status, code=code, detail=detail, fees=fees, now=now
+        )
     return True
 
 
 def _send(*, attempts: Sequence[Attempt], fees: Fees, now: datetime) -> tuple[int, set[int]]:
-    """Return how many the node took, and the relayers with unanswered attempts; those are sent again later."""
+    """Return how many the node took, and the relayers of those it did not answer; these are sent again later."""
     if not attempts:
         return 0, set()
     outcomes = get_chain_client().send_raw_transactions([bytes(attempt.raw) for attempt in attempts])
-    taken = [attempt for attempt, outcome in zip(attempts, outcomes, strict=True) if _is_out(outcome)]
-    _mark_sent(taken, now)
-    left_open = set()
+    accepted = [attempt for attempt, outcome in zip(attempts, outcomes, strict=True) if _is_accepted(outcome)]
+    _mark_sent(accepted, now)
+    unreachable = set()
     for attempt, outcome in zip(attempts, outcomes, strict=True):
         if outcome.kind in {SendKind.UNDERPRICED, SendKind.REFUSED}:
-            with isolated(f"the refusal of {attempt.transaction_hash}"):
-                handle_refusal(attempt=attempt, outcome=outcome, fees=fees, now=now)
+            with isolated(f"the send error of {attempt.transaction_hash}"):
+                handle_send_error(attempt=attempt, outcome=outcome, fees=fees, now=now)
         elif outcome.kind == SendKind.UNREACHABLE:
-            left_open.add(attempt.relayer_id)
-            note_message(attempt=attempt, outcome=outcome)
-    return len(taken), left_open
+            unreachable.add(attempt.relayer_id)
+            _store_message(attempt=attempt, outcome=outcome)
+    return len(accepted), unreachable
 
 
-def _is_out(outcome: SendOutcome) -> bool:
+def _is_accepted(outcome: SendOutcome) -> bool:
     """A nonce that is too low was used by these bytes or by others; the tracker finds out which."""
     return outcome.kind in {SendKind.ACCEPTED, SendKind.NONCE_TOO_LOW}
 
 
 def _mark_sent(attempts: Sequence[Attempt], now: datetime) -> None:
-    """Conditional updates: a tracker that was faster, or a newer attempt, has the last word."""
+    """Update conditionally: what the tracker or a newer attempt has written meanwhile stays."""
     Attempt.objects.filter(
         pk__in=[attempt.pk for attempt in attempts], status__in=[Attempt.Status.SIGNED, Attempt.Status.SENT]
     ).update(status=Attempt.Status.SENT, sent_at=now, first_sent_at=Coalesce(F("first_sent_at"), now))
@@ -182,41 +187,44 @@ def _mark_sent(attempts: Sequence[Attempt], now: datetime) -> None:
     ).update(status=_Status.SUBMITTED)
 
 
-def lost_its_predecessor(*, row: RelayTransaction) -> bool:
+def lost_its_predecessor(transaction: RelayTransaction) -> bool:
     """Return whether the call before this follower in its channel cannot be executed any more."""
-    if not row.is_follower:
+    if not transaction.is_follower:
         return False
     predecessor = (
-        RelayTransaction.objects.standing()
+        RelayTransaction.objects.active()
         .of_channel(
-            key_manager=row.key_manager_address, controller=row.controller_address, channel=row.channel
+            chain_id=transaction.chain_id,
+            key_manager=transaction.key_manager_address,
+            controller=transaction.controller_address,
+            channel=transaction.channel,
         )
         # A repeat of a failed predecessor was accepted later, and its account nonce comes later too.
-        .filter(relay_nonce=row.relay_nonce - 1, pk__lt=row.pk)
-        .values_list("ends_as", "status")
+        .filter(relay_nonce=transaction.relay_nonce - 1, pk__lt=transaction.pk)
+        .values_list("terminal_status", "status")
         .first()
     )
     if predecessor is None:
         return True
-    ends_as, status = predecessor
-    return bool(ends_as) and status in RelayTransaction.IN_PROGRESS
+    terminal_status, status = predecessor
+    return bool(terminal_status) and status in RelayTransaction.IN_PROGRESS
 
 
-def note_message(*, attempt: Attempt, outcome: SendOutcome) -> None:
-    """Keep the node's own words for staff."""
+def _store_message(*, attempt: Attempt, outcome: SendOutcome) -> None:
+    """Store the node's error message for staff."""
     message = outcome.message[:500]
     if message != attempt.node_message:
         Attempt.objects.filter(pk=attempt.pk).update(node_message=message)
 
 
-def handle_refusal(*, attempt: Attempt, outcome: SendOutcome, fees: Fees, now: datetime) -> None:
+def handle_send_error(*, attempt: Attempt, outcome: SendOutcome, fees: Fees, now: datetime) -> None:
     """
-    Offer more where the price was the reason; end a call that the node refuses for good.
+    Bump the fees where they were the reason; cancel a call that the node refuses for good.
 
     A self-transfer that is refused stays and is sent again by the sweep: the account
-    nonce must be used up, and the reason (an empty relayer, a costly hour) passes.
+    nonce must be used up, and the reason (a relayer without funds, high gas prices) passes.
     """
-    note_message(attempt=attempt, outcome=outcome)
+    _store_message(attempt=attempt, outcome=outcome)
     if outcome.kind == SendKind.UNDERPRICED and replacement.replace(
         attempt_id=attempt.pk, fees=fees, now=now
     ):
@@ -224,16 +232,12 @@ def handle_refusal(*, attempt: Attempt, outcome: SendOutcome, fees: Fees, now: d
     if attempt.kind == Attempt.Kind.CALL:
         cancellation.begin(
             attempt=attempt,
-            ends_as=RelayTransaction.Status.CANCELLED,
+            terminal_status=RelayTransaction.Status.CANCELLED,
             code="refused-by-node",
             detail=f"The node refused the transaction: {outcome.message[:300]}",
             fees=fees,
             now=now,
         )
-
-
-# A worker that got the message needs about this long, in seconds.
-_HEAD_START = timedelta(seconds=2)
 
 
 def sweep(*, now: datetime) -> int:
@@ -246,8 +250,8 @@ def sweep(*, now: datetime) -> int:
     with try_advisory_lock("relay.sweep") as acquired:
         if not acquired:
             return 0
-        waiting = Attempt.objects.unsent().filter(created_at__lt=now - _HEAD_START)
-        relayer_ids = list(waiting.values_list("relayer_id", flat=True).distinct().order_by("relayer_id"))
+        unsent = Attempt.objects.unsent().filter(chain_id=get_chain().id, created_at__lt=now - _TASK_TIME)
+        relayer_ids = list(unsent.values_list("relayer_id", flat=True).distinct().order_by("relayer_id"))
         sent = 0
         for relayer_id in relayer_ids:
             with isolated(f"broadcasting for relayer {relayer_id}"):

@@ -1,13 +1,11 @@
 """
-Callers without a token: everything that needs no node comes before a node is asked.
+Requests without a token (LSP-15): everything that needs no node comes before the node is asked.
 
-Such a request costs its sender nothing, so it is judged by form, then counted by who
-signed it, and only then looked into. The relay nonces of a profile are public, and
-so are the signed calls that were mined: a known call answers its hash uncounted, and
-one that failed is refused uncounted, so that nobody uses up a signer's rate by
-repeating them.
-
-Which key manager controls a profile, for callers that name the profile alone.
+Such a request costs its sender nothing, so its form is checked first, then it is counted
+by its signer, and only then is the node asked. The relay nonces of a profile are public, and
+so are the signed calls that were mined: a repeat of an accepted call returns its hash uncounted,
+and a repeat of a failed call is refused uncounted, so that repeats by third parties do not
+use up the rate of the signer.
 """
 
 from collections.abc import Callable
@@ -15,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
 from gateway.chain.lsp15 import quota_digests
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signatures import normalise_signature, recover_address
@@ -24,36 +23,36 @@ from relay.models import RelayTransaction
 from relay.services import limits, preflight, quota, submission
 from users.models import User
 
-# Counts a request of this signer, or of one who is new to the profile; raises where there are too many.
+# Counts a request of this signer, or with None of one who is new to the profile; raises where there are too many.
 Admit = Callable[[str | None], None]
 
 
 def execute(*, user: User, call: RelayCall, now: datetime, admit: Admit) -> str:
     """
-    Relay a call for the user's profile whatever key manager it names, and return the transaction's hash.
+    Relay a call for the user's profile, whose key manager is looked up, and return the transaction's hash.
 
     Raises:
         DomainError: the call was refused, or `admit` refused the signer; nothing is stored, held or sent.
     """
     submission.identify(call=call)
     preflight.check_validity(call=call, now=int(now.timestamp()))
-    known = remembered(user=user)
-    if known is None:
+    key_manager = last_key_manager(user=user)
+    if key_manager is None:
         admit(None)
         return _execute(user, _addressed(user, call), now)
-    call, identity = submission.identify(call=replace(call, key_manager=known))
-    before = queries.look_up(user=user, identity=identity)
-    if before.transaction_hash is not None:
-        return before.transaction_hash
-    # Before it is counted: strangers who repeat a failed call use up nobody's rate.
-    limits.check_failures(known=before)
-    admit(has_signed_here(key_manager=known, signers=[identity.controller]))
+    call, identity = submission.identify(call=replace(call, key_manager=key_manager))
+    history = queries.call_history(user=user, identity=identity)
+    if history.transaction_hash is not None:
+        return history.transaction_hash
+    # Before it is counted: repeats of a failed call use up nobody's rate.
+    limits.check_failures(history=history)
+    admit(known_signer(key_manager=key_manager, signers=[identity.controller]))
     try:
         return _execute(user, call, now)
     except (KeyManagerNotFound, KeyManagerNotOwner):
-        # The profile has moved to another key manager since its last call here.
+        # The profile may have moved to another key manager since its last call here.
         moved = _addressed(user, call)
-        if moved.key_manager == known:
+        if moved.key_manager == key_manager:
             raise
         return _execute(user, moved, now)
 
@@ -63,12 +62,12 @@ def _execute(user: User, call: RelayCall, now: datetime) -> str:
 
 
 def _addressed(user: User, call: RelayCall) -> RelayCall:
-    return replace(call, key_manager=of_profile(profile=str(user.profile_address)))
+    return replace(call, key_manager=owner_of(profile=str(user.profile_address)))
 
 
 def read_quota(*, user: User, timestamp: int, signature: bytes, now: datetime, admit: Admit) -> quota.Quota:
     """
-    Return the quota of the user's profile, if a controller with SIGN asks for it within the time window.
+    Return the quota of the user's profile, if a controller with SIGN signed the request within the time window.
 
     Raises:
         TimestampOutOfWindow, UnusableSignature, QuotaSignatureInvalid, SignPermissionMissing.
@@ -81,28 +80,33 @@ def read_quota(*, user: User, timestamp: int, signature: bytes, now: datetime, a
         recover_address(digest, normalised)
         for digest in quota_digests(address=str(user.profile_address), timestamp=timestamp)
     ]
-    known = remembered(user=user)
-    admit(known and has_signed_here(key_manager=known, signers=signers))
+    key_manager = last_key_manager(user=user)
+    admit(key_manager and known_signer(key_manager=key_manager, signers=signers))
     return quota.signed_quota(user=user, timestamp=timestamp, signature=signature, now=now)
 
 
-def remembered(*, user: User) -> str | None:
+def last_key_manager(*, user: User) -> str | None:
     """Return the key manager of the user's newest relay call, which was proven to be the profile's, if any."""
     newest = (
-        RelayTransaction.objects.filter(user_id=user.pk).order_by("-id").only("key_manager_address").first()
+        RelayTransaction.objects.filter(user_id=user.pk, chain_id=get_chain().id)
+        .order_by("-id")
+        .only("key_manager_address")
+        .first()
     )
     return None if newest is None else newest.key_manager_address
 
 
-def has_signed_here(*, key_manager: str, signers: list[str]) -> str | None:
+def known_signer(*, key_manager: str, signers: list[str]) -> str | None:
     """Return the first of the signers who made a relay call that was accepted through this key manager, if any."""
-    known = RelayTransaction.objects.filter(key_manager_address=key_manager, controller_address__in=signers)
-    return known.values_list("controller_address", flat=True).first()
+    accepted = RelayTransaction.objects.filter(
+        chain_id=get_chain().id, key_manager_address=key_manager, controller_address__in=signers
+    )
+    return accepted.values_list("controller_address", flat=True).first()
 
 
-def of_profile(*, profile: str) -> str:
+def owner_of(*, profile: str) -> str:
     """
-    Return the address of the profile's owner; whether it is a key manager is for the preflight to check.
+    Return the address of the profile's owner; the preflight checks whether it is a key manager.
 
     Raises:
         KeyManagerNotFound: the profile does not answer `owner()`.

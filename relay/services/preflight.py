@@ -1,11 +1,9 @@
 """
-Everything that can be known about a relay call before a credit is held.
+Check everything about a relay call that can be checked before a credit is held.
 
-One batched node round trip reads the world; at most one more simulates the call
-(or, where the signer is unknown, looks for the mistake behind it). No row is
+One batched node round trip reads the chain; at most one more simulates the call
+(or, where the signer is unknown, looks for a known signing mistake). No row is
 written and no transaction is open.
-
-Whose profile a request may be about.
 """
 
 from dataclasses import dataclass
@@ -63,12 +61,12 @@ class Approval:
 
 def approve(*, profile: str, call: RelayCall, identity: queries.Identity, now: int) -> Approval:
     """
-    Check that the call is the profile's, well signed, permitted, timely, in order and executable.
+    Check that the call is the profile's, signed correctly, permitted, within its validity, in order and executable.
 
     `call.signature` must be normalised; `now` is in unix seconds.
 
     Raises:
-        DomainError: the refusal, which says what to change, see `relay.errors` and `gateway.chain.errors`.
+        DomainError: the call cannot be relayed; see `relay.errors` and `gateway.chain.errors`.
         NodeUnavailable: no node answered.
     """
     check_validity(call=call, now=now)
@@ -129,7 +127,7 @@ def check_validity(*, call: RelayCall, now: int) -> None:
 
 
 def _check_ownership(*, profile: str, call: RelayCall, state: RelayState) -> bool:
-    """Return whether the code is vetted, after proving in both directions that the key manager is the profile's."""
+    """Check in both directions that the key manager is the profile's; return whether their code is trusted."""
     if not state.key_manager_code or state.target is None:
         raise KeyManagerNotFound(f"{call.key_manager} is no key manager on chain {get_chain().id}.")
     if state.target != profile:
@@ -164,15 +162,15 @@ def _check_controller(
 
 
 def _explain_unknown_signer(*, profile: str, call: RelayCall, identity: queries.Identity) -> DomainError:
-    """Find the known signing mistake that makes the signature a controller's, else say that there is none."""
+    """Return the error of the signing mistake that makes the signature a controller's, if there is one."""
     candidates = [
         (mistake, recover_address(mistake.digest, call.signature))
         for mistake in wrong_hashes(chain_id=get_chain().id, call=call, profile=profile)
     ]
-    held = get_chain_client().read_permissions(
+    permissions_of_each = get_chain_client().read_permissions(
         profile=profile, controllers=[address for _, address in candidates]
     )
-    for (mistake, address), permissions in zip(candidates, held, strict=True):
+    for (mistake, address), permissions in zip(candidates, permissions_of_each, strict=True):
         if permissions:
             return mistake.refusal(controller=address)
     return SignerNotController(

@@ -34,7 +34,7 @@ class Quota:
 
 def read_quota(*, user: User, address: str, timestamp: int, signature: bytes, now: datetime) -> Quota:
     """
-    Return the user's quota, if a controller with SIGN asks for it within the time window.
+    Return the user's quota, if a controller with SIGN signed the request within the time window.
 
     Raises:
         TimestampOutOfWindow, NotYourProfile, UnusableSignature, QuotaSignatureInvalid, SignPermissionMissing.
@@ -47,7 +47,7 @@ def read_quota(*, user: User, address: str, timestamp: int, signature: bytes, no
 
 def signed_quota(*, user: User, timestamp: int, signature: bytes, now: datetime) -> Quota:
     """
-    Return the user's quota, if a controller with SIGN asks for it; the caller has checked the timestamp.
+    Return the user's quota, if a controller with SIGN signed the request; the caller has checked the timestamp.
 
     Raises:
         UnusableSignature, QuotaSignatureInvalid, SignPermissionMissing.
@@ -67,18 +67,18 @@ def check_timestamp(*, timestamp: int, now: datetime) -> None:
         TimestampOutOfWindow: it is outside the window.
     """
     clock = (now - _EPOCH) // _MICROSECOND
-    away = timestamp * _PER_SECOND - clock
-    if abs(away) <= settings.QUOTA_WINDOW_SECONDS * _PER_SECOND:
+    difference = timestamp * _PER_SECOND - clock
+    if abs(difference) <= settings.QUOTA_WINDOW_SECONDS * _PER_SECOND:
         return
     hint = " Send seconds, not milliseconds." if timestamp >= _MILLISECONDS_FROM else ""
     raise TimestampOutOfWindow(
-        f"The timestamp is {Decimal(away).scaleb(-6):+f} s from the service's clock.{hint}",
+        f"The timestamp is {Decimal(difference).scaleb(-6):+f} s from the service's clock.{hint}",
         serverTime=clock // _PER_SECOND,
     )
 
 
 def quota_of(*, user: User, now: datetime) -> Quota:
-    """Return the user's quota; the caller has checked who asks."""
+    """Return the user's quota; the caller has authenticated the request."""
     allowance = credit_queries.current_allowance(user=user, now=now)
     return Quota(
         available=credit_queries.balance_of(user).available,
@@ -88,16 +88,16 @@ def quota_of(*, user: User, now: datetime) -> Quota:
 
 
 def _check_signature(*, address: str, timestamp: int, signature: bytes) -> None:
-    """Accept any dialect that recovers a controller with SIGN; one node round trip for all dialects."""
+    """Accept every form of the message that recovers a controller with SIGN, in one node round trip."""
     normalised = normalise_signature(signature)
     controllers = [
         recover_address(digest, normalised) for digest in quota_digests(address=address, timestamp=timestamp)
     ]
     permissions = get_chain_client().read_permissions(profile=address, controllers=controllers)
-    if any(has(held, Permission.SIGN) for held in permissions):
+    if any(has(bits, Permission.SIGN) for bits in permissions):
         return
-    for controller, held in zip(controllers, permissions, strict=True):
-        if held:
+    for controller, bits in zip(controllers, permissions, strict=True):
+        if bits:
             raise SignPermissionMissing(
                 f"The controller {controller} lacks SIGN on {address}.", controller=controller
             )

@@ -1,5 +1,5 @@
 """
-Does what the chain took in gas agree with what was captured for it?
+Compare the credits captured for calls with the gas that the chain charged for them.
 
 Everything is read from our own rows, in one statement and so as of one moment. Receipts are
 stored as the chain returned them; the captured amount follows from the receipt and the hold.
@@ -12,65 +12,68 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.db import connection, transaction
 
-from credits.models import LedgerAudit
+from credits.models import HoldStatus, LedgerAudit
 from credits.services.reconciliation import Compared, keep
 from gateway.common.tasks import enqueue_now
+from relay.models import Attempt, RelayTransaction, sql_values
 from relay.services import cancellation
 
 logger = logging.getLogger(__name__)
 DAYS = 40
+_IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
 
-_FIND_DIFFERENCES = """
+_FIND_DIFFERENCES = f"""
 WITH settled AS (
-    SELECT asked.id, asked.status, asked.settled_at, asked.real_cost, hold.id AS hold_id, hold.amount,
+    SELECT call.id, call.status, call.settled_at, call.real_cost, hold.id AS hold_id, hold.amount,
            coalesce(hold.captured_amount, 0) AS captured, hold.status AS hold_status,
-           landed.succeeded, landed.id AS attempt_id,
-           CASE WHEN landed.kind = 'call'
-                THEN ceil(landed.gas_used::numeric * landed.effective_gas_price_wei / %(credit_wei)s)
+           mined.succeeded, mined.id AS attempt_id,
+           CASE WHEN mined.kind = '{Attempt.Kind.CALL}'
+                THEN ceil(mined.gas_used::numeric * mined.effective_gas_price_wei / %(credit_wei)s)
                 ELSE 0 END AS cost
-    FROM relay_relaytransaction AS asked
-    JOIN credits_hold AS hold ON hold.id = asked.hold_id
-    LEFT JOIN relay_attempt AS landed ON landed.transaction_hash = asked.transaction_hash
-         AND landed.relay_transaction_id = asked.id AND landed.status = 'mined'
-    WHERE asked.settled_at IS NOT NULL
-), given_up AS (
+    FROM relay_relaytransaction AS call
+    JOIN credits_hold AS hold ON hold.id = call.hold_id
+    LEFT JOIN relay_attempt AS mined ON mined.relay_transaction_id = call.id
+         AND mined.chain_id = call.chain_id AND mined.transaction_hash = call.transaction_hash
+         AND mined.status = '{Attempt.Status.MINED}'
+    WHERE call.settled_at IS NOT NULL
+), released AS (
     SELECT object_id FROM django_admin_log
     WHERE content_type_id = (
         SELECT id FROM django_content_type WHERE app_label = 'credits' AND model = 'credithold'
     ) AND change_message LIKE %(released)s
 )
-SELECT 'the cost is the gas of the attempt that landed, at its price', id, attempt_id, cost, real_cost::numeric
+SELECT 'the cost is the gas of the attempt that was mined, at its price', id, attempt_id, cost, real_cost::numeric
 FROM settled WHERE settled_at >= %(since)s AND real_cost <> cost
 UNION ALL
 SELECT 'captured is the cost, and never more than was held', id, hold_id, least(real_cost, amount), captured
 FROM settled WHERE captured <> least(real_cost, amount)
-    AND NOT (captured = 0 AND hold_id::text IN (SELECT object_id FROM given_up))
+    AND NOT (captured = 0 AND hold_id::text IN (SELECT object_id FROM released))
 UNION ALL
-SELECT 'a success landed, and succeeded', id, attempt_id, 1, CASE WHEN succeeded THEN 1 ELSE 0 END
-FROM settled WHERE status = 'Success' AND succeeded IS NOT TRUE
+SELECT 'a success was mined, and succeeded', id, attempt_id, 1, CASE WHEN succeeded THEN 1 ELSE 0 END
+FROM settled WHERE status = '{RelayTransaction.Status.SUCCESS}' AND succeeded IS NOT TRUE
 UNION ALL
-SELECT 'a call in progress has an open hold', asked.id, hold.id, 1, 0
-FROM relay_relaytransaction AS asked JOIN credits_hold AS hold ON hold.id = asked.hold_id
-WHERE asked.status IN ('Pending', 'Submitted') AND hold.status <> 'HELD'
+SELECT 'a call in progress has an open hold', call.id, hold.id, 1, 0
+FROM relay_relaytransaction AS call JOIN credits_hold AS hold ON hold.id = call.hold_id
+WHERE call.status IN {_IN_PROGRESS} AND hold.status <> '{HoldStatus.HELD}'
 UNION ALL
-SELECT 'an open hold has a call in progress', asked.id, hold.id, 0, hold.amount
-FROM credits_hold AS hold LEFT JOIN relay_relaytransaction AS asked ON asked.hold_id = hold.id
-WHERE hold.status = 'HELD' AND hold.key LIKE 'relay:%%'
-    AND (asked.id IS NULL OR asked.status NOT IN ('Pending', 'Submitted'))
+SELECT 'an open hold has a call in progress', call.id, hold.id, 0, hold.amount
+FROM credits_hold AS hold LEFT JOIN relay_relaytransaction AS call ON call.hold_id = hold.id
+WHERE hold.status = '{HoldStatus.HELD}' AND hold.key LIKE 'relay:%%'
+    AND (call.id IS NULL OR call.status NOT IN {_IN_PROGRESS})
 UNION ALL
 SELECT 'a mined attempt has a whole receipt', relay_transaction_id, id, 1, 0
 FROM relay_attempt
-WHERE status = 'mined' AND (block_number IS NULL OR block_hash = '' OR succeeded IS NULL OR gas_used IS NULL
-    OR effective_gas_price_wei IS NULL)
+WHERE status = '{Attempt.Status.MINED}' AND (block_number IS NULL OR block_hash = '' OR succeeded IS NULL
+    OR gas_used IS NULL OR effective_gas_price_wei IS NULL)
 ORDER BY 2, 3, 1
-"""
+"""  # noqa: S608 - constants of our own
 
-_COUNT = """
+_COUNT = f"""
 SELECT count(*) FILTER (WHERE settled_at IS NOT NULL), count(*) FILTER (WHERE settled_at IS NULL),
-       (SELECT count(*) FROM relay_attempt WHERE status = 'mined'),
-       (SELECT count(*) FROM credits_hold WHERE status = 'HELD' AND key LIKE 'relay:%%')
+       (SELECT count(*) FROM relay_attempt WHERE status = '{Attempt.Status.MINED}'),
+       (SELECT count(*) FROM credits_hold WHERE status = '{HoldStatus.HELD}' AND key LIKE 'relay:%%')
 FROM relay_relaytransaction
-"""
+"""  # noqa: S608 - constants of our own
 
 
 class Finding(NamedTuple):
@@ -89,10 +92,10 @@ class Finding(NamedTuple):
 
 def find_differences(*, since: datetime) -> list[Finding]:
     """
-    Return every difference, by call; an empty list is a sound relay.
+    Return every difference, by call; none where everything agrees.
 
     Costs are compared for calls settled `since` then, at today's `CREDIT_WEI`; everything else
-    for all time. A hold that staff have released for good, on record, is no difference.
+    for all time. A hold whose release by staff is in the audit log is no difference.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         # Reading all calls takes longer than any request may.
@@ -111,7 +114,11 @@ def find_differences(*, since: datetime) -> list[Finding]:
 
 
 def reconcile(*, now: datetime, days: int = DAYS) -> LedgerAudit | None:
-    """Compare, store and log what differs; None where that is under way. Costs are compared of the last `days`."""
+    """
+    Compare, and store and log the differences; None where a run is under way.
+
+    Costs are compared for calls settled in the last `days`.
+    """
     return keep(
         kind=LedgerAudit.Kind.CHAIN,
         lock="relay.reconcile",
@@ -120,12 +127,12 @@ def reconcile(*, now: datetime, days: int = DAYS) -> LedgerAudit | None:
     )
 
 
-def ask_for_a_run() -> None:
+def request_run() -> None:
     """
-    Let a worker compare; a run that is under way is not doubled.
+    Enqueue a run; while one is under way, another does nothing.
 
     Raises:
-        WorkersUnreachable: the broker is away, so no worker was asked.
+        WorkersUnreachable: the broker is away, so nothing was enqueued.
     """
     enqueue_now("relay.reconcile")
 

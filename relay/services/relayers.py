@@ -1,12 +1,8 @@
 """
-Relayers: which sending account takes a call, and which account nonce it gives it.
+Choose the relayer of a call and take its next account nonce; keep relayers in sync with the chain; pause.
 
 An account nonce is taken under the relayer's row lock, in the transaction that
 stores the signed bytes, so the order of account nonces is the order of acceptance.
-
-The roster of relayers: rows for the keys we hold, and what the chain says of their accounts.
-
-Pause the whole relay and let it go on, by name and with a reason.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,17 +38,18 @@ class Slot(NamedTuple):
 
 def take_slot(*, sticky_relayer_id: int | None, worst_cost_wei: int) -> Slot:
     """
-    Take the next account nonce of a relayer that has room and can pay `worst_cost_wei`.
+    Take the next account nonce of a relayer that is below its cap and can pay `worst_cost_wei`.
 
     A call whose channel is in flight gets that channel's relayer or none, because
-    only one account's nonces put transactions in an order. Call it inside the
+    only the nonces of one account put transactions in an order. Call it inside the
     transaction that will store the attempt, after the credit account's lock; the
     relayer's row stays locked until that transaction ends.
 
     Raises:
-        RelayersBusy: every relayer is full, inactive or too poor; the sticky one may be.
+        RelayersBusy: every relayer, or the sticky one, is at its cap, inactive or short of funds.
     """
     params = {
+        "chain": get_chain().id,
         "relayer": sticky_relayer_id,
         "addresses": get_signer().addresses(),
         "cap": settings.RELAY_MAX_IN_FLIGHT,
@@ -62,12 +59,13 @@ def take_slot(*, sticky_relayer_id: int | None, worst_cost_wei: int) -> Slot:
         slot = _take(db.first_row(statements.LOCK_RELAYER, params), params)
         if slot is None:
             raise RelayersBusy(
-                "The relayer of this channel is full. Repeat the call.", retry_after=seconds_until_room()
+                "The relayer of this channel is full. Repeat the call.",
+                retry_after=seconds_until_next_block(),
             )
         return slot
     slot = _take(_lock_least_loaded(params), params) or _take(_lock_able(params), params)
     if slot is None:
-        raise RelayersBusy("Every relayer is full. Repeat the call.", retry_after=seconds_until_room())
+        raise RelayersBusy("Every relayer is full. Repeat the call.", retry_after=seconds_until_next_block())
     return slot
 
 
@@ -82,12 +80,12 @@ def _lock_able(params: dict[str, Any]) -> _Locked | None:
     Lock a relayer that can pay, where the least loaded cannot on top of what it has in flight.
 
     This adds up what every relayer has in flight, which is expensive, so it comes last. It does
-    not wait: two requests that each hold a relayer and want the other's would wait for ever.
+    not wait: two requests that each hold a relayer and want the other's would deadlock.
     """
     return (
-        Relayer.objects.with_room(params["cap"])
+        Relayer.objects.below_cap(params["cap"])
         .able_to_pay(params["worst_cost_wei"])
-        .filter(address__in=params["addresses"])
+        .filter(chain_id=params["chain"], address__in=params["addresses"])
         .least_loaded_first()
         .select_for_update(skip_locked=True, no_key=True)
         .values_list("pk", "address")
@@ -104,23 +102,24 @@ def _take(locked: _Locked | None, params: dict[str, Any]) -> Slot | None:
     return None if row is None else Slot(relayer_id, address, row[0])
 
 
-def seconds_until_room() -> int:
-    """Return after how many seconds it is worth asking again: a block makes room."""
+def seconds_until_next_block() -> int:
+    """Return after how many seconds a request may be repeated: a new block frees account nonces."""
     return max(1, min(get_chain().block_seconds, settings.RELAY_TRACK_SECONDS + 1))
 
 
-def enlist_new_relayers(*, now: datetime) -> int:
+def register_new_relayers(*, now: datetime) -> int:
     """
     Write a row for each key of the signer that has none, starting at the chain's transaction count.
 
-    Safe when two processes do it at once: the address is unique and the first row stays.
+    Two processes may do it at once: chain and address are unique and the first row stays.
 
     Raises:
         NodeUnavailable: no node answered.
     """
     addresses = get_signer().addresses()
-    known = set(Relayer.objects.filter(address__in=addresses).values_list("address", flat=True))
-    new = [address for address in addresses if address not in known]
+    relayers = Relayer.objects.filter(chain_id=get_chain().id, address__in=addresses)
+    registered = set(relayers.values_list("address", flat=True))
+    new = [address for address in addresses if address not in registered]
     if not new:
         return 0
     view = get_chain_client().read_chain(
@@ -134,6 +133,7 @@ def enlist_new_relayers(*, now: datetime) -> int:
 
 def _row(address: str, account: AccountState, now: datetime) -> Relayer:
     return Relayer(
+        chain_id=get_chain().id,
         address=address,
         next_account_nonce=account.latest_nonce,
         mined_account_nonce=account.latest_nonce,
@@ -142,32 +142,32 @@ def _row(address: str, account: AccountState, now: datetime) -> Relayer:
     )
 
 
-def synchronise(*, now: datetime) -> int:
+def sync(*, now: datetime) -> int:
     """
-    Enlist new relayers and read every account from the chain; return how many were enlisted.
+    Register new relayers and read every account from the chain; return how many were registered.
 
     Raises:
         NodeUnavailable: no node answered.
     """
-    enlisted = enlist_new_relayers(now=now)
-    relayers = list(Relayer.objects.all())
+    registered_count = register_new_relayers(now=now)
+    relayers = list(Relayer.objects.filter(chain_id=get_chain().id))
     view = get_chain_client().read_chain(
         transaction_hashes=[],
         accounts=[relayer.address for relayer in relayers],
         confirmations=get_chain().confirmations,
     )
-    note_accounts(relayers=relayers, accounts=view.accounts, now=now)
-    return enlisted
+    update_accounts(relayers=relayers, accounts=view.accounts, now=now)
+    return registered_count
 
 
-def note_accounts(
+def update_accounts(
     *, relayers: Sequence[Relayer], accounts: Mapping[str, AccountState], now: datetime
 ) -> None:
     """
-    Write down mined nonces and balances.
+    Store mined nonces and balances.
 
-    Where the chain is ahead of us, somebody used the key elsewhere: the next
-    account nonce jumps forward, since the ones between are gone.
+    Where the chain is ahead of us, the key was used elsewhere: the next account
+    nonce jumps forward, since those before it are used up.
     """
     params = {
         "ids": [relayer.pk for relayer in relayers],
@@ -175,14 +175,14 @@ def note_accounts(
         "balances": [accounts[relayer.address].balance_wei for relayer in relayers],
         "now": now,
     }
-    noted = {row_id for (row_id,) in db.all_rows(statements.NOTE_ACCOUNTS, params)}
+    updated = {row_id for (row_id,) in db.all_rows(statements.UPDATE_RELAYERS, params)}
     for relayer in relayers:
-        if relayer.pk not in noted:
-            _note_account(relayer, accounts[relayer.address], now)
+        if relayer.pk not in updated:
+            _update_account(relayer, accounts[relayer.address], now)
 
 
-def _note_account(relayer: Relayer, account: AccountState, now: datetime) -> None:
-    """Wait for the request that holds the relayer, without holding any other meanwhile."""
+def _update_account(relayer: Relayer, account: AccountState, now: datetime) -> None:
+    """Wait for the request that has locked this relayer, without locking any other meanwhile."""
     Relayer.objects.filter(pk=relayer.pk).update(
         mined_account_nonce=account.latest_nonce,
         next_account_nonce=Greatest(F("next_account_nonce"), account.latest_nonce),
@@ -192,7 +192,7 @@ def _note_account(relayer: Relayer, account: AccountState, now: datetime) -> Non
 
 
 def set_active(*, relayer_id: int, is_active: bool) -> bool:
-    """Let a relayer take new calls or none; what is in flight goes on. Returns False where nothing changes."""
+    """Pause or resume a relayer; what it has in flight goes on. Returns False where nothing changes."""
     return bool(
         Relayer.objects.filter(pk=relayer_id).exclude(is_active=is_active).update(is_active=is_active)
     )

@@ -1,9 +1,8 @@
 """
-What to offer for gas when an attempt is signed after acceptance.
+Sign one more transaction on an account nonce that is taken, at higher fees. The chain takes one of them.
 
-Signing one more transaction on an account nonce that was given out. The chain takes one of them.
-
-Replacing: a better offer on the same account nonce, for an attempt that today's chain would not take.
+It replaces an attempt that is too cheap for today's chain, or it is the self-transfer that
+cancels a call.
 """
 
 from datetime import datetime
@@ -21,12 +20,12 @@ from relay.models import Attempt, RelayTransaction
 from relay.pricing import cost_in_credits
 from rewards.queries import debt_limit_of
 
-# One gwei: the most that LUKSO's validators ask for.
+# One gwei: the highest tip that LUKSO's validators want.
 _TIP_WEI = 10**9
 
 
 def fees_today(*, head: Head) -> Fees:
-    """Return today's fees in wei, or the cap where the chain asks for more: a dead end cannot wait for cheaper gas."""
+    """Return today's fees in wei, or the cap where they exceed it: a cancellation cannot wait for cheaper gas."""
     policy = get_chain().fees
     tip = min(policy.cap_wei, _TIP_WEI)
     try:
@@ -41,35 +40,35 @@ def fees_today(*, head: Head) -> Fees:
         )
 
 
-def outbid(*, attempt: Attempt, fees: Fees) -> Fees | None:
+def replacement_fees(*, attempt: Attempt, fees: Fees) -> Fees | None:
     """
-    Return `fees`, raised where needed to replace `attempt` in the nodes' pools; None if that exceeds the cap.
+    Return `fees`, bumped where needed to replace `attempt` in the nodes' pools; None if that exceeds the cap.
 
-    An attempt that was never sent is in no pool and needs no raise.
+    An attempt that was never sent is in no pool and needs no bump.
     """
-    return fees if attempt.first_sent_at is None else _raised(attempt=attempt, fees=fees)
+    return fees if attempt.first_sent_at is None else _bump_fees(attempt=attempt, fees=fees)
 
 
-def dearer(*, attempt: Attempt, fees: Fees) -> Fees | None:
+def higher_fees(*, attempt: Attempt, fees: Fees) -> Fees | None:
     """
-    Return what may pass where `attempt` was too cheap: `fees`, or an eighth more than it; None above the cap.
+    Return fees above those of `attempt`: `fees`, or an eighth more than its own; None above the cap.
 
     Today's fees do not suffice at a node that wants a larger tip, or that holds
     another transaction on the account nonce.
     """
-    offer = outbid(attempt=attempt, fees=fees)
-    if offer is None or offer.max_fee_per_gas_wei > attempt.max_fee_per_gas_wei:
-        return offer
-    return _raised(attempt=attempt, fees=fees)
+    replacing = replacement_fees(attempt=attempt, fees=fees)
+    if replacing is None or replacing.max_fee_per_gas_wei > attempt.max_fee_per_gas_wei:
+        return replacing
+    return _bump_fees(attempt=attempt, fees=fees)
 
 
-def _raised(*, attempt: Attempt, fees: Fees) -> Fees | None:
-    offered = Fees(
+def _bump_fees(*, attempt: Attempt, fees: Fees) -> Fees | None:
+    signed = Fees(
         max_fee_per_gas_wei=attempt.max_fee_per_gas_wei,
         max_priority_fee_per_gas_wei=attempt.max_priority_fee_per_gas_wei,
         expected_price_wei=attempt.max_fee_per_gas_wei,
     )
-    bumped = bump(offered, cap_wei=get_chain().fees.cap_wei)
+    bumped = bump(signed, cap_wei=get_chain().fees.cap_wei)
     if bumped is None:
         return None
     highest = max(bumped.max_fee_per_gas_wei, fees.max_fee_per_gas_wei)
@@ -78,8 +77,8 @@ def _raised(*, attempt: Attempt, fees: Fees) -> Fees | None:
 
 
 def store_cancellation(*, newest: Attempt, fees: Fees, now: datetime) -> Attempt:
-    """Store a self-transfer of nothing that takes over `newest`'s account nonce. The call's row must be locked."""
-    return _take_over(
+    """Store a self-transfer that takes over `newest`'s account nonce. The call's row must be locked."""
+    return _store_replacement(
         newest=newest,
         kind=Attempt.Kind.CANCELLATION,
         to=newest.relayer.address,
@@ -90,11 +89,9 @@ def store_cancellation(*, newest: Attempt, fees: Fees, now: datetime) -> Attempt
     )
 
 
-def store_dearer_call(
-    *, newest: Attempt, key_manager: str, calldata: bytes, fees: Fees, now: datetime
-) -> Attempt:
+def _store_call(*, newest: Attempt, key_manager: str, calldata: bytes, fees: Fees, now: datetime) -> Attempt:
     """Store the same call at other fees on `newest`'s account nonce. The call's row must be locked."""
-    return _take_over(
+    return _store_replacement(
         newest=newest,
         kind=Attempt.Kind.CALL,
         to=key_manager,
@@ -105,13 +102,13 @@ def store_dearer_call(
     )
 
 
-def _take_over(
+def _store_replacement(
     *, newest: Attempt, kind: Attempt.Kind, to: str, data: bytes, gas_limit: int, fees: Fees, now: datetime
 ) -> Attempt:
     signed = get_signer().sign(
         relayer=newest.relayer.address,
         transaction=UnsignedTransaction(
-            chain_id=get_chain().id,
+            chain_id=newest.chain_id,
             account_nonce=newest.account_nonce,
             max_priority_fee_per_gas_wei=fees.max_priority_fee_per_gas_wei,
             max_fee_per_gas_wei=fees.max_fee_per_gas_wei,
@@ -120,11 +117,12 @@ def _take_over(
             data=data,
         ),
     )
-    slot = Attempt.objects.filter(relayer=newest.relayer, account_nonce=newest.account_nonce)
-    slot.filter(status=Attempt.Status.SENT).update(status=Attempt.Status.OUTBID)
-    slot.filter(status=Attempt.Status.SIGNED).update(status=Attempt.Status.WITHDRAWN)
+    same_nonce = Attempt.objects.filter(relayer=newest.relayer, account_nonce=newest.account_nonce)
+    same_nonce.filter(status=Attempt.Status.SENT).update(status=Attempt.Status.REPLACED)
+    same_nonce.filter(status=Attempt.Status.SIGNED).update(status=Attempt.Status.WITHDRAWN)
     stored = Attempt.objects.create(
         relay_transaction_id=newest.relay_transaction_id,
+        chain_id=newest.chain_id,
         relayer=newest.relayer,
         account_nonce=newest.account_nonce,
         sequence=newest.sequence + 1,
@@ -143,28 +141,30 @@ def _take_over(
 @transaction.atomic(durable=True)
 def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
     """
-    Sign the attempt's work again at `fees` (wei per gas, today's), or above them, and store it.
+    Sign the attempt's transaction again at `fees` (wei per gas, today's) or above them, and store it.
 
     The hold is raised first where the call may now cost more; where the account
     cannot afford that, the service pays the excess. Returns False where the attempt
-    is not the newest of its account nonce, or a better offer would exceed the cap.
+    is not the newest of its account nonce, or higher fees would exceed the cap.
     """
-    owner_id = Attempt.objects.values_list("relay_transaction_id", flat=True).get(pk=attempt_id)
-    row = RelayTransaction.objects.select_for_update(no_key=True).select_related("hold").get(pk=owner_id)
-    newest = row.attempts.select_related("relayer").latest("sequence")
-    offer = dearer(attempt=newest, fees=fees)
-    if not row.is_in_progress or newest.pk != attempt_id or offer is None:
+    call_id = Attempt.objects.values_list("relay_transaction_id", flat=True).get(pk=attempt_id)
+    call = RelayTransaction.objects.select_for_update(no_key=True).select_related("hold").get(pk=call_id)
+    newest = call.attempts.select_related("relayer").latest("sequence")
+    bumped = higher_fees(attempt=newest, fees=fees)
+    if not call.is_in_progress or newest.pk != attempt_id or bumped is None:
         return False
     if newest.kind == Attempt.Kind.CANCELLATION:
-        store_cancellation(newest=newest, fees=offer, now=now)
+        store_cancellation(newest=newest, fees=bumped, now=now)
         return True
-    _raise_hold(row=row, gas_limit=newest.gas_limit, price_wei=offer.max_fee_per_gas_wei, now=now)
-    store_dearer_call(
-        newest=newest, key_manager=row.key_manager_address, calldata=row.calldata, fees=offer, now=now
+    _raise_hold(call=call, gas_limit=newest.gas_limit, price_wei=bumped.max_fee_per_gas_wei, now=now)
+    _store_call(
+        newest=newest, key_manager=call.key_manager_address, calldata=call.calldata, fees=bumped, now=now
     )
     return True
 
 
-def _raise_hold(*, row: RelayTransaction, gas_limit: int, price_wei: int, now: datetime) -> None:
-    worst = cost_in_credits(gas=gas_limit, price_wei=price_wei, credit_wei=settings.CREDIT_WEI)
-    holds.raise_hold(hold_id=row.hold_id, credits=worst, debt_limit=debt_limit_of(user=row.user, now=now))
+def _raise_hold(*, call: RelayTransaction, gas_limit: int, price_wei: int, now: datetime) -> None:
+    worst_cost = cost_in_credits(gas=gas_limit, price_wei=price_wei, credit_wei=settings.CREDIT_WEI)
+    holds.raise_hold(
+        hold_id=call.hold_id, credits=worst_cost, debt_limit=debt_limit_of(user=call.user, now=now)
+    )

@@ -5,11 +5,9 @@ The node is asked before the transaction. Inside it nothing leaves the process:
 the hold, the account nonce, the signed bytes and the row commit together or not
 at all, so an answered hash is a hash that will be broadcast.
 
-The order of calls within one nonce channel.
-
-A key manager executes a channel's nonces strictly one after the other. A call
-ahead of the chain is accepted only behind calls of ours that stand, on the same
-relayer: then the order of account nonces is the order on chain.
+A key manager executes the nonces of a channel strictly one after the other. So a
+call ahead of the chain's nonce is accepted only behind active calls of its channel,
+and on their relayer: then the order of account nonces is the order on chain.
 """
 
 from datetime import datetime
@@ -41,9 +39,9 @@ def execute(*, user: User, call: RelayCall, now: datetime, is_signed_in: bool = 
     """
     Relay the call for the user's profile and return the transaction's hash.
 
-    A repeat of a call that is in progress or executed returns the same hash. After
-    a dead end (`Failed`, `Cancelled`, `Expired`) it is tried anew; by callers without
-    a token only as often as `budgets.check_failures` allows.
+    A repeat of a call that is in progress or executed returns the same hash. A call that
+    ended as `Failed`, `Cancelled` or `Expired` is tried anew; for callers without a token
+    only as often as `limits.check_failures` allows.
 
     Raises:
         DomainError: the call was refused; nothing is stored, held or sent.
@@ -51,26 +49,26 @@ def execute(*, user: User, call: RelayCall, now: datetime, is_signed_in: bool = 
     if user.profile_address is None:
         raise ValueError("only the owner of a profile relays")
     call, identity = identify(call=call)
-    # A generation that another request begins from here on is this call's as well.
-    known = queries.look_up(user=user, identity=identity)
-    if known.transaction_hash is not None:
-        return known.transaction_hash
+    # An equal request that is accepted from here on has the same generation, and so the same hold.
+    history = queries.call_history(user=user, identity=identity)
+    if history.transaction_hash is not None:
+        return history.transaction_hash
     if not is_signed_in:
-        limits.check_failures(known=known)
-    if known.is_paused:
+        limits.check_failures(history=history)
+    if history.is_paused:
         raise RelayPaused
-    limits.check_dead_ends(user=user, now=now)
+    limits.check_cancelled_calls(user=user, now=now)
     try:
         approval = preflight.approve(
             profile=user.profile_address, call=call, identity=identity, now=int(now.timestamp())
         )
-        return _accept_once(user=user, approval=approval, generation=known.generation, now=now)
+        return _accept(user=user, approval=approval, generation=history.generation, now=now)
     except DomainError:
-        # An equal request may have been accepted since, which is why this one finds its nonce or credits gone.
-        standing = queries.standing_transaction(user=user, identity=identity)
-        if standing is None:
+        # An equal request may have been accepted meanwhile, and have taken this one's nonce or credits.
+        accepted = queries.active_transaction(user=user, identity=identity)
+        if accepted is None:
             raise
-        return standing.transaction_hash
+        return accepted.transaction_hash
 
 
 def identify(*, call: RelayCall) -> tuple[RelayCall, queries.Identity]:
@@ -93,20 +91,11 @@ def identify(*, call: RelayCall) -> tuple[RelayCall, queries.Identity]:
     return normalised, queries.Identity("0x" + digest.hex(), controller)
 
 
-def _accept_once(*, user: User, approval: preflight.Approval, generation: int, now: datetime) -> str:
-    try:
-        return _accept(user=user, approval=approval, generation=generation, now=now)
-    except IntegrityError as error:
-        if db.violated_constraint(error) != "relaytransaction_standing_nonce":
-            raise
-        raise RelayNonceTaken(nonce=approval.call.relay_nonce) from error
-
-
 @transaction.atomic(durable=True)
 def _accept(*, user: User, approval: preflight.Approval, generation: int, now: datetime) -> str:
     """
-    1. Hold the credits; the hold's key is the identity, so of many equal requests one goes on.
-    2. With the account locked, look at the channel: in order, not full, which relayer. Is the user's share used?
+    1. Hold the credits. The hold's key is the identity, so of many equal requests only one goes on.
+    2. With the account locked, check the channel (in order, not full, which relayer) and the user's share.
     3. Lock that relayer, take its account nonce, sign, store.
     """
     identity = approval.identity
@@ -122,10 +111,10 @@ def _accept(*, user: User, approval: preflight.Approval, generation: int, now: d
     )
     if not held.created:
         return RelayTransaction.objects.get(hold_id=held.hold.pk).transaction_hash
-    sticky = place(approval=approval)
+    sticky_relayer_id = check_channel(approval=approval)
     limits.check_share(user=user)
     slot = relayers.take_slot(
-        sticky_relayer_id=sticky,
+        sticky_relayer_id=sticky_relayer_id,
         worst_cost_wei=approval.gas_limit * approval.fees.max_fee_per_gas_wei,
     )
     signed = _sign(slot=slot, approval=approval)
@@ -144,8 +133,14 @@ def _store(
     signed: SignedTransaction,
     now: datetime,
 ) -> None:
-    """Write the call and the signed bytes that carry it: both rows or none."""
+    """
+    Write the call and the signed bytes that carry it: both rows or none.
+
+    Raises:
+        RelayNonceTaken: an active call through another account has this nonce.
+    """
     params = {
+        "chain": get_chain().id,
         "user": user.pk,
         "profile": approval.profile,
         "key_manager": approval.call.key_manager,
@@ -175,7 +170,12 @@ def _store(
         "request_id": request_id() or "",
         "now": now,
     }
-    db.only_row(statements.STORE_CALL, params)
+    try:
+        db.only_row(statements.STORE_CALL, params)
+    except IntegrityError as error:
+        if db.violated_constraint(error) != "relaytransaction_active_nonce":
+            raise
+        raise RelayNonceTaken(nonce=approval.call.relay_nonce) from error
 
 
 def _sign(*, slot: relayers.Slot, approval: preflight.Approval) -> SignedTransaction:
@@ -193,25 +193,25 @@ def _sign(*, slot: relayers.Slot, approval: preflight.Approval) -> SignedTransac
     )
 
 
-def place(*, approval: Approval) -> int | None:
+def check_channel(*, approval: Approval) -> int | None:
     """
-    Check the call's place in its channel; return the id of the relayer it must stick to, or None for any.
+    Check the call's place in its channel; return the id of the relayer it must go to, or None for any.
 
     Runs inside the accepting transaction after the credit account is locked. All
     calls of a channel belong to one profile and so to one account: its lock makes
     this read final.
 
     Raises:
-        RelayNonceTaken: another call stands on this nonce.
-        RelayNonceGap: a nonce before this one has no living call here.
+        RelayNonceTaken: another active call has this nonce.
+        RelayNonceGap: a nonce before this one has no active call here.
         ChannelBusy: too many calls wait before this one.
     """
     call = approval.call
-    standing = _standing(approval)
-    if call.relay_nonce in standing:
+    active = _active_calls(approval)
+    if call.relay_nonce in active:
         raise RelayNonceTaken(nonce=call.relay_nonce)
     for nonce in range(approval.chain_nonce, call.relay_nonce)[: settings.RELAY_MAX_FOLLOWERS + 1]:
-        if nonce not in standing or standing[nonce].is_ending:
+        if nonce not in active or active[nonce].is_ending:
             raise RelayNonceGap(
                 f"Nonce {nonce} of channel {call.channel} has no living call here.", expectedNonce=str(nonce)
             )
@@ -221,23 +221,24 @@ def place(*, approval: Approval) -> int | None:
             retry_after=get_chain().block_seconds,
             maximumFollowers=settings.RELAY_MAX_FOLLOWERS,
         )
-    return next((row.relayer_id for row in standing.values() if row.is_in_progress), None)
+    return next((row.relayer_id for row in active.values() if row.is_in_progress), None)
 
 
-class _Standing(NamedTuple):
+class _ActiveCall(NamedTuple):
     relayer_id: int
     is_in_progress: bool
     is_ending: bool
 
 
-def _standing(approval: Approval) -> dict[int, _Standing]:
-    """Return the living and the executed calls of the channel that matter, by relay nonce."""
+def _active_calls(approval: Approval) -> dict[int, _ActiveCall]:
+    """Return the active calls of the channel, by relay nonce."""
     call = approval.call
     params = {
+        "chain": get_chain().id,
         "key_manager": call.key_manager,
         "controller": approval.identity.controller,
         "channel": call.channel,
         "chain_nonce": approval.chain_nonce,
     }
-    rows = db.all_rows(statements.STANDING_OF_CHANNEL, params)
-    return {int(nonce): _Standing(*rest) for nonce, *rest in rows}
+    rows = db.all_rows(statements.ACTIVE_CALLS_OF_CHANNEL, params)
+    return {int(nonce): _ActiveCall(*rest) for nonce, *rest in rows}

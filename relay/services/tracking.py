@@ -1,10 +1,8 @@
 """
-Tracking: every block, ask the chain about everything in progress, in few batches.
+Every block, read from the chain what became of everything in progress, in few batches.
 
-The tracker may be killed anywhere: each step is derived from the chain and the
-rows again at the next tick.
-
-Noting receipts: what the newest block says of every attempt, in a handful of statements.
+The tracker may be killed at any point: the next run derives each step from the chain and
+the rows again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,12 +17,13 @@ from gateway.chain.types import ChainView, Head, Receipt
 from gateway.common import db
 from gateway.common.db import try_advisory_lock
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services import cancellation, replacement, settlement, statements
-from relay.services import relayers as relay_relayers
+from relay.services import cancellation, relayers, replacement, settlement, statements
 from relay.services.isolation import isolated
 from relay.services.replacement import fees_today
 
-# An account nonce without a receipt is given up this many blocks beyond the confirmations.
+_Status = RelayTransaction.Status
+
+# A used account nonce without a receipt counts as lost this many blocks beyond the confirmations.
 _LOST_DEPTH = 20
 
 
@@ -33,29 +32,33 @@ def track(*, now: datetime) -> int:
     Bring rows up to what the chain says; return how many relay transactions were settled.
 
     Raises:
-        NodeUnavailable: no node answered; nothing is lost, the next tick repeats.
+        NodeUnavailable: no node answered; nothing is lost, the next run repeats.
     """
     with try_advisory_lock("relay.track") as acquired:
         return _track(now=now) if acquired else 0
 
 
 def _track(*, now: datetime) -> int:
-    relay_relayers.enlist_new_relayers(now=now)
+    relayers.register_new_relayers(now=now)
     attempts = list(
-        Attempt.objects.in_progress().select_related("relay_transaction").in_nonce_order().without_bytes()
+        Attempt.objects.in_progress()
+        .filter(chain_id=get_chain().id)
+        .select_related("relay_transaction")
+        .in_nonce_order()
+        .without_bytes()
     )
-    relayers = list(Relayer.objects.all())
+    accounts = list(Relayer.objects.filter(chain_id=get_chain().id))
     view = get_chain_client().read_chain(
         transaction_hashes=[attempt.transaction_hash for attempt in attempts],
-        accounts=[relayer.address for relayer in relayers],
+        accounts=[relayer.address for relayer in accounts],
         confirmations=get_chain().confirmations,
     )
-    relay_relayers.note_accounts(relayers=relayers, accounts=view.accounts, now=now)
-    note_receipts(attempts=attempts, view=view, now=now)
+    relayers.update_accounts(relayers=accounts, accounts=view.accounts, now=now)
+    _update_receipts(attempts=attempts, view=view, now=now)
     settled = settlement.settle(confirmed=_confirmed(attempts, view), now=now)
-    waiting = _waiting(attempts, view)
-    settled += _settle_lost(attempts=waiting, relayers=relayers, view=view, now=now)
-    _end_or_replace_stuck(attempts=waiting, view=view, now=now)
+    unmined = _unmined(attempts, view)
+    settled += _settle_lost(attempts=unmined, relayers=accounts, view=view, now=now)
+    _cancel_or_replace_stuck(attempts=unmined, view=view, now=now)
     return settled
 
 
@@ -69,7 +72,7 @@ def _confirmed(attempts: Sequence[Attempt], view: ChainView) -> list[settlement.
     ]
 
 
-def _waiting(attempts: Sequence[Attempt], view: ChainView) -> list[Attempt]:
+def _unmined(attempts: Sequence[Attempt], view: ChainView) -> list[Attempt]:
     """Keep attempts on account nonces that no transaction of ours has used; the chain takes one of several."""
     used = {
         (attempt.relayer_id, attempt.account_nonce)
@@ -87,13 +90,13 @@ def _settle_lost(
     lost = _passed_over(attempts, addresses, view)
     if not lost:
         return 0
-    # Asked once more: the first answers may have come from both sides of a new block, or a worker may have
-    # replaced an attempt after the rows were read.
+    # The chain is read once more: the first answers may have come from both sides of a new block, or a worker
+    # may have replaced an attempt after the rows were read.
     # A node behind a balancer may lag and know no receipt yet, so only what lies much deeper counts as lost.
-    suspects = Attempt.objects.filter(
+    candidates = Attempt.objects.filter(
         relay_transaction__in={attempt.relay_transaction_id for attempt in lost}
     )
-    owners = dict(suspects.values_list("transaction_hash", "relay_transaction_id"))
+    owners = dict(candidates.values_list("transaction_hash", "relay_transaction_id"))
     again = get_chain_client().read_chain(
         transaction_hashes=list(owners),
         accounts=sorted({addresses[attempt.relayer_id] for attempt in lost}),
@@ -101,13 +104,13 @@ def _settle_lost(
     )
     if again.head.number < view.head.number:
         return 0
-    found = {owners[known] for known in again.receipts}
-    proven = [
+    mined = {owners[transaction_hash] for transaction_hash in again.receipts}
+    confirmed_lost = [
         attempt
         for attempt in _passed_over(lost, addresses, again)
-        if attempt.relay_transaction_id not in found
+        if attempt.relay_transaction_id not in mined
     ]
-    return settlement.settle_lost(attempts=proven, now=now)
+    return settlement.settle_lost(attempts=confirmed_lost, now=now)
 
 
 def _passed_over(attempts: Sequence[Attempt], addresses: Mapping[int, str], view: ChainView) -> list[Attempt]:
@@ -119,22 +122,22 @@ def _passed_over(attempts: Sequence[Attempt], addresses: Mapping[int, str], view
     ]
 
 
-def _end_or_replace_stuck(*, attempts: Sequence[Attempt], view: ChainView, now: datetime) -> None:
-    """Outbid what was sent long ago and pays no full tip at today's base fee; end calls that expired in the pool."""
+def _cancel_or_replace_stuck(*, attempts: Sequence[Attempt], view: ChainView, now: datetime) -> None:
+    """Bump the fees of what was sent long ago and pays no full tip now; cancel calls that expired in the pool."""
     fees = fees_today(head=view.head)
     for attempt in attempts:
         if attempt.status != Attempt.Status.SENT:
             continue
-        with isolated(f"ending or replacing {attempt.transaction_hash}"):
-            _end_or_replace(attempt=attempt, head=view.head, fees=fees, now=now)
+        with isolated(f"cancelling or replacing {attempt.transaction_hash}"):
+            _cancel_or_replace(attempt=attempt, head=view.head, fees=fees, now=now)
 
 
-def _end_or_replace(*, attempt: Attempt, head: Head, fees: Fees, now: datetime) -> None:
-    row = attempt.relay_transaction
-    if attempt.kind == Attempt.Kind.CALL and row.expires_before(max(head.timestamp, int(now.timestamp()))):
+def _cancel_or_replace(*, attempt: Attempt, head: Head, fees: Fees, now: datetime) -> None:
+    newest_time = max(head.timestamp, int(now.timestamp()))
+    if attempt.kind == Attempt.Kind.CALL and attempt.relay_transaction.expires_before(newest_time):
         cancellation.begin(
             attempt=attempt,
-            ends_as=RelayTransaction.Status.EXPIRED,
+            terminal_status=_Status.EXPIRED,
             code="relay-call-expired",
             detail="Its validity ended before it was mined.",
             fees=fees,
@@ -148,32 +151,28 @@ def _end_or_replace(*, attempt: Attempt, head: Head, fees: Fees, now: datetime) 
         replacement.replace(attempt_id=attempt.pk, fees=fees, now=now)
 
 
-_Status = RelayTransaction.Status
-
-
-def note_receipts(*, attempts: Sequence[Attempt], view: ChainView, now: datetime) -> None:
+def _update_receipts(*, attempts: Sequence[Attempt], view: ChainView, now: datetime) -> None:
     """Write receipts to attempts whose block changed: first mined, moved by a reorganisation, or gone again."""
     changed = [attempt for attempt in attempts if _block_of(attempt, view) != attempt.block_hash]
     if not changed:
         return
     _write([(attempt, view.receipts.get(attempt.transaction_hash)) for attempt in changed], now)
-    mined = RelayTransaction.objects.in_progress().filter(
-        pk__in=[row.relay_transaction_id for row in changed]
-    )
-    mined.filter(status=_Status.PENDING).update(status=_Status.SUBMITTED)
-    _note_reverts([attempt for attempt in changed if attempt.kind == Attempt.Kind.CALL], view)
+    RelayTransaction.objects.filter(
+        pk__in=[attempt.relay_transaction_id for attempt in changed], status=_Status.PENDING
+    ).update(status=_Status.SUBMITTED)
+    _mark_reverts([attempt for attempt in changed if attempt.kind == Attempt.Kind.CALL], view)
 
 
-def _note_reverts(calls: Sequence[Attempt], view: ChainView) -> None:
-    """Followers must not be accepted behind a call that has reverted, though that is not final yet."""
+def _mark_reverts(calls: Sequence[Attempt], view: ChainView) -> None:
+    """Set the terminal status of reverted calls: no follower is accepted behind one, though it is not final yet."""
     receipts = [(call.relay_transaction_id, view.receipts.get(call.transaction_hash)) for call in calls]
     reverted = {call_id for call_id, receipt in receipts if receipt and not receipt.succeeded}
     others = {call.relay_transaction_id for call in calls} - reverted
     in_progress = RelayTransaction.objects.in_progress()
     if reverted:
-        in_progress.filter(pk__in=reverted, ends_as="").update(ends_as=_Status.FAILED)
+        in_progress.filter(pk__in=reverted, terminal_status="").update(terminal_status=_Status.FAILED)
     if others:
-        in_progress.filter(pk__in=others, ends_as=_Status.FAILED).update(ends_as="")
+        in_progress.filter(pk__in=others, terminal_status=_Status.FAILED).update(terminal_status="")
 
 
 def _block_of(attempt: Attempt, view: ChainView) -> str:
@@ -181,13 +180,13 @@ def _block_of(attempt: Attempt, view: ChainView) -> str:
     return receipt.block_hash if receipt else ""
 
 
-def _write(found: Sequence[tuple[Attempt, Receipt | None]], now: datetime) -> None:
-    receipts = [receipt for _, receipt in found]
-    for attempt, receipt in found:
+def _write(mined: Sequence[tuple[Attempt, Receipt | None]], now: datetime) -> None:
+    receipts = [receipt for _, receipt in mined]
+    for attempt, receipt in mined:
         attempt.status = Attempt.Status.MINED if receipt else Attempt.Status.SENT
     params = {
-        "ids": [attempt.pk for attempt, _ in found],
-        "statuses": [attempt.status for attempt, _ in found],
+        "ids": [attempt.pk for attempt, _ in mined],
+        "statuses": [attempt.status for attempt, _ in mined],
         "numbers": [receipt and receipt.block_number for receipt in receipts],
         "hashes": [receipt.block_hash if receipt else "" for receipt in receipts],
         "successes": [receipt and receipt.succeeded for receipt in receipts],
@@ -195,4 +194,4 @@ def _write(found: Sequence[tuple[Attempt, Receipt | None]], now: datetime) -> No
         "prices": [receipt and receipt.effective_gas_price_wei for receipt in receipts],
         "times": [now if receipt else None for receipt in receipts],
     }
-    db.all_rows(statements.NOTE_RECEIPTS, params)
+    db.all_rows(statements.UPDATE_RECEIPTS, params)

@@ -49,7 +49,7 @@ MATRIX = {
     "gateway_admin.StaffAction": Row(ALL),
     "credits.CreditAccount": Row(ALL, actions={"adjust_credits": "sS", "grant_modifier": "sS"}),
     "credits.CreditEntry": Row(ALL, export="fS"),
-    "credits.CreditHold": Row(ALL, actions={"release_dead_hold": "oS"}),
+    "credits.CreditHold": Row(ALL, actions={"release_orphaned_hold": "oS"}),
     "credits.AdjustmentRequest": Row(ALL, actions={"approve": "fS", "reject": "fS"}),
     "credits.Allowance": Row(ALL),
     "earnings.AdNetwork": Row(

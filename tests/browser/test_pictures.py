@@ -62,7 +62,7 @@ def person(live_server: LiveServer, services: Services, settings: Any) -> Iterat
 def _fund_relayers(services: Services) -> None:
     """Give the relayers LYX for some weeks; the one that the people's calls were sent by works on."""
     services.world.fund(4 * _ETHER, *get_signer().addresses())
-    relayers.synchronise(now=timezone.now())
+    relayers.sync(now=timezone.now())
     Relayer.objects.filter(is_active=False).update(is_active=True, balance_wei=_ETHER // 2)
 
 
@@ -126,7 +126,7 @@ def test_the_pages_that_staff_live_in(desk_in: Callable[[Scheme], Desk], person:
             (
                 "relay-transaction",
                 f"/admin/relay/relaytransaction/{failed.pk}/change/",
-                (failed.end_code, failed.end_detail),
+                (failed.failure_code, failed.failure_detail),
             ),
             (
                 "drop-table",

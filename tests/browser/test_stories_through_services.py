@@ -77,7 +77,7 @@ def relaying(live_server: LiveServer) -> Iterator[Relaying]:
     trusted_code.trust(kind=kinds.PROFILE, address=chain.universal_profile, name="profile")
     trusted_code.trust(kind=kinds.KEY_MANAGER, address=chain.key_manager, name="key manager")
     chain.fund(100 * 10**18, *get_signer().addresses())
-    relayers.synchronise(now=timezone.now())
+    relayers.sync(now=timezone.now())
     profile = chain.create_profile()
     wallet = Wallet(signed_in(profile).access, network_address())
     user = User.objects.get(profile_address=profile.profile_address)
@@ -101,12 +101,12 @@ def test_why_a_call_reverted_is_found_by_its_hash(desk: Desk, relaying: Relaying
     page.wait_for_url(f"**/relay/relaytransaction/{row.pk}/change/**")
 
     shown = page.locator("#content")
-    for words in (row.end_code, row.end_detail, answer.headers["X-Request-ID"], known):
+    for words in (row.failure_code, row.failure_detail, answer.headers["X-Request-ID"], known):
         assert words
         expect(shown.get_by_text(words).locator("visible=true").first).to_be_visible()
     desk.open(person_path(relaying.user))
     calls = page.get_by_label("Relay transactions", exact=True)
-    expect(calls.get_by_text(row.end_detail)).to_be_visible()
+    expect(calls.get_by_text(row.failure_detail)).to_be_visible()
     expect(calls.get_by_text("call, mined")).to_be_visible()
     expect(page.locator("#available")).to_have_text(f"{_CREDITS - row.real_cost:,}")
 

@@ -243,7 +243,7 @@ def test_a_held_earning_is_decided_by_finance(user: User, action: str) -> None:
 def test_a_hold_of_another_part_is_never_released_by_hand(user: User) -> None:
     holds.hold(user=user, credits=3, key=secrets.token_hex(16))
     before, hold = everything(), CreditHold.objects.get()
-    answer = confirm(browser_of(member("operations")), "credits_credithold", "release_dead_hold", hold)
+    answer = confirm(browser_of(member("operations")), "credits_credithold", "release_orphaned_hold", hold)
     assert "does not apply" in messages_of(answer)
     assert everything() == before
 

@@ -102,7 +102,7 @@ def test_their_relay_calls_have_ended_in_every_way_and_cost_what_their_gas_did(s
     for row in rows:
         last = row.attempts.latest("sequence")
         assert row.transaction_hash == row.attempts.filter(kind="call").latest("sequence").transaction_hash
-        assert bool(row.end_code) is (row.status not in {"Success", "Submitted"})
+        assert bool(row.failure_code) is (row.status not in {"Success", "Submitted"})
         if row.real_cost:
             gas, price, entry = last.gas_used or 0, last.effective_gas_price_wei or 0, row.hold.entry
             assert row.real_cost == cost_in_credits(gas=gas, price_wei=price, credit_wei=settings.CREDIT_WEI)

@@ -38,7 +38,7 @@ def profile(services: Services, transactional_db: None) -> Profile:
     ):
         trusted_code.trust(kind=kind, address=address, name="tests")
     world.fund(LYX, *get_signer().addresses())
-    relayers.synchronise(now=timezone.now())
+    relayers.sync(now=timezone.now())
     owner = UserFactory.create(profile_address=made.profile_address)
     entries.grant(user=owner, credits=CREDITS, source=EntrySource.VIDEO_ADS, key=secrets.token_hex(8))
     return made

@@ -12,7 +12,7 @@ from psycopg.rows import class_row
 Row = TypeVar("Row")
 
 _CALLS = """
-SELECT call.id, call.transaction_hash, call.status, call.ends_as, call.end_code, call.relay_nonce,
+SELECT call.id, call.transaction_hash, call.status, call.terminal_status, call.failure_code, call.relay_nonce,
        call.real_cost, hold.status AS hold, hold.amount AS held,
        coalesce(hold.captured_amount, 0) AS captured, relayer.address AS relayer
 FROM relay_relaytransaction AS call
@@ -79,8 +79,8 @@ class Call:
     id: int
     transaction_hash: str
     status: str
-    ends_as: str
-    end_code: str
+    terminal_status: str
+    failure_code: str
     relay_nonce: Decimal
     real_cost: int
     hold: str

@@ -30,7 +30,7 @@ def assert_ends_once_the_transfer_is_confirmed(
     until("the self-transfer is sent", lambda: last_attempt(stack, person).status == "sent")
     transfer = last_attempt(stack, person)
     assert transfer.kind == "cancellation"
-    assert (call_of(stack, person).ends_as, call_of(stack, person).hold) == (status, "HELD")
+    assert (call_of(stack, person).terminal_status, call_of(stack, person).hold) == (status, "HELD")
     stack.chain.mine()
     until("the self-transfer is mined", lambda: last_attempt(stack, person).status == "mined")
     assert (call_of(stack, person).hold, stack.records.account(profile)) == ("HELD", before)
@@ -40,7 +40,7 @@ def assert_ends_once_the_transfer_is_confirmed(
 
     call = call_of(stack, person)
     assert (ending["status"], ending["creditsUsed"]) == (status, 0)
-    assert (call.status, call.end_code, call.hold, call.real_cost) == (status, code, "RELEASED", 0)
+    assert (call.status, call.failure_code, call.hold, call.real_cost) == (status, code, "RELEASED", 0)
     account = stack.records.account(profile)
     assert (account.balance, account.held) == (before.balance, 0)
     assert stack.records.charges(profile) == []
@@ -120,7 +120,7 @@ def test_a_call_whose_fee_went_above_the_cap_is_cancelled_when_the_chain_is_affo
         assert refused.retry_after
         assert stack.records.calls(late.profile.profile_address) == []
         assert stack.records.account(late.profile.profile_address).held == 0
-        until("the call is given up", lambda: call_of(stack, person).ends_as == "Cancelled")
+        until("the call is given up", lambda: call_of(stack, person).terminal_status == "Cancelled")
         assert not stack.chain.knows(known)
         assert call_of(stack, person).hold == "HELD"
 

@@ -121,7 +121,7 @@ def test_calls_that_wait_unsent_behind_a_revert_are_cancelled_and_cost_nothing(
         stack.forget_messages()
         stack.restart(stack.worker)
         stack.ring("relay.track")
-        until("the revert is seen", lambda: stack.records.calls(profile)[1].ends_as == "Failed")
+        until("the revert is seen", lambda: stack.records.calls(profile)[1].terminal_status == "Failed")
 
     endings = [person.ending(known) for known in [*sent, *unsent]]
 
@@ -132,7 +132,7 @@ def test_calls_that_wait_unsent_behind_a_revert_are_cancelled_and_cost_nothing(
     for call in stack.records.calls(profile)[2:]:
         withdrawn, transfer = stack.records.attempts(call)
         (landed,) = stack.chain.mined(transfer.transaction_hash)
-        assert (call.end_code, call.hold) == ("predecessor-failed", "RELEASED")
+        assert (call.failure_code, call.hold) == ("predecessor-failed", "RELEASED")
         assert (withdrawn.status, transfer.kind) == ("withdrawn", "cancellation")
         assert (landed.to, landed.account_nonce) == (landed.sender, withdrawn.account_nonce)
         assert not stack.chain.knows(withdrawn.transaction_hash)

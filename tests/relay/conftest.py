@@ -77,7 +77,7 @@ def node(services: Services) -> Iterator[MeddlingClient]:
 def relayers(services: Services, chain: Chain, db: None) -> list[Relayer]:
     """The relayers of the settings, each with LYX, as rows."""
     services.world.fund(100 * LYX, *get_signer().addresses())
-    relay_relayers.synchronise(now=timezone.now())
+    relay_relayers.sync(now=timezone.now())
     return list(Relayer.objects.order_by("pk"))
 
 

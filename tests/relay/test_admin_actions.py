@@ -104,7 +104,7 @@ def test_a_call_that_was_never_sent_is_cancelled_and_costs_its_user_nothing(
     assert balance_of(row.user) == before
     assert settle() == 1
     row.refresh_from_db()
-    assert (row.status, row.end_code, row.hold.status) == (
+    assert (row.status, row.failure_code, row.hold.status) == (
         "Cancelled",
         "cancelled-by-staff",
         HoldStatus.RELEASED,
@@ -130,13 +130,13 @@ def test_a_hold_is_released_only_when_it_is_proven_dead(accept: Accept) -> None:
     row = accept()
     client, before = browser_of(member("operations")), everything()
     assert "does not apply" in messages_of(
-        confirm(client, "credits_credithold", "release_dead_hold", row.hold)
+        confirm(client, "credits_credithold", "release_orphaned_hold", row.hold)
     )
     assert everything() == before
 
     # Meddled with: the call has ended, and nothing has closed its hold.
     RelayTransaction.objects.filter(pk=row.pk).update(status="Cancelled", settled_at=timezone.now())
-    told = prove("credits_credithold", "release_dead_hold", row.hold, roles=OPERATIONS)
+    told = prove("credits_credithold", "release_orphaned_hold", row.hold, roles=OPERATIONS)
     row.hold.refresh_from_db()
     assert f"{row.hold.amount} credits are released" in told
     assert (row.hold.status, balance_of(row.user).held) == (HoldStatus.RELEASED, 0)

@@ -1,4 +1,4 @@
-"""What is told of a relay transaction, and to whom."""
+"""The status record of a relay transaction, and the history of a call."""
 
 import random
 import secrets
@@ -16,9 +16,9 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import SendKind
 from relay import queries
 from relay.errors import TransactionNotFound
-from relay.models import RelayTransaction
+from relay.models import Attempt, RelayTransaction
 from relay.queries import Identity
-from relay.services import replacement
+from relay.services import lsp15, replacement
 from relay.services.relayers import switch
 from relay.services.submission import identify
 from tests.factories import UserFactory, random_address
@@ -157,8 +157,8 @@ def test_generations_are_counted_per_digest_and_controller(
 ) -> None:
     call, other = new_call(), new_call()
     accept(call)
-    assert queries.look_up(user=user, identity=identify(call=call)[1]).generation == 1
-    assert queries.look_up(user=user, identity=identify(call=other)[1]).generation == 0
+    assert queries.call_history(user=user, identity=identify(call=call)[1]).generation == 1
+    assert queries.call_history(user=user, identity=identify(call=other)[1]).generation == 0
 
 
 def test_another_call_and_another_controller_are_known_by_nothing_of_this_one(
@@ -171,26 +171,26 @@ def test_another_call_and_another_controller_are_known_by_nothing_of_this_one(
         Identity(identity.digest, random_address()),
         Identity("0x" + secrets.token_hex(32), identity.controller),
     ]
-    assert queries.look_up(user=user, identity=identity) == (row.transaction_hash, 1, 0, False)
-    assert {queries.look_up(user=user, identity=other) for other in others} == {(None, 0, 0, False)}
+    assert queries.call_history(user=user, identity=identity) == (row.transaction_hash, 1, 0, False)
+    assert {queries.call_history(user=user, identity=other) for other in others} == {(None, 0, 0, False)}
     generation = random.randint(2, 9)
     for status in ("Failed", "Expired", "Cancelled"):
         RelayTransaction.objects.update(status=status, generation=generation, settled_at=timezone.now())
         expected = (None, generation + 1, int(status == "Failed"), False)
-        assert queries.look_up(user=user, identity=identity) == expected
-        assert {queries.look_up(user=user, identity=other) for other in others} == {(None, 0, 0, False)}
+        assert queries.call_history(user=user, identity=identity) == expected
+        assert {queries.call_history(user=user, identity=other) for other in others} == {(None, 0, 0, False)}
         # Whoever asks: a generation is the identity's, and so are its failures.
-        assert queries.look_up(user=UserFactory.create(), identity=identity) == expected
+        assert queries.call_history(user=UserFactory.create(), identity=identity) == expected
 
 
 def test_the_newest_decision_of_staff_tells_whether_calls_are_accepted(
     user: User, new_call: Callable[..., RelayCall]
 ) -> None:
     identity = identify(call=new_call())[1]
-    assert not queries.look_up(user=user, identity=identity).is_paused
+    assert not queries.call_history(user=user, identity=identity).is_paused
     for is_open in (False, True, False):
         switch(is_open=is_open, actor=user, reason="a test")
-        assert queries.look_up(user=user, identity=identity).is_paused is not is_open
+        assert queries.call_history(user=user, identity=identity).is_paused is not is_open
         assert queries.is_paused() is not is_open
 
 
@@ -204,12 +204,28 @@ def test_a_call_stands_for_its_owner_while_it_may_still_be_executed(
     for status in RelayTransaction.Status.values:
         settled = None if status in {"Pending", "Submitted"} else timezone.now()
         RelayTransaction.objects.update(status=status, settled_at=settled)
-        stands[status] = queries.standing_transaction(user=user, identity=identity) == row
-        known = queries.look_up(user=user, identity=identity)
+        stands[status] = queries.active_transaction(user=user, identity=identity) == row
+        known = queries.call_history(user=user, identity=identity)
         assert known.transaction_hash == (row.transaction_hash if stands[status] else None)
         stranger = UserFactory.create()
-        assert queries.standing_transaction(user=stranger, identity=identity) is None
-        assert queries.look_up(user=stranger, identity=identity).transaction_hash is None
+        assert queries.active_transaction(user=stranger, identity=identity) is None
+        assert queries.call_history(user=stranger, identity=identity).transaction_hash is None
     assert [status for status, yes in stands.items() if yes] == [
         "Pending", "Submitted", "Success", "ExecutedExternally",
     ]  # fmt: skip
+
+
+def test_calls_of_another_chain_are_not_found(
+    user: User, accept: Accept, new_call: Callable[..., RelayCall]
+) -> None:
+    call = new_call()
+    row = accept(call)
+    identity = identify(call=call)[1]
+    for model in (RelayTransaction, Attempt):
+        model._default_manager.update(chain_id=row.chain_id + 1)
+    assert queries.call_history(user=user, identity=identity) == (None, 0, 0, False)
+    assert queries.active_transaction(user=user, identity=identity) is None
+    with pytest.raises(TransactionNotFound):
+        queries.transaction_report(user=user, transaction_hash=row.transaction_hash)
+    assert lsp15.last_key_manager(user=user) is None
+    assert lsp15.known_signer(key_manager=call.key_manager, signers=[identity.controller]) is None

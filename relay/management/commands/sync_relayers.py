@@ -12,7 +12,7 @@ from relay.services import relayers
 
 
 class Command(BaseCommand):
-    """Enlist relayers and show them."""
+    """Register relayers and list them."""
 
     help = "Write rows for new relayer keys, read nonces and balances, and list the relayers."
 
@@ -23,12 +23,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            added = relayers.synchronise(now=timezone.now())
+            added = relayers.sync(now=timezone.now())
         except NodeUnavailable as error:
             raise CommandError(error.detail) from error
         except NoSigner as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(f"{added} enlisted")
+        self.stdout.write(f"{added} registered")
         for relayer in Relayer.objects.order_by("pk"):
             state = "active" if relayer.is_active else "inactive"
             self.stdout.write(
@@ -39,6 +39,6 @@ class Command(BaseCommand):
 
 
 def _require(balance_wei: int) -> None:
-    poor = Relayer.objects.filter(is_active=True, balance_wei__lt=balance_wei).order_by("pk")
-    if poor:
-        raise CommandError(f"Fund {', '.join(relayer.address for relayer in poor)}.")
+    underfunded = Relayer.objects.filter(is_active=True, balance_wei__lt=balance_wei).order_by("pk")
+    if underfunded:
+        raise CommandError(f"Fund {', '.join(relayer.address for relayer in underfunded)}.")

@@ -104,8 +104,10 @@ def test_why_a_call_failed_and_what_the_node_said_come_before_what_was_asked(cli
     let_in(client)
     relayed(UserFactory.create(), 1)
     row = RelayTransaction.objects.get()
-    words = {name: secrets.token_hex(6) for name in ("end_detail", "node_message", "digest")}
-    RelayTransaction.objects.update(status="Failed", end_code="call-reverted", end_detail=words["end_detail"])
+    words = {name: secrets.token_hex(6) for name in ("failure_detail", "node_message", "digest")}
+    RelayTransaction.objects.update(
+        status="Failed", failure_code="call-reverted", failure_detail=words["failure_detail"]
+    )
     Attempt.objects.create(
         relay_transaction=row,
         relayer=row.relayer,
@@ -119,7 +121,7 @@ def test_why_a_call_failed_and_what_the_node_said_come_before_what_was_asked(cli
         created_at=_MOMENT,
     )
     text = read(client, page_of(row))
-    told = [words["end_detail"], words["node_message"], "Expected cost", "Controller address"]
+    told = [words["failure_detail"], words["node_message"], "Expected cost", "Controller address"]
     assert sorted(told, key=text.index) == told
     assert text.count(words["node_message"]) == 1
 

@@ -111,10 +111,10 @@ def test_the_oldest_that_is_signed_and_not_sent_tells_its_age(scrape: Scrape) ->
 
 def test_a_replaced_call_waits_since_it_was_first_sent(scrape: Scrape) -> None:
     call = waiting(age=4000, status=Status.SUBMITTED)
-    attempt(call, age=3000, status=Attempt.Status.OUTBID, first_sent_at=ago(2900))
+    attempt(call, age=3000, status=Attempt.Status.REPLACED, first_sent_at=ago(2900))
     attempt(call, age=200, sequence=1, status=Attempt.Status.SENT, first_sent_at=ago(100))
     mined = waiting(age=9000, status=Status.SUBMITTED)
-    attempt(mined, age=8000, status=Attempt.Status.OUTBID, first_sent_at=ago(7900))
+    attempt(mined, age=8000, status=Attempt.Status.REPLACED, first_sent_at=ago(7900))
     attempt(
         mined,
         age=8000,

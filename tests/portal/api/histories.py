@@ -41,10 +41,11 @@ WITH account AS (
     FROM account WHERE kept.id = account.id
 )
 INSERT INTO relay_relaytransaction
-    (user_id, profile_address, key_manager_address, controller_address, digest, generation, channel, relay_nonce,
-     validity, payload, signature, is_follower, relayer_id, hold_id, transaction_hash, gas_limit, expected_cost,
-     real_cost, credits_before, status, ends_as, end_code, end_detail, request_id, created_at, settled_at)
-SELECT %(user)s, %(profile)s, %(profile)s, %(profile)s, hash.digest, 0, 0, charge.account_version,
+    (chain_id, user_id, profile_address, key_manager_address, controller_address, digest, generation, channel,
+     relay_nonce, validity, payload, signature, is_follower, relayer_id, hold_id, transaction_hash, gas_limit,
+     expected_cost, real_cost, credits_before, status, terminal_status, failure_code, failure_detail, request_id,
+     created_at, settled_at)
+SELECT %(chain)s, %(user)s, %(profile)s, %(profile)s, %(profile)s, hash.digest, 0, 0, charge.account_version,
        0, '', '', false, %(relayer)s, held.id, hash.digest, 21000, 2,
        1, charge.balance_before, 'Success', '', '', '', '', now(), now()
 FROM charge JOIN held ON held.entry_id = charge.id
@@ -68,7 +69,14 @@ def relayed(user: User, count: int) -> None:
     relayer = Relayer.objects.create(
         address=checksum("0x" + secrets.token_hex(20)), next_account_nonce=0, mined_account_nonce=0
     )
-    _execute(_TRANSACTIONS, user=user.pk, profile=user.profile_address, relayer=relayer.pk, count=count)
+    _execute(
+        _TRANSACTIONS,
+        chain=relayer.chain_id,
+        user=user.pk,
+        profile=user.profile_address,
+        relayer=relayer.pk,
+        count=count,
+    )
 
 
 def _execute(statement: str, *, count: int, **params: object) -> None:

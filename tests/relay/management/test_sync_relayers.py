@@ -24,7 +24,7 @@ def test_it_enlists_every_key_once_and_lists_the_relayers(chain: Chain) -> None:
     addresses = get_signer().addresses()
     chain.fund(5 * LYX, *addresses)
     first, *lines = printed()
-    assert first == f"{len(addresses)} enlisted"
+    assert first == f"{len(addresses)} registered"
     for relayer, line in zip(Relayer.objects.order_by("pk"), lines, strict=True):
         assert line == (
             f"{relayer.address} active next nonce {chain.account_nonce(relayer.address)}"
@@ -34,7 +34,7 @@ def test_it_enlists_every_key_once_and_lists_the_relayers(chain: Chain) -> None:
     Relayer.objects.filter(address=addresses[1]).update(is_active=False)
     chain.fund(LYX, addresses[1])
     first, *lines = printed()
-    assert first == "0 enlisted"
+    assert first == "0 registered"
     assert f"{addresses[1]} inactive" in lines[1]
     assert lines[1].endswith(f"balance {LYX} wei")
 

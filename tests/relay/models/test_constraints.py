@@ -1,13 +1,16 @@
-"""What the database itself refuses, whoever writes."""
+"""Rows that the database itself refuses."""
 
 import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import ProtectedError
+from django.db.models import Model, ProtectedError
 
+from credits.models import CreditHold
 from gateway.common.fields import UINT256_MAX
 from relay.models import Attempt, Relayer, RelayTransaction
 from tests.factories import random_address
@@ -23,10 +26,10 @@ def assert_refused(constraint: str, write: Callable[[], object]) -> None:
         write()
 
 
-def test_one_call_stands_on_a_nonce(accept: Accept) -> None:
+def test_one_call_is_active_on_a_nonce(accept: Accept) -> None:
     first, second = accept(), accept(ahead=1)
     changed = RelayTransaction.objects.filter(pk=second.pk)
-    assert_refused("relaytransaction_standing_nonce", lambda: changed.update(relay_nonce=first.relay_nonce))
+    assert_refused("relaytransaction_active_nonce", lambda: changed.update(relay_nonce=first.relay_nonce))
     ended = {"status": "Failed", "settled_at": datetime.now(UTC)}
     RelayTransaction.objects.filter(pk=first.pk).update(**ended)
     assert changed.update(relay_nonce=first.relay_nonce) == 1
@@ -53,18 +56,38 @@ def test_an_attempt_has_a_whole_receipt_or_none(accept: Accept) -> None:
     assert attempt.update(block_number=1, succeeded=True, gas_used=1) == 1
 
 
-def test_two_attempts_share_no_place_and_no_hash(accept: Accept) -> None:
+def copy_of(row: Model, **changes: object) -> dict[str, Any]:
+    """Return the row's fields for another row, with changes."""
+    fields = [field.name for field in row._meta.concrete_fields if not field.primary_key]
+    return {**{name: getattr(row, name) for name in fields}, **changes}
+
+
+def test_two_attempts_share_no_sequence_and_no_hash(accept: Accept) -> None:
     attempt = accept().attempts.get()
-    fields = {
-        field.name: getattr(attempt, field.name)
-        for field in Attempt._meta.concrete_fields
-        if not field.primary_key
-    }
+    new_hash = "0x" + secrets.token_hex(32)
     assert_refused(
-        "attempt_slot",
-        lambda: Attempt.objects.create(**{**fields, "transaction_hash": "0x" + secrets.token_hex(32)}),
+        "attempt_slot", lambda: Attempt.objects.create(**copy_of(attempt, transaction_hash=new_hash))
     )
-    assert_refused("transaction_hash", lambda: Attempt.objects.create(**{**fields, "sequence": 1}))
+    assert_refused("attempt_transaction_hash", lambda: Attempt.objects.create(**copy_of(attempt, sequence=1)))
+
+
+def test_the_same_address_hash_and_identity_may_exist_on_another_chain(accept: Accept) -> None:
+    call = accept()
+    attempt, relayer = call.attempts.get(), call.relayer
+    assert {row.chain_id for row in (call, attempt, relayer)} == {settings.CHAIN_ID}
+    assert_refused("relayer_address", lambda: Relayer.objects.create(**copy_of(relayer)))
+    other_chain = settings.CHAIN_ID + 1
+    there = Relayer.objects.create(**copy_of(relayer, chain_id=other_chain))
+    hold = CreditHold.objects.create(account=call.hold.account, key=secrets.token_hex(8), amount=1)
+    same_call = copy_of(call, chain_id=other_chain, relayer=there, hold=hold)
+    assert_refused(
+        "relaytransaction_identity",
+        lambda: RelayTransaction.objects.create(**{**same_call, "chain_id": call.chain_id}),
+    )
+    its_call = RelayTransaction.objects.create(**same_call)
+    Attempt.objects.create(
+        **copy_of(attempt, chain_id=other_chain, relayer=there, relay_transaction=its_call)
+    )
 
 
 def test_what_was_relayed_is_not_deleted(accept: Accept) -> None:

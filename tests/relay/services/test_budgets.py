@@ -14,7 +14,7 @@ from pytest_django import Settings
 from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
-from relay.errors import RelayShareUsed, TooManyDeadEnds
+from relay.errors import RelayShareUsed, TooManyCancelledCalls
 from relay.models import Relayer, RelayTransaction
 from relay.services import limits, replacement
 from relay.services.submission import execute
@@ -56,7 +56,7 @@ def end(accept: Accept, settle: Callable[[], int]) -> Callable[..., None]:
             row = accept(channel=any_channel())
             settle()
             at = timezone.now() - timedelta(seconds=ago)
-            RelayTransaction.objects.filter(pk=row.pk).update(status=status, end_code=code, settled_at=at)
+            RelayTransaction.objects.filter(pk=row.pk).update(status=status, failure_code=code, settled_at=at)
 
     return make
 
@@ -69,11 +69,11 @@ def test_a_user_whose_calls_end_without_effect_waits(
     end: Callable[..., None],
     node: MeddlingClient,
 ) -> None:
-    settings.RELAY_DEAD_ENDS_PER_HOUR = 3
+    settings.RELAY_CANCELLED_CALLS_PER_HOUR = 3
     ago = random.randint(60, 3000)
     end(*random.sample(WITHOUT_EFFECT, 3), ago=ago)
     call, asked = new_call(channel=any_channel()), node.requests
-    with refused(TooManyDeadEnds) as refusal:
+    with refused(TooManyCancelledCalls) as refusal:
         execute(user=user, call=call, now=timezone.now())
     assert (refusal.value.status, node.requests) == (429, asked)
     assert refusal.value.members == {"maximum": 3, "windowSeconds": 3600}
@@ -86,17 +86,17 @@ def test_a_user_whose_calls_end_without_effect_waits(
 def test_every_way_to_end_without_effect_counts(
     user: User, new_call: NewCall, refused: Refused, settings: Settings, end: Callable[..., None]
 ) -> None:
-    settings.RELAY_DEAD_ENDS_PER_HOUR = len(WITHOUT_EFFECT)
+    settings.RELAY_CANCELLED_CALLS_PER_HOUR = len(WITHOUT_EFFECT)
     end(*WITHOUT_EFFECT)
     call = new_call(channel=any_channel())
-    with refused(TooManyDeadEnds):
+    with refused(TooManyCancelledCalls):
         execute(user=user, call=call, now=timezone.now())
 
 
 def test_what_is_not_the_callers_doing_does_not_count(
     accept: Accept, settings: Settings, end: Callable[..., None]
 ) -> None:
-    settings.RELAY_DEAD_ENDS_PER_HOUR = settings.RELAY_DEAD_ENDS_PER_DAY = 1
+    settings.RELAY_CANCELLED_CALLS_PER_HOUR = settings.RELAY_CANCELLED_CALLS_PER_DAY = 1
     end(*NOT_THE_CALLERS_DOING)
     assert accept(channel=any_channel()).status == "Pending"
 
@@ -104,11 +104,11 @@ def test_what_is_not_the_callers_doing_does_not_count(
 def test_a_day_has_a_budget_of_its_own(
     user: User, new_call: NewCall, refused: Refused, settings: Settings, end: Callable[..., None]
 ) -> None:
-    settings.RELAY_DEAD_ENDS_PER_HOUR, settings.RELAY_DEAD_ENDS_PER_DAY = 2, 3
+    settings.RELAY_CANCELLED_CALLS_PER_HOUR, settings.RELAY_CANCELLED_CALLS_PER_DAY = 2, 3
     for hours in (20, 10, 5):
         end(random.choice(WITHOUT_EFFECT), ago=3600 * hours)
     call = new_call(channel=any_channel())
-    with refused(TooManyDeadEnds) as refusal:
+    with refused(TooManyCancelledCalls) as refusal:
         execute(user=user, call=call, now=timezone.now())
     assert refusal.value.members == {"maximum": 3, "windowSeconds": 86400}
     assert 3 * 3600 < (refusal.value.retry_after or 0) <= 4 * 3600
@@ -118,14 +118,14 @@ def test_a_day_has_a_budget_of_its_own(
 def test_the_newest_of_the_hour_count_though_the_day_has_room(
     user: User, new_call: NewCall, refused: Refused, settings: Settings, end: Callable[..., None]
 ) -> None:
-    settings.RELAY_DEAD_ENDS_PER_HOUR, settings.RELAY_DEAD_ENDS_PER_DAY = 1, 3
+    settings.RELAY_CANCELLED_CALLS_PER_HOUR, settings.RELAY_CANCELLED_CALLS_PER_DAY = 1, 3
     for ago in (7200, 60):
         end(random.choice(WITHOUT_EFFECT), ago=ago)
     with connection.cursor() as cursor:
         # Rows come as they lie, and not as an index happens to have them.
         cursor.execute("SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off")
     call = new_call(channel=any_channel())
-    with refused(TooManyDeadEnds) as refusal:
+    with refused(TooManyCancelledCalls) as refusal:
         execute(user=user, call=call, now=timezone.now())
     assert refusal.value.members == {"maximum": 1, "windowSeconds": 3600}
 
@@ -134,16 +134,19 @@ def test_the_newest_of_the_hour_count_though_the_day_has_room(
 def test_a_window_is_over_at_its_last_moment(
     user: User, settings: Settings, end: Callable[..., None], hourly: int, hours: int
 ) -> None:
-    settings.RELAY_DEAD_ENDS_PER_HOUR, settings.RELAY_DEAD_ENDS_PER_DAY = hourly, 1 if hours == 24 else 9
+    settings.RELAY_CANCELLED_CALLS_PER_HOUR, settings.RELAY_CANCELLED_CALLS_PER_DAY = (
+        hourly,
+        1 if hours == 24 else 9,
+    )
     end(random.choice(WITHOUT_EFFECT))
     settled_at = RelayTransaction.objects.get().settled_at
     assert settled_at is not None
     over = settled_at + timedelta(hours=hours)
-    with pytest.raises(TooManyDeadEnds) as refusal:
-        limits.check_dead_ends(user=user, now=over - timedelta(microseconds=1))
+    with pytest.raises(TooManyCancelledCalls) as refusal:
+        limits.check_cancelled_calls(user=user, now=over - timedelta(microseconds=1))
     assert refusal.value.retry_after == 1
     assert refusal.value.detail.endswith("within a day." if hours == 24 else "within an hour.")
-    limits.check_dead_ends(user=user, now=over)
+    limits.check_cancelled_calls(user=user, now=over)
 
 
 def test_one_users_dead_ends_are_not_anothers(
@@ -153,7 +156,7 @@ def test_one_users_dead_ends_are_not_anothers(
     open_account: Callable[..., User],
     services: Services,
 ) -> None:
-    settings.RELAY_DEAD_ENDS_PER_HOUR = 1
+    settings.RELAY_CANCELLED_CALLS_PER_HOUR = 1
     end(random.choice(WITHOUT_EFFECT))
     other = create_profile()
     assert execute(
@@ -164,12 +167,12 @@ def test_one_users_dead_ends_are_not_anothers(
 def test_a_call_in_progress_answers_its_hash_whatever_ended_meanwhile(
     user: User, accept: Accept, new_call: NewCall, settings: Settings, end: Callable[..., None]
 ) -> None:
-    settings.RELAY_DEAD_ENDS_PER_HOUR = 1
+    settings.RELAY_CANCELLED_CALLS_PER_HOUR = 1
     end(random.choice(WITHOUT_EFFECT))
-    settings.RELAY_DEAD_ENDS_PER_HOUR = 2
+    settings.RELAY_CANCELLED_CALLS_PER_HOUR = 2
     call = new_call(channel=any_channel())
     row = accept(call)
-    settings.RELAY_DEAD_ENDS_PER_HOUR = 1
+    settings.RELAY_CANCELLED_CALLS_PER_HOUR = 1
     assert execute(user=user, call=call, now=timezone.now()) == row.transaction_hash
 
 
@@ -182,7 +185,7 @@ def test_calls_that_pass_here_and_revert_on_chain_run_into_the_budget(
     services: Services,
     settle: Callable[[], int],
 ) -> None:
-    settings.RELAY_DEAD_ENDS_PER_HOUR = 2
+    settings.RELAY_CANCELLED_CALLS_PER_HOUR = 2
     flaky = services.world.deploy_flaky()
     call = new_call(payload=execute_payload(flaky.address))
     for _ in range(2):
@@ -190,7 +193,7 @@ def test_calls_that_pass_here_and_revert_on_chain_run_into_the_budget(
         flaky.flip()
         settle()
         flaky.flip()
-    with refused(TooManyDeadEnds):
+    with refused(TooManyCancelledCalls):
         execute(user=user, call=call, now=timezone.now())
     assert set(RelayTransaction.objects.values_list("status", flat=True)) == {"Failed"}
 
@@ -203,14 +206,14 @@ def test_calls_that_expire_unsent_run_into_the_budget(
     settings: Settings,
     chain: Chain,
 ) -> None:
-    settings.RELAY_DEAD_ENDS_PER_HOUR = 1
+    settings.RELAY_CANCELLED_CALLS_PER_HOUR = 1
     accept(validity=window(0, int(timezone.now().timestamp()) + 100))
     broadcast_all(now=later(101))
     broadcast_all(now=later(101))
     chain.mine(settings.CONFIRMATIONS)
     assert track() == 1
     call = new_call()
-    with refused(TooManyDeadEnds):
+    with refused(TooManyCancelledCalls):
         execute(user=user, call=call, now=timezone.now())
 
 
@@ -266,7 +269,7 @@ def test_a_call_that_has_ended_counts_no_more_whatever_became_of_its_bytes(
 ) -> None:
     settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 1, 34
     lost = accept(channel=any_channel())
-    ended = {"status": "Cancelled", "end_code": "account-nonce-lost", "settled_at": timezone.now()}
+    ended = {"status": "Cancelled", "failure_code": "account-nonce-lost", "settled_at": timezone.now()}
     RelayTransaction.objects.filter(pk=lost.pk).update(**ended)
     assert lost.attempts.get().status == "signed"
     assert accept(channel=any_channel()).status == "Pending"
@@ -282,7 +285,7 @@ def test_a_call_whose_bytes_were_replaced_counts_once(
         broadcast_all()
     assert replacement.replace(attempt_id=attempt.pk, fees=dearer_than(attempt), now=timezone.now())
     attempt.refresh_from_db()
-    assert attempt.status == ("outbid" if is_sent else "withdrawn")
+    assert attempt.status == ("replaced" if is_sent else "withdrawn")
     accept(channel=any_channel())
     call = new_call(channel=any_channel())
     with refused(RelayShareUsed) as refusal:

@@ -48,7 +48,7 @@ def test_what_is_sent_between_the_look_and_the_lock_is_left_to_the_chain(
         cancellation.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
     row.refresh_from_db()
     attempt = row.attempts.get()
-    assert (row.ends_as, attempt.kind, attempt.status) == ("", "call", "sent")
+    assert (row.terminal_status, attempt.kind, attempt.status) == ("", "call", "sent")
     assert node.sent == [bytes(attempt.raw)]
 
 
@@ -58,7 +58,7 @@ def test_followers_fall_with_the_cancelled_call(accept: Accept, settle: Callable
     cancellation.cancel_unsent(relay_transaction_id=first.pk, now=timezone.now())
     broadcast_all()
     assert settle() == 2
-    ends = RelayTransaction.objects.order_by("pk").values_list("pk", "status", "end_code")
+    ends = RelayTransaction.objects.order_by("pk").values_list("pk", "status", "failure_code")
     assert list(ends) == [
         (first.pk, "Cancelled", "cancelled-by-staff"),
         (follower.pk, "Cancelled", "predecessor-failed"),

@@ -136,8 +136,8 @@ class TestBehindANodeThatIsBehind:
         assert settle() == 1
         RelayTransaction.objects.update(status=status)
         with pytest.raises(RelayNonceTaken):
-            submission.place(approval=same)
-        assert submission.place(approval=after) is None
+            submission.check_channel(approval=same)
+        assert submission.check_channel(approval=after) is None
 
     @pytest.mark.parametrize("status", ["Failed", "Expired", "Cancelled"])
     def test_a_call_without_effect_leaves_its_nonce(
@@ -153,9 +153,9 @@ class TestBehindANodeThatIsBehind:
         accept(channel=channel)
         assert settle() == 1
         RelayTransaction.objects.update(status=status)
-        assert submission.place(approval=same) is None
+        assert submission.check_channel(approval=same) is None
         with pytest.raises(RelayNonceGap):
-            submission.place(approval=after)
+            submission.check_channel(approval=after)
 
 
 @pytest.mark.parametrize("is_sent", [False, True])

@@ -74,7 +74,7 @@ def test_a_call_that_expired_before_its_first_broadcast_is_never_sent(
     assert track() == 1
     row.refresh_from_db()
     row.hold.refresh_from_db()
-    assert (row.status, row.end_code, row.real_cost) == ("Expired", "relay-call-expired", 0)
+    assert (row.status, row.failure_code, row.real_cost) == ("Expired", "relay-call-expired", 0)
     assert row.hold.status == HoldStatus.RELEASED
     assert balance_of(user) == before
     assert not chain.knows(call.transaction_hash)
@@ -95,10 +95,10 @@ def test_a_call_that_ends_with_the_next_block_is_not_worth_sending(
     broadcast_all(now=start + timedelta(seconds=100 - settings.CHAIN_BLOCK_SECONDS + 1))
     assert len(node.sent) == 1
     other.refresh_from_db()
-    assert other.ends_as == "Expired"
+    assert other.terminal_status == "Expired"
 
 
-def test_a_call_that_expires_in_the_pool_is_outbid(
+def test_a_call_that_expires_in_the_pool_is_replaced(
     user: User, accept: Accept, chain: Chain, settle: Settle
 ) -> None:
     before = balance_of(user)
@@ -112,7 +112,7 @@ def test_a_call_that_expires_in_the_pool_is_outbid(
     track(now=start + timedelta(seconds=101))
 
     call, cancellation = row.attempts.order_by("sequence")
-    assert (call.status, cancellation.kind) == ("outbid", "cancellation")
+    assert (call.status, cancellation.kind) == ("replaced", "cancellation")
     for fee in ("max_fee_per_gas_wei", "max_priority_fee_per_gas_wei"):
         assert getattr(cancellation, fee) * 8 >= getattr(call, fee) * 9
     assert settle() == 1
@@ -131,7 +131,7 @@ def test_a_relayer_emptied_after_signing_ends_the_call_once_it_has_money_again(
     chain.fund(0, row.relayer.address)
     broadcast_all()
     row.refresh_from_db()
-    assert (row.status, row.ends_as, row.end_code) == ("Pending", "Cancelled", "refused-by-node")
+    assert (row.status, row.terminal_status, row.failure_code) == ("Pending", "Cancelled", "refused-by-node")
     assert "nsufficient funds" in row.attempts.get(sequence=0).node_message
 
     # The self-transfer costs money too: it stays and is tried again.
@@ -148,7 +148,7 @@ def test_a_relayer_emptied_after_signing_ends_the_call_once_it_has_money_again(
     chain.mine(settings.CONFIRMATIONS)
     assert track() == 1
     row.refresh_from_db()
-    assert (row.status, row.end_code) == ("Cancelled", "refused-by-node")
+    assert (row.status, row.failure_code) == ("Cancelled", "refused-by-node")
     assert balance_of(user) == before
     assert find_differences() == []
     assert_goes_on(accept, settle, row.relayer, chain)
@@ -165,7 +165,11 @@ def test_a_verdict_for_good_ends_the_call_with_the_nodes_words(
     assert settle() == 1
 
     row.refresh_from_db()
-    assert (row.status, row.end_code, words in row.end_detail) == ("Cancelled", "refused-by-node", True)
+    assert (row.status, row.failure_code, words in row.failure_detail) == (
+        "Cancelled",
+        "refused-by-node",
+        True,
+    )
     assert row.attempts.get(sequence=0).node_message == words
     assert balance_of(user).held == 0
     assert not CreditEntry.objects.filter(source="RELAY_TRANSACTION").exists()
@@ -188,14 +192,14 @@ def test_a_call_that_was_sent_after_all_counts_though_its_dead_end_has_begun(
     get_chain_client().send_raw_transactions([bytes(row.attempts.get().raw)])
     broadcast_all(now=later(101))
     row.refresh_from_db()
-    assert row.ends_as == "Expired"
+    assert row.terminal_status == "Expired"
 
     chain.mine(settings.CONFIRMATIONS)
     assert track() == 1
 
     row.refresh_from_db()
     call = row.attempts.get(kind="call")
-    assert (row.status, row.transaction_hash, row.end_code) == ("Success", call.transaction_hash, "")
+    assert (row.status, row.transaction_hash, row.failure_code) == ("Success", call.transaction_hash, "")
     assert row.real_cost == -CreditEntry.objects.get(source="RELAY_TRANSACTION").amount > 0
     # What is left of the self-transfer bothers nobody.
     assert broadcast_all(now=later(102)) == 0
@@ -208,7 +212,7 @@ def test_a_dead_end_is_begun_once(accept: Accept, settle: Settle, state: str) ->
     if state == "begun":
         assert begin(attempt)
     elif state == "reverted":
-        RelayTransaction.objects.update(ends_as="Failed")
+        RelayTransaction.objects.update(terminal_status="Failed")
     else:
         settle()
     count = Attempt.objects.count()
@@ -219,7 +223,7 @@ def test_a_dead_end_is_begun_once(accept: Accept, settle: Settle, state: str) ->
 def begin(attempt: Attempt) -> bool:
     return relay_cancellation.begin(
         attempt=attempt,
-        ends_as=RelayTransaction.Status.CANCELLED,
+        terminal_status=RelayTransaction.Status.CANCELLED,
         code="for-a-test",
         detail="For a test.",
         fees=Fees(3 * GWEI, GWEI, 2 * GWEI),

@@ -15,7 +15,7 @@ from credits.queries import balance_of
 from credits.services import holds
 from credits.services.reconciliation import find_differences
 from gateway.common.errors import ReasonRequired
-from relay.errors import HoldNotDead
+from relay.errors import HoldNotOrphaned
 from relay.models import RelayTransaction
 from relay.services import cancellation
 from tests.factories import UserFactory
@@ -53,8 +53,8 @@ def orphan(user: User, *, key: str, age: timedelta) -> CreditHold:
 
 def refuse(hold: CreditHold, staff: User, now: datetime) -> None:
     before = everything()
-    assert hold not in cancellation.dead_holds(now=now)
-    with pytest.raises(HoldNotDead):
+    assert hold not in cancellation.orphaned_holds(now=now)
+    with pytest.raises(HoldNotOrphaned):
         cancellation.release(hold_id=hold.pk, actor=staff, reason="stuck", now=now)
     assert everything() == before
     assert not LogEntry.objects.exists()
@@ -66,7 +66,7 @@ def test_the_open_hold_of_an_ended_call_is_released_with_a_reason_on_record(
 ) -> None:
     cost = random.randint(0, 500)
     hold = end(accept(), status, cost)
-    assert list(cancellation.dead_holds(now=now)) == [hold]
+    assert list(cancellation.orphaned_holds(now=now)) == [hold]
     released = cancellation.release(hold_id=hold.pk, actor=staff, reason=" rows were meddled with ", now=now)
     assert (released.status, released.entry) == (HoldStatus.RELEASED, None)
     assert balance_of(user).held == 0
@@ -79,7 +79,7 @@ def test_the_open_hold_of_an_ended_call_is_released_with_a_reason_on_record(
 
 def test_an_old_hold_of_the_relay_without_a_call_is_released(user: User, staff: User, now: datetime) -> None:
     hold = orphan(user, key="relay:0x1:0x2:0", age=timedelta(hours=1, minutes=1))
-    assert list(cancellation.dead_holds(now=now)) == [hold]
+    assert list(cancellation.orphaned_holds(now=now)) == [hold]
     cancellation.release(hold_id=hold.pk, actor=staff, reason="orphan", now=now)
     assert balance_of(user).held == 0
 
@@ -131,6 +131,6 @@ def test_of_many_who_release_at_once_one_does(user: User, accept: Accept, now: d
         for actor in staff
     ]
     answers = at_once(calls)
-    assert sum(isinstance(answer, HoldNotDead) for answer in answers) == 5
+    assert sum(isinstance(answer, HoldNotOrphaned) for answer in answers) == 5
     assert LogEntry.objects.count() == 1
     assert balance_of(user).held == 0

@@ -62,7 +62,7 @@ def test_unsent_followers_of_a_dead_end_are_cancelled_unsent(
     assert first.status == "Expired"
     for row in followers:
         row.refresh_from_db()
-        assert (row.status, row.end_code) == ("Cancelled", "predecessor-failed")
+        assert (row.status, row.failure_code) == ("Cancelled", "predecessor-failed")
         assert row.hold.status == HoldStatus.RELEASED
     assert balance_of(user) == before
     assert_nothing_is_missing(first.relayer, chain, user)
@@ -74,7 +74,7 @@ def test_a_refused_call_takes_its_followers_along_in_the_same_broadcast(
     rows = [accept(channel=channel, ahead=ahead) for ahead in range(3)]
     chain.fund(0, rows[0].relayer.address)
     broadcast_all()
-    codes = RelayTransaction.objects.order_by("relay_nonce").values_list("end_code", flat=True)
+    codes = RelayTransaction.objects.order_by("relay_nonce").values_list("failure_code", flat=True)
     assert list(codes) == ["refused-by-node", "predecessor-failed", "predecessor-failed"]
 
     chain.fund(10**18, rows[0].relayer.address)
@@ -97,7 +97,7 @@ def test_a_revert_in_the_middle_of_a_channel_fails_what_was_sent_behind_it(
     chain.mine(settings.CONFIRMATIONS)
     assert track() == 4
 
-    found = list(RelayTransaction.objects.order_by("relay_nonce").values_list("status", "end_code"))
+    found = list(RelayTransaction.objects.order_by("relay_nonce").values_list("status", "failure_code"))
     assert found == [
         ("Success", ""),
         ("Failed", "target-reverted"),
@@ -180,6 +180,6 @@ def test_a_repeated_call_is_no_predecessor_of_what_followed_its_first_try(
 
     follower.refresh_from_db()
     repeated.refresh_from_db()
-    assert (follower.status, follower.end_code) == ("Cancelled", "predecessor-failed")
+    assert (follower.status, follower.failure_code) == ("Cancelled", "predecessor-failed")
     assert (repeated.status, flaky.successes) == ("Success", 1)
     assert_nothing_is_missing(failing.relayer, chain, user)

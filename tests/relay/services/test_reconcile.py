@@ -26,9 +26,9 @@ pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
 Settle = Callable[[], int]
 
-COST = "the cost is the gas of the attempt that landed, at its price"
+COST = "the cost is the gas of the attempt that was mined, at its price"
 CAPTURED = "captured is the cost, and never more than was held"
-LANDED = "a success landed, and succeeded"
+MINED = "a success was mined, and succeeded"
 CALL_HOLD = "a call in progress has an open hold"
 HOLD_CALL = "an open hold has a call in progress"
 RECEIPT = "a mined attempt has a whole receipt"
@@ -67,13 +67,13 @@ def test_a_sound_relay_has_no_findings(settled: RelayTransaction) -> None:
 
 
 def test_a_cost_that_is_not_that_of_the_gas_is_found(settled: RelayTransaction) -> None:
-    landed = settled.attempts.get()
-    assert landed.gas_used is not None
-    assert landed.effective_gas_price_wei is not None
+    mined = settled.attempts.get()
+    assert mined.gas_used is not None
+    assert mined.effective_gas_price_wei is not None
     before = settled.real_cost
-    price = landed.effective_gas_price_wei * random.randint(2, 9)
-    Attempt.objects.filter(pk=landed.pk).update(effective_gas_price_wei=price)
-    wanted = -(-landed.gas_used * price // settings.CREDIT_WEI)
+    price = mined.effective_gas_price_wei * random.randint(2, 9)
+    Attempt.objects.filter(pk=mined.pk).update(effective_gas_price_wei=price)
+    wanted = -(-mined.gas_used * price // settings.CREDIT_WEI)
     assert found() == {COST: (settled.pk, wanted, before)}
     assert reconciliation.find_differences(since=timezone.now() + timedelta(minutes=1)) == []
 
@@ -90,11 +90,11 @@ def test_a_cost_above_the_hold_takes_the_hold(settled: RelayTransaction) -> None
     captured = CreditHold.objects.get(pk=settled.hold_id).captured_amount
     assert captured is not None
     query("UPDATE credits_hold SET amount = %s WHERE id = %s", captured, settled.hold_id)
-    landed = settled.attempts.get()
-    assert landed.effective_gas_price_wei is not None
-    price = landed.effective_gas_price_wei * 5
-    Attempt.objects.filter(pk=landed.pk).update(effective_gas_price_wei=price)
-    cost = -(-(landed.gas_used or 0) * price // settings.CREDIT_WEI)
+    mined = settled.attempts.get()
+    assert mined.effective_gas_price_wei is not None
+    price = mined.effective_gas_price_wei * 5
+    Attempt.objects.filter(pk=mined.pk).update(effective_gas_price_wei=price)
+    cost = -(-(mined.gas_used or 0) * price // settings.CREDIT_WEI)
     RelayTransaction.objects.filter(pk=settled.pk).update(real_cost=cost)
     assert cost > captured
     assert found() == {}
@@ -102,7 +102,7 @@ def test_a_cost_above_the_hold_takes_the_hold(settled: RelayTransaction) -> None
 
 def test_a_success_that_nobody_mined_is_found(settled: RelayTransaction) -> None:
     Attempt.objects.filter(relay_transaction=settled).update(status=Attempt.Status.SENT)
-    assert set(found()) == {COST, LANDED}
+    assert set(found()) == {COST, MINED}
 
 
 def test_a_closed_hold_of_a_call_in_progress_is_found(accept: Accept) -> None:

@@ -234,7 +234,7 @@ def test_a_balance_may_be_used_to_the_last_wei_and_no_further(
     assert slot == (one.pk, one.address, next_nonce)
 
 
-@pytest.mark.parametrize("status", ["signed", "sent", "outbid"])
+@pytest.mark.parametrize("status", ["signed", "sent", "replaced"])
 def test_what_may_still_be_mined_is_set_aside(relayers: list[Relayer], accept: Accept, status: str) -> None:
     one = relayers[0]
     Relayer.objects.exclude(pk=one.pk).update(is_active=False)

@@ -87,13 +87,13 @@ def test_a_revert_that_is_taken_back_lets_followers_in_again(
     chain.mine()
     track()
     row.refresh_from_db()
-    assert row.ends_as == "Failed"
+    assert row.terminal_status == "Failed"
 
     chain.reorganise(1)
     flaky.flip()
     track()
     row.refresh_from_db()
-    assert (row.status, row.ends_as) == ("Submitted", "")
+    assert (row.status, row.terminal_status) == ("Submitted", "")
     execute(user=user, call=new_call(ahead=1), now=timezone.now())
 
     broadcasting.resend(now=later(settings.RELAY_RESEND_SECONDS + 1))

@@ -71,7 +71,7 @@ def test_a_base_fee_above_our_offer_is_met_by_a_dearer_attempt(
     assert find_differences() == []
 
 
-def test_what_waits_too_cheap_in_the_pool_is_outbid_after_a_while(
+def test_what_waits_too_cheap_in_the_pool_is_replaced_after_a_while(
     user: User, accept: Accept, calm: Chain, settle: Callable[[], int]
 ) -> None:
     row, start = accept(), timezone.now()
@@ -85,7 +85,7 @@ def test_what_waits_too_cheap_in_the_pool_is_outbid_after_a_while(
     track(now=start + timedelta(seconds=settings.RELAY_REPLACE_SECONDS + 1))
 
     old, new = assert_replaced(row)
-    assert old.status == "outbid"
+    assert old.status == "replaced"
     for fee in ("max_fee_per_gas_wei", "max_priority_fee_per_gas_wei"):
         assert getattr(new, fee) * 8 >= getattr(old, fee) * 9
     assert balance_of(user).held == worst_of(new)
@@ -94,7 +94,7 @@ def test_what_waits_too_cheap_in_the_pool_is_outbid_after_a_while(
     assert (row.status, row.transaction_hash) == ("Success", new.transaction_hash)
 
 
-def test_what_pays_no_full_tip_any_more_is_outbid_after_a_while(accept: Accept, calm: Chain) -> None:
+def test_what_pays_no_full_tip_any_more_is_replaced_after_a_while(accept: Accept, calm: Chain) -> None:
     row, start = accept(), timezone.now()
     broadcast_all(now=start)
     most = row.attempts.get().max_fee_per_gas_wei
@@ -160,7 +160,7 @@ def test_what_is_mined_is_neither_ended_nor_replaced_through_its_other_attempt(
     assert track(now=later(settings.RELAY_REPLACE_SECONDS + 101)) == 0
 
     row.refresh_from_db()
-    assert (row.ends_as, row.attempts.count()) == ("", 2)
+    assert (row.terminal_status, row.attempts.count()) == ("", 2)
     calm.mine(settings.CONFIRMATIONS)
     assert track() == 1
     row.refresh_from_db()
@@ -205,7 +205,7 @@ def test_above_the_cap_the_call_is_cancelled_once_that_is_possible(
         broadcasting.sweep(now=later(seconds))
     row.refresh_from_db()
     newest = row.attempts.latest("sequence")
-    assert (row.ends_as, newest.kind, newest.status) == ("Cancelled", "cancellation", "signed")
+    assert (row.terminal_status, newest.kind, newest.status) == ("Cancelled", "cancellation", "signed")
     assert max(attempt.max_fee_per_gas_wei for attempt in row.attempts.all()) <= settings.RELAY_FEE_CAP_WEI
     attempts = row.attempts.count()
     for seconds in (12, 15):

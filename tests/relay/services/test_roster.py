@@ -31,8 +31,8 @@ def test_a_new_key_becomes_a_row_that_starts_where_the_chain_is(chain: Chain) ->
     chain.use_key_elsewhere(keys()[0], account_nonce=chain.account_nonce(get_signer().addresses()[0]))
     chain.mine()
 
-    assert relay_relayers.enlist_new_relayers(now=timezone.now()) == len(keys())
-    assert relay_relayers.enlist_new_relayers(now=timezone.now()) == 0
+    assert relay_relayers.register_new_relayers(now=timezone.now()) == len(keys())
+    assert relay_relayers.register_new_relayers(now=timezone.now()) == 0
 
     for relayer in Relayer.objects.all():
         nonce = chain.account_nonce(relayer.address)
@@ -48,7 +48,7 @@ def test_a_key_that_was_used_elsewhere_jumps_forward(chain: Chain, relayers: lis
         chain.use_key_elsewhere(keys()[0], account_nonce=start + ahead)
     chain.mine()
 
-    assert relay_relayers.synchronise(now=timezone.now()) == 0
+    assert relay_relayers.sync(now=timezone.now()) == 0
 
     used.refresh_from_db()
     assert (used.next_account_nonce, used.mined_account_nonce) == (start + 3, start + 3)
@@ -58,7 +58,7 @@ def test_a_key_that_was_used_elsewhere_jumps_forward(chain: Chain, relayers: lis
 @pytest.mark.django_db
 def test_account_nonces_that_were_given_out_are_not_taken_back(chain: Chain, relayers: list[Relayer]) -> None:
     Relayer.objects.filter(pk=relayers[0].pk).update(next_account_nonce=relayers[0].next_account_nonce + 2)
-    relay_relayers.synchronise(now=timezone.now())
+    relay_relayers.sync(now=timezone.now())
     kept = Relayer.objects.get(pk=relayers[0].pk)
     assert (kept.next_account_nonce, kept.in_flight) == (relayers[0].next_account_nonce + 2, 2)
 
@@ -66,12 +66,12 @@ def test_account_nonces_that_were_given_out_are_not_taken_back(chain: Chain, rel
 @pytest.mark.django_db
 def test_without_a_node_nobody_is_enlisted(chain: Chain) -> None:
     with pytest.raises(NodeUnavailable), node_away():
-        relay_relayers.enlist_new_relayers(now=timezone.now())
+        relay_relayers.register_new_relayers(now=timezone.now())
     assert Relayer.objects.count() == 0
 
 
 def test_processes_that_start_together_enlist_each_key_once(transactional_db: None, chain: Chain) -> None:
-    at_once([partial(relay_relayers.enlist_new_relayers, now=timezone.now())] * 8)
+    at_once([partial(relay_relayers.register_new_relayers, now=timezone.now())] * 8)
     assert sorted(Relayer.objects.values_list("address", flat=True)) == sorted(get_signer().addresses())
 
 
@@ -84,7 +84,7 @@ def test_a_relayer_that_a_request_holds_keeps_no_other_from_being_noted(
     with ThreadPoolExecutor(1) as threads:
         with transaction.atomic():
             Relayer.objects.select_for_update(no_key=True).get(pk=busy.pk)
-            noting = threads.submit(at_once, [partial(relay_relayers.synchronise, now=timezone.now())])
+            noting = threads.submit(at_once, [partial(relay_relayers.sync, now=timezone.now())])
             while Relayer.objects.get(pk=free.pk).balance_wei != 7 * LYX:
                 assert not noting.done(), "it ended without the free one"
                 time.sleep(0.01)

@@ -87,7 +87,7 @@ def test_a_revert_after_a_good_simulation_costs_its_burned_gas_alone(
     row.refresh_from_db()
     row.hold.refresh_from_db()
     cost = cost_on_chain(chain, row.transaction_hash)
-    assert (row.status, row.end_code, row.real_cost) == ("Failed", "target-reverted", cost)
+    assert (row.status, row.failure_code, row.real_cost) == ("Failed", "target-reverted", cost)
     assert row.hold.status == HoldStatus.CAPTURED
     assert 0 < cost < row.hold.amount
     assert balance_of(user) == (before.balance - cost, 0, before.balance - cost)
@@ -139,7 +139,11 @@ def test_what_somebody_else_executed_first_is_told_and_costs_burned_gas(
 
     row.refresh_from_db()
     cost = cost_on_chain(chain, row.transaction_hash)
-    assert (row.status, row.end_code, row.real_cost) == ("ExecutedExternally", "executed-externally", cost)
+    assert (row.status, row.failure_code, row.real_cost) == (
+        "ExecutedExternally",
+        "executed-externally",
+        cost,
+    )
     assert balance_of(user).balance == before.balance - cost
     # It stands: the call was executed.
     assert execute(user=user, call=call, now=timezone.now()) == row.transaction_hash
@@ -163,7 +167,7 @@ def test_a_call_that_a_stranger_wraps_in_a_batch_is_told_from_others(
     assert settle() == 1
     row.refresh_from_db()
     expected = ("ExecutedExternally", "executed-externally") if is_ours else ("Failed", "relay-nonce-used")
-    assert (row.status, row.end_code) == expected
+    assert (row.status, row.failure_code) == expected
 
 
 def test_another_call_that_used_the_nonce_elsewhere_fails_ours(
@@ -177,7 +181,7 @@ def test_another_call_that_used_the_nonce_elsewhere_fails_ours(
     chain.execute_by_stranger(rival)
     assert settle() == 1
     row.refresh_from_db()
-    assert (row.status, row.end_code) == ("Failed", "relay-nonce-used")
+    assert (row.status, row.failure_code) == ("Failed", "relay-nonce-used")
     assert row.real_cost == cost_on_chain(chain, row.transaction_hash) > 0
     assert row.hold.status == HoldStatus.CAPTURED
 
@@ -197,12 +201,12 @@ def test_a_revert_that_cannot_be_explained_yet_waits(
     assert settle() == 1
     row.refresh_from_db()
     other.refresh_from_db()
-    assert (row.status, row.ends_as, other.status) == ("Submitted", "Failed", "Success")
+    assert (row.status, row.terminal_status, other.status) == ("Submitted", "Failed", "Success")
     assert balance_of(user).held == row.hold.amount
 
     assert track() == 1
     row.refresh_from_db()
-    assert (row.status, row.ends_as) == ("Failed", "")
+    assert (row.status, row.terminal_status) == ("Failed", "")
 
 
 def test_a_key_manager_that_stops_answering_holds_nothing_up(
@@ -224,7 +228,7 @@ def test_a_key_manager_that_stops_answering_holds_nothing_up(
     monkeypatch.setattr(node, "_read", without_nonces)
     assert settle() == 1
     row.refresh_from_db()
-    assert (row.status, row.end_code) == ("Failed", "target-reverted")
+    assert (row.status, row.failure_code) == ("Failed", "target-reverted")
     assert balance_of(user).held == 0
 
 
@@ -254,7 +258,7 @@ def test_a_revert_that_nobody_can_explain_is_settled_as_failed_after_a_while(
     assert track(now=start + timedelta(seconds=patience + 1)) == 1
     row.refresh_from_db()
     cost = cost_on_chain(chain, row.transaction_hash)
-    assert (row.status, row.end_code, row.real_cost) == ("Failed", "reverted", cost)
+    assert (row.status, row.failure_code, row.real_cost) == ("Failed", "reverted", cost)
     assert (balance_of(user).held, balance_of(user).balance) == (0, 10_000 - cost)
     assert find_differences() == []
 
@@ -268,7 +272,7 @@ def test_a_call_that_would_pass_again_says_so(accept: Accept, flaky: Flaky, chai
     chain.mine(django_settings.CONFIRMATIONS)
     assert track() == 1
     row.refresh_from_db()
-    assert (row.status, row.end_code) == ("Failed", "reverted")
+    assert (row.status, row.failure_code) == ("Failed", "reverted")
 
 
 def test_settling_twice_charges_once(user: User, accept: Accept, settle: Callable[[], int]) -> None:

@@ -65,7 +65,7 @@ def test_a_call_that_cannot_be_worked_on_stops_no_other(
         refusals.append(attempt.relay_transaction_id)
         raise PolicyViolation("the key is gone")
 
-    monkeypatch.setattr(broadcasting, "handle_refusal", fail)
+    monkeypatch.setattr(broadcasting, "handle_send_error", fail)
     node.answer_next(SendKind.REFUSED, SendKind.REFUSED)
     assert sweep(now=later(3)) == 1
     assert refusals == [first.pk, second.pk]

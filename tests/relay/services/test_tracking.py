@@ -113,7 +113,7 @@ def test_an_account_nonce_that_another_transaction_used_is_lost(
 
     lost.refresh_from_db()
     next_one.refresh_from_db()
-    assert (lost.status, lost.end_code) == ("Cancelled", "account-nonce-lost")
+    assert (lost.status, lost.failure_code) == ("Cancelled", "account-nonce-lost")
     lost.hold.refresh_from_db()
     assert lost.hold.status == HoldStatus.RELEASED
     assert next_one.status == "Success"
@@ -145,7 +145,7 @@ def test_a_node_that_fell_behind_is_not_believed_that_an_account_nonce_is_lost(
         assert track() == 0
     assert track() == 1
     lost.refresh_from_db()
-    assert lost.end_code == "account-nonce-lost"
+    assert lost.failure_code == "account-nonce-lost"
 
 
 def test_a_call_that_cannot_be_settled_or_replaced_stops_no_other(

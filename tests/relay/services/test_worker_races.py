@@ -36,7 +36,7 @@ def test_a_call_that_was_replaced_meanwhile_is_not_cancelled(
     broadcast_all()
 
     row.refresh_from_db()
-    assert row.ends_as == ""
+    assert row.terminal_status == ""
     assert [attempt.kind for attempt in row.attempts.all()] == ["call", "call"]
     assert settle() == 1
     row.refresh_from_db()

@@ -1,1 +1,1 @@
-"""The doors of relaying: the service's own paths, and those that LSP-15 wallets know."""
+"""The API of the relay: its own paths, and those of LSP-15 wallets."""

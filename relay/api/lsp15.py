@@ -1,5 +1,5 @@
 """
-The paths that existing wallets know: LSP-15 under `/api/lsp15/`.
+The paths of LSP-15 under `/api/lsp15/`, as existing wallets call them.
 
 Such wallets carry no token. The signature over the body is the authorisation,
 and it is checked as strictly as for the token's owner; credits are those of the
@@ -11,10 +11,11 @@ from functools import partial
 from django.conf import settings
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
+from rest_framework.viewsets import ViewSet
 
 from gateway.common.throttling import NetworkRate, admit
 from relay import queries
@@ -31,26 +32,26 @@ from relay.services import lsp15
 _GWEI = 10**9
 
 
-class WalletRate(NetworkRate):
+class Lsp15Rate(NetworkRate):
     """Counted by the caller's network before the body is read: the profile in it is only a claim."""
 
     setting = "LSP15_RATE"
 
 
 def _admit(profile: str, signer: str | None) -> None:
-    """Count a known signer of the profile separately, so that strangers cannot use up what its holder needs."""
+    """Count a known signer of the profile separately, so that third parties cannot use up its rate."""
     if signer is None:
         admit("LSP15_NEW_SIGNER_RATE", profile)
     else:
         admit("LSP15_SIGNER_RATE", f"{profile}:{signer}")
 
 
-class Lsp15ExecuteView(APIView):
-    """Relay a signed call for a wallet without a token."""
+class Lsp15ViewSet(ViewSet):
+    """Relay calls and quota for wallets without a token."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)
-    throttle_classes = (WalletRate,)
+    throttle_classes = (Lsp15Rate,)
 
     @extend_schema(
         operation_id="lsp15Execute",
@@ -61,26 +62,19 @@ class Lsp15ExecuteView(APIView):
         responses={200: TransactionHashSerializer, **schema.LSP15_EXECUTE},
         examples=schema.LSP15_EXECUTE_EXAMPLES,
     )
-    def post(self, request: Request) -> Response:
+    @action(detail=False, methods=["post"])
+    def execute(self, request: Request) -> Response:
         """Answer the hash of the transaction that carries the call."""
-        body = Lsp15ExecuteSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        asked = body.validated_data
-        user = queries.registered_owner(asked["address"])
-        # The service finds out which key manager the call is for.
-        call = relay_call(key_manager=asked["address"], transaction=asked["transaction"])
-        known = lsp15.execute(
-            user=user, call=call, now=timezone.now(), admit=partial(_admit, asked["address"])
+        serializer = Lsp15ExecuteSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        body = serializer.validated_data
+        user = queries.registered_owner(body["address"])
+        # The service looks up which key manager the call is for.
+        call = relay_call(key_manager=body["address"], transaction=body["transaction"])
+        transaction_hash = lsp15.execute(
+            user=user, call=call, now=timezone.now(), admit=partial(_admit, body["address"])
         )
-        return Response({"transactionHash": known})
-
-
-class Lsp15QuotaView(APIView):
-    """Read the quota in gas, the unit that wallets render."""
-
-    authentication_classes = ()
-    permission_classes = (AllowAny,)
-    throttle_classes = (WalletRate,)
+        return Response({"transactionHash": transaction_hash})
 
     @extend_schema(
         operation_id="lsp15Quota",
@@ -91,24 +85,25 @@ class Lsp15QuotaView(APIView):
         responses={200: QuotaSerializer, **schema.LSP15_QUOTA},
         examples=schema.LSP15_QUOTA_EXAMPLES,
     )
-    def post(self, request: Request) -> Response:
+    @action(detail=False, methods=["post"])
+    def quota(self, request: Request) -> Response:
         """Answer what is left, as gas at 1 gwei."""
-        body = QuotaRequestSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        asked = body.validated_data
-        found = lsp15.read_quota(
-            user=queries.registered_owner(asked["address"]),
-            timestamp=asked["timestamp"],
-            signature=asked["signature"],
+        serializer = QuotaRequestSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        body = serializer.validated_data
+        reading = lsp15.read_quota(
+            user=queries.registered_owner(body["address"]),
+            timestamp=body["timestamp"],
+            signature=body["signature"],
             now=timezone.now(),
-            admit=partial(_admit, asked["address"]),
+            admit=partial(_admit, body["address"]),
         )
         return Response(
             {
-                "quota": _as_gas(found.available),
+                "quota": _as_gas(reading.available),
                 "unit": "gas",
-                "totalQuota": _as_gas(found.total),
-                "resetDate": found.reset_date,
+                "totalQuota": _as_gas(reading.total),
+                "resetDate": reading.reset_date,
             }
         )
 

@@ -1,8 +1,4 @@
-"""
-Which refusals each relay path may answer, for the API's description.
-
-Real requests and answers for the API's description.
-"""
+"""Descriptions, errors and examples of the relay's paths in the OpenAPI document."""
 
 from django.conf import settings
 from drf_spectacular.utils import OpenApiExample

@@ -1,14 +1,11 @@
-"""Routes of the relay; each works with and without a trailing slash."""
+"""Routes of the relay."""
 
-from django.urls import re_path
+from gateway.common.routers import ApiRouter
+from relay.api.lsp15 import Lsp15ViewSet
+from relay.api.views import RelayViewSet
 
-from relay.api.lsp15 import Lsp15ExecuteView, Lsp15QuotaView
-from relay.api.views import ExecuteView, QuotaView, TransactionStatusView
+router = ApiRouter()
+router.register("api/relay", RelayViewSet, basename="relay")
+router.register("api/lsp15", Lsp15ViewSet, basename="lsp15")
 
-urlpatterns = [
-    re_path(r"^api/relay/execute/?$", ExecuteView.as_view()),
-    re_path(r"^api/relay/quota/?$", QuotaView.as_view()),
-    re_path(r"^api/relay/transactionStatus/?$", TransactionStatusView.as_view()),
-    re_path(r"^api/lsp15/execute/?$", Lsp15ExecuteView.as_view()),
-    re_path(r"^api/lsp15/quota/?$", Lsp15QuotaView.as_view()),
-]
+urlpatterns = router.urls

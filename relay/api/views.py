@@ -1,14 +1,11 @@
-"""
-How often a user may relay and read.
-
-POST execute, quota and transactionStatus for the signed-in profile.
-"""
+"""POST execute, quota and transactionStatus for the signed-in profile."""
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
+from rest_framework.viewsets import ViewSet
 
 from gateway.common.throttling import RateLimit
 from relay import queries
@@ -38,10 +35,8 @@ class ReadRate(RateLimit):
     setting = "RELAY_READ_RATE"
 
 
-class ExecuteView(APIView):
-    """Relay a signed call."""
-
-    throttle_classes = (ExecuteRate,)
+class RelayViewSet(ViewSet):
+    """Relay calls, quota and transaction status of the signed-in profile."""
 
     @extend_schema(
         operation_id="execute",
@@ -52,22 +47,17 @@ class ExecuteView(APIView):
         responses={200: TransactionHashSerializer, **schema.EXECUTE},
         examples=schema.EXECUTE_EXAMPLES,
     )
-    def post(self, request: Request) -> Response:
-        """Answer the hash of the transaction that carries the call."""
+    @action(detail=False, methods=["post"], throttle_classes=[ExecuteRate])
+    def execute(self, request: Request) -> Response:
+        """Relay a signed call and answer the hash of the transaction that carries it."""
         user = profile_owner(request)
-        body = ExecuteSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        asked = body.validated_data
-        if asked.get("address") is not None:
-            check_own(user=user, address=asked["address"])
-        call = relay_call(key_manager=asked["keyManagerAddress"], transaction=asked["transaction"])
+        serializer = ExecuteSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        body = serializer.validated_data
+        if body.get("address") is not None:
+            check_own(user=user, address=body["address"])
+        call = relay_call(key_manager=body["keyManagerAddress"], transaction=body["transaction"])
         return Response({"transactionHash": submission.execute(user=user, call=call, now=timezone.now())})
-
-
-class QuotaView(APIView):
-    """Read the credit quota with a controller's signature."""
-
-    throttle_classes = (ReadRate,)
 
     @extend_schema(
         operation_id="quota",
@@ -78,26 +68,21 @@ class QuotaView(APIView):
         responses={200: QuotaSerializer, **schema.QUOTA},
         examples=schema.QUOTA_EXAMPLES,
     )
-    def post(self, request: Request) -> Response:
-        """Answer what is left and until when."""
+    @action(detail=False, methods=["post"], throttle_classes=[ReadRate])
+    def quota(self, request: Request) -> Response:
+        """Answer what is left and until when, to a controller's signature."""
         user = profile_owner(request)
-        body = QuotaRequestSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        found = quota.read_quota(user=user, now=timezone.now(), **body.validated_data)
+        serializer = QuotaRequestSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        reading = quota.read_quota(user=user, now=timezone.now(), **serializer.validated_data)
         return Response(
             {
-                "quota": found.available,
+                "quota": reading.available,
                 "unit": "credits",
-                "totalQuota": found.total,
-                "resetDate": found.reset_date,
+                "totalQuota": reading.total,
+                "resetDate": reading.reset_date,
             }
         )
-
-
-class TransactionStatusView(APIView):
-    """Report on a relay transaction."""
-
-    throttle_classes = (ReadRate,)
 
     @extend_schema(
         operation_id="transactionStatus",
@@ -108,13 +93,14 @@ class TransactionStatusView(APIView):
         responses={200: TransactionStatusSerializer, **schema.STATUS},
         examples=schema.STATUS_EXAMPLES,
     )
-    def post(self, request: Request) -> Response:
+    @action(detail=False, methods=["post"], url_path="transactionStatus", throttle_classes=[ReadRate])
+    def transaction_status(self, request: Request) -> Response:
         """Answer status and cost; the hash of any attempt names the transaction."""
         user = profile_owner(request)
-        body = TransactionHashSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
+        serializer = TransactionHashSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
         report = queries.transaction_report(
-            user=user, transaction_hash=body.validated_data["transactionHash"]
+            user=user, transaction_hash=serializer.validated_data["transactionHash"]
         )
         return Response(
             {

@@ -19,7 +19,7 @@ from credits.models import CreditEntry
 from earnings.models import Postback
 from gateway.chain.config import get_chain
 from payments.models import Customer, Payout, Subscription
-from payments.stripe.states import is_live_key
+from payments.stripe.client import is_live_key
 from relay.models import Attempt, RelayTransaction
 from rewards import queries as credits_queries
 from rewards.benefits import progress_within

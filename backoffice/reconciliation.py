@@ -19,7 +19,6 @@ from gateway.admin import audit
 from gateway.admin.audit import staff_of
 from gateway.common.errors import WorkersUnreachable
 from payments.models import ReconciliationRun
-from payments.services.reconciliation import runs as stripe_reconcile
 from relay.services import reconciliation as relay_reconcile
 
 Run = LedgerAudit | ReconciliationRun
@@ -69,7 +68,7 @@ COMPARISONS = (
         description="Customers, subscriptions, payouts and clawbacks as Stripe knows them.",
         model=ReconciliationRun,
         permission="payments.run_reconciliation",
-        ask=stripe_reconcile.ask_for_a_run,
+        ask=stripe_reconcile.enqueue_run,
         is_set_up=lambda: bool(settings.STRIPE_SECRET_KEY),
     ),
     Comparison(

@@ -1,10 +1,4 @@
-"""
-What support and finance do about payments, each through its service.
-
-Payout rates: what is in force, and what a new one changes before it is added.
-
-What support and finance see of payments: everything. What they may do is in `actions`.
-"""
+"""What support and finance see of payments, and what they do about them, each through its service."""
 
 import re
 from typing import Any, ClassVar
@@ -33,10 +27,8 @@ from payments.models import (
     StripeEvent,
     Subscription,
 )
-from payments.services import events, snapshots, subscriptions
-from payments.services import rates as payments_rates
-from payments.services.rates import Effect
-from payments.services.reconciliation import runs
+from payments.queries import Effect, effect_of_rate, rates_in_force
+from payments.services import events, reconciliation, subscriptions, synchronisation
 
 
 def _process_again(row: StripeEvent, decision: Decision) -> str:
@@ -83,11 +75,11 @@ class CancelForm(ReasonForm):
 
 
 def _cancel(row: Subscription, decision: Decision) -> str:
-    ended = subscriptions.cancel(
+    subscription = subscriptions.cancel(
         user=row.user, immediately=decision.answers["immediately"], now=timezone.now()
     )
     return (
-        f"It is {ended.get_status_display()} now."
+        f"It is {subscription.get_status_display()} now."
         if decision.answers["immediately"]
         else "It ends with its period."
     )
@@ -109,7 +101,7 @@ CANCEL_SUBSCRIPTION = ReasonedAction(
 
 
 def _reconcile(row: ReconciliationRun, decision: Decision) -> str:
-    runs.ask_for_a_run()
+    reconciliation.enqueue_run()
     return "A worker is asked to compare; the run appears in this list."
 
 
@@ -145,16 +137,16 @@ class PayoutRateAdmin(Previewed, ReadOnlyAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        rates = payments_rates.standing(now=timezone.now())
+        rates = rates_in_force(now=timezone.now())
         return super().add_view(request, form_url, {**(extra_context or {}), "rates": rates})
 
     def preview_of(self, form: ModelForm[PayoutRate]) -> Effect:
-        return payments_rates.effect_of(rate=form.instance)
+        return effect_of_rate(rate=form.instance)
 
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _CURRENCY = one_of("currency", lambda: settings.BILLING_CURRENCIES)
-_TYPE = one_of("type", lambda: snapshots.EVENT_TYPES)
+_TYPE = one_of("type", lambda: synchronisation.EVENT_TYPES)
 
 
 class PaymentsAdmin(OwnedRows):
@@ -177,10 +169,10 @@ class PaymentsAdmin(OwnedRows):
         term = search_term.strip()
         if not term:
             return queryset, False
-        wanted = self.place_of(term)
-        return queryset.filter(**wanted) if wanted else queryset.none(), False
+        lookup = self.filter_for(term)
+        return queryset.filter(**lookup) if lookup else queryset.none(), False
 
-    def place_of(self, term: str) -> dict[str, object]:
+    def filter_for(self, term: str) -> dict[str, object]:
         """Return the one field to look for the term in; nothing where no field of ours holds such ids."""
         if self.owner_path and _ADDRESS.fullmatch(term):
             return {f"{self.owner_path}__profile_address": checksum(term)}
@@ -191,7 +183,7 @@ class PaymentsAdmin(OwnedRows):
 @admin.register(Customer)
 class CustomerAdmin(PaymentsAdmin):
     stripe_ids = {"cus": "stripe_customer_id"}
-    list_display = ("stripe_customer_id", "profile", "created_at", "heard_at")
+    list_display = ("stripe_customer_id", "profile", "created_at", "last_synced_at")
     list_select_related = ("user",)
 
 
@@ -270,11 +262,11 @@ class BillingOperationAdmin(PaymentsAdmin):
     list_select_related = ("user",)
     ordering = ("-created_at",)
 
-    def place_of(self, term: str) -> dict[str, object]:
+    def filter_for(self, term: str) -> dict[str, object]:
         try:
             return {"pk": UUID(term)}
         except ValueError:
-            return super().place_of(term)
+            return super().filter_for(term)
 
 
 @admin.register(StripeEvent)
@@ -300,7 +292,7 @@ class StripeEventAdmin(ReasonedActions, PaymentsAdmin):
     list_defer = ("raw_body",)
     staff_actions = (PROCESS_AGAIN, DISMISS)
 
-    def place_of(self, term: str) -> dict[str, object]:
+    def filter_for(self, term: str) -> dict[str, object]:
         return {"stripe_event_id" if term.startswith("evt_") else "object_id": term}
 
 

@@ -42,10 +42,10 @@ def payout_credits(*, collected_minor: int, credits_per_major_unit: int) -> int:
     return collected_minor * credits_per_major_unit // MINOR_UNITS
 
 
-def clawback_target(*, paid_out: int, collected_minor: int, gone_minor: int) -> int:
+def clawback_target(*, paid_out: int, collected_minor: int, returned_minor: int) -> int:
     """
-    Return the credits that must have been taken back in all once `gone_minor` of the money went back.
+    Return the credits that must have been taken back in all once `returned_minor` was refunded or disputed.
 
-    `floor(paid_out * gone / collected)`, never more than was paid out.
+    `floor(paid_out * returned / collected)`, never more than was paid out.
     """
-    return paid_out * min(max(gone_minor, 0), collected_minor) // collected_minor
+    return paid_out * min(max(returned_minor, 0), collected_minor) // collected_minor

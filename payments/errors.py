@@ -3,8 +3,8 @@
 from gateway.common.errors import DomainError
 
 
-class AnswerOutdated(Exception):
-    """A later answer is stored and ours differs: ask again. Internal; never shown to callers."""
+class StaleSnapshot(Exception):
+    """A later answer is stored and ours differs: fetch again. Internal; never shown to callers."""
 
 
 class BillingUnavailable(DomainError):

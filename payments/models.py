@@ -1,19 +1,7 @@
 """
-Customers: the link between a user and a customer record at Stripe.
+Payments: customers and subscriptions at Stripe, what is asked of Stripe and what Stripe reports, and payouts.
 
-Subscriptions, as Stripe last reported them.
-
-Billing operations: what we ask Stripe to do, stored before we ask.
-
-Stripe events: the inbox of the webhook.
-
-Payout rates: how many credits a currency buys. Rows are history; staff add a new one to change the rate.
-
-Payouts: collected months that became credits.
-
-Clawbacks: credits taken back because the money went back.
-
-Reconciliations: what each comparison of our rows with Stripe has found.
+Rows of customers, subscriptions, payouts and clawbacks are written from fresh answers of Stripe alone.
 """
 
 import uuid
@@ -28,13 +16,13 @@ from django.utils import timezone
 
 
 class Customer(models.Model):
-    """One user, one customer at Stripe, for good."""
+    """A user's customer at Stripe; a user has one, for good."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.PROTECT, related_name="billing_customer")
     stripe_customer_id = models.CharField(max_length=255, unique=True)
-    # When the newest stored answer from Stripe about the customer had arrived, by the
-    # database's clock. An answer that was asked for before that may be older than the rows.
-    heard_at = models.DateTimeField(null=True)
+    # When the newest stored answer of Stripe about the customer had arrived, by the
+    # database's clock. An answer that was requested before that may be older than the rows.
+    last_synced_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -42,7 +30,7 @@ class Customer(models.Model):
 
 
 class SubscriptionQuerySet(models.QuerySet["Subscription"]):
-    """What a subscription can be asked for."""
+    """Chosen subscriptions."""
 
     def living(self) -> Self:
         """Keep those that Stripe has not ended for good."""
@@ -107,15 +95,15 @@ class Subscription(models.Model):
 
 class BillingOperation(models.Model):
     """
-    One change at Stripe; its id is the idempotency key of the request.
+    One command to Stripe; its id is the idempotency key of the request.
 
-    A process that dies on the way leaves it pending; whoever comes next asks
+    A process that dies on the way leaves it pending. The next process sends the command
     again with the same key, gets the same answer, and finishes it. A user has at
     most one pending operation.
     """
 
     class Kind(models.TextChoices):
-        """What is asked for."""
+        """The command."""
 
         CREATE_CUSTOMER = "create-customer"
         CREATE_SUBSCRIPTION = "create-subscription"
@@ -132,7 +120,7 @@ class BillingOperation(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="billing_operations")
     kind = models.CharField(max_length=24, choices=Kind)
-    # Exactly what is asked for; a repeat with other parameters is another operation.
+    # Exactly what is sent; a repeat with other parameters is another operation.
     parameters = models.JSONField()
     status = models.CharField(max_length=8, choices=Status, default=Status.PENDING)
     # The id of what Stripe made or changed, or the code of its refusal.
@@ -166,7 +154,7 @@ class StripeEvent(models.Model):
     """
 
     class Status(models.TextChoices):
-        """How far its processing is."""
+        """The state of its processing."""
 
         RECEIVED = "received"
         PROCESSED = "processed"
@@ -176,10 +164,10 @@ class StripeEvent(models.Model):
         """The outcome of a processed one."""
 
         APPLIED = "applied"
-        # Others may use the same Stripe account.
+        # Other systems may use the same Stripe account.
         NOT_OURS = "not-ours"
         NOTHING = "nothing", "nothing to do"
-        # It cannot be applied, and a member of staff has said that it need not be.
+        # It cannot be applied, and staff have decided that it need not be.
         DISMISSED = "dismissed"
 
     stripe_event_id = models.CharField(max_length=255, unique=True)
@@ -224,7 +212,7 @@ class StripeEvent(models.Model):
 
 
 class PayoutRateQuerySet(models.QuerySet["PayoutRate"]):
-    """What the history of rates can be asked for."""
+    """The history of rates."""
 
     def in_force(self, *, currency: str, at: datetime) -> "PayoutRate | None":
         """Return the currency's rate at that moment, or None before its first."""
@@ -259,7 +247,7 @@ class PayoutRate(models.Model):
 
     def clean(self) -> None:
         """
-        Refuse a rate that would reach back, or be for a currency that nobody can pay in.
+        Refuse a rate that would apply to the past, or be for a currency that is not sold.
 
         A rate may begin in the past only where none was in force, for payments that wait for one.
         """
@@ -276,7 +264,7 @@ class PayoutRate(models.Model):
 
 
 class Payout(models.Model):
-    """One paid invoice of a subscription period, paid out once. Amounts in minor units, credits as posted."""
+    """One paid invoice of a subscription period, paid out as credits once. Amounts are in minor units."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="payouts")
     subscription = models.ForeignKey("payments.Subscription", models.PROTECT, related_name="payouts")
@@ -316,10 +304,10 @@ class Payout(models.Model):
 
 class Clawback(models.Model):
     """
-    One step of a payout's clawback: `credits` taken back, negative where a reinstatement gives them again.
+    Credits of a payout that were taken back, negative where reinstated money gives them again.
 
-    The steps of a payout add up to floor(paid out × money gone / money collected)
-    at any time; `key` counts them.
+    The clawbacks of a payout add up to floor(paid out × money returned / money collected)
+    at any time; `key` numbers them.
     """
 
     payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="clawbacks")

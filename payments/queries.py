@@ -1,12 +1,20 @@
-"""What others ask about payments. Nothing here writes."""
+"""What pages, metrics and the admin read about payments. Nothing here writes."""
 
+from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import NamedTuple
 
+from django.conf import settings
+from django.db.models import Count, F, Sum
+
 from gateway.common import db
-from payments.amounts import MINOR_UNITS
-from payments.models import ReconciliationRun, Subscription
+from payments.amounts import MINOR_UNITS, payout_credits
+from payments.models import PayoutRate, ReconciliationRun, Subscription
 from users.models import User
+
+# The amount that a rate's effect is shown for: 10.00 of the currency.
+EXAMPLE_MINOR = 10 * MINOR_UNITS
 
 
 def monthly_amount_of(user: User) -> Decimal:
@@ -29,10 +37,10 @@ class Figures(NamedTuple):
 
 def figures() -> Figures:
     """Return the state of payments, in one statement that reads only what is not done with."""
-    return Figures(*db.only_row(_FIGURES, {}))
+    return Figures(*db.only_row(_FIGURES_SQL, {}))
 
 
-_FIGURES = """
+_FIGURES_SQL = """
 SELECT event.*, operation.*
 FROM (SELECT count(*) FILTER (WHERE status = 'received'), count(*) FILTER (WHERE status = 'failed'),
              coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(received_at))), 0)::float
@@ -46,3 +54,91 @@ def last_reconciliation() -> ReconciliationRun | None:
     """Return the newest finished comparison with Stripe, without its findings."""
     finished = ReconciliationRun.objects.filter(kind=ReconciliationRun.Kind.STRIPE, finished_at__isnull=False)
     return finished.defer("findings").order_by("-started_at").first()
+
+
+class CurrencyRates(NamedTuple):
+    """A currency's rate, None where payments wait for one; the planned ones; and its living subscriptions."""
+
+    currency: str
+    rate: PayoutRate | None
+    planned: list[PayoutRate]
+    subscriptions: int
+
+
+class Change(NamedTuple):
+    """A number before and after; None where there is no rate before."""
+
+    before: int | None
+    after: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """
+    What a rate changes from `rate.valid_from` to `until`, where another begins, or without end.
+
+    `example` is what 10.00 of the currency pays out, `monthly` what a month of the living
+    subscriptions does, in credits; `experience` is that of one minor unit; `collected` is
+    the price of that month in major units.
+    """
+
+    rate: PayoutRate
+    until: datetime | None
+    example: Change
+    experience: Change
+    subscriptions: int
+    collected: Decimal
+    monthly: Change
+
+
+def rates_in_force(*, now: datetime) -> list[CurrencyRates]:
+    """Return the rates at `now` of each currency that subscriptions are sold in, in two statements."""
+    newest_first = PayoutRate.objects.order_by("-valid_from")
+    rates: dict[str, list[PayoutRate]] = {currency: [] for currency in settings.BILLING_CURRENCIES}
+    for rate in newest_first.filter(currency__in=rates):
+        rates[rate.currency].append(rate)
+    living = dict(
+        Subscription.objects.living().values_list("currency").annotate(Count("pk")).order_by("currency")
+    )
+    return [
+        CurrencyRates(
+            currency,
+            rate=next((rate for rate in history if rate.valid_from <= now), None),
+            planned=[rate for rate in reversed(history) if rate.valid_from > now],
+            subscriptions=living.get(currency, 0),
+        )
+        for currency, history in rates.items()
+    ]
+
+
+def effect_of_rate(*, rate: PayoutRate) -> Effect:
+    """Return what adding the rate, which is valid and not stored, would change; in three statements."""
+    before = PayoutRate.objects.in_force(currency=rate.currency, at=rate.valid_from)
+    later = PayoutRate.objects.filter(currency=rate.currency, valid_from__gt=rate.valid_from)
+    living = Subscription.objects.living().filter(currency=rate.currency)
+    totals = living.aggregate(
+        count=Count("pk"),
+        collected=Sum("amount_minor", default=0),
+        before=_month_at(before.credits_per_major_unit if before else 0),
+        after=_month_at(rate.credits_per_major_unit),
+    )
+    return Effect(
+        rate=rate,
+        until=later.order_by("valid_from").values_list("valid_from", flat=True).first(),
+        example=Change(_example_at(before) if before else None, _example_at(rate)),
+        experience=Change(
+            before.experience_per_minor_unit if before else None, rate.experience_per_minor_unit
+        ),
+        subscriptions=totals["count"],
+        collected=Decimal(totals["collected"]) / MINOR_UNITS,
+        monthly=Change(totals["before"] if before else None, totals["after"]),
+    )
+
+
+def _example_at(rate: PayoutRate) -> int:
+    return payout_credits(collected_minor=EXAMPLE_MINOR, credits_per_major_unit=rate.credits_per_major_unit)
+
+
+def _month_at(credits_per_major_unit: int) -> Sum:
+    """Return the sum of what each payout would be, each rounded down as `payout_credits` does."""
+    return Sum(F("amount_minor") * credits_per_major_unit / MINOR_UNITS, default=0)

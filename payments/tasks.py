@@ -1,14 +1,14 @@
-"""Doors for Celery. PostgreSQL holds the work; beat repeats what a message or a process lost."""
+"""Entry points for Celery. PostgreSQL holds the work; beat repeats what a message or a process lost."""
 
 from typing import Any
 
 from celery import shared_task
 from django.utils import timezone
 
+from gateway.common.db import NothingSucceeded
 from payments.errors import BillingUnavailable
-from payments.services import catch_up as payments_catch_up
-from payments.services import events
-from payments.services.reconciliation import runs
+from payments.services import events, operations, reconciliation, synchronisation
+from payments.services.reconciliation import repairs
 
 
 @shared_task(name="payments.process_event", throws=(BillingUnavailable,))
@@ -19,53 +19,53 @@ def process_event(*, event_id: int, **_: Any) -> None:
 
 @shared_task(name="payments.process_due_events")
 def process_due_events(**_: Any) -> None:
-    """Apply what waits in the inbox."""
+    """Apply the events that are due."""
     events.process_due(now=timezone.now())
 
 
 @shared_task(name="payments.resume_operations")
 def resume_operations(**_: Any) -> None:
-    """Finish what a process that died has begun at Stripe."""
-    payments_catch_up.resume_abandoned(now=timezone.now())
+    """Finish operations whose process has died."""
+    operations.resume_abandoned(now=timezone.now())
 
 
 @shared_task(name="payments.catch_up", throws=(BillingUnavailable,))
 def catch_up(**_: Any) -> None:
     """Ask Stripe for events and paid invoices that did not reach us."""
     try:
-        payments_catch_up.fetch_undelivered_events(now=timezone.now())
-    except payments_catch_up.NothingSucceeded:
-        payments_catch_up.pay_out_missed_invoices(now=timezone.now())
+        events.fetch_undelivered(now=timezone.now())
+    except NothingSucceeded:
+        repairs.pay_out_missed_invoices(now=timezone.now())
         raise
-    payments_catch_up.pay_out_missed_invoices(now=timezone.now())
+    repairs.pay_out_missed_invoices(now=timezone.now())
 
 
 @shared_task(name="payments.refresh_subscriptions", throws=(BillingUnavailable,))
 def refresh_subscriptions(**_: Any) -> None:
     """Read every living subscription afresh."""
-    payments_catch_up.refresh_subscriptions(now=timezone.now())
+    synchronisation.refresh_subscriptions(now=timezone.now())
 
 
 # These two read everything; other tasks may take two minutes.
-_ENOUGH_SECONDS, _MOST_SECONDS = 2 * 3600, 2 * 3600 + 60
+_SOFT_LIMIT_SECONDS, _HARD_LIMIT_SECONDS = 2 * 3600, 2 * 3600 + 60
 
 
 @shared_task(
     name="payments.claw_back",
     throws=(BillingUnavailable,),
-    soft_time_limit=_ENOUGH_SECONDS,
-    time_limit=_MOST_SECONDS,
+    soft_time_limit=_SOFT_LIMIT_SECONDS,
+    time_limit=_HARD_LIMIT_SECONDS,
 )
 def claw_back(**_: Any) -> None:
-    """Claw back for money that went back without a webhook."""
-    payments_catch_up.claw_back_missed_money(now=timezone.now())
+    """Claw back for refunds and disputes of which no webhook came."""
+    repairs.claw_back_missed_money(now=timezone.now())
 
 
 class StripeDiffers(Exception):
     """Our rows are not what Stripe says. Raised so that the task counts as failed; nothing catches it."""
 
 
-@shared_task(name="payments.reconcile", soft_time_limit=_ENOUGH_SECONDS, time_limit=_MOST_SECONDS)
+@shared_task(name="payments.reconcile", soft_time_limit=_SOFT_LIMIT_SECONDS, time_limit=_HARD_LIMIT_SECONDS)
 def reconcile_with_stripe(**_: Any) -> None:
     """
     Compare our rows with Stripe's; the service logs and stores what differs.
@@ -73,6 +73,6 @@ def reconcile_with_stripe(**_: Any) -> None:
     Raises:
         StripeDiffers: something does.
     """
-    run = runs.reconcile(now=timezone.now())
+    run = reconciliation.reconcile(now=timezone.now())
     if run is not None and run.counts["findings"]:
         raise StripeDiffers(f"{run.counts['findings']} differences, run {run.pk}")

@@ -71,9 +71,9 @@ def _subscribe(user: "User", provider: StripeAccount, card: str, currency: str, 
 
     secret = customers.setup_secret(user=user, now=timezone.now())
     provider.capture_card(secret, card)
-    wish = subscriptions.Wish(amount, currency, cancels_at_period_end=False)
+    request = subscriptions.SubscriptionRequest(amount, currency, cancels_at_period_end=False)
     with suppress(CardDeclined):
-        subscriptions.upsert(user=user, wish=wish, now=timezone.now())
+        subscriptions.upsert(user=user, request=request, now=timezone.now())
 
 
 def _live_on(user: "User", provider: StripeAccount, story: str) -> None:

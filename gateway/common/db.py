@@ -13,6 +13,7 @@ Advisory locks: a cheap way to keep two sweeps from doing the same work. Correct
 Sweeps: one item that fails must not stop those behind it.
 """
 
+import logging
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,9 @@ from django.db import DEFAULT_DB_ALIAS, IntegrityError, InterfaceError, Operatio
 from django.db.backends.utils import CursorWrapper
 from django.db.models import Model
 
+from gateway.common.errors import DomainError
+
+logger = logging.getLogger(__name__)
 _Row = TypeVar("_Row", bound=Model)
 
 
@@ -124,3 +128,46 @@ def would_stop_all(error: Exception) -> bool:
     if isinstance(error, OperationalError | InterfaceError):
         return not connection.is_usable()
     return isinstance(error, OutOfTime)
+
+
+class NothingSucceeded(Exception):
+    """Each item of a sweep met an error, so the fault is not in the items. Makes the task count as failed."""
+
+
+class Sweep:
+    """
+    The items of a sweep: one that fails is logged and holds up no other; the next sweep tries it again.
+
+    `stop_on` is the error that would meet all items alike; it ends the sweep, and so do a lost database
+    and a worker that must stop.
+    """
+
+    def __init__(self, noun: str, *, stop_on: type[Exception] | tuple[type[Exception], ...] = ()) -> None:
+        self.noun, self.stop_on = noun, stop_on
+        self.succeeded = self.failed = 0
+
+    @contextmanager
+    def item(self, identifier: object) -> Iterator[None]:
+        """Isolate the work on one item."""
+        try:
+            yield
+            self.succeeded += 1
+        except self.stop_on:
+            raise
+        except DomainError as error:
+            logger.warning("%s %s waits: %s", self.noun, identifier, error.code)
+        except Exception as error:
+            if would_stop_all(error):
+                raise
+            self.failed += 1
+            logger.exception("%s %s failed", self.noun, identifier)
+
+    def finish(self) -> None:
+        """
+        End the sweep.
+
+        Raises:
+            NothingSucceeded: at least one item met an unexpected error, and none succeeded.
+        """
+        if self.failed and not self.succeeded:
+            raise NothingSucceeded(f"{self.failed} of {self.failed}: {self.noun}")

@@ -1,10 +1,4 @@
-"""
-What the API's generated description cannot find out by itself.
-
-Which refusals each payment path may answer, for the API's description.
-
-Real requests and answers for the API's description.
-"""
+"""The payment paths in the OpenAPI document: their errors, descriptions and examples."""
 
 from typing import Any
 

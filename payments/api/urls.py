@@ -1,14 +1,14 @@
 """Routes of payments; each works with and without a trailing slash."""
 
-from django.urls import re_path
+from django.urls import include, path, re_path
 
-from payments.api import views
-from payments.api.views import stripe_webhook
+from gateway.common.routers import ApiRouter
+from payments.api.views import PaymentsViewSet, stripe_webhook
+
+router = ApiRouter()
+router.register("api/payments", PaymentsViewSet, basename="payments")
 
 urlpatterns = [
-    re_path(r"^api/payments/createCustomer/?$", views.CreateCustomerView.as_view()),
-    re_path(r"^api/payments/getSetupIntent/?$", views.SetupIntentView.as_view()),
-    re_path(r"^api/payments/upsertSubscription/?$", views.UpsertSubscriptionView.as_view()),
-    re_path(r"^api/payments/cancelSubscription/?$", views.CancelSubscriptionView.as_view()),
+    path("", include(router.urls)),
     re_path(r"^webhooks/stripe/?$", stripe_webhook),
 ]

@@ -1,7 +1,7 @@
 """
-createCustomer, getSetupIntent, upsertSubscription and cancelSubscription for the signed-in profile.
+The four payment paths for the signed-in profile, and the webhook.
 
-POST /webhooks/stripe: the raw bytes are checked and stored; a worker does the rest.
+`POST /webhooks/stripe` is a plain Django view: the raw bytes are checked and stored; a worker does the rest.
 """
 
 from typing import Any
@@ -10,18 +10,18 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
+from rest_framework.viewsets import ViewSet
 
 from gateway.common.errors import DomainError
 from gateway.common.parsers import expect_json_or_nothing
 from gateway.common.problems import for_methods, json_problem
 from gateway.common.throttling import RateLimit
 from payments.amounts import display_amount
-from payments.api import schema as payments_api_schema
-from payments.api.schema import IMMEDIATELY, DeleteWithBody
+from payments.api import schema
 from payments.api.serializers import (
     DEFAULT_CURRENCY,
     CancellationSerializer,
@@ -32,10 +32,11 @@ from payments.api.serializers import (
     UpsertSerializer,
 )
 from payments.services import customers, events, subscriptions
+from payments.services.subscriptions import SubscriptionRequest
 from users.api.authentication import profile_owner
 
 _IMMEDIATELY = "cancelImmediately"
-_SPELLINGS = {"true": True, "false": False}
+_BOOLEANS = {"true": True, "false": False}
 
 
 class BillingRate(RateLimit):
@@ -44,25 +45,24 @@ class BillingRate(RateLimit):
     setting = "BILLING_RATE"
 
 
-class BillingView(APIView):
-    """What the four paths share."""
+class PaymentsViewSet(ViewSet):
+    """Customer, card and monthly subscription of the signed-in profile."""
 
     throttle_classes = (BillingRate,)
-
-
-class CreateCustomerView(BillingView):
-    """The user's customer record."""
+    # Without HEAD, which would create a setup intent that nobody reads.
+    http_method_names = ["get", "post", "delete", "options"]
 
     @extend_schema(
         operation_id="createCustomer",
         tags=["payments"],
         summary="Create the customer of the user's profile",
-        description=payments_api_schema.CUSTOMER_DESCRIPTION,
+        description=schema.CUSTOMER_DESCRIPTION,
         request=None,
-        responses={200: CustomerSerializer, **payments_api_schema.CUSTOMER},
-        examples=payments_api_schema.CUSTOMER_EXAMPLES,
+        responses={200: CustomerSerializer, **schema.CUSTOMER},
+        examples=schema.CUSTOMER_EXAMPLES,
     )
-    def post(self, request: Request) -> Response:
+    @action(detail=False, methods=["post"], url_path="createCustomer")
+    def create_customer(self, request: Request) -> Response:
         """Answer the customer; the same one however often it is asked for."""
         user = profile_owner(request)
         expect_json_or_nothing(request)
@@ -71,87 +71,80 @@ class CreateCustomerView(BillingView):
             {"walletAddress": user.profile_address, "paymentsCustomerId": customer.stripe_customer_id}
         )
 
-
-class SetupIntentView(BillingView):
-    """A secret to capture a card with. Without HEAD, which Django would answer by making one that nobody sees."""
-
-    http_method_names = ["get", "options"]
-
     @extend_schema(
         operation_id="getSetupIntent",
         tags=["payments"],
         summary="Get a setup intent's client secret",
-        description=payments_api_schema.SETUP_INTENT_DESCRIPTION,
-        responses={200: SetupIntentSerializer, **payments_api_schema.SETUP_INTENT},
-        examples=payments_api_schema.SETUP_INTENT_EXAMPLES,
+        description=schema.SETUP_INTENT_DESCRIPTION,
+        responses={200: SetupIntentSerializer, **schema.SETUP_INTENT},
+        examples=schema.SETUP_INTENT_EXAMPLES,
     )
-    def get(self, request: Request) -> Response:
+    @action(detail=False, methods=["get"], url_path="getSetupIntent")
+    def get_setup_intent(self, request: Request) -> Response:
         """Answer a fresh client secret; it must not be stored or logged."""
         secret = customers.setup_secret(user=profile_owner(request), now=timezone.now())
         return Response({"clientSecret": secret}, headers={"Cache-Control": "no-store"})
-
-
-class UpsertSubscriptionView(BillingView):
-    """Begin or change the monthly subscription."""
 
     @extend_schema(
         operation_id="upsertSubscription",
         tags=["payments"],
         summary="Insert or update the subscription",
-        description=payments_api_schema.UPSERT_DESCRIPTION,
+        description=schema.UPSERT_DESCRIPTION,
         request=UpsertSerializer,
-        responses={200: SubscriptionSerializer, **payments_api_schema.UPSERT},
-        examples=payments_api_schema.UPSERT_EXAMPLES,
+        responses={200: SubscriptionSerializer, **schema.UPSERT},
+        examples=schema.UPSERT_EXAMPLES,
     )
-    def post(self, request: Request) -> Response:
-        """Answer the subscription as it runs now."""
+    @action(detail=False, methods=["post"], url_path="upsertSubscription")
+    def upsert_subscription(self, request: Request) -> Response:
+        """Create or change the subscription, and answer it as it is now."""
         body = UpsertSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        asked = body.validated_data
-        wish = subscriptions.Wish(
-            amount_minor=asked["subscriptionCost"],
-            # Null is as good as left out.
-            currency=asked["currency"] or DEFAULT_CURRENCY,
-            cancels_at_period_end=bool(asked["cancelAtEndOfBillingPeriod"]),
+        fields = body.validated_data
+        subscription = subscriptions.upsert(
+            user=profile_owner(request),
+            request=SubscriptionRequest(
+                amount_minor=fields["subscriptionCost"],
+                # Null is as good as left out.
+                currency=fields["currency"] or DEFAULT_CURRENCY,
+                cancels_at_period_end=bool(fields["cancelAtEndOfBillingPeriod"]),
+            ),
+            now=timezone.now(),
         )
-        found = subscriptions.upsert(user=profile_owner(request), wish=wish, now=timezone.now())
         return Response(
             {
-                "subscriptionId": found.stripe_subscription_id,
-                "subscriptionFor": found.customer.stripe_customer_id,
+                "subscriptionId": subscription.stripe_subscription_id,
+                "subscriptionFor": subscription.customer.stripe_customer_id,
                 "subscriptionAmount": display_amount(
-                    amount_minor=found.amount_minor, currency=found.currency
+                    amount_minor=subscription.amount_minor, currency=subscription.currency
                 ),
             }
         )
-
-
-class CancelSubscriptionView(BillingView):
-    """End the monthly subscription."""
-
-    schema = DeleteWithBody()
 
     @extend_schema(
         operation_id="cancelSubscription",
         tags=["payments"],
         summary="Cancel the subscription",
-        description=payments_api_schema.CANCEL_DESCRIPTION,
-        parameters=[IMMEDIATELY],
+        description=schema.CANCEL_DESCRIPTION,
+        parameters=[schema.IMMEDIATELY],
         request=CancelSerializer,
-        responses={200: CancellationSerializer, **payments_api_schema.CANCEL},
-        examples=payments_api_schema.CANCEL_EXAMPLES,
+        responses={200: CancellationSerializer, **schema.CANCEL},
+        examples=schema.CANCEL_EXAMPLES,
     )
-    def delete(self, request: Request) -> Response:
+    @action(detail=False, methods=["delete"], url_path="cancelSubscription", schema=schema.DeleteWithBody())
+    def cancel_subscription(self, request: Request) -> Response:
         """Answer what was cancelled. Some proxies drop the body of a DELETE, so a query parameter will do."""
         body = CancelSerializer(data=_cancellation(request))
         body.is_valid(raise_exception=True)
-        immediately = body.validated_data["cancelImmediately"]
-        found = subscriptions.cancel(user=profile_owner(request), immediately=immediately, now=timezone.now())
+        subscription = subscriptions.cancel(
+            user=profile_owner(request),
+            immediately=body.validated_data["cancelImmediately"],
+            now=timezone.now(),
+        )
         return Response(
             {
                 "success": True,
-                "customerIdCancelledFor": found.customer.stripe_customer_id,
-                "cancelledInstantly": found.ended_at is not None,
+                "customerIdCancelledFor": subscription.customer.stripe_customer_id,
+                "cancelledInstantly": subscription.ended_at is not None,
             }
         )
 
@@ -161,18 +154,18 @@ def _cancellation(request: Request) -> Any:
     Return the body, completed from the query, where `cancelImmediately` is spelled exactly `true` or `false`.
 
     Raises:
-        ValidationError: it is said twice, and not alike; guessing might end what was to go on.
+        ValidationError: body and query differ; guessing might end a subscription that was to continue.
     """
-    body, spelled = request.data, request.query_params.getlist(_IMMEDIATELY)
-    if not isinstance(body, dict) or not spelled:
+    body, texts = request.data, request.query_params.getlist(_IMMEDIATELY)
+    if not isinstance(body, dict) or not texts:
         return body
-    said = [
+    values = [
         *([body[_IMMEDIATELY]] if _IMMEDIATELY in body else []),
-        *(_SPELLINGS.get(text, text) for text in spelled),
+        *(_BOOLEANS.get(text, text) for text in texts),
     ]
-    if any(other != said[0] for other in said):
+    if any(value != values[0] for value in values):
         raise ValidationError({_IMMEDIATELY: "The body and the query say different things."})
-    return {**body, _IMMEDIATELY: said[0]}
+    return {**body, _IMMEDIATELY: values[0]}
 
 
 @csrf_exempt
@@ -183,6 +176,6 @@ def stripe_webhook(request: HttpRequest) -> HttpResponse:
         events.receive(
             body=request.body, signature=request.headers.get("Stripe-Signature", ""), now=timezone.now()
         )
-    except DomainError as refusal:
-        return json_problem(refusal)
+    except DomainError as error:
+        return json_problem(error)
     return JsonResponse({"received": True})

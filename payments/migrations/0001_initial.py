@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("stripe_customer_id", models.CharField(max_length=255, unique=True)),
-                ("heard_at", models.DateTimeField(null=True)),
+                ("last_synced_at", models.DateTimeField(null=True)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "user",

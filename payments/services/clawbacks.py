@@ -1,79 +1,119 @@
 """
-Clawbacks: credits and experience follow the money back, and forth again.
+Clawbacks: credits and experience follow refunded and disputed money, and are given again when it is reinstated.
 
-The sum of a payout's clawbacks is a function of all money that went back so far,
-so events may come in any order, twice or not at all.
+What a payout's clawbacks take in all is `floor(gained × money returned / money collected)`, for credits as
+for the experience of each track. So events may come in any order, twice or not at all.
 """
 
 from datetime import datetime, timedelta
 
+from django.db.models import Sum
+
 from credits.models import CreditEntry, EntrySource
 from credits.services import entries
 from payments.amounts import clawback_target
-from payments.errors import AnswerOutdated
+from payments.errors import StaleSnapshot
 from payments.models import Clawback, Payout
 from payments.services import payouts
-from payments.stripe.states import MoneyBack
+from payments.stripe.client import ReturnedMoney
+from rewards.models import BadgeTrack, ExperienceEntry
+from rewards.services import experience
 
 # How far back refunds and disputes are looked for: a dispute is decided after months.
-MEMORY = timedelta(days=180)
+LOOKBACK = timedelta(days=180)
+_TRACKS = (BadgeTrack.SUBSCRIBER, BadgeTrack.PERMANENT)
 
 
-def apply_money_back(*, money: MoneyBack, contested: bool, cause: str, now: datetime) -> Clawback | None:
+def apply_returned_money(
+    *, returned: ReturnedMoney, is_stale: bool, cause: str, now: datetime
+) -> Clawback | None:
     """
-    Bring the clawback of the payment's payout to what `money` asks for; None where it is there already.
+    Bring the clawbacks of the payment's payout to what `returned` asks for; None where they are there already.
 
-    `cause` names where we know it from, for support. Runs inside the caller's transaction, after
-    `syncing.hear`: steps of one customer's payouts are posted one after the other. A payment
-    without a payout (yet) needs none: the payout asks for itself when it is posted.
+    `cause` names how we learned of it, for support. Runs inside the caller's transaction, after
+    `synchronisation.record_sync`: clawbacks of one customer are posted one after the other. A payment
+    without a payout needs none: when the payout is posted, its returned money is read again.
 
     Raises:
-        AnswerOutdated: `money` is contested and asks for another sum than what is taken back.
+        StaleSnapshot: `returned` is stale and asks for another sum than what is taken back.
     """
-    payout = payout_of(money=money)
+    payout = payout_of(returned)
     if payout is None:
         return None
-    step = target(payout=payout, money=money) - payout.credits_taken_back()
-    experience = payouts.steps(payout=payout, gone_minor=gone(money=money))
-    if step == 0 and not any(experience.values()):
+    to_take = credits_to_take(payout=payout, returned=returned) - payout.credits_taken_back()
+    experience_by_track = experience_to_take(payout=payout, returned=returned)
+    if to_take == 0 and not any(experience_by_track.values()):
         return None
-    if contested:
-        raise AnswerOutdated
+    if is_stale:
+        raise StaleSnapshot
     key = f"stripe:clawback:{payout.stripe_invoice_id}:{payout.clawbacks.count() + 1}"
     # A cent may move experience and no credit.
-    entry = _post(payout=payout, credits=step, key=key, cause=cause) if step else None
-    posted = Clawback.objects.create(payout=payout, key=key, credits=step, entry=entry, created_at=now)
-    payouts.follow(payout=payout, steps=experience, clawback_key=key)
-    payouts.follow_payouts(user=payout.user)
-    return posted
+    entry = _post_credits(payout=payout, credits=to_take, key=key, cause=cause) if to_take else None
+    clawback = Clawback.objects.create(payout=payout, key=key, credits=to_take, entry=entry, created_at=now)
+    _post_experience(payout=payout, experience_by_track=experience_by_track, clawback_key=key)
+    payouts.update_allowance(user=payout.user)
+    return clawback
 
 
-def payout_of(*, money: MoneyBack) -> Payout | None:
+def payout_of(returned: ReturnedMoney) -> Payout | None:
     """Return the payout that the payment was for."""
-    found = Payout.objects.select_related("user", "subscription__customer")
+    rows = Payout.objects.select_related("user", "subscription__customer")
     return (
-        found.filter(stripe_payment_intent_id=money.payment_intent_id)
+        rows.filter(stripe_payment_intent_id=returned.payment_intent_id)
         .exclude(stripe_payment_intent_id="")
         .first()
     )
 
 
-def target(*, payout: Payout, money: MoneyBack) -> int:
-    """Return the credits that must have been taken back of the payout in all."""
+def credits_to_take(*, payout: Payout, returned: ReturnedMoney) -> int:
+    """Return the credits that all clawbacks of the payout together must take."""
     return clawback_target(
         paid_out=payout.credits,
         collected_minor=payout.amount_minor,
-        gone_minor=gone(money=money),
+        returned_minor=returned.total_minor,
     )
 
 
-def gone(*, money: MoneyBack) -> int:
-    """Return all money that is gone, in minor units."""
-    return money.refunded_minor + money.disputed_minor
+def experience_to_take(*, payout: Payout, returned: ReturnedMoney) -> dict[BadgeTrack, int]:
+    """Return what is still to be taken on each track, negative where some is to be given again."""
+    clawback_keys = list(payout.clawbacks.values_list("key", flat=True))
+    left = {}
+    for track in _TRACKS:
+        gained = _sum("amount", [payouts.experience_key(payout, track)])
+        # What clawbacks took so far is negative.
+        moved = _sum("base", [_experience_key(key, track) for key in clawback_keys])
+        target = clawback_target(
+            paid_out=gained, collected_minor=payout.amount_minor, returned_minor=returned.total_minor
+        )
+        left[track] = target + moved
+    return left
 
 
-def _post(*, payout: Payout, credits: int, key: str, cause: str) -> CreditEntry:
+def _post_credits(*, payout: Payout, credits: int, key: str, cause: str) -> CreditEntry:
     source = EntrySource.PAYOUT_CLAWBACK
     if credits > 0:
         return entries.reverse(user=payout.user, credits=credits, source=source, key=key, reason=cause)
     return entries.grant(user=payout.user, credits=-credits, source=source, key=key, reason=cause)
+
+
+def _post_experience(
+    *, payout: Payout, experience_by_track: dict[BadgeTrack, int], clawback_key: str
+) -> None:
+    for track, amount in experience_by_track.items():
+        if amount:
+            post = experience.take_back if amount > 0 else experience.give_again
+            post(
+                user=payout.user,
+                track=track,
+                amount=abs(amount),
+                key=_experience_key(clawback_key, track),
+                cause=EntrySource.PAYOUT_CLAWBACK,
+            )
+
+
+def _experience_key(clawback_key: str, track: BadgeTrack) -> str:
+    return f"{clawback_key}:{track.lower()}"
+
+
+def _sum(field: str, keys: list[str]) -> int:
+    return ExperienceEntry.objects.filter(key__in=keys).aggregate(total=Sum(field))["total"] or 0

@@ -1,7 +1,7 @@
 """
-The webhook's inbox: what Stripe signed is stored, whatever becomes of it later.
+The inbox of Stripe's events: what Stripe signed is stored first, then applied.
 
-Processing the inbox: each event is applied and marked processed in one transaction, or tried again.
+Each event is applied and marked processed in one transaction, or tried again later.
 """
 
 import logging
@@ -10,19 +10,29 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import F, QuerySet
 
-from gateway.common.db import OutOfTime, try_advisory_lock
+from gateway.common.db import OutOfTime, Sweep, try_advisory_lock
 from gateway.common.errors import DomainError
 from gateway.common.tasks import enqueue_on_commit
-from payments.errors import AnswerOutdated, BillingUnavailable
+from payments.errors import BillingUnavailable
 from payments.models import StripeEvent
-from payments.services import snapshots, synchronisation
-from payments.stripe.client import get_billing_client
-from payments.stripe.states import ReceivedEvent
+from payments.services import synchronisation
+from payments.services.synchronisation import Snapshot
+from payments.stripe import get_billing_client
+from payments.stripe.client import ReceivedEvent
+
+logger = logging.getLogger(__name__)
+_Status = StripeEvent.Status
+# 10 s, 20 s, 40 s … and no longer than six hours between two tries.
+_FIRST_WAIT, _LONGEST_WAIT = timedelta(seconds=10), timedelta(hours=6)
+# A worker needs well under a minute for so many.
+_BATCH = 50
+# Stripe keeps events for 30 days.
+_EVENT_RETENTION = timedelta(days=29)
 
 
 def receive(*, body: bytes, signature: str, now: datetime) -> bool:
     """
-    Store a webhook and ring the worker; False where the event is stored already.
+    Store a webhook and enqueue its processing; False where the event is stored already.
 
     Raises:
         WebhookRefused: it is not what Stripe sent to us just now; nothing is stored.
@@ -31,10 +41,29 @@ def receive(*, body: bytes, signature: str, now: datetime) -> bool:
     return store(event=event, body=body, now=now)
 
 
+def fetch_undelivered(*, now: datetime) -> int:
+    """
+    Store events that Stripe could not deliver to us; return how many were new.
+
+    Raises:
+        BillingUnavailable: Stripe is unreachable.
+        NothingSucceeded: each one met an error.
+    """
+    undelivered = get_billing_client().undelivered_events(
+        since=now - _EVENT_RETENTION, types=synchronisation.EVENT_TYPES
+    )
+    stored, sweep = 0, Sweep("event", stop_on=BillingUnavailable)
+    for event, body in undelivered:
+        with sweep.item(event.event_id):
+            stored += store(event=event, body=body, now=now)
+    sweep.finish()
+    return stored
+
+
 @transaction.atomic(durable=True)
 def store(*, event: ReceivedEvent, body: bytes, now: datetime) -> bool:
-    """Insert the event by its id; a conflict means that we have it."""
-    content = {
+    """Insert the event by its id and enqueue its processing; False where it is stored already."""
+    fields = {
         "type": event.type,
         "api_version": event.api_version,
         "object_id": event.object_id,
@@ -43,41 +72,36 @@ def store(*, event: ReceivedEvent, body: bytes, now: datetime) -> bool:
         "received_at": now,
         "next_attempt_at": now,
     }
-    stored, is_new = StripeEvent.objects.get_or_create(stripe_event_id=event.event_id, defaults=content)
-    if stored.status != StripeEvent.Status.PROCESSED:
+    stored, is_new = StripeEvent.objects.get_or_create(stripe_event_id=event.event_id, defaults=fields)
+    if stored.status != _Status.PROCESSED:
         enqueue_on_commit("payments.process_event", event_id=stored.pk)
     return is_new
 
 
-logger = logging.getLogger(__name__)
-_Status = StripeEvent.Status
-# 10 s, 20 s, 40 s … and no longer than six hours between two tries.
-_FIRST_WAIT, _LONGEST_WAIT = timedelta(seconds=10), timedelta(hours=6)
-# A worker needs well under a minute for so many.
-_BATCH = 50
-
-
 def process(*, event_id: int, now: datetime) -> bool:
     """
-    Apply one event; False where it was processed before, is being processed, or is none of this database's.
+    Apply one event; False where it was processed before, is being processed, or does not exist.
 
-    Whatever goes wrong is written to the event outside the rolled-back transaction,
+    Any failure is written to the event outside the rolled-back transaction,
     with the time of the next try, so that neither the event nor its reason is lost.
 
     Raises:
-        BillingUnavailable: Stripe is away, for other events too.
-        OutOfTime: the worker must stop; nothing is held against the event.
+        BillingUnavailable: Stripe is unreachable, for other events too.
+        OutOfTime: the worker must stop; the event is not marked as failed.
     """
     event = StripeEvent.objects.filter(pk=event_id).first()
     if event is None or event.status == _Status.PROCESSED:
         return False
     try:
-        return _gather_and_apply(event=event, now=now)
+        return synchronisation.fetch_and_apply(
+            fetch=lambda: synchronisation.fetch_snapshot(event_type=event.type, object_id=event.object_id),
+            apply=lambda snapshot: _apply(event_id=event_id, snapshot=snapshot, now=now),
+        )
     except OutOfTime:
         # The worker has run out of time, whichever event it was at; the sweep tries this one again.
         raise
     except Exception as error:
-        _note_failure(event=event, error=error, now=now)
+        _store_failure(event=event, error=error, now=now)
         if isinstance(error, BillingUnavailable):
             raise
         if not isinstance(error, DomainError):
@@ -85,24 +109,12 @@ def process(*, event_id: int, now: datetime) -> bool:
         return False
 
 
-def _gather_and_apply(*, event: StripeEvent, now: datetime) -> bool:
-    for _ in range(synchronisation.LOOKS - 1):
-        found = snapshots.gather(event_type=event.type, object_id=event.object_id)
-        try:
-            return _apply(event_id=event.pk, found=found, now=now)
-        except AnswerOutdated:
-            continue
-    return _apply(
-        event_id=event.pk, found=snapshots.gather(event_type=event.type, object_id=event.object_id), now=now
-    )
-
-
 @transaction.atomic(durable=True)
-def _apply(*, event_id: int, found: snapshots.Facts, now: datetime) -> bool:
+def _apply(*, event_id: int, snapshot: Snapshot, now: datetime) -> bool:
     event = StripeEvent.objects.select_for_update(no_key=True, skip_locked=True).filter(pk=event_id).first()
     if event is None or event.status == _Status.PROCESSED:
         return False
-    outcome = found.apply(cause=f"{event.type} {event.stripe_event_id}", now=now)
+    outcome = snapshot.apply(cause=f"{event.type} {event.stripe_event_id}", now=now)
     StripeEvent.objects.filter(pk=event_id).update(
         status=_Status.PROCESSED,
         outcome=outcome,
@@ -113,7 +125,7 @@ def _apply(*, event_id: int, found: snapshots.Facts, now: datetime) -> bool:
     return True
 
 
-def _note_failure(*, event: StripeEvent, error: Exception, now: datetime) -> None:
+def _store_failure(*, event: StripeEvent, error: Exception, now: datetime) -> None:
     wait = min(_FIRST_WAIT * 2 ** min(event.attempts, 20), _LONGEST_WAIT)
     reason = f"{error.code}: {error.detail}" if isinstance(error, DomainError) else type(error).__name__
     StripeEvent.objects.filter(pk=event.pk).exclude(status=_Status.PROCESSED).update(
@@ -128,7 +140,7 @@ def process_due(*, now: datetime) -> int:
     """
     Process events whose message was lost, and failed ones that are due again; return how many were applied.
 
-    One sweep runs at a time, and it leaves the rest for the next one when Stripe is away.
+    One sweep runs at a time, and it leaves the rest for the next one when Stripe is unreachable.
     """
     due = StripeEvent.objects.filter(
         status__in=[_Status.RECEIVED, _Status.FAILED], next_attempt_at__lte=now
@@ -139,19 +151,18 @@ def process_due(*, now: datetime) -> int:
             for event_id in due.values_list("pk", flat=True)[:_BATCH] if acquired else ():
                 applied += process(event_id=event_id, now=now)
         except BillingUnavailable:
-            logger.warning("stripe is away, events wait")
+            logger.warning("stripe is unreachable, events wait")
     return applied
 
 
 def process_again(*, events: QuerySet[StripeEvent], now: datetime) -> int:
-    """Let events that failed be tried now, for support; return how many. Joins the caller's transaction."""
-    waiting = events.exclude(status=_Status.PROCESSED)
-    chosen = list(waiting.values_list("pk", flat=True))
+    """Enqueue events that are not processed, for support; return how many. Joins the caller's transaction."""
+    event_ids = list(events.exclude(status=_Status.PROCESSED).values_list("pk", flat=True))
     with transaction.atomic():
-        for event_id in chosen:
+        for event_id in event_ids:
             enqueue_on_commit("payments.process_event", event_id=event_id)
         return (
-            StripeEvent.objects.filter(pk__in=chosen)
+            StripeEvent.objects.filter(pk__in=event_ids)
             .exclude(status=_Status.PROCESSED)
             .update(next_attempt_at=now)
         )
@@ -159,10 +170,11 @@ def process_again(*, events: QuerySet[StripeEvent], now: datetime) -> int:
 
 def dismiss(*, event_id: int, now: datetime) -> bool:
     """
-    Be done with an event that failed without applying it, for finance; False where it has not failed by now.
+    Close a failed event without applying it, for finance; False where it is not failed any more.
 
-    For events that will never be applied: the object is gone at Stripe, or cannot be one of ours. The reason
-    of the failure stays on the row. `catching_up` still finds money that such an event was about.
+    For events that will never be applied: the object is deleted at Stripe, or cannot be one of ours. The
+    reason of the failure stays on the row. The sweeps of `reconciliation` still find money that such an
+    event was about.
     """
     failed = StripeEvent.objects.filter(pk=event_id, status=_Status.FAILED)
     return (

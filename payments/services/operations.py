@@ -1,12 +1,12 @@
 """
-Billing operations: stored, asked for with their own id as the key, applied.
+Billing operations: commands to Stripe, stored first and sent with their own id as idempotency key.
 
 1. `begin` commits a pending row; the database allows one per user.
-2. The caller asks Stripe with the row's id as idempotency key, holding nothing.
-3. The caller applies the answer and calls `finish` in the same transaction.
+2. `create_customer` or `change_subscription` sends the command, holding no lock.
+3. The same function stores the answer and finishes the operation in one transaction.
 
 A process that dies between the steps leaves a pending row. The next request of the
-user, or the sweep, asks again with the same key and gets Stripe's first answer.
+user, or `resume_abandoned`, sends the command again with the same key and gets Stripe's first answer.
 """
 
 from collections.abc import Iterator
@@ -15,83 +15,201 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import F
 
+from gateway.common.db import Sweep
 from gateway.common.errors import DomainError
-from payments.errors import BillingInProgress
-from payments.models import BillingOperation
+from payments.errors import BillingInProgress, BillingUnavailable
+from payments.models import BillingOperation, Customer
+from payments.services import synchronisation
+from payments.stripe import get_billing_client
+from payments.stripe.client import SubscriptionState
 from users.models import User
 
 # Stripe keeps an idempotency key for at least 24 hours; a little less is certain.
 KEY_LIFETIME = timedelta(hours=23)
-# A request that is alive finishes within this time; an older pending operation was abandoned.
-PATIENCE = timedelta(seconds=60)
+# A live request finishes within this time; an older pending operation was abandoned.
+ABANDONED_AFTER = timedelta(seconds=60)
 # Of 50 equal requests at once some meet an operation that has just ended five times in a row; a try is two statements.
-_TRIES = 40
+_MAX_TRIES = 40
+_MAX_RESUMED = 100
+_Kind = BillingOperation.Kind
+_Status = BillingOperation.Status
 
 
-def begin(
-    *, user: User, kind: BillingOperation.Kind, parameters: dict[str, Any], now: datetime
-) -> BillingOperation:
+def begin(*, user: User, kind: _Kind, parameters: dict[str, Any], now: datetime) -> BillingOperation:
     """
     Return a pending operation for exactly these parameters: a new one, or the one that waits to be finished.
 
     Raises:
         BillingInProgress: the user has a pending operation of another kind or with other parameters, or
-            one whose key Stripe may have forgotten: the sweep looks at what became of it.
+            one whose key Stripe may have forgotten: `resume_abandoned` finds out what became of it.
     """
-    for _ in range(_TRIES):
-        made, pending = _create_or_find(user=user, kind=kind, parameters=parameters, now=now)
-        if made is not None:
-            return made
+    for _ in range(_MAX_TRIES):
+        created, pending = _create_or_find(user=user, kind=kind, parameters=parameters, now=now)
+        if created is not None:
+            return created
         if pending is None:
             continue  # It has just ended.
-        if (pending.kind, pending.parameters) != (kind, parameters) or is_forgotten(
-            operation=pending, now=now
-        ):
+        is_same = (pending.kind, pending.parameters) == (kind, parameters)
+        if not is_same or has_expired_key(operation=pending, now=now):
             raise BillingInProgress("Another change of this subscription is under way.", retry_after=2)
         return pending
     raise BillingInProgress("Other changes keep coming. Repeat the request.", retry_after=1)
 
 
 def _create_or_find(
-    *, user: User, kind: BillingOperation.Kind, parameters: dict[str, Any], now: datetime
+    *, user: User, kind: _Kind, parameters: dict[str, Any], now: datetime
 ) -> tuple[BillingOperation | None, BillingOperation | None]:
-    """Return a new operation, or the pending one that stands in its way."""
-    wanted = {"user_id": user.pk, "kind": kind, "parameters": parameters, "created_at": now}
+    """Return a new operation, or the pending one that is in its way."""
+    fields = {"user_id": user.pk, "kind": kind, "parameters": parameters, "created_at": now}
     try:
         with transaction.atomic(durable=True):
-            return BillingOperation.objects.create(**wanted), None
+            return BillingOperation.objects.create(**fields), None
     except IntegrityError:
-        pending = BillingOperation.objects.filter(user_id=user.pk, status=BillingOperation.Status.PENDING)
-        return None, pending.first()
+        return None, BillingOperation.objects.filter(user_id=user.pk, status=_Status.PENDING).first()
 
 
-def is_forgotten(*, operation: BillingOperation, now: datetime) -> bool:
+def has_expired_key(*, operation: BillingOperation, now: datetime) -> bool:
     """Return whether Stripe may have forgotten the operation's key, and would carry it out anew."""
     return now - operation.created_at > KEY_LIFETIME
 
 
+def create_customer(*, operation: BillingOperation, now: datetime) -> Customer:
+    """
+    Create the operation's customer at Stripe and store it; safe to repeat with the same operation.
+
+    Raises:
+        BillingUnavailable: Stripe is unreachable; the operation stays pending.
+        DomainError: Stripe refused for good; the operation is closed.
+    """
+    with _closed_if_refused(operation=operation, now=now):
+        customer_id = get_billing_client().create_customer(
+            profile_address=operation.parameters["address"],
+            user_id=str(operation.user_id),
+            key=str(operation.pk),
+        )
+    with transaction.atomic(durable=True):
+        Customer.objects.bulk_create(
+            [Customer(user_id=operation.user_id, stripe_customer_id=customer_id)], ignore_conflicts=True
+        )
+        finish(operation=operation, outcome=customer_id, now=now)
+    return Customer.objects.get(user_id=operation.user_id)
+
+
+def change_subscription(
+    *, operation: BillingOperation, customer: Customer, now: datetime
+) -> SubscriptionState:
+    """
+    Send the operation's command about a subscription to Stripe and store the answer.
+
+    Raises:
+        BillingUnavailable: Stripe is unreachable; the operation stays pending.
+        BillingInProgress: other processes keep changing the subscription.
+        DomainError: Stripe refused for good; the operation is closed.
+    """
+    requested_at = synchronisation.db_now()
+    with _closed_if_refused(operation=operation, now=now):
+        state = _send(operation)
+    return synchronisation.store_latest(
+        customer=customer,
+        state=state,
+        requested_at=requested_at,
+        now=now,
+        on_stored=lambda stored: finish(operation=operation, outcome=stored.subscription_id, now=now),
+    )
+
+
+def _send(operation: BillingOperation) -> SubscriptionState:
+    client, parameters, key = get_billing_client(), operation.parameters, str(operation.pk)
+    match operation.kind:
+        case _Kind.CREATE_SUBSCRIPTION:
+            return client.create_subscription(
+                customer_id=parameters["customer"],
+                amount_minor=parameters["amount_minor"],
+                currency=parameters["currency"],
+                cancels_at_period_end=parameters["cancels_at_period_end"],
+                key=key,
+            )
+        case _Kind.UPDATE_SUBSCRIPTION:
+            return client.update_subscription(
+                subscription_id=parameters["subscription"],
+                item_id=parameters["item"],
+                amount_minor=parameters["amount_minor"],
+                currency=parameters["currency"],
+                cancels_at_period_end=parameters["cancels_at_period_end"],
+                key=key,
+            )
+        case _Kind.CANCEL_SUBSCRIPTION:
+            return client.cancel_subscription(subscription_id=parameters["subscription"], key=key)
+    raise ValueError(f"{operation.kind} is no change of a subscription")
+
+
 @contextmanager
-def closed_if_refused(*, operation: BillingOperation, now: datetime) -> Iterator[None]:
-    """Close the operation where Stripe refuses it for good; where Stripe is away it stays pending."""
+def _closed_if_refused(*, operation: BillingOperation, now: datetime) -> Iterator[None]:
+    """Close the operation where Stripe refuses it for good; where Stripe is unreachable it stays pending."""
     try:
         yield
-    except DomainError as refusal:
-        if not refusal.retryable:
-            refuse(operation=operation, code=refusal.code, now=now)
+    except DomainError as error:
+        if not error.retryable:
+            _refuse(operation=operation, code=error.code, now=now)
         raise
 
 
 def finish(*, operation: BillingOperation, outcome: str, now: datetime) -> bool:
     """Mark the operation done, inside the caller's transaction; False where another process was faster."""
-    return _close(operation, BillingOperation.Status.DONE, outcome, now)
+    return _close(operation, _Status.DONE, outcome, now)
 
 
-def refuse(*, operation: BillingOperation, code: str, now: datetime) -> bool:
-    """Mark the operation refused by Stripe: a repeat with other circumstances is a new operation."""
-    return _close(operation, BillingOperation.Status.REFUSED, code, now)
+def _refuse(*, operation: BillingOperation, code: str, now: datetime) -> bool:
+    """Mark the operation refused by Stripe: a repeat in other circumstances is a new operation."""
+    return _close(operation, _Status.REFUSED, code, now)
 
 
-def _close(operation: BillingOperation, status: BillingOperation.Status, outcome: str, now: datetime) -> bool:
-    waiting = BillingOperation.objects.filter(pk=operation.pk, status=BillingOperation.Status.PENDING)
-    return waiting.update(status=status, outcome=outcome[:255], finished_at=now) > 0
+def _close(operation: BillingOperation, status: _Status, outcome: str, now: datetime) -> bool:
+    pending = BillingOperation.objects.filter(pk=operation.pk, status=_Status.PENDING)
+    return pending.update(status=status, outcome=outcome[:255], finished_at=now) > 0
+
+
+def resume_abandoned(*, now: datetime) -> int:
+    """
+    Finish pending operations whose process has died; return how many.
+
+    One that fails again stays pending, or is closed where Stripe refused it; the others are still tried.
+    When Stripe is unreachable, all wait for the next sweep.
+
+    Raises:
+        OutOfTime: the worker must stop.
+        OperationalError: the database is unreachable.
+    """
+    abandoned = BillingOperation.objects.filter(
+        status=_Status.PENDING, created_at__lt=now - ABANDONED_AFTER
+    ).order_by("created_at")[:_MAX_RESUMED]
+    sweep = Sweep("operation", stop_on=BillingUnavailable)
+    try:
+        for operation in abandoned:
+            with sweep.item(operation.pk):
+                BillingOperation.objects.filter(pk=operation.pk).update(attempts=F("attempts") + 1)
+                _resume(operation=operation, now=now)
+    except BillingUnavailable:
+        pass
+    return sweep.succeeded
+
+
+def _resume(*, operation: BillingOperation, now: datetime) -> None:
+    """Send the command again with its key; once Stripe may have forgotten the key, read what Stripe has instead."""
+    if has_expired_key(operation=operation, now=now):
+        if operation.kind != _Kind.CREATE_CUSTOMER:
+            _sync_subscriptions_of(operation.user_id, now=now)
+        _refuse(operation=operation, code="abandoned", now=now)
+    elif operation.kind == _Kind.CREATE_CUSTOMER:
+        create_customer(operation=operation, now=now)
+    else:
+        customer = Customer.objects.get(user_id=operation.user_id)
+        change_subscription(operation=operation, customer=customer, now=now)
+
+
+def _sync_subscriptions_of(user_id: int, *, now: datetime) -> None:
+    customer = Customer.objects.get(user_id=user_id)
+    for state in get_billing_client().list_subscriptions(customer_id=customer.stripe_customer_id):
+        synchronisation.sync_subscription(subscription_id=state.subscription_id, now=now)

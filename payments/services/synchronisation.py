@@ -1,79 +1,64 @@
 """
-Storing what Stripe says about a subscription.
+Snapshots: what Stripe says about a subscription, an invoice or a payment, read afresh and then stored.
 
-Two processes may ask Stripe one after the other and write in the other order. So whoever
-asks takes a `mark` before and another after, and `hear` returns under the customer's lock whether
-an answer was stored that may be newer: it had not arrived yet when ours was asked for. Where our
-answer agrees with the rows it is then as good as any; where it differs, Stripe is asked again.
+An event's body is never applied. A snapshot is fetched outside any transaction and applied inside
+one, so neither the order of events nor repetition matters.
+
+Two processes may ask Stripe one after the other and write in the other order. So each takes `db_now`
+before and after asking, and `record_sync` tells under the customer's lock whether its answer is stale:
+another one is stored that had not arrived yet when ours was requested. A stale answer that agrees with
+the rows is as good as any; one that differs is fetched again.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
-from payments.errors import AnswerOutdated, BillingInProgress
-from payments.models import Customer, Subscription
-from payments.services import payouts
-from payments.stripe.client import get_billing_client
-from payments.stripe.states import SubscriptionState
+from gateway.common.db import Sweep
+from payments.errors import BillingInProgress, BillingUnavailable, StaleSnapshot
+from payments.models import Customer, StripeEvent, Subscription
+from payments.services import clawbacks, payouts
+from payments.stripe import get_billing_client
+from payments.stripe.client import InvoiceState, ReturnedMoney, SubscriptionState
 
-# How often Stripe is asked again while others keep writing.
-LOOKS = 5
+# How often Stripe is asked again while other processes keep writing.
+MAX_RETRIES = 5
+_Result = TypeVar("_Result")
 
 
-def mark() -> datetime:
-    """Return the time by the one clock that all processes share, the database's; take it around asking Stripe."""
+def db_now() -> datetime:
+    """Return the time by the one clock that all processes share, the database's."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         row: tuple[datetime] = cursor.fetchone()
     return row[0]
 
 
-def hear(*, customer: Customer, since: datetime, until: datetime) -> bool:
+def record_sync(*, customer: Customer, requested_at: datetime, received_at: datetime) -> bool:
     """
-    Lock the customer and note when the newest answer had arrived; runs in the caller's transaction.
+    Lock the customer and store when its newest answer has arrived; runs in the caller's transaction.
 
-    Returns whether the answers that were asked for after `since` and had arrived by `until` are
-    contested: another that arrived after `since` is stored. States of one customer are stored one
-    after the other.
+    Returns whether the answers that were requested and received at these times are stale: another
+    that arrived after `requested_at` is stored. States of one customer are stored one after the other.
     """
-    known = Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
-    contested = known.heard_at is not None and known.heard_at >= since
-    if known.heard_at is None or known.heard_at < until:
-        Customer.objects.filter(pk=customer.pk).update(heard_at=until)
-    return contested
+    last_synced_at = Customer.objects.select_for_update(no_key=True).get(pk=customer.pk).last_synced_at
+    if last_synced_at is None or last_synced_at < received_at:
+        Customer.objects.filter(pk=customer.pk).update(last_synced_at=received_at)
+    return last_synced_at is not None and last_synced_at >= requested_at
 
 
-def sync_subscription(*, subscription_id: str, now: datetime) -> Subscription | None:
+def store_subscription(
+    *, customer: Customer, state: SubscriptionState, is_stale: bool, now: datetime
+) -> Subscription:
     """
-    Read a subscription afresh and store it; None where its customer is none of ours.
+    Write the state; runs in the caller's transaction, after `record_sync`.
 
     Raises:
-        BillingUnavailable: Stripe is away.
-        BillingInProgress: others keep changing it.
-    """
-    for _ in range(LOOKS):
-        since = mark()
-        state = get_billing_client().retrieve_subscription(subscription_id=subscription_id)
-        until = mark()
-        customer = Customer.objects.filter(stripe_customer_id=state.customer_id).first()
-        if customer is None:
-            return None
-        try:
-            with transaction.atomic(durable=True):
-                contested = hear(customer=customer, since=since, until=until)
-                return store(customer=customer, state=state, contested=contested, now=now)
-        except AnswerOutdated:
-            continue
-    raise BillingInProgress("Other requests keep changing the subscription.", retry_after=2)
-
-
-def store(*, customer: Customer, state: SubscriptionState, contested: bool, now: datetime) -> Subscription:
-    """
-    Write the state; runs in the caller's transaction, after `hear`.
-
-    Raises:
-        AnswerOutdated: the state is contested and differs from what is stored.
+        StaleSnapshot: the state is stale and differs from what is stored.
     """
     fields = {
         "stripe_item_id": state.item_id,
@@ -85,10 +70,10 @@ def store(*, customer: Customer, state: SubscriptionState, contested: bool, now:
         "cancels_at_period_end": state.cancels_at_period_end,
         "ended_at": state.ended_at,
     }
-    known = Subscription.objects.filter(stripe_subscription_id=state.subscription_id)
-    if contested and not known.filter(**fields).exists():
-        raise AnswerOutdated
-    if not known.update(**fields, synced_at=now):
+    rows = Subscription.objects.filter(stripe_subscription_id=state.subscription_id)
+    if is_stale and not rows.filter(**fields).exists():
+        raise StaleSnapshot
+    if not rows.update(**fields, synced_at=now):
         Subscription.objects.create(
             user_id=customer.user_id,
             customer=customer,
@@ -96,6 +81,264 @@ def store(*, customer: Customer, state: SubscriptionState, contested: bool, now:
             synced_at=now,
             **fields,
         )
-    stored = known.select_related("user", "customer").get()
-    payouts.follow_payouts(user=stored.user)
+    stored = rows.select_related("user", "customer").get()
+    payouts.update_allowance(user=stored.user)
     return stored
+
+
+def sync_subscription(*, subscription_id: str, now: datetime) -> SubscriptionState | None:
+    """
+    Read a subscription afresh, store it and return what was stored; None where its customer is not ours.
+
+    Raises:
+        BillingUnavailable: Stripe is unreachable.
+        BillingInProgress: other processes keep changing it.
+    """
+    requested_at = db_now()
+    state = get_billing_client().retrieve_subscription(subscription_id=subscription_id)
+    customer = Customer.objects.filter(stripe_customer_id=state.customer_id).first()
+    if customer is None:
+        return None
+    return store_latest(customer=customer, state=state, requested_at=requested_at, now=now)
+
+
+def store_latest(
+    *,
+    customer: Customer,
+    state: SubscriptionState,
+    requested_at: datetime,
+    now: datetime,
+    on_stored: Callable[[SubscriptionState], object] | None = None,
+) -> SubscriptionState:
+    """
+    Store a state that was requested at that time, or a later one where it is stale; return what was stored.
+
+    `on_stored` runs in the same transaction.
+
+    Raises:
+        BillingUnavailable: Stripe is unreachable.
+        BillingInProgress: other processes keep changing the subscription.
+    """
+    for _ in range(MAX_RETRIES):
+        received_at = db_now()
+        try:
+            with transaction.atomic(durable=True):
+                is_stale = record_sync(customer=customer, requested_at=requested_at, received_at=received_at)
+                store_subscription(customer=customer, state=state, is_stale=is_stale, now=now)
+                if on_stored is not None:
+                    on_stored(state)
+        except StaleSnapshot:
+            requested_at = db_now()
+            state = get_billing_client().retrieve_subscription(subscription_id=state.subscription_id)
+        else:
+            return state
+    raise BillingInProgress("Other requests keep changing the subscription.", retry_after=2)
+
+
+def refresh_subscriptions(*, now: datetime) -> int:
+    """
+    Read every living subscription afresh; return how many were read.
+
+    Raises:
+        BillingUnavailable: Stripe is unreachable.
+        NothingSucceeded: each one met an error.
+    """
+    sweep = Sweep("subscription", stop_on=BillingUnavailable)
+    subscription_ids = list(Subscription.objects.living().values_list("stripe_subscription_id", flat=True))
+    for subscription_id in subscription_ids:
+        with sweep.item(subscription_id):
+            sync_subscription(subscription_id=subscription_id, now=now)
+    sweep.finish()
+    return len(subscription_ids)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """
+    Stripe's answers about one thing, requested after `requested_at` and complete by `received_at`, by `db_now`.
+
+    It is empty where `is_foreign`, because the customer belongs to another system on the same account.
+    """
+
+    requested_at: datetime
+    received_at: datetime
+    is_foreign: bool = False
+    subscriptions: tuple[SubscriptionState, ...] = ()
+    invoice: InvoiceState | None = None
+    returned: ReturnedMoney | None = None
+
+    def apply(self, *, cause: str, now: datetime) -> StripeEvent.Outcome:
+        """
+        Write the answers and return the outcome; runs in the caller's transaction.
+
+        Customers of other systems on the same Stripe account are ignored.
+
+        Raises:
+            StaleSnapshot: another process may have stored a newer answer; fetch the snapshot again.
+            UnknownSubscription, RateMissing: a payout is due and cannot be posted yet.
+        """
+        customers = {customer.stripe_customer_id: customer for customer in self._customers()}
+        # Each customer is locked before anything is decided.
+        staleness = [
+            record_sync(customer=customer, requested_at=self.requested_at, received_at=self.received_at)
+            for customer in customers.values()
+        ]
+        is_stale = any(staleness)
+        # A living subscription takes the place of one that is stored as living and has ended.
+        for state in sorted(self.subscriptions, key=lambda state: state.status not in Subscription.ENDED):
+            if state.customer_id in customers:
+                customer = customers[state.customer_id]
+                store_subscription(customer=customer, state=state, is_stale=is_stale, now=now)
+        if self.invoice is not None:
+            payouts.apply_paid_invoice(invoice=self.invoice, now=now)
+        if self.returned is not None:
+            clawbacks.apply_returned_money(returned=self.returned, is_stale=is_stale, cause=cause, now=now)
+        if self.is_foreign or (self.subscriptions and not customers):
+            return StripeEvent.Outcome.NOT_OURS
+        return StripeEvent.Outcome.APPLIED if customers or self.invoice else StripeEvent.Outcome.NOTHING
+
+    def _customers(self) -> QuerySet[Customer]:
+        """Return our customers that the answers concern, in the order of their locks."""
+        stripe_ids = {state.customer_id for state in self.subscriptions}
+        payout = clawbacks.payout_of(self.returned) if self.returned is not None else None
+        if payout is not None:
+            stripe_ids.add(payout.subscription.customer.stripe_customer_id)
+        return Customer.objects.filter(stripe_customer_id__in=stripe_ids).order_by("pk")
+
+
+def fetch_and_apply(*, fetch: Callable[[], Snapshot], apply: Callable[[Snapshot], _Result]) -> _Result:
+    """
+    Fetch a snapshot and apply it in a transaction of `apply`; start again where it is stale.
+
+    Raises:
+        BillingUnavailable: Stripe is unreachable.
+        BillingInProgress: other processes keep changing the same rows.
+    """
+    for _ in range(MAX_RETRIES):
+        snapshot = fetch()
+        try:
+            return apply(snapshot)
+        except StaleSnapshot:
+            continue
+    raise BillingInProgress("Other requests keep changing the subscription.", retry_after=2)
+
+
+def fetch_snapshot(*, event_type: str, object_id: str) -> Snapshot:
+    """
+    Ask Stripe for everything that an event of this type is about; the snapshot of other types is empty.
+
+    Where the event is about a captured card, the customer's newest card becomes the default first, and
+    open invoices of subscriptions that wait for money are tried with it.
+
+    Raises:
+        BillingUnavailable: Stripe is unreachable.
+    """
+    for prefix, fetch in _FETCHERS:
+        if event_type.startswith(prefix):
+            return fetch(object_id)
+    return _empty()
+
+
+def invoice_snapshot(invoice: InvoiceState) -> Snapshot:
+    """Return an invoice of a customer of ours with its subscription and what was returned of its payment."""
+    if not _is_ours(invoice.customer_id):
+        return _empty(is_foreign=True)
+    client, requested_at = get_billing_client(), db_now()
+    subscriptions = (
+        (client.retrieve_subscription(subscription_id=invoice.subscription_id),)
+        if invoice.subscription_id
+        else ()
+    )
+    returned = (
+        client.returned_money(payment_intent_id=invoice.payment_intent_id)
+        if payouts.is_payable(invoice=invoice) and invoice.payment_intent_id
+        else None
+    )
+    return Snapshot(
+        requested_at=requested_at,
+        received_at=db_now(),
+        subscriptions=subscriptions,
+        invoice=invoice,
+        returned=returned,
+    )
+
+
+def payment_snapshot(payment_intent_id: str) -> Snapshot:
+    """Return what was refunded or disputed of a payment."""
+    requested_at = db_now()
+    returned = get_billing_client().returned_money(payment_intent_id=payment_intent_id)
+    return Snapshot(requested_at=requested_at, received_at=db_now(), returned=returned)
+
+
+def _fetch_invoice(object_id: str) -> Snapshot:
+    return invoice_snapshot(get_billing_client().retrieve_invoice(invoice_id=object_id))
+
+
+def _fetch_subscription(object_id: str) -> Snapshot:
+    requested_at = db_now()
+    state = get_billing_client().retrieve_subscription(subscription_id=object_id)
+    return Snapshot(requested_at=requested_at, received_at=db_now(), subscriptions=(state,))
+
+
+def _fetch_card(object_id: str) -> Snapshot:
+    """Make the newest card the default everywhere, then try what an old card could not pay."""
+    client = get_billing_client()
+    customer_id, method_id = client.payment_method_of_setup(setup_intent_id=object_id)
+    if not _is_ours(customer_id):
+        return _empty(is_foreign=True)
+    if not method_id:
+        return _empty()
+    # Not the card of this event: events come in any order, and an older one must not bring an older card back.
+    client.use_newest_card(customer_id=customer_id)
+    waiting = {Subscription.Status.INCOMPLETE, Subscription.Status.PAST_DUE, Subscription.Status.UNPAID}
+    for state in client.list_subscriptions(customer_id=customer_id):
+        if state.status in waiting and state.latest_invoice_id:
+            client.pay_open_invoice(invoice_id=state.latest_invoice_id)
+    requested_at = db_now()
+    states = client.list_subscriptions(customer_id=customer_id)
+    return Snapshot(requested_at=requested_at, received_at=db_now(), subscriptions=tuple(states))
+
+
+def _fetch_returned_money(object_id: str) -> Snapshot:
+    payment_intent_id = get_billing_client().payment_intent_of(object_id=object_id)
+    return payment_snapshot(payment_intent_id) if payment_intent_id else _empty()
+
+
+def _empty(*, is_foreign: bool = False) -> Snapshot:
+    now = db_now()
+    return Snapshot(requested_at=now, received_at=now, is_foreign=is_foreign)
+
+
+def _is_ours(customer_id: str) -> bool:
+    return Customer.objects.filter(stripe_customer_id=customer_id).exists()
+
+
+_FETCHERS: tuple[tuple[str, Callable[[str], Snapshot]], ...] = (
+    ("invoice.", _fetch_invoice),
+    ("customer.subscription.", _fetch_subscription),
+    ("setup_intent.succeeded", _fetch_card),
+    ("refund.", _fetch_returned_money),
+    ("charge.refund", _fetch_returned_money),
+    ("charge.dispute.", _fetch_returned_money),
+)
+
+# What the webhook endpoint subscribes to, and what is asked for when deliveries were lost.
+EVENT_TYPES = (
+    "invoice.paid",
+    "invoice.payment_failed",
+    "invoice.payment_action_required",
+    "invoice.voided",
+    "customer.subscription.created",
+    "customer.subscription.updated",
+    "customer.subscription.deleted",
+    "customer.subscription.paused",
+    "customer.subscription.resumed",
+    "setup_intent.succeeded",
+    "refund.created",
+    "refund.updated",
+    "refund.failed",
+    "charge.dispute.created",
+    "charge.dispute.funds_withdrawn",
+    "charge.dispute.funds_reinstated",
+    "charge.dispute.closed",
+)

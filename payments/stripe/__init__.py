@@ -1,1 +1,33 @@
-"""The one place that speaks to Stripe."""
+"""The only package that speaks to Stripe. Everything else asks `get_billing_client()`."""
+
+from functools import cache
+
+from django.conf import settings
+
+from payments.stripe.client import BillingClient
+from payments.stripe.sdk import StripeBillingClient
+
+_installed: BillingClient | None = None
+
+
+def get_billing_client() -> BillingClient:
+    """Return the process's client: the installed one, else one over `settings.STRIPE_*`, made once."""
+    return _stripe_client() if _installed is None else _installed
+
+
+def set_billing_client(client: BillingClient | None) -> None:
+    """Install another client for this process, or with None the one of the settings, made anew."""
+    global _installed  # noqa: PLW0603
+    _installed = client
+    _stripe_client.cache_clear()
+
+
+@cache
+def _stripe_client() -> StripeBillingClient:
+    return StripeBillingClient(
+        secret_key=settings.STRIPE_SECRET_KEY,
+        webhook_secrets=settings.STRIPE_WEBHOOK_SECRETS,
+        api_base=settings.STRIPE_API_BASE,
+        timeout_seconds=settings.STRIPE_TIMEOUT_SECONDS,
+        product_id=settings.STRIPE_PRODUCT_ID,
+    )

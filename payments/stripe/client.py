@@ -1,23 +1,116 @@
-"""The seam to Stripe: the few questions and orders that the service has."""
+"""
+The interface to Stripe: what the service reads and changes there, and the values it gets back.
+
+Money is in minor units, times are aware datetimes in UTC.
+"""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Protocol
 
-from django.conf import settings
+LIVE_PREFIXES = ("sk_live_", "rk_live_")
+TEST_PREFIXES = ("sk_test_", "rk_test_")
 
-from payments.stripe.sdk import StripeBillingClient
-from payments.stripe.states import CustomerState, InvoiceState, MoneyBack, ReceivedEvent, SubscriptionState
+
+def is_live_key(secret_key: str) -> bool:
+    """Return whether real money moves under this key, full or restricted; Stripe keeps live and test mode apart."""
+    return secret_key.startswith(LIVE_PREFIXES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomerState:
+    """A customer, and the user and profile it was created for; both are empty where another system created it."""
+
+    customer_id: str
+    user_id: str
+    profile_address: str
+    created_at: datetime
+    is_live: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionState:
+    """
+    A subscription with its one item.
+
+    `latest_invoice_id` is empty where there is none yet. `payment_client_secret` is
+    set while the first payment of an `incomplete` subscription waits for the card
+    holder; `decline_code` where it was declined.
+    """
+
+    subscription_id: str
+    customer_id: str
+    item_id: str
+    status: str
+    amount_minor: int
+    currency: str
+    current_period_start: datetime
+    current_period_end: datetime
+    cancels_at_period_end: bool
+    ended_at: datetime | None
+    latest_invoice_id: str
+    payment_client_secret: str
+    decline_code: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvoiceState:
+    """
+    An invoice of a subscription, reduced to what a payout depends on.
+
+    `collected_minor` is money that reached Stripe: amount paid, less what was paid
+    off Stripe, from a credit balance, or by credit notes. The period is that of the
+    non-proration line; None where the invoice has no such line.
+    """
+
+    invoice_id: str
+    customer_id: str
+    subscription_id: str
+    status: str
+    billing_reason: str
+    currency: str
+    collected_minor: int
+    period_start: datetime | None
+    period_end: datetime | None
+    payment_intent_id: str
+    paid_at: datetime | None
+    is_live: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReturnedMoney:
+    """All money of one payment that was returned so far: refunds that did not fail, and withdrawn disputed sums."""
+
+    payment_intent_id: str
+    refunded_minor: int
+    disputed_minor: int
+
+    @property
+    def total_minor(self) -> int:
+        """Return refunded and disputed money together."""
+        return self.refunded_minor + self.disputed_minor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceivedEvent:
+    """An event that Stripe has sent or listed."""
+
+    event_id: str
+    type: str
+    api_version: str
+    object_id: str
+    created_at: datetime
+    is_live: bool
 
 
 class BillingClient(Protocol):
     """
-    Stripe, as far as the service knows it.
+    Stripe, reduced to what the service needs.
 
-    Orders take an idempotency key: the same key and arguments give the same answer.
-    Every method raises `BillingUnavailable` when Stripe is away, slow, busy or at
-    fault. A repeat with the same key is always safe.
+    Commands take an idempotency key: the same key and arguments give the same answer.
+    Every method raises `BillingUnavailable` when Stripe is unreachable, slow, busy or
+    failing. A repeat with the same key is always safe.
     """
 
     def create_customer(self, *, profile_address: str, user_id: str, key: str) -> str:
@@ -84,19 +177,19 @@ class BillingClient(Protocol):
         ...
 
     def customers(self) -> Iterator[CustomerState]:
-        """Read every customer of the account, page by page, also those of others; deleted ones are none."""
+        """Read every customer of the account that is not deleted, page by page, also those of other systems."""
         ...
 
     def living_subscriptions(self) -> Iterator[SubscriptionState]:
-        """Read every subscription of the account that has not ended, page by page, also those of others."""
+        """Read every subscription of the account that has not ended, page by page, also those of other systems."""
         ...
 
-    def payments_gone_back_since(self, *, since: datetime) -> Iterator[str]:
+    def refunded_or_disputed_since(self, *, since: datetime) -> Iterator[str]:
         """Read the payment intents of every refund and dispute begun since then, page by page; some more than once."""
         ...
 
-    def money_back(self, *, payment_intent_id: str) -> MoneyBack:
-        """Read all that went back of one payment."""
+    def returned_money(self, *, payment_intent_id: str) -> ReturnedMoney:
+        """Read all that was refunded or disputed of one payment."""
         ...
 
     def payment_intent_of(self, *, object_id: str) -> str:
@@ -106,7 +199,7 @@ class BillingClient(Protocol):
     def undelivered_events(
         self, *, since: datetime, types: tuple[str, ...]
     ) -> Iterator[tuple[ReceivedEvent, bytes]]:
-        """Read events that no webhook endpoint has taken, oldest first, each with a body to store."""
+        """Read events that no webhook endpoint has accepted, oldest first, each with a body to store."""
         ...
 
     def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent:
@@ -117,29 +210,3 @@ class BillingClient(Protocol):
             WebhookRefused: it is not what Stripe sent to us just now.
         """
         ...
-
-
-_installed: BillingClient | None = None
-
-
-@cache
-def _stripe_client() -> StripeBillingClient:
-    return StripeBillingClient(
-        secret_key=settings.STRIPE_SECRET_KEY,
-        webhook_secrets=settings.STRIPE_WEBHOOK_SECRETS,
-        api_base=settings.STRIPE_API_BASE,
-        timeout_seconds=settings.STRIPE_TIMEOUT_SECONDS,
-        product_id=settings.STRIPE_PRODUCT_ID,
-    )
-
-
-def set_billing_client(client: BillingClient | None) -> None:
-    """Install another client for this process, or with None the one of the settings, made anew."""
-    global _installed  # noqa: PLW0603
-    _installed = client
-    _stripe_client.cache_clear()
-
-
-def get_billing_client() -> BillingClient:
-    """Return the process's client: the installed one, else one over `settings.STRIPE_*`, made once."""
-    return _stripe_client() if _installed is None else _installed

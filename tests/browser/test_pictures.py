@@ -23,8 +23,8 @@ from devstack.population.settling import populate, residents
 from devstack.services.stack import Services
 from gateway.chain.signing import get_signer
 from payments.models import PayoutRate
-from payments.services.reconciliation import runs as stripe_reconcile
-from payments.stripe.client import set_billing_client
+from payments.services import reconciliation as stripe_reconcile
+from payments.stripe import set_billing_client
 from relay.models import Relayer, RelayTransaction
 from relay.services import reconciliation as relay_reconcile
 from relay.services import relayers

@@ -21,7 +21,7 @@ from gateway.chain.signing import get_signer
 from payments.errors import BillingUnavailable
 from payments.models import Payout, PayoutRate, StripeEvent
 from payments.services import events
-from payments.stripe.client import set_billing_client
+from payments.stripe import set_billing_client
 from relay.models import RelayTransaction
 from relay.services import relayers
 from tests.browser.desk import Desk, DeskIn, begin, colleague, confirm, look_up, person_path

@@ -18,7 +18,7 @@ from credits.models import AdjustmentRequest, CreditEntry
 from credits.services import adjustments, holds
 from earnings.services import postbacks, release
 from payments.services import clawbacks, payouts
-from payments.stripe.states import MoneyBack
+from payments.stripe.client import ReturnedMoney
 from rewards import queries
 from rewards.models import ModifierType
 from rewards.services import cashback, modifiers
@@ -86,9 +86,11 @@ class EconomyMachine(RuleBasedStateMachine):
             return
         invoice, payout = subject.invoices[place], subject.paper.payouts[place]
         gone = payout.collected * percent // 100
-        money = MoneyBack(payment_intent_id=invoice.payment_intent_id, refunded_minor=gone, disputed_minor=0)
+        returned = ReturnedMoney(
+            payment_intent_id=invoice.payment_intent_id, refunded_minor=gone, disputed_minor=0
+        )
         with transaction.atomic():
-            clawbacks.apply_money_back(money=money, contested=False, cause="machine", now=self.now)
+            clawbacks.apply_returned_money(returned=returned, is_stale=False, cause="machine", now=self.now)
         subject.paper.claw_back(payout, gone)
 
     # --- earnings ----------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from earnings.networks.base import RawRequest
 from earnings.services import networks
 from payments.models import Customer, PayoutRate, Subscription
 from payments.services import payouts
-from payments.stripe.states import InvoiceState
+from payments.stripe.client import InvoiceState
 from rewards.models import Badge
 from tests.economy.earnings import NETWORKS, PaperNetwork
 from tests.economy.paper import BACK, PaperAccount, PaperBadge, bonus_on
@@ -154,7 +154,7 @@ class Subject:
         """Let the subscription be cancelling, or not any more."""
         self.paper.renews = renews
         Subscription.objects.filter(pk=self.subscription.pk).update(cancels_at_period_end=not renews)
-        payouts.follow_payouts(user=self.user)
+        payouts.update_allowance(user=self.user)
 
     @property
     def account(self) -> CreditAccount:

@@ -14,7 +14,7 @@ from django.conf import settings as settings_of_django
 from devstack.services.stack import Services
 from gateway.common.errors import DomainError
 from payments.models import PayoutRate
-from payments.stripe.client import set_billing_client
+from payments.stripe import set_billing_client
 from payments.stripe.sdk import StripeBillingClient
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling

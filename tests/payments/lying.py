@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any, cast
 
 from payments.errors import BillingRefused
-from payments.stripe.client import BillingClient, get_billing_client, set_billing_client
+from payments.stripe import get_billing_client, set_billing_client
+from payments.stripe.client import BillingClient
 
 _IDS = ("invoice_id", "subscription_id", "customer_id", "payment_intent_id")
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
-from payments.stripe.client import BillingClient, get_billing_client, set_billing_client
+from payments.stripe import get_billing_client, set_billing_client
+from payments.stripe.client import BillingClient
 
 
 class Killed(BaseException):

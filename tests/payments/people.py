@@ -7,7 +7,7 @@ from typing import Self
 from credits.models import CreditEntry
 from payments.models import Customer, Payout, Subscription
 from payments.services import customers, subscriptions
-from payments.services.subscriptions import Wish
+from payments.services.subscriptions import SubscriptionRequest
 from relay.services.quota import Quota, quota_of
 from tests.payments.worlds import VISA, World
 from users.models import User
@@ -32,8 +32,8 @@ class Payer:
 
     def upsert(self, amount: int, currency: str = "usd", *, cancels: bool = False) -> Subscription:
         """Ask for a subscription."""
-        wish = Wish(amount, currency, cancels_at_period_end=cancels)
-        return subscriptions.upsert(user=self.user, wish=wish, now=self.world.now())
+        request = SubscriptionRequest(amount, currency, cancels_at_period_end=cancels)
+        return subscriptions.upsert(user=self.user, request=request, now=self.world.now())
 
     def cancel(self, *, immediately: bool) -> Subscription:
         """Ask for its end."""

@@ -20,7 +20,7 @@ _TABLES: tuple[type[Model], ...] = (
 )
 # What tells when a row was written, or names another row by a number that a rollback uses up.
 _INCIDENTAL = {
-    "id", "created_at", "synced_at", "heard_at", "received_at", "processed_at", "next_attempt_at", "entry_id",
+    "id", "created_at", "synced_at", "last_synced_at", "received_at", "processed_at", "next_attempt_at", "entry_id",
     "payout_id", "customer_id", "subscription_id", "account_id", "attempts", "finished_at", "raw_body", "reason",
 }  # fmt: skip
 

@@ -48,7 +48,7 @@ def test_a_payout_is_rounded_down_once(collected: int, rate: int) -> None:
 def test_what_is_taken_back_is_its_part_and_never_more_than_was_given(
     paid_out: int, collected: int, gone: int
 ) -> None:
-    target = clawback_target(paid_out=paid_out, collected_minor=collected, gone_minor=gone)
+    target = clawback_target(paid_out=paid_out, collected_minor=collected, returned_minor=gone)
     assert 0 <= target <= paid_out
     if gone >= collected:
         assert target == paid_out

@@ -1,4 +1,4 @@
-"""`manage.py reconcile_payments`: does Stripe say what our rows say?"""
+"""`manage.py reconcile_payments`: compare our rows with Stripe's."""
 
 from typing import Any
 
@@ -7,16 +7,18 @@ from django.utils import timezone
 
 from gateway.common.commands import ComparingCommand
 from payments.errors import BillingUnavailable
-from payments.services.reconciliation import runs
+from payments.services import reconciliation
 
 
 class Command(ComparingCommand):
     help = "Compare customers, subscriptions, payouts and clawbacks with Stripe; exit 1 on any difference."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--days", type=int, default=runs.DAYS, help="how far back invoices are compared")
         parser.add_argument(
-            "--minutes", type=int, default=runs.MINUTES, help="what began later is not missed yet"
+            "--days", type=int, default=reconciliation.DAYS, help="how far back invoices are compared"
+        )
+        parser.add_argument(
+            "--minutes", type=int, default=reconciliation.MINUTES, help="what began later is not missed yet"
         )
         parser.add_argument(
             "--repair",
@@ -26,12 +28,12 @@ class Command(ComparingCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            run = runs.reconcile(
+            run = reconciliation.reconcile(
                 now=timezone.now(),
                 days=options["days"],
                 minutes=options["minutes"],
                 repair=options["repair"],
             )
-        except BillingUnavailable as away:
-            raise CommandError(f"Nothing can be said: {away.detail}", returncode=2) from away
+        except BillingUnavailable as error:
+            raise CommandError(f"Nothing can be said: {error.detail}", returncode=2) from error
         self.report(run)

@@ -1,4 +1,4 @@
-"""Our own rows against each other: what no constraint of the database can hold."""
+"""Our own rows against each other: rules that no database constraint can enforce."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from credits.models import Allowance, CreditEntry, EntrySource
 from credits.queries import paid_period
 from payments.amounts import payout_credits
 from payments.models import BillingOperation, Clawback, Payout, StripeEvent
-from payments.services.payouts import period_of
+from payments.services.payouts import paid_period_of
 from payments.services.reconciliation.findings import Finding, Rule, Window, pages
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ class _TakenBack(TypedDict):
     taken_back: int
 
 
-def compare(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
-    """Yield what does not add up."""
+def compare_rows(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
+    """Yield payouts, clawbacks, entries, allowances, events and operations that break a rule."""
     yield from _payouts(window)
     yield from _clawbacks(window)
     yield from _entries(window)
@@ -34,28 +34,29 @@ def compare(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
 
 
 def _payouts(window: Window) -> Iterator[Finding]:
-    found = Payout.objects.filter(created_at__gte=window.since).select_related("rate").order_by("pk")
-    for page in pages(found.iterator()):
+    rows = Payout.objects.filter(created_at__gte=window.since).select_related("rate").order_by("pk")
+    for page in pages(rows.iterator()):
         entries = _entries_by_id([payout.entry_id for payout in page])
         for payout in page:
             ids = {"payout": str(payout.pk), "invoice": payout.stripe_invoice_id}
             rate = payout.rate.credits_per_major_unit
-            worth = payout_credits(collected_minor=payout.amount_minor, credits_per_major_unit=rate)
-            if payout.credits != worth:
-                told = f"{worth}: {payout.amount_minor} {payout.currency} at {rate} credits for 1.00"
-                yield Finding(rule=Rule.PAYOUT_CREDITS, have=str(payout.credits), wanted=told, ids=ids)
-            wanted = (payout.user_id, EntrySource.SUBSCRIBED_PAYOUT, payout.credits)
-            yield from _unposted(Rule.PAYOUT_ENTRY, wanted, entries.get(payout.entry_id), ids)
+            at_rate = payout_credits(collected_minor=payout.amount_minor, credits_per_major_unit=rate)
+            if payout.credits != at_rate:
+                wanted = f"{at_rate}: {payout.amount_minor} {payout.currency} at {rate} credits for 1.00"
+                yield Finding(rule=Rule.PAYOUT_CREDITS, have=str(payout.credits), wanted=wanted, ids=ids)
+            posting = (payout.user_id, EntrySource.SUBSCRIBED_PAYOUT, payout.credits)
+            yield from _entry_differences(Rule.PAYOUT_ENTRY, posting, entries.get(payout.entry_id), ids)
 
 
 def _clawbacks(window: Window) -> Iterator[Finding]:
-    found = Clawback.objects.filter(created_at__gte=window.since, entry_id__isnull=False)
-    for page in pages(found.select_related("payout").order_by("pk").iterator()):
-        entries = _entries_by_id([step.entry_id for step in page if step.entry_id])
-        for step in page:
-            ids = {"clawback": step.key, "invoice": step.payout.stripe_invoice_id}
-            wanted = (step.payout.user_id, EntrySource.PAYOUT_CLAWBACK, -step.credits)
-            yield from _unposted(Rule.CLAWBACK_ENTRY, wanted, entries.get(step.entry_id or 0), ids)
+    rows = Clawback.objects.filter(created_at__gte=window.since, entry_id__isnull=False)
+    for page in pages(rows.select_related("payout").order_by("pk").iterator()):
+        entries = _entries_by_id([clawback.entry_id for clawback in page if clawback.entry_id])
+        for clawback in page:
+            ids = {"clawback": clawback.key, "invoice": clawback.payout.stripe_invoice_id}
+            posting = (clawback.payout.user_id, EntrySource.PAYOUT_CLAWBACK, -clawback.credits)
+            entry = entries.get(clawback.entry_id or 0)
+            yield from _entry_differences(Rule.CLAWBACK_ENTRY, posting, entry, ids)
 
 
 def _entries(window: Window) -> Iterator[Finding]:
@@ -63,38 +64,42 @@ def _entries(window: Window) -> Iterator[Finding]:
         (EntrySource.SUBSCRIBED_PAYOUT, "payout__isnull"),
         (EntrySource.PAYOUT_CLAWBACK, "clawback__isnull"),
     ):
-        found = CreditEntry.objects.filter(source=source, created_at__gte=window.since, **{reverse: True})
-        for entry in found.order_by("pk").iterator():
-            ids = {"entry": str(entry.pk), "key": entry.key}
-            told = "no payout or clawback of ours names it"
-            have = f"{entry.amount} credits {source}"
-            yield Finding(rule=Rule.ENTRY_WITHOUT_PAYOUT, have=have, wanted=told, ids=ids)
+        rows = CreditEntry.objects.filter(source=source, created_at__gte=window.since, **{reverse: True})
+        for entry in rows.order_by("pk").iterator():
+            yield Finding(
+                rule=Rule.ENTRY_WITHOUT_PAYOUT,
+                have=f"{entry.amount} credits {source}",
+                wanted="no payout or clawback of ours names it",
+                ids={"entry": str(entry.pk), "key": entry.key},
+            )
 
 
-def _entries_by_id(named: list[int]) -> dict[int, CreditEntry]:
-    return CreditEntry.objects.select_related("account").in_bulk(named)
+def _entries_by_id(entry_ids: list[int]) -> dict[int, CreditEntry]:
+    return CreditEntry.objects.select_related("account").in_bulk(entry_ids)
 
 
-def _unposted(
+def _entry_differences(
     rule: Rule, wanted: tuple[int, str, int], entry: CreditEntry | None, ids: dict[str, str]
 ) -> Iterator[Finding]:
     posted = (entry.account.user_id, entry.source, entry.amount) if entry else None
     if posted != wanted:
-        have = "no entry" if posted is None else _told(posted)
-        yield Finding(rule=rule, have=have, wanted=_told(wanted), ids=ids)
+        have = "no entry" if posted is None else _posting_text(posted)
+        yield Finding(rule=rule, have=have, wanted=_posting_text(wanted), ids=ids)
 
 
-def _told(posting: tuple[int, str, int]) -> str:
+def _posting_text(posting: tuple[int, str, int]) -> str:
     user_id, source, amount = posting
     return f"{amount:+d} {source} of user {user_id}"
 
 
 def _allowances(counts: Counter[str]) -> Iterator[Finding]:
     for page in pages(_newest_payouts().iterator()):
-        stored = {row.user_id: row for row in Allowance.objects.filter(user__in=[it.user_id for it in page])}
+        stored = {
+            row.user_id: row for row in Allowance.objects.filter(user__in=[payout.user_id for payout in page])
+        }
         for payout in page:
             counts["allowances"] += 1
-            wanted = period_of(payout=payout, is_taken_back=payout.taken_back >= payout.credits)
+            wanted = paid_period_of(payout=payout, is_taken_back=payout.taken_back >= payout.credits)
             row = stored.get(payout.user_id)
             have = paid_period(row) if row else None
             if have != wanted:
@@ -110,7 +115,7 @@ def _allowances(counts: Counter[str]) -> Iterator[Finding]:
 
 
 def _newest_payouts() -> "QuerySet[WithAnnotations[Payout, _TakenBack]]":
-    """Return the newest payout of each user, as `allowances.newest_payout` chooses it."""
+    """Return the newest payout of each user, as `payouts.newest_payout` chooses it."""
     taken = Clawback.objects.filter(payout=OuterRef("pk")).values("payout").annotate(total=Sum("credits"))
     return (
         Payout.objects.select_related("subscription")

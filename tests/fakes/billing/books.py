@@ -9,7 +9,7 @@ from typing import Any
 
 from payments.amounts import MINIMUM_CHARGE
 from payments.errors import BillingRefused, BillingUnavailable, PaymentMethodRequired
-from payments.stripe.states import SubscriptionState
+from payments.stripe.client import SubscriptionState
 from tests.fakes.billing.states import subscription_state
 from tests.fakes.billing.things import ENDED, Customer, Invoice, Subscription, found_in, new
 

@@ -6,8 +6,14 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from payments.errors import BillingRefused
-from payments.stripe import webhooks
-from payments.stripe.states import CustomerState, InvoiceState, MoneyBack, ReceivedEvent, SubscriptionState
+from payments.stripe import objects, webhooks
+from payments.stripe.client import (
+    CustomerState,
+    InvoiceState,
+    ReceivedEvent,
+    ReturnedMoney,
+    SubscriptionState,
+)
 from tests.fakes.billing.books import Books
 from tests.fakes.billing.states import customer_state, invoice_state
 from tests.fakes.billing.things import ENDED, new
@@ -116,15 +122,15 @@ class Client(Books):
             if found.status not in ENDED:
                 yield self._state(found.id)
 
-    def payments_gone_back_since(self, *, since: datetime) -> Iterator[str]:
-        self._ask("payments_gone_back_since")
+    def refunded_or_disputed_since(self, *, since: datetime) -> Iterator[str]:
+        self._ask("refunded_or_disputed_since")
         for identifier, (payment_intent, *_) in {**self._refunds, **self.disputes}.items():
             if self._begun[identifier] >= since.replace(microsecond=0):
                 yield payment_intent
 
-    def money_back(self, *, payment_intent_id: str) -> MoneyBack:
-        self._ask("money_back")
-        return MoneyBack(
+    def returned_money(self, *, payment_intent_id: str) -> ReturnedMoney:
+        self._ask("returned_money")
+        return ReturnedMoney(
             payment_intent_id=payment_intent_id,
             refunded_minor=sum(amount for pi, amount in self._refunds.values() if pi == payment_intent_id),
             disputed_minor=sum(
@@ -142,9 +148,9 @@ class Client(Books):
     ) -> Iterator[tuple[ReceivedEvent, bytes]]:
         self._ask("undelivered_events")
         for body in self._lost:
-            event = webhooks.event_of(json.loads(body))
+            event = objects.received_event(json.loads(body))
             if event.type in types and event.created_at >= since.replace(microsecond=0):
                 yield event, body
 
     def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent:
-        return webhooks.read(body=body, signature=signature, secrets=self._secrets, is_live=False)
+        return webhooks.read_webhook(body=body, signature=signature, secrets=self._secrets, is_live=False)

@@ -1,6 +1,6 @@
 """What is answered about an invoice and a subscription."""
 
-from payments.stripe.states import CustomerState, InvoiceState, SubscriptionState
+from payments.stripe.client import CustomerState, InvoiceState, SubscriptionState
 from tests.fakes.billing.things import Customer, Invoice, Subscription
 
 

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from devstack.stripe.client import ControlClient
 from payments.models import BillingOperation, Customer, Subscription
-from payments.services import catch_up, operations
+from payments.services import operations
 from tests.payments.api.conftest import NothingHappens, upsert
 from tests.payments.api.spec import SETUP_INTENT, UPSERT, as_specified
 from tests.payments.mail import deliver_all
@@ -238,7 +238,7 @@ def test_stripe_away_is_a_503_and_the_sweep_begins_what_was_ordered(
     assert_problem(upsert(wallet, amount), 503, "billing-unavailable")
     double.controls.clear_faults()
     assert not Subscription.objects.exists()
-    assert catch_up.resume_abandoned(now=double.now() + 2 * operations.PATIENCE) == 1
+    assert operations.resume_abandoned(now=double.now() + 2 * operations.ABANDONED_AFTER) == 1
     body = as_specified(upsert(wallet, amount), UPSERT)
     assert body["subscriptionId"] == Subscription.objects.get().stripe_subscription_id
     assert len(double.v1.subscriptions.list({"status": "all"}).data) == 1

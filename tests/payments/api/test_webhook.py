@@ -11,7 +11,7 @@ from django.conf import settings
 from django.test import Client
 
 from payments.models import StripeEvent
-from payments.stripe.client import set_billing_client
+from payments.stripe import set_billing_client
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import signature
 from tests.payments.rows import everything

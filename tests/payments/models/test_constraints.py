@@ -18,7 +18,7 @@ from payments.models import (
     StripeEvent,
     Subscription,
 )
-from payments.services.reconciliation import runs
+from payments.services import reconciliation
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import deliver
@@ -37,7 +37,7 @@ def payer(fake: FakeBilling, user: User, amount: int) -> Payer:
     deliver(fake.events, now=fake.now())
     fake.refund(payer.payout.stripe_payment_intent_id, amount // 2)
     deliver(fake.events, now=fake.now())
-    runs.reconcile(now=fake.now())
+    reconciliation.reconcile(now=fake.now())
     return payer
 
 

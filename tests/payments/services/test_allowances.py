@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from payments.models import Payout, Subscription
-from payments.services.payouts import period_of
+from payments.services.payouts import paid_period_of
 
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 END = START + timedelta(days=28)
@@ -25,7 +25,7 @@ def _payout(*, status: str = "active", ended_at: datetime | None = None, cancels
 
 
 def _times(payout: Payout, *, is_taken_back: bool = False) -> tuple[datetime, datetime, bool, datetime]:
-    told = period_of(payout=payout, is_taken_back=is_taken_back)
+    told = paid_period_of(payout=payout, is_taken_back=is_taken_back)
     assert told.credits == 777
     return told.starts_at, told.ends_at, told.renews, told.resets_at
 

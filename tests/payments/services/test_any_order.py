@@ -17,8 +17,8 @@ from credits.services.reconciliation import find_differences
 from payments.amounts import clawback_target
 from payments.errors import NoSubscription
 from payments.models import Payout, StripeEvent
-from payments.services import snapshots
-from payments.stripe.client import set_billing_client
+from payments.services import synchronisation
+from payments.stripe import set_billing_client
 from rewards.models import Badge
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
@@ -59,14 +59,14 @@ def month(double: DoubleWorld, payer: Payer, amount: int) -> list[bytes]:
         double.v1.invoices.retrieve(first, {"expand": ["payments"]}).payments.data[0].payment.payment_intent
     )
     payer.upsert(amount + 500)
-    begun = double.events(*snapshots.EVENT_TYPES)
+    begun = double.events(*synchronisation.EVENT_TYPES)
     double.pass_time(32 * DAY)
     refund = double.refund(payment, amount // 3)
     double.refund(payment, amount // 4)
     double.fail_refund(refund)
     double.reinstate(double.dispute(payment))
     payer.cancel(immediately=False)
-    told = {event.id: body_of(event) for event in [*begun, *double.events(*snapshots.EVENT_TYPES)]}
+    told = {event.id: body_of(event) for event in [*begun, *double.events(*synchronisation.EVENT_TYPES)]}
     assert len(told) > 12
     return list(told.values())
 
@@ -177,11 +177,11 @@ def _assert_true_to(fake: FakeBilling, payer: Payer) -> None:
     assert {payout.stripe_invoice_id for payout in payer.payouts} == set(paid)
     balance = 0
     for payout in payer.payouts:
-        money = fake.money_back(payment_intent_id=payout.stripe_payment_intent_id)
+        money = fake.returned_money(payment_intent_id=payout.stripe_payment_intent_id)
         gone = clawback_target(
             paid_out=payout.credits,
             collected_minor=payout.amount_minor,
-            gone_minor=money.refunded_minor + money.disputed_minor,
+            returned_minor=money.refunded_minor + money.disputed_minor,
         )
         assert sum(step.credits for step in payout.clawbacks.all()) == gone
         balance += payout.credits - gone

@@ -15,7 +15,7 @@ from payments.errors import (
     PaymentMethodRequired,
 )
 from payments.models import BillingOperation, Subscription
-from payments.stripe.client import get_billing_client
+from payments.stripe import get_billing_client
 from tests.payments.conftest import Refused
 from tests.payments.people import Payer
 from tests.payments.worlds import ASKS, DECLINES, DoubleWorld

@@ -8,8 +8,9 @@ import pytest
 
 from payments import tasks
 from payments.models import Payout, StripeEvent
-from payments.services import catch_up, events, snapshots
-from payments.stripe.client import get_billing_client
+from payments.services import events, synchronisation
+from payments.services.reconciliation import repairs
+from payments.stripe import get_billing_client
 from tests.payments.mail import body_of, deliver, deliver_all
 from tests.payments.meddling import meddling
 from tests.payments.people import Payer
@@ -35,14 +36,14 @@ def test_beat_alone_pays_out_once_and_replayed_deliveries_change_nothing(
     double: DoubleWorld, payer: Payer, amount: int, month: list[bytes]
 ) -> None:
     assert not Payout.objects.exists()
-    assert catch_up.pay_out_missed_invoices(now=double.now()) == 2
+    assert repairs.pay_out_missed_invoices(now=double.now()) == 2
     first, second = payer.payouts
     assert first.period_end == second.period_start
     assert first.amount_minor == second.amount_minor == amount
     assert payer.balance == first.credits + second.credits
     assert payer.quota().total == second.credits
     # The second beat, and the next hour's.
-    assert [catch_up.pay_out_missed_invoices(now=double.now()) for _ in range(2)] == [0, 0]
+    assert [repairs.pay_out_missed_invoices(now=double.now()) for _ in range(2)] == [0, 0]
     before = outcome(), payer.balance
     deliver(month, now=double.now())
     deliver(reversed(month), now=double.now())
@@ -53,16 +54,16 @@ def test_beat_alone_pays_out_once_and_replayed_deliveries_change_nothing(
 def test_events_that_nobody_took_are_fetched_and_processed(
     double: DoubleWorld, payer: Payer, month: list[bytes]
 ) -> None:
-    fetched = catch_up.fetch_undelivered_events(now=double.now())
+    fetched = events.fetch_undelivered(now=double.now())
     assert fetched == StripeEvent.objects.count() >= 2
-    assert catch_up.fetch_undelivered_events(now=double.now()) == 0
+    assert events.fetch_undelivered(now=double.now()) == 0
     events.process_due(now=double.now())
     assert not StripeEvent.objects.exclude(status="processed").exists()
     assert payer.payout.period_start == payer.subscription.current_period_start
 
 
 def test_these_events_are_subscribed_to_and_each_means_something() -> None:
-    assert set(snapshots.EVENT_TYPES) == {
+    assert set(synchronisation.EVENT_TYPES) == {
         "invoice.paid",
         "invoice.payment_failed",
         "invoice.payment_action_required",
@@ -81,8 +82,8 @@ def test_these_events_are_subscribed_to_and_each_means_something() -> None:
         "charge.dispute.funds_reinstated",
         "charge.dispute.closed",
     }
-    for name in snapshots.EVENT_TYPES:
-        assert [reader for prefix, reader in snapshots._READERS if name.startswith(prefix)], name
+    for name in synchronisation.EVENT_TYPES:
+        assert [reader for prefix, reader in synchronisation._FETCHERS if name.startswith(prefix)], name
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def test_an_event_of_each_family_that_nobody_took_is_fetched_and_applied(
     double.lose_deliveries()
     known = StripeEvent.objects.filter(type=family).count()
     happens(double, payer)
-    catch_up.fetch_undelivered_events(now=double.now())
+    events.fetch_undelivered(now=double.now())
     events.process_due(now=double.now())
     told = StripeEvent.objects.filter(type=family).order_by("pk")[known:]
     assert [event.outcome for event in told] == ["applied"]
@@ -132,7 +133,7 @@ def test_a_refund_that_nobody_told_of_is_found_among_the_events(
     deliver_all(double)
     double.lose_deliveries()
     double.refund(payer.payout.stripe_payment_intent_id)
-    catch_up.fetch_undelivered_events(now=double.now())
+    events.fetch_undelivered(now=double.now())
     events.process_due(now=double.now())
     assert payer.balance == 0
 
@@ -155,10 +156,10 @@ def test_a_refresh_finds_what_was_ended_elsewhere(double: DoubleWorld, payer: Pa
     payer.upsert(amount)
     deliver_all(double)
     double.v1.subscriptions.cancel(payer.subscription.stripe_subscription_id)
-    assert catch_up.refresh_subscriptions(now=double.now()) == 1
+    assert synchronisation.refresh_subscriptions(now=double.now()) == 1
     assert payer.subscription.status == "canceled"
     assert payer.quota(double.now() + timedelta(seconds=1)).reset_date == -1
-    assert catch_up.refresh_subscriptions(now=double.now()) == 0
+    assert synchronisation.refresh_subscriptions(now=double.now()) == 0
 
 
 def test_an_invoice_older_than_forty_days_is_not_looked_for(
@@ -166,8 +167,8 @@ def test_an_invoice_older_than_forty_days_is_not_looked_for(
 ) -> None:
     payer.upsert(amount, cancels=True)
     double.pass_time(41 * DAY)
-    assert catch_up.pay_out_missed_invoices(now=double.now()) == 0
-    assert catch_up.pay_out_missed_invoices(now=double.now() - timedelta(days=2)) == 1
+    assert repairs.pay_out_missed_invoices(now=double.now()) == 0
+    assert repairs.pay_out_missed_invoices(now=double.now() - timedelta(days=2)) == 1
 
 
 def test_an_invoice_that_cannot_be_paid_out_stands_in_the_way_of_no_other(
@@ -181,7 +182,7 @@ def test_an_invoice_that_cannot_be_paid_out_stands_in_the_way_of_no_other(
     client.create_subscription(
         customer_id=stranger, amount_minor=900, currency="usd", cancels_at_period_end=False, key="stranger"
     )
-    assert catch_up.pay_out_missed_invoices(now=double.now()) == 1
+    assert repairs.pay_out_missed_invoices(now=double.now()) == 1
     assert Payout.objects.get().user == payer.user
 
 
@@ -189,5 +190,5 @@ def test_what_is_paid_out_is_not_asked_for_again(double: DoubleWorld, payer: Pay
     payer.upsert(amount)
     deliver_all(double)
     with meddling() as client:
-        catch_up.pay_out_missed_invoices(now=double.now())
+        repairs.pay_out_missed_invoices(now=double.now())
     assert client.asked == {"paid_invoices_since": 1}

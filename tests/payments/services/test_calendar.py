@@ -8,7 +8,8 @@ import pytest
 from django.utils import timezone
 
 from credits.allowances import RENEWAL_GRACE
-from payments.services import catch_up, synchronisation
+from payments.services import synchronisation
+from payments.services.reconciliation import repairs
 from tests.factories import UserFactory
 from tests.payments.mail import body_of, deliver, deliver_all
 from tests.payments.people import Payer
@@ -50,7 +51,7 @@ def test_two_years_of_months_are_paid_out_one_by_one(double: DoubleWorld, rates:
         double.controls.advance_to(int(last.timestamp()) + 2 * HOUR)
         deliver([body_of(event) for event in double.events("invoice.paid")], now=double.now())
         assert [len(payer.payouts) for payer in payers] == [month + 2] * len(payers)
-    assert catch_up.pay_out_missed_invoices(now=double.now()) == 0
+    assert repairs.pay_out_missed_invoices(now=double.now()) == 0
     for place, payer in enumerate(payers):
         _assert_gapless(double, payer, BEGINNINGS[place], 1_000 + place, rates["usd"])
 

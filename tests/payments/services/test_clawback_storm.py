@@ -10,7 +10,8 @@ import pytest
 from credits.services.reconciliation import find_differences
 from gateway.common.errors import DomainError
 from payments.models import Clawback
-from payments.services import catch_up, events
+from payments.services import events, synchronisation
+from payments.services.reconciliation import repairs
 from tests.payments.mail import body_of, deliver_all, store
 from tests.payments.people import Payer
 from tests.payments.worlds import DoubleWorld
@@ -34,9 +35,9 @@ def test_money_that_goes_back_is_taken_once_whoever_hears_of_it_and_how_often(
         partial(events.process, event_id=row.pk, now=double.now()) for row in rows * 2
     ]
     sweeps = (
-        catch_up.claw_back_missed_money,
-        catch_up.refresh_subscriptions,
-        catch_up.fetch_undelivered_events,
+        repairs.claw_back_missed_money,
+        synchronisation.refresh_subscriptions,
+        events.fetch_undelivered,
     )
     calls += [partial(sweep, now=double.now()) for sweep in sweeps] * 2
 
@@ -44,7 +45,7 @@ def test_money_that_goes_back_is_taken_once_whoever_hears_of_it_and_how_often(
     assert [answer for answer in answers if isinstance(answer, DomainError)] == []
     # Who was told to wait comes again.
     events.process_due(now=double.now() + timedelta(hours=1))
-    catch_up.claw_back_missed_money(now=double.now())
+    repairs.claw_back_missed_money(now=double.now())
 
     gone = payout.credits * (amount // 3 + amount // 4) // amount
     assert sum(step.credits for step in Clawback.objects.all()) == gone

@@ -15,8 +15,8 @@ from credits.models import Allowance, CreditEntry
 from credits.services import holds
 from credits.services.reconciliation import find_differences
 from payments.models import Clawback, Payout, PayoutRate
-from payments.services import catch_up
-from payments.stripe.client import set_billing_client
+from payments.services.reconciliation import repairs
+from payments.stripe import set_billing_client
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import body_of, deliver, deliver_all
@@ -169,7 +169,7 @@ def test_so_it_is_where_beat_pays_out(double: DoubleWorld, payer: Payer, amount:
     payer.upsert(amount)
     intent = double.v1.payment_intents.list({"customer": payer.customer.stripe_customer_id}).data[0].id
     double.refund(intent)
-    assert catch_up.pay_out_missed_invoices(now=double.now()) == 1
+    assert repairs.pay_out_missed_invoices(now=double.now()) == 1
     assert payer.balance == 0
     assert payer.quota().total == 0
 
@@ -251,7 +251,7 @@ def _live(
         elif move == "spend" and payer.balance > 0:
             spent += _spend(payer, dice.randint(1, payer.balance))
     deliver(dice.sample(fake.events, len(fake.events)), now=fake.now())
-    money = fake.money_back(payment_intent_id=payout.stripe_payment_intent_id)
+    money = fake.returned_money(payment_intent_id=payout.stripe_payment_intent_id)
     gone = min(collected, money.refunded_minor + money.disputed_minor)
     assert _taken(payer) == payout.credits * gone // collected
     assert payer.balance == payout.credits - payout.credits * gone // collected - spent

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from payments.models import BillingOperation, Subscription
-from payments.services import catch_up, operations
+from payments.services import operations
 from tests.payments.mail import deliver_all
 from tests.payments.meddling import killed_after, killed_before
 from tests.payments.people import Payer
@@ -25,7 +25,7 @@ from tests.payments.worlds import ASKS, DoubleWorld
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-AFTER = operations.PATIENCE + timedelta(seconds=1)
+AFTER = operations.ABANDONED_AFTER + timedelta(seconds=1)
 each_order = pytest.mark.parametrize("order", ORDERS, ids=lambda order: order.kind)
 
 
@@ -37,7 +37,7 @@ def test_killed_after_stripes_answer_the_sweep_finishes_it_with_the_same_key(
     with killed_after(order.method):
         order.ask(payer)
     begun = BillingOperation.objects.get(status="pending")
-    assert catch_up.resume_abandoned(now=double.now() + AFTER) == 1
+    assert operations.resume_abandoned(now=double.now() + AFTER) == 1
     assert_carried_out_once(order, double, payer)
     assert keys_used(order, double) == ({None} if order is CANCEL else {str(begun.pk)})
     assert BillingOperation.objects.get(pk=begun.pk).attempts == 1
@@ -48,7 +48,7 @@ def test_killed_before_stripe_was_asked_the_sweep_asks(double: DoubleWorld, user
     payer = prepared(order, double, user)
     with killed_before(order.method):
         order.ask(payer)
-    assert catch_up.resume_abandoned(now=double.now() + AFTER) == 1
+    assert operations.resume_abandoned(now=double.now() + AFTER) == 1
     assert_carried_out_once(order, double, payer)
 
 
@@ -60,10 +60,10 @@ def test_the_users_next_request_finishes_it_at_once(double: DoubleWorld, user: U
     if order is CANCEL:
         # It reads that the subscription has ended; the operation is the sweep's.
         assert payer.cancel(immediately=True).status == "canceled"
-        catch_up.resume_abandoned(now=double.now() + AFTER)
+        operations.resume_abandoned(now=double.now() + AFTER)
     else:
         order.ask(payer)
-        catch_up.resume_abandoned(now=double.now() + AFTER)
+        operations.resume_abandoned(now=double.now() + AFTER)
     assert not BillingOperation.objects.filter(status="pending").exists()
     assert len(double.v1.customers.list().data) == 1
     assert len(double.v1.subscriptions.list({"status": "all"}).data) == (0 if order is CREATE_CUSTOMER else 1)
@@ -74,7 +74,7 @@ def test_what_is_not_abandoned_yet_is_left_to_its_process(double: DoubleWorld, u
     with killed_before(CREATE.method):
         payer.upsert(AMOUNT)
     with double.frozen_log() as requests:
-        assert catch_up.resume_abandoned(now=double.now() + operations.PATIENCE / 2) == 0
+        assert operations.resume_abandoned(now=double.now() + operations.ABANDONED_AFTER / 2) == 0
     assert requests == []
     assert BillingOperation.objects.get(status="pending").attempts == 0
 
@@ -83,7 +83,7 @@ def test_the_sweep_twice_does_nothing_more(double: DoubleWorld, user: User) -> N
     payer = prepared(CREATE, double, user)
     with killed_after(CREATE.method):
         payer.upsert(AMOUNT)
-    assert [catch_up.resume_abandoned(now=double.now() + AFTER) for _ in range(2)] == [1, 0]
+    assert [operations.resume_abandoned(now=double.now() + AFTER) for _ in range(2)] == [1, 0]
     assert_carried_out_once(CREATE, double, payer)
 
 
@@ -97,7 +97,7 @@ def test_what_changed_since_the_first_answer_is_not_undone_by_it(double: DoubleW
     double.controls.authenticate(payments.data[0].payment.payment_intent)
     deliver_all(double)
     assert Subscription.objects.get().status == "active"
-    catch_up.resume_abandoned(now=double.now() + AFTER)
+    operations.resume_abandoned(now=double.now() + AFTER)
     assert Subscription.objects.get().status == "active"
     assert BillingOperation.objects.get(kind=CREATE.kind).status == "done"
 
@@ -112,7 +112,7 @@ def test_a_key_that_stripe_may_have_forgotten_is_not_used_again(
     begun = BillingOperation.objects.get(status="pending")
     double.pass_time(25 * 3600)
     with double.frozen_log() as requests:
-        assert catch_up.resume_abandoned(now=double.now()) == 1
+        assert operations.resume_abandoned(now=double.now()) == 1
     assert requests == []
     begun.refresh_from_db()
     assert (begun.status, begun.outcome) == ("refused", "abandoned")
@@ -133,7 +133,7 @@ def test_neither_by_a_request_that_comes_before_the_sweep(double: DoubleWorld, u
     with pytest.raises(Exception, match="under way"):
         payer.upsert(AMOUNT)
     assert len(double.v1.subscriptions.list({"status": "all"}).data) == 1
-    catch_up.resume_abandoned(now=double.now())
+    operations.resume_abandoned(now=double.now())
     assert payer.upsert(AMOUNT) == Subscription.objects.get()
     assert len(double.v1.subscriptions.list({"status": "all"}).data) == 1
 
@@ -143,6 +143,6 @@ def test_a_forgotten_customer_is_made_anew(double: DoubleWorld, user: User) -> N
     with killed_before(CREATE_CUSTOMER.method):
         assert payer.customer
     double.pass_time(25 * 3600)
-    assert catch_up.resume_abandoned(now=double.now()) == 1
+    assert operations.resume_abandoned(now=double.now()) == 1
     assert payer.customer.stripe_customer_id.startswith("cus_")
     assert len(double.v1.customers.list().data) == 1

@@ -6,8 +6,8 @@ import pytest
 
 from credits.models import CreditEntry
 from payments.models import Payout, StripeEvent
-from payments.services import catch_up, events
-from payments.services.reconciliation import runs
+from payments.services import events, reconciliation
+from payments.services.reconciliation import repairs
 from tests.fakes.billing import FakeBilling
 from tests.payments.lying import lying
 from tests.payments.mail import deliver, store
@@ -95,16 +95,16 @@ def test_money_that_it_was_about_after_all_is_paid_out_by_beat(
     fake: FakeBilling, payer: Payer, gone: StripeEvent
 ) -> None:
     events.dismiss(event_id=gone.pk, now=fake.now())
-    assert catch_up.pay_out_missed_invoices(now=fake.now()) == 1
+    assert repairs.pay_out_missed_invoices(now=fake.now()) == 1
     assert payer.balance == payer.payout.credits
 
 
 def test_the_comparison_does_not_tell_of_it(fake: FakeBilling, payer: Payer, gone: StripeEvent) -> None:
-    catch_up.pay_out_missed_invoices(now=fake.now())
+    repairs.pay_out_missed_invoices(now=fake.now())
     night = fake.now() + timedelta(hours=1)
 
     def rules() -> list[object]:
-        run = runs.reconcile(now=night)
+        run = reconciliation.reconcile(now=night)
         assert run is not None
         return [finding["rule"] for finding in run.findings]
 

@@ -10,8 +10,8 @@ import pytest
 from devstack.services.server import free_port
 from payments.errors import BillingInProgress, BillingUnavailable
 from payments.models import BillingOperation, StripeEvent, Subscription
-from payments.services import catch_up, operations
-from payments.stripe.client import set_billing_client
+from payments.services import operations
+from payments.stripe import set_billing_client
 from tests.payments.people import Payer
 from tests.payments.services.orders import (
     AMOUNT,
@@ -27,7 +27,7 @@ from tests.payments.worlds import DoubleWorld
 from users.models import User
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient")]
-AFTER = operations.PATIENCE + timedelta(seconds=1)
+AFTER = operations.ABANDONED_AFTER + timedelta(seconds=1)
 each_order = pytest.mark.parametrize("order", ORDERS, ids=lambda order: order.kind)
 Fault = Callable[..., None]
 
@@ -83,7 +83,7 @@ def test_a_fault_that_lasts_is_told_or_seen_through_and_a_repeat_is_right(
     if order is CANCEL and payer.subscription.ended_at is not None:
         return
     order.ask(payer)
-    catch_up.resume_abandoned(now=double.now() + AFTER)
+    operations.resume_abandoned(now=double.now() + AFTER)
     assert_carried_out_once(order, double, payer)
 
 
@@ -95,9 +95,9 @@ def test_or_the_sweep_finishes_it(double: DoubleWorld, user: User, order: Order,
     with pytest.raises(BillingUnavailable):
         order.ask(payer)
     assert BillingOperation.objects.filter(status="pending").count() == 1
-    assert catch_up.resume_abandoned(now=double.now() + AFTER) == 0
+    assert operations.resume_abandoned(now=double.now() + AFTER) == 0
     double.controls.clear_faults()
-    assert catch_up.resume_abandoned(now=double.now() + AFTER) == 1
+    assert operations.resume_abandoned(now=double.now() + AFTER) == 1
     assert_carried_out_once(order, double, payer)
 
 
@@ -132,7 +132,7 @@ def test_a_kept_error_met_by_a_process_that_dies_is_overcome_by_the_next(
     with pytest.raises(BillingUnavailable):
         payer.upsert(AMOUNT)
     double.controls.clear_faults()
-    catch_up.resume_abandoned(now=double.now() + AFTER)
+    operations.resume_abandoned(now=double.now() + AFTER)
     assert_carried_out_once(CREATE, double, payer)
 
 
@@ -158,7 +158,7 @@ def test_stripe_slower_than_our_patience_is_told_and_done_once(
     with pytest.raises(BillingUnavailable):
         payer.upsert(AMOUNT)
     deadline = time.monotonic() + 60
-    while not catch_up.resume_abandoned(now=double.now() + AFTER):
+    while not operations.resume_abandoned(now=double.now() + AFTER):
         assert time.monotonic() < deadline
         time.sleep(0.1)
     assert_carried_out_once(CREATE, double, payer)
@@ -172,7 +172,7 @@ def test_while_an_unfinished_change_waits_another_one_is_told_to(double: DoubleW
     double.controls.clear_faults()
     with pytest.raises(BillingInProgress):
         payer.upsert(2 * AMOUNT)
-    catch_up.resume_abandoned(now=double.now() + AFTER)
+    operations.resume_abandoned(now=double.now() + AFTER)
     assert payer.upsert(2 * AMOUNT).amount_minor == 2 * AMOUNT
     assert len(double.v1.subscriptions.list({"status": "all"}).data) == 1
 

@@ -6,8 +6,9 @@ import pytest
 
 from payments import tasks
 from payments.errors import BillingRefused
-from payments.services import catch_up
-from payments.stripe.client import get_billing_client
+from payments.services import events
+from payments.services.reconciliation import repairs
+from payments.stripe import get_billing_client
 from tests.factories import UserFactory
 from tests.payments.mail import deliver_all
 from tests.payments.meddling import meddling, once
@@ -25,12 +26,12 @@ def test_a_refund_whose_delivery_counts_as_taken_is_clawed_back_by_night(
     deliver_all(double)
     part = amount // 3
     double.refund(payer.payout.stripe_payment_intent_id, part)
-    assert catch_up.fetch_undelivered_events(now=double.now()) == 0
+    assert events.fetch_undelivered(now=double.now()) == 0
     paid_out = payer.balance
     tasks.claw_back()
     assert payer.balance == paid_out - paid_out * part // amount
     before = everything()
-    assert catch_up.claw_back_missed_money(now=double.now()) == 0
+    assert repairs.claw_back_missed_money(now=double.now()) == 0
     deliver_all(double)
     assert (everything()["CreditEntry"], everything()["Clawback"]) == (
         before["CreditEntry"],
@@ -45,10 +46,10 @@ def test_what_was_taken_back_too_much_is_given_again_by_night(
     deliver_all(double)
     paid_out = payer.balance
     refund = double.refund(payer.payout.stripe_payment_intent_id)
-    assert catch_up.claw_back_missed_money(now=double.now()) == 1
+    assert repairs.claw_back_missed_money(now=double.now()) == 1
     assert payer.balance == 0
     double.fail_refund(refund)
-    assert catch_up.claw_back_missed_money(now=double.now()) == 1
+    assert repairs.claw_back_missed_money(now=double.now()) == 1
     assert payer.balance == paid_out
 
 
@@ -65,9 +66,9 @@ def test_a_dispute_is_looked_for_over_half_a_year_and_of_our_own_payments_alone(
     payments = double.v1.invoice_payments.list({"invoice": bill["id"]}).data
     double.refund(payments[0].payment.payment_intent)
     with meddling() as client:
-        assert catch_up.claw_back_missed_money(now=double.now() + timedelta(days=181)) == 0
-        assert catch_up.claw_back_missed_money(now=double.now() + timedelta(days=179)) == 1
-    assert client.asked == {"payments_gone_back_since": 2, "money_back": 1}
+        assert repairs.claw_back_missed_money(now=double.now() + timedelta(days=181)) == 0
+        assert repairs.claw_back_missed_money(now=double.now() + timedelta(days=179)) == 1
+    assert client.asked == {"refunded_or_disputed_since": 2, "returned_money": 1}
     assert payer.balance == 0
 
 
@@ -81,9 +82,9 @@ def test_a_payment_that_cannot_be_followed_now_stands_in_the_way_of_no_other(
     for one in (payer, other):
         double.refund(one.payout.stripe_payment_intent_id)
     with meddling() as client:
-        client.before["money_back"] = once(_refuse)
-        assert catch_up.claw_back_missed_money(now=double.now()) == 1
-    assert catch_up.claw_back_missed_money(now=double.now()) == 1
+        client.before["returned_money"] = once(_refuse)
+        assert repairs.claw_back_missed_money(now=double.now()) == 1
+    assert repairs.claw_back_missed_money(now=double.now()) == 1
     assert (payer.balance, other.balance) == (0, 0)
 
 

@@ -8,7 +8,7 @@ import pytest
 from credits.models import CreditEntry
 from payments.errors import CardDeclined
 from payments.models import Customer, Payout, StripeEvent
-from payments.services import catch_up
+from payments.services.reconciliation import repairs
 from tests.payments.mail import deliver_all
 from tests.payments.people import Payer
 from tests.payments.worlds import DECLINES, DoubleWorld
@@ -35,7 +35,7 @@ def _subscribe_at_stripe(double: DoubleWorld, customer: Customer, amount: int) -
 
 def _assert_nothing_was_paid_out(double: DoubleWorld) -> None:
     deliver_all(double)
-    assert catch_up.pay_out_missed_invoices(now=double.now()) == 0
+    assert repairs.pay_out_missed_invoices(now=double.now()) == 0
     assert not Payout.objects.exists()
     assert not CreditEntry.objects.exists()
     assert not StripeEvent.objects.exclude(status="processed").exists()
@@ -144,7 +144,7 @@ def test_an_invoice_beside_the_subscription_pays_out_nothing(
     bill = double.controls.create_invoice(payer.customer.stripe_customer_id, 100 + secrets.randbelow(900))
     assert bill["status"] == "paid"
     deliver_all(double)
-    assert catch_up.pay_out_missed_invoices(now=double.now()) == 0
+    assert repairs.pay_out_missed_invoices(now=double.now()) == 0
     assert (payer.balance, len(payer.payouts)) == (before, 1)
 
 

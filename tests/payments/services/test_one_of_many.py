@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from django.db import OperationalError, connection
 
+from gateway.common.db import NothingSucceeded
 from payments import tasks
 from payments.models import BillingOperation, Customer, Payout, StripeEvent, Subscription
-from payments.services import catch_up, events
-from payments.services.reconciliation import runs
+from payments.services import events, operations, reconciliation, synchronisation
+from payments.services.reconciliation import repairs
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.meddling import killed_before, meddling, once
@@ -58,11 +59,11 @@ def test_an_operation_that_somebody_holds_locked(
 ) -> None:
     busy, other = [_begun(payer, amount) for payer in payers]
     with locked_elsewhere(lambda: BillingOperation.objects.select_for_update().get(pk=busy.pk)):
-        assert catch_up.resume_abandoned(now=fake.now() + HOUR) == 1
+        assert operations.resume_abandoned(now=fake.now() + HOUR) == 1
     assert f"operation {busy.pk} failed" in caplog.text
     assert [operation.pk for operation in BillingOperation.objects.filter(status="pending")] == [busy.pk]
     assert Subscription.objects.get().user_id == other.user_id
-    assert catch_up.resume_abandoned(now=fake.now() + HOUR) == 1
+    assert operations.resume_abandoned(now=fake.now() + HOUR) == 1
 
 
 def test_an_invoice_that_meets_a_mistake_of_ours(
@@ -70,20 +71,20 @@ def test_an_invoice_that_meets_a_mistake_of_ours(
 ) -> None:
     with meddling() as client:
         client.before["retrieve_subscription"] = once(_break)
-        assert catch_up.pay_out_missed_invoices(now=fake.now()) == 1
+        assert repairs.pay_out_missed_invoices(now=fake.now()) == 1
     assert "ValueError: a mistake" in caplog.text
-    assert catch_up.pay_out_missed_invoices(now=fake.now()) == 1
+    assert repairs.pay_out_missed_invoices(now=fake.now()) == 1
     assert [len(payer.payouts) for payer in subscribers] == [1, 1]
 
 
 def test_a_mistake_of_ours_that_every_item_meets_is_no_success(
     subscribers: list[Payer], fake: FakeBilling, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sweeps = (catch_up.pay_out_missed_invoices, catch_up.refresh_subscriptions)
+    sweeps = (repairs.pay_out_missed_invoices, synchronisation.refresh_subscriptions)
     with meddling() as client:
         client.before["retrieve_subscription"] = _break
         for sweep in sweeps:
-            with pytest.raises(catch_up.NothingSucceeded):
+            with pytest.raises(NothingSucceeded):
                 sweep(now=fake.now())
         # Those that each sweep met: the first did not keep it from the second.
         assert client.asked["retrieve_subscription"] == len(sweeps) * len(subscribers)
@@ -97,7 +98,7 @@ def test_events_that_cannot_be_stored_do_not_keep_invoices_from_being_paid_out(
     fake.lose_deliveries()
     _capture(subscribers[0], fake)
     monkeypatch.setattr(events, "store", lambda **_: _break())
-    with pytest.raises(catch_up.NothingSucceeded):
+    with pytest.raises(NothingSucceeded):
         tasks.catch_up()
     assert [len(payer.payouts) for payer in subscribers] == [1, 1]
 
@@ -108,7 +109,7 @@ def test_an_event_that_somebody_else_is_about_to_store(
     fake.lose_deliveries()
     first, second = [json.loads(_capture(payer, fake))["id"] for payer in payers]
     with locked_elsewhere(lambda: _store(first, fake)):
-        assert catch_up.fetch_undelivered_events(now=fake.now()) == 1
+        assert events.fetch_undelivered(now=fake.now()) == 1
     assert f"event {first} is passed over" in caplog.text
     assert StripeEvent.objects.exclude(raw_body=b"").get().stripe_event_id == second
 
@@ -118,7 +119,7 @@ def test_a_repair_that_has_to_wait(
 ) -> None:
     busy, other = subscribers
     with locked_elsewhere(lambda: Customer.objects.select_for_update().get(user=busy.user)):
-        run = runs.reconcile(now=fake.now() + HOUR, repair=True)
+        run = reconciliation.reconcile(now=fake.now() + HOUR, repair=True)
     assert run is not None
     assert (run.counts["repaired"], run.finished_at is None) == (1, False)
     assert [finding["rule"] for finding in run.findings] == ["payout-missing"]
@@ -139,12 +140,12 @@ def test_without_a_database_the_sweep_ends(
     for payer in payers:
         _begun(payer, amount) if sweep == "resume_abandoned" else payer.upsert(amount)
     sweeps: dict[str, tuple[Callable[[], object], str]] = {
-        "resume_abandoned": (lambda: catch_up.resume_abandoned(now=now), "create_subscription"),
+        "resume_abandoned": (lambda: operations.resume_abandoned(now=now), "create_subscription"),
         "refresh_subscriptions": (
-            lambda: catch_up.refresh_subscriptions(now=now),
+            lambda: synchronisation.refresh_subscriptions(now=now),
             "retrieve_subscription",
         ),
-        "repair": (lambda: runs.reconcile(now=now, repair=True), "retrieve_subscription"),
+        "repair": (lambda: reconciliation.reconcile(now=now, repair=True), "retrieve_subscription"),
     }
     run, method = sweeps[sweep]
     with meddling() as client:

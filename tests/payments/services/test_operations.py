@@ -6,7 +6,7 @@ import pytest
 
 from payments.errors import BillingInProgress
 from payments.models import BillingOperation
-from payments.services import catch_up, operations
+from payments.services import operations
 from tests.fakes.billing import FakeBilling
 from users.models import User
 
@@ -64,9 +64,9 @@ def test_a_request_goes_on_when_what_stands_in_its_way_has_always_just_ended(
 def test_the_sweep_leaves_it_to_its_request_for_a_minute(begun: BillingOperation, fake: FakeBilling) -> None:
     abandoned_at = begun.created_at + timedelta(minutes=1)
     fake.asked.clear()
-    assert catch_up.resume_abandoned(now=abandoned_at) == 0
+    assert operations.resume_abandoned(now=abandoned_at) == 0
     assert not fake.asked
-    assert catch_up.resume_abandoned(now=abandoned_at + MOMENT) == 1
+    assert operations.resume_abandoned(now=abandoned_at + MOMENT) == 1
     assert dict(fake.asked) == {"create_customer": 1}
     begun.refresh_from_db()
     assert (begun.status, begun.attempts) == ("done", 1)

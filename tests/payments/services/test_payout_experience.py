@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from credits.models import CreditAccount, CreditEntry
 from payments.models import Clawback, Payout, PayoutRate
-from payments.services import catch_up, events
-from payments.stripe.client import set_billing_client
+from payments.services import events
+from payments.services.reconciliation import repairs
+from payments.stripe import set_billing_client
 from rewards.models import Badge, BadgeTrack, ExperienceEntry
 from rewards.services import experience
 from tests.factories import UserFactory
@@ -61,7 +62,7 @@ def test_it_gains_once_whoever_tells_of_it(subscriber: Payer, fake: FakeBilling)
     before = _totals(subscriber)
     deliver(fake.events, now=fake.now())
     deliver([body.replace(b"evt_", b"evt_x") for body in fake.events], now=fake.now())
-    catch_up.pay_out_missed_invoices(now=fake.now())
+    repairs.pay_out_missed_invoices(now=fake.now())
     assert _totals(subscriber) == before
     assert ExperienceEntry.objects.count() == 2
 
@@ -204,7 +205,7 @@ def test_whatever_goes_back_and_forth_the_rest_is_the_formula(
         gained = tuple(int(worth * growth) for worth in _worth(payer))
         assert _totals(payer) == gained
         _move(fake, payer, moves, random.Random(seed))
-        money = fake.money_back(payment_intent_id=payer.payout.stripe_payment_intent_id)
+        money = fake.returned_money(payment_intent_id=payer.payout.stripe_payment_intent_id)
         gone = min(collected, money.refunded_minor + money.disputed_minor)
         assert _totals(payer) == tuple(worth - worth * gone // collected for worth in gained)
         before = ExperienceEntry.objects.count(), Payout.objects.count()

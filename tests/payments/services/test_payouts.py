@@ -14,9 +14,10 @@ from credits.models import Allowance, CreditEntry
 from credits.services.reconciliation import find_differences
 from payments.errors import RateMissing, UnknownSubscription
 from payments.models import Payout, PayoutRate, StripeEvent, Subscription
-from payments.services import catch_up, events, payouts, snapshots
-from payments.stripe.client import get_billing_client
-from payments.stripe.states import InvoiceState
+from payments.services import events, payouts, synchronisation
+from payments.services.reconciliation import repairs
+from payments.stripe import get_billing_client
+from payments.stripe.client import InvoiceState
 from tests.payments.mail import body_of, deliver_all, store
 from tests.payments.people import Payer
 from tests.payments.rows import everything
@@ -91,9 +92,9 @@ def test_the_worker_and_two_beats_at_once_pay_out_once(double: DoubleWorld, subs
     (told,) = double.events("invoice.paid")
     row = store(body_of(told), now=double.now())
     worker: Callable[[], int] = partial(events.process, event_id=row.pk, now=double.now())
-    beat: Callable[[], int] = partial(catch_up.pay_out_missed_invoices, now=double.now())
+    beat: Callable[[], int] = partial(repairs.pay_out_missed_invoices, now=double.now())
     at_once([worker, beat, beat])
-    catch_up.pay_out_missed_invoices(now=double.now())
+    repairs.pay_out_missed_invoices(now=double.now())
     assert Payout.objects.count() == CreditEntry.objects.count() == 1
     assert subscriber.balance == subscriber.payout.credits
 
@@ -232,4 +233,4 @@ def test_what_is_less_than_a_credit_is_no_payout(double: DoubleWorld, subscriber
                 now=double.now(),
             )
             assert (found.credits if found else None) == worth
-    assert snapshots.of_invoice(invoice).invoice == invoice
+    assert synchronisation.invoice_snapshot(invoice).invoice == invoice

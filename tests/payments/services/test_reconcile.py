@@ -21,7 +21,7 @@ from payments.models import (
     StripeEvent,
     Subscription,
 )
-from payments.services.reconciliation import runs
+from payments.services import reconciliation
 from payments.services.reconciliation.findings import Rule
 from rewards.models import ExperienceEntry
 from tests.docs.pages import DOCS, code_spans, rows
@@ -62,7 +62,7 @@ class Scene:
 
     def found(self) -> list[dict[str, object]]:
         """Reconcile and return the findings."""
-        run = runs.reconcile(now=self.now)
+        run = reconciliation.reconcile(now=self.now)
         assert run is not None
         assert run.counts["findings"] == len(run.findings)
         return list(run.findings)
@@ -97,7 +97,7 @@ def test_what_webhooks_have_made_is_clean(scene: Scene) -> None:
         "subscriptions": 2,
         "invoices": 4,
         "payouts": 4,
-        "payments gone back": 2,
+        "payments refunded or disputed": 2,
         "allowances": 2,
         "findings": 0,
     }

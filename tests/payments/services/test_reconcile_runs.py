@@ -9,8 +9,8 @@ from django.db import connection
 from credits.models import CreditEntry
 from payments.errors import BillingUnavailable, CardDeclined
 from payments.models import Clawback, Customer, Payout, PayoutRate, ReconciliationRun, Subscription
-from payments.services.reconciliation import runs
-from payments.stripe.client import get_billing_client
+from payments.services import reconciliation
+from payments.stripe import get_billing_client
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import deliver, deliver_all
@@ -54,11 +54,11 @@ class TestOverTheWire:
         payer.upsert(2 * amount)
         deliver_all(double)
         assert len(payer.payouts) == len(other.payouts) == 2
-        run = runs.reconcile(now=double.now() + HOUR)
+        run = reconciliation.reconcile(now=double.now() + HOUR)
         assert _rules(run) == []
         assert run is not None
         assert (run.counts["customers"], run.counts["invoices"], run.counts["subscriptions"]) == (2, 4, 1)
-        assert run.counts["payments gone back"] == 2
+        assert run.counts["payments refunded or disputed"] == 2
 
     def test_a_card_that_was_declined_is_no_difference(
         self, double: DoubleWorld, user: User, amount: int
@@ -67,7 +67,7 @@ class TestOverTheWire:
         with pytest.raises(CardDeclined):
             payer.upsert(amount)
         deliver_all(double)
-        assert _rules(runs.reconcile(now=double.now() + HOUR)) == []
+        assert _rules(reconciliation.reconcile(now=double.now() + HOUR)) == []
 
     def test_a_subscription_that_expired_unpaid_is_no_difference(
         self, double: DoubleWorld, user: User, amount: int
@@ -79,16 +79,16 @@ class TestOverTheWire:
         deliver_all(double)
         assert payer.subscription.status == "incomplete_expired"
         assert list(get_billing_client().living_subscriptions()) == []
-        assert _rules(runs.reconcile(now=double.now() + HOUR)) == []
+        assert _rules(reconciliation.reconcile(now=double.now() + HOUR)) == []
 
     def test_another_deployments_customer_for_the_same_profile_is_no_difference(
         self, double: DoubleWorld, payer: Payer
     ) -> None:
         metadata = {"user": str(payer.user.pk + 1), "address": payer.user.profile_address or ""}
         made = double.v1.customers.create({"metadata": metadata})
-        assert _rules(runs.reconcile(now=double.now() + HOUR)) == []
+        assert _rules(reconciliation.reconcile(now=double.now() + HOUR)) == []
         double.v1.customers.update(made.id, {"metadata": {"user": str(payer.user.pk)}})
-        assert _rules(runs.reconcile(now=double.now() + HOUR)) == ["customer-missing"]
+        assert _rules(reconciliation.reconcile(now=double.now() + HOUR)) == ["customer-missing"]
 
     def test_strangers_are_no_difference(self, double: DoubleWorld, payer: Payer, amount: int) -> None:
         payer.upsert(amount)
@@ -109,7 +109,7 @@ class TestOverTheWire:
             double.v1.subscriptions.create(
                 {"customer": stranger, "items": [{"price_data": price}], "default_payment_method": method}
             )
-        assert _rules(runs.reconcile(now=double.now() + HOUR)) == []
+        assert _rules(reconciliation.reconcile(now=double.now() + HOUR)) == []
 
     def test_what_was_lost_is_found_and_repaired(
         self, double: DoubleWorld, payer: Payer, amount: int
@@ -118,9 +118,9 @@ class TestOverTheWire:
         deliver_all(double)
         double.pass_time(32 * DAY)
         double.refund(payer.payout.stripe_payment_intent_id, amount // 4)
-        found = runs.reconcile(now=double.now() + HOUR)
+        found = reconciliation.reconcile(now=double.now() + HOUR)
         assert sorted(_rules(found)) == ["clawback-sum", "payout-missing", "subscription-differs"]
-        repaired = runs.reconcile(now=double.now() + HOUR, repair=True)
+        repaired = reconciliation.reconcile(now=double.now() + HOUR, repair=True)
         assert _rules(repaired) == []
         assert repaired is not None
         assert repaired.counts["repaired"] == 2
@@ -134,7 +134,7 @@ class TestOverTheWire:
         users = [UserFactory.create() for _ in range(2)]
         for user, identifier in zip(users, (made[0], made[-1]), strict=True):
             Customer.objects.create(user=user, stripe_customer_id=identifier)
-        assert _rules(runs.reconcile(now=double.now() + HOUR)) == ["customer-differs"] * 2
+        assert _rules(reconciliation.reconcile(now=double.now() + HOUR)) == ["customer-differs"] * 2
 
 
 class TestWhatIsNotMissedYet:
@@ -144,7 +144,7 @@ class TestWhatIsNotMissedYet:
         payer = Payer(fake, user).with_card()
         payer.upsert(amount)
         for minutes, rules in ((15, []), (14, ["payout-missing"])):
-            run = runs.reconcile(now=fake.now() + timedelta(minutes=14, seconds=1), minutes=minutes)
+            run = reconciliation.reconcile(now=fake.now() + timedelta(minutes=14, seconds=1), minutes=minutes)
             assert _rules(run) == rules
 
     def test_a_webhook_that_comes_in_between_two_looks_leaves_no_difference(
@@ -160,7 +160,7 @@ class TestWhatIsNotMissedYet:
 
         with meddling() as client:
             client.before["customers"] = second_look
-            run = runs.reconcile(now=fake.now() + HOUR)
+            run = reconciliation.reconcile(now=fake.now() + HOUR)
         assert client.asked["customers"] == 2
         assert _rules(run) == []
         assert Clawback.objects.exists()
@@ -179,12 +179,12 @@ class TestWhatIsNotMissedYet:
 
         with meddling() as client:
             client.before["customers"] = second_look
-            run = runs.reconcile(now=fake.now() + HOUR)
+            run = reconciliation.reconcile(now=fake.now() + HOUR)
         assert _rules(run) == ["clawback-sum"]
         assert run is not None
         # Known since the first look, told as the second one saw it.
         assert run.findings[0]["wanted"].startswith("300 refunded")
-        assert sorted(_rules(runs.reconcile(now=fake.now() + HOUR))) == [
+        assert sorted(_rules(reconciliation.reconcile(now=fake.now() + HOUR))) == [
             "clawback-sum",
             "subscription-differs",
         ]
@@ -195,7 +195,7 @@ class TestWhatIsNotMissedYet:
         payer.upsert(99)
         deliver(fake.events, now=fake.now())
         assert not Payout.objects.exists()
-        assert _rules(runs.reconcile(now=fake.now() + HOUR)) == []
+        assert _rules(reconciliation.reconcile(now=fake.now() + HOUR)) == []
 
     def test_an_invoice_before_the_window_is_not_compared(
         self, fake: FakeBilling, user: User, amount: int
@@ -204,8 +204,8 @@ class TestWhatIsNotMissedYet:
         payer.upsert(amount)
         payer.cancel(immediately=True)
         fake.pass_time(10 * DAY)
-        assert _rules(runs.reconcile(now=fake.now(), days=11)) == ["payout-missing"]
-        assert _rules(runs.reconcile(now=fake.now(), days=9)) == []
+        assert _rules(reconciliation.reconcile(now=fake.now(), days=11)) == ["payout-missing"]
+        assert _rules(reconciliation.reconcile(now=fake.now(), days=9)) == []
 
     def test_a_payout_of_the_window_is_compared_though_its_invoice_is_older(
         self, fake: FakeBilling, user: User, amount: int
@@ -216,7 +216,7 @@ class TestWhatIsNotMissedYet:
         fake.pass_time(10 * DAY)
         deliver(fake.events, now=fake.now())
         fake.asked.clear()
-        assert _rules(runs.reconcile(now=fake.now(), days=9)) == []
+        assert _rules(reconciliation.reconcile(now=fake.now(), days=9)) == []
         assert fake.asked["retrieve_invoice"] == 1
 
     def test_money_that_went_back_long_ago_is_found_whatever_the_window(
@@ -225,14 +225,14 @@ class TestWhatIsNotMissedYet:
         subscriber.cancel(immediately=True)
         fake.refund(subscriber.payout.stripe_payment_intent_id)
         fake.pass_time(150 * DAY)
-        assert _rules(runs.reconcile(now=fake.now(), days=1)) == ["clawback-sum"]
+        assert _rules(reconciliation.reconcile(now=fake.now(), days=1)) == ["clawback-sum"]
 
 
 class TestRepairing:
     def test_only_payouts_and_clawbacks_are_made_up_for(self, fake: FakeBilling, subscriber: Payer) -> None:
         Subscription.objects.update(amount_minor=1)
         before = everything()
-        run = runs.reconcile(now=fake.now() + HOUR, repair=True)
+        run = reconciliation.reconcile(now=fake.now() + HOUR, repair=True)
         assert _rules(run) == ["subscription-differs"]
         assert run is not None
         assert run.counts["repaired"] == 0
@@ -242,7 +242,7 @@ class TestRepairing:
         PayoutRate.objects.filter(currency="usd").delete()
         payer = Payer(fake, user).with_card()
         payer.upsert(amount)
-        run = runs.reconcile(now=fake.now() + HOUR, repair=True)
+        run = reconciliation.reconcile(now=fake.now() + HOUR, repair=True)
         assert _rules(run) == ["payout-missing"]
         assert run is not None
         assert run.findings[0]["have"] == "no payout, for no rate is in force"
@@ -251,16 +251,16 @@ class TestRepairing:
     def test_without_being_told_to_nothing_is_changed(self, fake: FakeBilling, subscriber: Payer) -> None:
         fake.refund(subscriber.payout.stripe_payment_intent_id)
         before = everything()
-        assert _rules(runs.reconcile(now=fake.now() + HOUR)) == ["clawback-sum"]
+        assert _rules(reconciliation.reconcile(now=fake.now() + HOUR)) == ["clawback-sum"]
         assert everything() == before
 
 
 class TestRuns:
     def test_a_run_that_breaks_off_stays_unfinished(self, fake: FakeBilling, subscriber: Payer) -> None:
         with meddling() as client:
-            client.before["payments_gone_back_since"] = _away
+            client.before["refunded_or_disputed_since"] = _away
             with pytest.raises(BillingUnavailable):
-                runs.reconcile(now=fake.now() + HOUR)
+                reconciliation.reconcile(now=fake.now() + HOUR)
         run = ReconciliationRun.objects.get()
         assert (run.finished_at, run.findings) == (None, [])
 
@@ -269,10 +269,10 @@ class TestRuns:
         depth = len(connection.savepoint_ids)
         deeper: list[str] = []
         with meddling() as client:
-            for method in ("customers", "living_subscriptions", "paid_invoices_since", "money_back"):
+            for method in ("customers", "living_subscriptions", "paid_invoices_since", "returned_money"):
                 client.before[method] = lambda: deeper.extend(connection.savepoint_ids[depth:])
-            runs.reconcile(now=fake.now() + HOUR, repair=True)
-        assert client.asked["money_back"] >= 3
+            reconciliation.reconcile(now=fake.now() + HOUR, repair=True)
+        assert client.asked["returned_money"] >= 3
         assert deeper == []
 
 
@@ -281,9 +281,9 @@ def test_two_at_once_are_one(fake: FakeBilling, subscriber: Payer) -> None:
     with meddling() as client:
         answers: list[object] = []
         client.before["customers"] = once(
-            lambda: answers.extend(at_once([lambda: runs.reconcile(now=fake.now() + HOUR)]))
+            lambda: answers.extend(at_once([lambda: reconciliation.reconcile(now=fake.now() + HOUR)]))
         )
-        run = runs.reconcile(now=fake.now() + HOUR)
+        run = reconciliation.reconcile(now=fake.now() + HOUR)
     assert answers == [None]
     assert [row.pk for row in ReconciliationRun.objects.all()] == [run.pk if run else secrets.token_hex(4)]
 

@@ -3,9 +3,9 @@
 import pytest
 from django.db import transaction
 
-from payments.errors import AnswerOutdated
+from payments.errors import StaleSnapshot
 from payments.models import Subscription
-from payments.services import events, snapshots, synchronisation
+from payments.services import events, synchronisation
 from tests.payments.mail import body_of, deliver, deliver_all, store
 from tests.payments.meddling import meddling, once
 from tests.payments.people import Payer
@@ -48,7 +48,7 @@ def test_what_a_worker_read_before_a_refund_does_not_give_credits_again(
         deliver([body_of(double.events("refund.created")[1])], now=double.now())
 
     with meddling() as client:
-        client.after["money_back"] = once(refund_more)
+        client.after["returned_money"] = once(refund_more)
         assert events.process(event_id=row.pk, now=double.now())
     gone = running.payout.credits * (amount // 4 + amount // 2) // amount
     assert running.balance == running.payout.credits - gone
@@ -77,7 +77,9 @@ def test_older_answers_that_others_are_late_to_write_do_not_stand_in_the_way_of_
     double: DoubleWorld, running: Payer
 ) -> None:
     subscription_id = running.subscription.stripe_subscription_id
-    older = snapshots.gather(event_type="customer.subscription.updated", object_id=subscription_id)
+    older = synchronisation.fetch_snapshot(
+        event_type="customer.subscription.updated", object_id=subscription_id
+    )
     double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": True})
 
     def write_late() -> None:
@@ -95,11 +97,13 @@ def test_an_older_answer_that_is_written_late_does_not_undo_a_newer_one(
     double: DoubleWorld, running: Payer
 ) -> None:
     subscription_id = running.subscription.stripe_subscription_id
-    older = snapshots.gather(event_type="customer.subscription.updated", object_id=subscription_id)
+    older = synchronisation.fetch_snapshot(
+        event_type="customer.subscription.updated", object_id=subscription_id
+    )
     double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": True})
     synchronisation.sync_subscription(subscription_id=subscription_id, now=double.now())
 
-    with pytest.raises(AnswerOutdated):
+    with pytest.raises(StaleSnapshot):
         older.apply(cause="late", now=double.now())
     assert running.subscription.cancels_at_period_end
 
@@ -109,18 +113,26 @@ def test_an_older_answer_waits_until_a_newer_one_is_written_and_is_outdated_then
     double: DoubleWorld, running: Payer
 ) -> None:
     subscription_id, customer = running.subscription.stripe_subscription_id, running.customer
-    older = snapshots.gather(event_type="customer.subscription.updated", object_id=subscription_id)
+    older = synchronisation.fetch_snapshot(
+        event_type="customer.subscription.updated", object_id=subscription_id
+    )
     double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": True})
-    newer = snapshots.gather(event_type="customer.subscription.updated", object_id=subscription_id)
+    newer = synchronisation.fetch_snapshot(
+        event_type="customer.subscription.updated", object_id=subscription_id
+    )
 
     def write_the_older() -> None:
-        with transaction.atomic(), pytest.raises(AnswerOutdated):
+        with transaction.atomic(), pytest.raises(StaleSnapshot):
             older.apply(cause="late", now=double.now())
 
     with waits_for_this_transaction(write_the_older) as written:
-        contested = synchronisation.hear(customer=customer, since=newer.since, until=newer.until)
+        is_stale = synchronisation.record_sync(
+            customer=customer, requested_at=newer.requested_at, received_at=newer.received_at
+        )
         (state,) = newer.subscriptions
-        synchronisation.store(customer=customer, state=state, contested=contested, now=double.now())
+        synchronisation.store_subscription(
+            customer=customer, state=state, is_stale=is_stale, now=double.now()
+        )
 
     assert written.result() is None
     assert running.subscription.cancels_at_period_end
@@ -132,11 +144,13 @@ def test_an_agreeing_answer_contests_what_was_asked_for_before_it_was_there(
     """Stripe goes there and back: who read the state between must not write it after who read the last one."""
     subscription_id = running.subscription.stripe_subscription_id
     double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": True})
-    between = snapshots.gather(event_type="customer.subscription.updated", object_id=subscription_id)
+    between = synchronisation.fetch_snapshot(
+        event_type="customer.subscription.updated", object_id=subscription_id
+    )
     double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": False})
     synchronisation.sync_subscription(subscription_id=subscription_id, now=double.now())
 
-    with pytest.raises(AnswerOutdated):
+    with pytest.raises(StaleSnapshot):
         between.apply(cause="late", now=double.now())
     assert not running.subscription.cancels_at_period_end
 
@@ -158,6 +172,6 @@ def test_who_is_never_first_is_told_to_wait_and_the_event_is_kept(
         client.after["retrieve_subscription"] = interfere
         assert not events.process(event_id=row.pk, now=double.now())
     row.refresh_from_db()
-    assert (row.status, row.last_error) == ("failed", "AnswerOutdated")
+    assert (row.status, row.last_error) == ("failed", "StaleSnapshot")
     assert Subscription.objects.get().amount_minor == next(amounts) - 1
     assert events.process(event_id=row.pk, now=double.now())

@@ -9,8 +9,9 @@ import pytest
 
 from credits.models import CreditEntry
 from payments.models import Payout, StripeEvent, Subscription
-from payments.services import catch_up, events
-from payments.stripe import webhooks
+from payments.services import events
+from payments.services.reconciliation import repairs
+from payments.stripe import objects
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import body_of, deliver, deliver_all, store
 from tests.payments.meddling import meddling
@@ -73,7 +74,7 @@ def test_their_money_that_went_back_is_nothing_to_do(fake: FakeBilling, rates: d
 def test_nothing_of_theirs_is_asked_for_but_whose_it_is(fake: FakeBilling, rates: dict[str, int]) -> None:
     stranger = _stranger(fake)
     fake.asked.clear()
-    assert catch_up.pay_out_missed_invoices(now=fake.now()) == 0
+    assert repairs.pay_out_missed_invoices(now=fake.now()) == 0
     assert dict(fake.asked) == {"paid_invoices_since": 1}
     assert stranger not in str(list(Subscription.objects.values()))
 
@@ -86,7 +87,7 @@ def test_beat_goes_on_behind_a_subscription_that_nobody_here_can_read(
     _stranger(fake)
     with meddling() as client:
         client.before["retrieve_subscription"] = lambda: None
-        assert catch_up.pay_out_missed_invoices(now=fake.now()) == 1
+        assert repairs.pay_out_missed_invoices(now=fake.now()) == 1
     assert client.asked["retrieve_subscription"] == 1
     assert payer.balance == payer.payout.credits
 
@@ -112,7 +113,7 @@ def test_over_the_wire_they_are_passed_over_too(double: DoubleWorld, payer: Paye
 def test_a_price_without_an_amount_can_be_read(amount: int) -> None:
     now = int(datetime.now(UTC).timestamp())
     for price, wanted in ((amount, amount), (None, 0)):
-        state = webhooks.subscription_state(_subscription(now, price))
+        state = objects.subscription_state(_subscription(now, price))
         assert (state.amount_minor, state.subscription_id) == (wanted, "sub_1")
 
 
@@ -146,5 +147,5 @@ def test_who_becomes_a_customer_later_is_paid_out_by_beat(fake: FakeBilling, use
     row.refresh_from_db()
     assert row.outcome == "not-ours"
     type(customer).objects.create(user=user, stripe_customer_id=identifier)
-    assert catch_up.pay_out_missed_invoices(now=fake.now()) == 1
+    assert repairs.pay_out_missed_invoices(now=fake.now()) == 1
     assert payer.balance == payer.payout.credits

@@ -7,7 +7,7 @@ import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
 
 from payments.models import BillingOperation, Payout, StripeEvent
-from payments.services import catch_up, events
+from payments.services import events, operations
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import store
 from tests.payments.meddling import MeddlingClient, killed_after, meddling
@@ -36,7 +36,7 @@ def _time_is_up() -> None:
     raise SoftTimeLimitExceeded
 
 
-@pytest.mark.parametrize("method", ["retrieve_invoice", "money_back"])
+@pytest.mark.parametrize("method", ["retrieve_invoice", "returned_money"])
 def test_the_event_it_was_at_is_as_new(slow: MeddlingClient, fake: FakeBilling, method: str) -> None:
     paid = store(next(body for body in fake.events if b"invoice.paid" in body), now=fake.now())
     slow.before[method] = _time_is_up
@@ -68,8 +68,8 @@ def test_the_operation_it_was_at_waits_for_the_next_sweep(
     later = fake.now() + timedelta(hours=1)
     slow.before["update_subscription"] = _time_is_up
     with pytest.raises(SoftTimeLimitExceeded):
-        catch_up.resume_abandoned(now=later)
+        operations.resume_abandoned(now=later)
     assert BillingOperation.objects.filter(status="pending").count() == 1
     slow.before.clear()
-    assert catch_up.resume_abandoned(now=later) == 1
+    assert operations.resume_abandoned(now=later) == 1
     assert subscriber.subscription.amount_minor == 2 * amount

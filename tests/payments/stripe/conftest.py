@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from django.conf import settings
 
-from payments.stripe.client import get_billing_client
+from payments.stripe import get_billing_client
 from tests.fakes.billing import FakeBilling
 from tests.payments.worlds import DoubleWorld, Setting
 

@@ -7,8 +7,7 @@ import stripe
 from stripe._api_version import _ApiVersion
 
 from devstack.stripe import account
-from payments.stripe import lookups
-from payments.stripe.client import get_billing_client, set_billing_client
+from payments.stripe import get_billing_client, lookups, set_billing_client
 from tests.payments.worlds import DoubleWorld
 
 

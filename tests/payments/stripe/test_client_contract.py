@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 
 from payments.errors import BillingRefused, PaymentMethodRequired, WebhookRefused
-from payments.stripe.states import SubscriptionState
+from payments.stripe.client import SubscriptionState
 from tests.payments.mail import signature
 from tests.payments.worlds import ASKS, DECLINES, VISA, Setting
 
@@ -292,7 +292,7 @@ class TestMoneyBack:
 
     @staticmethod
     def _gone(here: Setting, payment: str) -> tuple[int, int]:
-        found = here.client.money_back(payment_intent_id=payment)
+        found = here.client.returned_money(payment_intent_id=payment)
         return found.refunded_minor, found.disputed_minor
 
 
@@ -330,8 +330,8 @@ class TestReadingTheAccount:
         here.world.refund(refunded, amount // 3)
         here.world.fail_refund(here.world.refund(failed))
         here.world.dispute(disputed, withdraw=False)
-        assert set(here.client.payments_gone_back_since(since=since)) == {refunded, failed, disputed}
-        assert early in set(here.client.payments_gone_back_since(since=since - timedelta(hours=2)))
+        assert set(here.client.refunded_or_disputed_since(since=since)) == {refunded, failed, disputed}
+        assert early in set(here.client.refunded_or_disputed_since(since=since - timedelta(hours=2)))
 
 
 class TestSurveying:
@@ -371,8 +371,8 @@ class TestSurveying:
         between = here.world.now()
         here.world.dispute(disputed, withdraw=False)
         began = here.world.now() - timedelta(days=1)
-        assert set(here.client.payments_gone_back_since(since=began)) == {refunded, disputed}
-        assert set(here.client.payments_gone_back_since(since=between)) == {disputed}
+        assert set(here.client.refunded_or_disputed_since(since=began)) == {refunded, disputed}
+        assert set(here.client.refunded_or_disputed_since(since=between)) == {disputed}
         assert kept not in {refunded, disputed}
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from payments.stripe.client import get_billing_client
-from payments.stripe.states import SubscriptionState
+from payments.stripe import get_billing_client
+from payments.stripe.client import SubscriptionState
 from tests.payments.people import Payer
 from tests.payments.worlds import DoubleWorld
 

@@ -1,0 +1,100 @@
+"""Apply what no webhook has told us: paid invoices without a payout, refunds and disputes without a clawback."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.db import transaction
+
+from gateway.common.db import Sweep
+from payments.errors import BillingUnavailable
+from payments.models import Clawback, Payout
+from payments.services import clawbacks, payouts, synchronisation
+from payments.services.reconciliation.findings import Finding, Rule
+from payments.services.synchronisation import Snapshot
+from payments.stripe import get_billing_client
+
+# A month's invoice is looked for somewhat longer than a month.
+_INVOICE_WINDOW = timedelta(days=40)
+
+
+def pay_out_missed_invoices(*, now: datetime) -> int:
+    """
+    Apply every paid invoice of the last 40 days that has no payout; return how many got one.
+
+    Raises:
+        BillingUnavailable: Stripe is unreachable.
+        NothingSucceeded: each one met an error.
+    """
+    paid_out, sweep = 0, Sweep("invoice", stop_on=BillingUnavailable)
+    for invoice in get_billing_client().paid_invoices_since(since=now - _INVOICE_WINDOW):
+        rows = Payout.objects.filter(stripe_invoice_id=invoice.invoice_id)
+        if not payouts.is_payable(invoice=invoice) or rows.exists():
+            continue
+        with sweep.item(invoice.invoice_id):
+            _apply(partial(synchronisation.invoice_snapshot, invoice), now=now)
+        paid_out += rows.count()
+    sweep.finish()
+    return paid_out
+
+
+def claw_back_missed_money(*, now: datetime) -> int:
+    """
+    Claw back, or give again, what refunds and disputes ask for by now; return how many clawbacks that took.
+
+    Reads every refund and dispute of the last 180 days, even where Stripe counts its event as delivered:
+    a restored database has lost events that it had stored.
+
+    Raises:
+        BillingUnavailable: Stripe is unreachable.
+        NothingSucceeded: each one met an error.
+    """
+    posted, sweep = 0, Sweep("payment", stop_on=BillingUnavailable)
+    intents = get_billing_client().refunded_or_disputed_since(since=now - clawbacks.LOOKBACK)
+    for payment_intent_id in dict.fromkeys(intents):
+        if not Payout.objects.filter(stripe_payment_intent_id=payment_intent_id).exists():
+            continue
+        rows = Clawback.objects.filter(payout__stripe_payment_intent_id=payment_intent_id)
+        count_before = rows.count()
+        with sweep.item(payment_intent_id):
+            _apply(partial(synchronisation.payment_snapshot, payment_intent_id), now=now)
+        posted += rows.count() - count_before
+    sweep.finish()
+    return posted
+
+
+def repair(findings: Iterable[Finding], *, now: datetime) -> int:
+    """
+    Apply once more what findings say was missed; return how many could be applied.
+
+    Raises:
+        BillingUnavailable: Stripe is unreachable.
+    """
+    sweep = Sweep("finding", stop_on=BillingUnavailable)
+    for finding in findings:
+        fetch = _fetch_for(finding)
+        if fetch is not None:
+            with sweep.item(finding):
+                _apply(fetch, now=now)
+    return sweep.succeeded
+
+
+def _fetch_for(finding: Finding) -> Callable[[], Snapshot] | None:
+    client = get_billing_client()
+    match finding.rule:
+        case Rule.PAYOUT_MISSING:
+            return lambda: synchronisation.invoice_snapshot(
+                client.retrieve_invoice(invoice_id=finding.ids["invoice"])
+            )
+        case Rule.CLAWBACK_SUM:
+            return lambda: synchronisation.payment_snapshot(finding.ids["payment"])
+    return None
+
+
+def _apply(fetch: Callable[[], Snapshot], *, now: datetime) -> None:
+    synchronisation.fetch_and_apply(fetch=fetch, apply=lambda snapshot: _write(snapshot, now=now))
+
+
+@transaction.atomic(durable=True)
+def _write(snapshot: Snapshot, *, now: datetime) -> None:
+    snapshot.apply(cause="reconciliation", now=now)

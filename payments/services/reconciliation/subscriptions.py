@@ -1,0 +1,178 @@
+"""Customers and subscriptions against Stripe's, both ways."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+
+from payments.errors import BillingRefused
+from payments.models import Customer, Subscription
+from payments.services import payouts
+from payments.services.reconciliation.findings import Finding, Rule, Window, pages
+from payments.stripe import get_billing_client
+from payments.stripe.client import CustomerState, SubscriptionState
+from users.models import User
+
+# Of our row, and of Stripe's answer.
+_COMPARED_FIELDS = (
+    ("status", "status"),
+    ("amount_minor", "amount_minor"),
+    ("currency", "currency"),
+    ("current_period_start", "current_period_start"),
+    ("current_period_end", "current_period_end"),
+    ("cancels_at_period_end", "cancels_at_period_end"),
+    ("ended_at", "ended_at"),
+    ("stripe_item_id", "item_id"),
+)
+
+
+def compare_customers(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
+    """Yield customers that were created for another user than we think, or that only one side has."""
+    compared: set[int] = set()
+    for page in pages(get_billing_client().customers()):
+        rows = _customers_by_stripe_id(page)
+        for state in page:
+            row = rows.get(state.customer_id)
+            if row is not None:
+                compared.add(row.pk)
+                yield from _customer_differences(row, state)
+        yield from _missing_customers([state for state in page if state.customer_id not in rows], window)
+    for row in Customer.objects.select_related("user").order_by("pk").iterator():
+        counts["customers"] += 1
+        if row.pk not in compared:
+            yield Finding(
+                rule=Rule.CUSTOMER_UNKNOWN,
+                have="a customer",
+                wanted="none, or deleted",
+                ids=_customer_ids(row),
+            )
+
+
+def ours_among(customer_ids: Iterable[str]) -> set[str]:
+    """Return the Stripe customers that are users of ours; other systems may use the same account."""
+    rows = Customer.objects.filter(stripe_customer_id__in=set(customer_ids))
+    return set(rows.values_list("stripe_customer_id", flat=True))
+
+
+def _customers_by_stripe_id(page: list[CustomerState]) -> dict[str, Customer]:
+    stripe_ids = [state.customer_id for state in page]
+    rows = Customer.objects.filter(stripe_customer_id__in=stripe_ids).select_related("user")
+    return {row.stripe_customer_id: row for row in rows}
+
+
+def _customer_differences(row: Customer, state: CustomerState) -> Iterator[Finding]:
+    if not payouts.is_of_our_mode(is_live=state.is_live):
+        mode = f"livemode {state.is_live}"
+        yield Finding(rule=Rule.LIVEMODE, have="a customer", wanted=mode, ids=_customer_ids(row))
+    ours, theirs = _owner_of(row), f"user {state.user_id} {state.profile_address}"
+    if ours != theirs:
+        yield Finding(rule=Rule.CUSTOMER_DIFFERS, have=ours, wanted=theirs, ids=_customer_ids(row))
+
+
+def _missing_customers(states: list[CustomerState], window: Window) -> Iterator[Finding]:
+    """
+    Yield customers that were created for a user of ours who has none, or another one.
+
+    User and profile must both fit: another deployment on the same account numbers its users, too.
+    """
+    settled = [state for state in states if state.created_at <= window.settled_before]
+    addresses = {state.profile_address for state in settled}
+    users = {user.profile_address: user for user in User.objects.filter(profile_address__in=addresses)}
+    for state in settled:
+        user = users.get(state.profile_address)
+        if user is None or str(user.pk) != state.user_id:
+            continue
+        stored = Customer.objects.filter(user_id=user.pk).values_list("stripe_customer_id", flat=True).first()
+        yield Finding(
+            rule=Rule.CUSTOMER_MISSING,
+            have=stored or "none",
+            wanted=state.customer_id,
+            ids={"customer": state.customer_id, "user": str(user.pk)},
+        )
+
+
+def _owner_of(row: Customer) -> str:
+    return f"user {row.user_id} {row.user.profile_address}"
+
+
+def _customer_ids(row: Customer) -> dict[str, str]:
+    return {"customer": row.stripe_customer_id, "user": str(row.user_id)}
+
+
+def compare_subscriptions(*, counts: Counter[str]) -> Iterator[Finding]:
+    """Yield subscriptions that differ from Stripe's, that only one side has, or of which a customer has several."""
+    living: defaultdict[str, list[str]] = defaultdict(list)
+    missing: list[SubscriptionState] = []
+    compared: set[int] = set()
+    for page in pages(get_billing_client().living_subscriptions()):
+        rows, ours = _subscriptions_by_stripe_id(page), ours_among(state.customer_id for state in page)
+        for state in page:
+            if state.customer_id not in ours and state.subscription_id not in rows:
+                continue
+            counts["subscriptions"] += 1
+            living[state.customer_id].append(state.subscription_id)
+            row = rows.get(state.subscription_id)
+            if row is None:
+                missing.append(state)
+            else:
+                compared.add(row.pk)
+                yield from _subscription_differences(row, state)
+    yield from _several_living(living)
+    # Our rows cannot hold two living ones, so the second is reported as such.
+    yield from (_missing_subscription(state) for state in missing if len(living[state.customer_id]) == 1)
+    for row in Subscription.objects.living().select_related("customer").order_by("pk").iterator():
+        if row.pk not in compared:
+            counts["subscriptions"] += 1
+            yield from _not_listed(row)
+
+
+def _subscriptions_by_stripe_id(page: list[SubscriptionState]) -> dict[str, Subscription]:
+    stripe_ids = [state.subscription_id for state in page]
+    rows = Subscription.objects.filter(stripe_subscription_id__in=stripe_ids).select_related("customer")
+    return {row.stripe_subscription_id: row for row in rows}
+
+
+def _several_living(living: dict[str, list[str]]) -> Iterator[Finding]:
+    for customer_id, subscription_ids in living.items():
+        if len(subscription_ids) > 1:
+            stored = Subscription.objects.living().filter(stripe_subscription_id__in=subscription_ids)
+            yield Finding(
+                rule=Rule.SUBSCRIPTIONS_TWO_LIVING,
+                have=" ".join(stored.values_list("stripe_subscription_id", flat=True)) or "none",
+                wanted=" ".join(sorted(subscription_ids)),
+                ids={"customer": customer_id},
+            )
+
+
+def _missing_subscription(state: SubscriptionState) -> Finding:
+    ids = {"subscription": state.subscription_id, "customer": state.customer_id}
+    return Finding(rule=Rule.SUBSCRIPTION_MISSING, have="no row", wanted=state.status, ids=ids)
+
+
+def _not_listed(row: Subscription) -> Iterator[Finding]:
+    """Read a subscription that is living here and is not among Stripe's living ones."""
+    try:
+        state = get_billing_client().retrieve_subscription(subscription_id=row.stripe_subscription_id)
+    except BillingRefused as refusal:
+        reason = str(refusal.members.get("reason", refusal.code))
+        yield Finding(
+            rule=Rule.SUBSCRIPTION_UNKNOWN, have=row.status, wanted=reason, ids=_subscription_ids(row)
+        )
+        return
+    yield from _subscription_differences(row, state)
+
+
+def _subscription_differences(row: Subscription, state: SubscriptionState) -> Iterator[Finding]:
+    ours = {here: getattr(row, here) for here, _ in _COMPARED_FIELDS}
+    theirs = {here: getattr(state, there) for here, there in _COMPARED_FIELDS}
+    ours["customer"], theirs["customer"] = row.customer.stripe_customer_id, state.customer_id
+    differing = [name for name in ours if ours[name] != theirs[name]]
+    if differing:
+        yield Finding(
+            rule=Rule.SUBSCRIPTION_DIFFERS,
+            have=", ".join(f"{name} {ours[name]}" for name in differing),
+            wanted=", ".join(f"{name} {theirs[name]}" for name in differing),
+            ids=_subscription_ids(row),
+        )
+
+
+def _subscription_ids(row: Subscription) -> dict[str, str]:
+    return {"subscription": row.stripe_subscription_id, "customer": row.customer.stripe_customer_id}

@@ -1,0 +1,128 @@
+"""From Stripe's objects to our values. Fields live where API version 2026-10-28 keeps them."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from payments.errors import WebhookRefused
+from payments.stripe.client import CustomerState, InvoiceState, ReceivedEvent, SubscriptionState
+
+
+def customer_state(customer: Any) -> CustomerState:
+    """Read a customer; our metadata names the user it was created for."""
+    metadata = customer.metadata.to_dict() if customer.metadata else {}
+    return CustomerState(
+        customer_id=customer.id,
+        user_id=metadata.get("user", ""),
+        profile_address=metadata.get("address", ""),
+        created_at=_time(customer.created),
+        is_live=bool(customer.livemode),
+    )
+
+
+def subscription_state(
+    subscription: Any, *, client_secret: str = "", decline_code: str = ""
+) -> SubscriptionState:
+    """Read a subscription; its period is on its one item."""
+    item = subscription["items"].data[0]
+    return SubscriptionState(
+        subscription_id=subscription.id,
+        customer_id=id_of(subscription.customer),
+        item_id=item.id,
+        status=subscription.status,
+        # Tiered and metered prices, which other systems on the same account may sell, have no amount.
+        amount_minor=int(item.price.unit_amount or 0),
+        currency=subscription.currency,
+        current_period_start=_time(item.current_period_start),
+        current_period_end=_time(item.current_period_end),
+        cancels_at_period_end=bool(subscription.cancel_at_period_end),
+        ended_at=_time_or_none(subscription.ended_at),
+        latest_invoice_id=id_of(subscription.latest_invoice),
+        payment_client_secret=client_secret,
+        decline_code=decline_code,
+    )
+
+
+def invoice_state(invoice: Any) -> InvoiceState:
+    """Read an invoice; its parent names the subscription, its line the period, its payments the money."""
+    period = _period_of(invoice)
+    paid_off_stripe = getattr(invoice, "amount_paid_off_stripe", None) or 0
+    return InvoiceState(
+        invoice_id=invoice.id,
+        customer_id=id_of(invoice.customer),
+        subscription_id=_subscription_of(invoice),
+        status=invoice.status or "",
+        billing_reason=invoice.billing_reason or "",
+        currency=invoice.currency,
+        collected_minor=max(0, invoice.amount_paid - paid_off_stripe),
+        period_start=_time_or_none(period.start) if period else None,
+        period_end=_time_or_none(period.end) if period else None,
+        payment_intent_id=payment_intent_of_invoice(invoice),
+        paid_at=_time_or_none(invoice.status_transitions.paid_at),
+        is_live=bool(invoice.livemode),
+    )
+
+
+def payment_intent_of_invoice(invoice: Any) -> str:
+    """Return the payment intent that paid the invoice, or the one that is to pay it."""
+    payments = getattr(invoice, "payments", None)
+    rows = sorted(payments.data, key=lambda row: row.status != "paid") if payments else []
+    intents = [id_of(getattr(row.payment, "payment_intent", None)) for row in rows]
+    return next((intent for intent in intents if intent), "")
+
+
+def received_event(event: dict[str, Any]) -> ReceivedEvent:
+    """
+    Read an event.
+
+    Raises:
+        WebhookRefused: a member is missing or of the wrong kind.
+    """
+    try:
+        return ReceivedEvent(
+            event_id=_text(event["id"]),
+            type=_text(event["type"]),
+            api_version=str(event.get("api_version") or ""),
+            object_id=_text(event["data"]["object"]["id"]),
+            created_at=_time(int(event["created"])),
+            is_live=bool(event["livemode"]),
+        )
+    except (KeyError, TypeError, ValueError, OverflowError, OSError) as error:
+        raise WebhookRefused("The body is no snapshot event of Stripe.") from error
+
+
+def id_of(value: Any) -> str:
+    """Return the id of an object that Stripe gives as its id, expanded, or not at all."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else str(value.id)
+
+
+def _subscription_of(invoice: Any) -> str:
+    parent = getattr(invoice, "parent", None)
+    if parent is None or parent.type != "subscription_details":
+        return ""
+    return id_of(parent.subscription_details.subscription)
+
+
+def _period_of(invoice: Any) -> Any:
+    """Return the period of the latest line that bills a subscription item and is no proration."""
+    periods = []
+    for line in invoice.lines.data:
+        details = getattr(getattr(line, "parent", None), "subscription_item_details", None)
+        if details is not None and not details.proration:
+            periods.append(line.period)
+    return max(periods, key=lambda period: int(period.end), default=None)
+
+
+def _time(timestamp: int) -> datetime:
+    return datetime.fromtimestamp(timestamp, UTC)
+
+
+def _time_or_none(timestamp: int | None) -> datetime | None:
+    return None if timestamp is None else _time(timestamp)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value or len(value) > 255:
+        raise ValueError("no text")
+    return value

@@ -19,6 +19,7 @@ from gateway.admin import audit
 from gateway.admin.audit import staff_of
 from gateway.common.errors import WorkersUnreachable
 from payments.models import ReconciliationRun
+from payments.services import reconciliation as stripe_reconcile
 from relay.services import reconciliation as relay_reconcile
 
 Run = LedgerAudit | ReconciliationRun

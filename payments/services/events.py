@@ -6,6 +6,7 @@ Each event is applied and marked processed in one transaction, or tried again la
 
 import logging
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.db import transaction
 from django.db.models import F, QuerySet
@@ -94,8 +95,8 @@ def process(*, event_id: int, now: datetime) -> bool:
         return False
     try:
         return synchronisation.fetch_and_apply(
-            fetch=lambda: synchronisation.fetch_snapshot(event_type=event.type, object_id=event.object_id),
-            apply=lambda snapshot: _apply(event_id=event_id, snapshot=snapshot, now=now),
+            fetch=partial(synchronisation.fetch_snapshot, event_type=event.type, object_id=event.object_id),
+            apply=partial(_apply, event_id=event_id, now=now),
         )
     except OutOfTime:
         # The worker has run out of time, whichever event it was at; the sweep tries this one again.
@@ -110,7 +111,7 @@ def process(*, event_id: int, now: datetime) -> bool:
 
 
 @transaction.atomic(durable=True)
-def _apply(*, event_id: int, snapshot: Snapshot, now: datetime) -> bool:
+def _apply(snapshot: Snapshot, *, event_id: int, now: datetime) -> bool:
     event = StripeEvent.objects.select_for_update(no_key=True, skip_locked=True).filter(pk=event_id).first()
     if event is None or event.status == _Status.PROCESSED:
         return False

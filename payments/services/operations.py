@@ -152,7 +152,7 @@ def _closed_if_refused(*, operation: BillingOperation, now: datetime) -> Iterato
         yield
     except DomainError as error:
         if not error.retryable:
-            _refuse(operation=operation, code=error.code, now=now)
+            refuse(operation=operation, code=error.code, now=now)
         raise
 
 
@@ -161,7 +161,7 @@ def finish(*, operation: BillingOperation, outcome: str, now: datetime) -> bool:
     return _close(operation, _Status.DONE, outcome, now)
 
 
-def _refuse(*, operation: BillingOperation, code: str, now: datetime) -> bool:
+def refuse(*, operation: BillingOperation, code: str, now: datetime) -> bool:
     """Mark the operation refused by Stripe: a repeat in other circumstances is a new operation."""
     return _close(operation, _Status.REFUSED, code, now)
 
@@ -201,7 +201,7 @@ def _resume(*, operation: BillingOperation, now: datetime) -> None:
     if has_expired_key(operation=operation, now=now):
         if operation.kind != _Kind.CREATE_CUSTOMER:
             _sync_subscriptions_of(operation.user_id, now=now)
-        _refuse(operation=operation, code="abandoned", now=now)
+        refuse(operation=operation, code="abandoned", now=now)
     elif operation.kind == _Kind.CREATE_CUSTOMER:
         create_customer(operation=operation, now=now)
     else:

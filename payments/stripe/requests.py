@@ -97,7 +97,7 @@ def _send_when_key_is_free(send: Callable[[dict[str, str]], str], key: str, dead
 
 
 def _is_transient(error: stripe.StripeError) -> bool:
-    """Return whether a repeat with the same key may succeed: Stripe is away, busy or failing, or our key is replaced."""
+    """Return whether a repeat with the same key may succeed: Stripe is away, busy or failing, or our key changes."""
     if isinstance(error, stripe.APIConnectionError | stripe.RateLimitError | stripe.AuthenticationError):
         return True
     return error.http_status is None or error.http_status in {409, 429} or error.http_status >= 500

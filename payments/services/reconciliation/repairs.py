@@ -92,7 +92,7 @@ def _fetch_for(finding: Finding) -> Callable[[], Snapshot] | None:
 
 
 def _apply(fetch: Callable[[], Snapshot], *, now: datetime) -> None:
-    synchronisation.fetch_and_apply(fetch=fetch, apply=lambda snapshot: _write(snapshot, now=now))
+    synchronisation.fetch_and_apply(fetch=fetch, apply=partial(_write, now=now))
 
 
 @transaction.atomic(durable=True)

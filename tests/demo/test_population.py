@@ -58,7 +58,9 @@ def settle(services: Services, seed: str) -> bool:
 def test_their_ledger_adds_up_and_no_payment_is_made_up(seed: str) -> None:
     assert find_differences() == []
     now = timezone.now()
-    window = Window(since=now - timedelta(days=90), returned_since=now - timedelta(days=90), settled_before=now)
+    window = Window(
+        since=now - timedelta(days=90), returned_since=now - timedelta(days=90), settled_before=now
+    )
     assert list(ledger.compare_rows(window=window, counts=Counter())) == []
     sources = set(CreditEntry.objects.values_list("source", flat=True))
     assert sources >= set(EntrySource) - _MADE_ELSEWHERE - {EntrySource.RELAY_REVERSAL}

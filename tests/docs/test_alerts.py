@@ -1,4 +1,4 @@
-"""The alert rules ask for figures that /metrics offers, and lead to pages that exist."""
+"""The alert rules query metrics that /metrics has, and link to headings that exist."""
 
 import re
 from collections.abc import Iterator
@@ -35,30 +35,26 @@ def offered(db: None, services: Services, settings: Settings) -> dict[str, set[s
     }
 
 
-def _said(values: str) -> Iterator[str]:
+def _alternatives(values: str) -> Iterator[str]:
     yield from values.split("|")
 
 
 @by_name
-def test_every_figure_that_a_rule_asks_for_is_offered(
-    rule: dict[str, Any], offered: dict[str, set[str]]
-) -> None:
-    asked = set(_METRIC.findall(rule["expr"]))
-    assert asked <= set(offered)
-    assert asked or rule["expr"].startswith("up{")
+def test_every_metric_of_a_rule_is_offered(rule: dict[str, Any], offered: dict[str, set[str]]) -> None:
+    queried = set(_METRIC.findall(rule["expr"]))
+    assert queried <= set(offered)
+    assert queried or rule["expr"].startswith("up{")
 
 
 @by_name
-def test_every_label_that_a_rule_asks_for_is_given(
-    rule: dict[str, Any], offered: dict[str, set[str]]
-) -> None:
-    known = {**offered, "gateway_reconciliation_findings": offered["gateway_reconciliation_scheduled"]}
+def test_every_label_value_of_a_rule_is_offered(rule: dict[str, Any], offered: dict[str, set[str]]) -> None:
+    labels = {**offered, "gateway_reconciliation_findings": offered["gateway_reconciliation_scheduled"]}
     for metric, _, values in _MATCHER.findall(rule["expr"]):
-        assert set(_said(values)) <= known[metric]
+        assert set(_alternatives(values)) <= labels[metric]
 
 
 @by_name
-def test_every_rule_says_what_hurts_how_much_and_what_to_do(rule: dict[str, Any]) -> None:
+def test_every_rule_has_a_summary_a_severity_and_a_heading_of_the_runbook(rule: dict[str, Any]) -> None:
     page, _, anchor = rule["annotations"]["runbook"].partition("#")
     assert page == "docs/runbook.md"
     assert anchor in anchors(ROOT / page)
@@ -70,7 +66,9 @@ def test_no_two_rules_share_a_name() -> None:
     assert len({rule["alert"] for rule in RULES}) == len(RULES) > 20
 
 
-def test_every_comparison_and_queue_has_its_alarm(offered: dict[str, set[str]]) -> None:
+def test_every_comparison_has_an_alert_and_every_periodic_task_is_measured(
+    offered: dict[str, set[str]],
+) -> None:
     text = " ".join(rule["expr"] for rule in RULES)
     for comparison in offered["gateway_reconciliation_scheduled"]:
         assert f'gateway_reconciliation_findings{{comparison="{comparison}"}}' in text
@@ -80,7 +78,7 @@ def test_every_comparison_and_queue_has_its_alarm(offered: dict[str, set[str]]) 
 
 
 @pytest.mark.parametrize("page", ["deployment.md", "runbook.md"])
-def test_the_pages_name_figures_that_are_offered(page: str, offered: dict[str, set[str]]) -> None:
+def test_the_pages_name_metrics_that_are_offered(page: str, offered: dict[str, set[str]]) -> None:
     named = {name for span in code_spans((DOCS / page).read_text()) for name in _METRIC.findall(span)}
     assert named
     assert named <= set(offered)

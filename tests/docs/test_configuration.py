@@ -11,7 +11,7 @@ _OPERATORS: dict[type[ast.operator], Any] = {ast.Pow: operator.pow, ast.Mult: op
 
 def _read_variables() -> dict[str, ast.expr | None]:
     """Return what `gateway.settings` reads through `gateway.common.env`, with the default's expression."""
-    found: dict[str, ast.expr | None] = {}
+    variables: dict[str, ast.expr | None] = {}
     for node in ast.walk(ast.parse((ROOT / "gateway/settings.py").read_text())):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
@@ -20,17 +20,17 @@ def _read_variables() -> dict[str, ast.expr | None]:
             default = next((keyword.value for keyword in node.keywords if keyword.arg == "default"), None)
             if default is None and len(node.args) > 1:
                 default = node.args[1]
-            found[name] = default
-    return found
+            variables[name] = default
+    return variables
 
 
 def _documented() -> dict[str, list[str]]:
-    found = {}
+    documented = {}
     for cells in rows(DOCS / "configuration.md"):
         names = code_spans(cells[0])
         if names and len(cells) == 4:
-            found[names[0]] = cells
-    return found
+            documented[names[0]] = cells
+    return documented
 
 
 def _value(expression: ast.expr) -> Any:
@@ -44,17 +44,17 @@ def test_the_table_names_every_variable_that_is_read_and_no_other() -> None:
     assert set(_documented()) == set(_read_variables())
 
 
-def test_the_table_tells_every_constant_default() -> None:
+def test_the_table_has_every_constant_default() -> None:
     documented = _documented()
     wrong = {}
     for name, expression in _read_variables().items():
         try:
             value = None if expression is None else _value(expression)
         except ValueError:
-            continue  # Derived from another setting; the table tells how.
+            continue  # Derived from another setting; the table says how.
         text = ",".join(value) if isinstance(value, tuple) else str(value)
         wanted = [] if value is None or text == "" else [text]
-        told = code_spans(documented[name][1])
-        if told != wanted:
-            wrong[name] = (told, wanted)
+        written = code_spans(documented[name][1])
+        if written != wanted:
+            wrong[name] = (written, wanted)
     assert wrong == {}

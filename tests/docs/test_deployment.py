@@ -1,4 +1,4 @@
-"""The path from an empty machine sets what the service needs, and subscribes to what it listens for."""
+"""The path from an empty machine sets what the service needs, and subscribes to the events that it handles."""
 
 import re
 from typing import Any
@@ -20,9 +20,9 @@ def _explained() -> dict[str, str]:
 
 def _written() -> set[str]:
     """Return the variables that the first step writes into `.env`."""
-    found = re.search(r"^cat > \.env <<EOF\n(.*?)^EOF$", PAGE, re.MULTILINE | re.DOTALL)
-    assert found is not None
-    return set(_SETTING.findall(found[1]))
+    heredoc = re.search(r"^cat > \.env <<EOF\n(.*?)^EOF$", PAGE, re.MULTILINE | re.DOTALL)
+    assert heredoc is not None
+    return set(_SETTING.findall(heredoc[1]))
 
 
 def _given() -> set[str]:
@@ -38,7 +38,7 @@ def test_the_first_step_and_compose_set_everything_that_has_no_default() -> None
     assert required <= _written() | _given()
 
 
-def test_the_page_writes_no_variable_that_nobody_reads() -> None:
+def test_the_page_writes_no_variable_that_is_not_read() -> None:
     assert _written() <= {*_explained(), "POSTGRES_PASSWORD"}
 
 

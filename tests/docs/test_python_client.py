@@ -69,9 +69,9 @@ def test_the_python_example_signs_in_relays_and_waits(
         _work(services)
     client.kill()
 
-    told, _ = client.communicate()
+    output, _ = client.communicate()
     settled = RelayTransaction.objects.get()
-    assert told.splitlines() == [
+    assert output.splitlines() == [
         f"signed in as {profile.profile_address}, {CREDITS} credits",
         f"accepted as {settled.transaction_hash}",
         f"Success, {settled.real_cost} credits used, {CREDITS - settled.real_cost} left",

@@ -28,7 +28,7 @@ def _fenced(text: str) -> list[str]:
 
 
 def test_the_runbook_explains_every_system_check_and_no_other() -> None:
-    checks = [found for path in ROOT.glob("*/checks.py") for found in _CHECK_ID.findall(path.read_text())]
+    checks = [check for path in ROOT.glob("*/checks.py") for check in _CHECK_ID.findall(path.read_text())]
     explained = {cells[0].strip("`") for cells in rows(DOCS / "runbook.md")}
 
     assert {name for name in explained if re.fullmatch(r"[a-z]+\.[EW]\d{3}", name)} == set(checks)
@@ -40,7 +40,7 @@ def test_the_runbook_explains_every_status() -> None:
     assert set(RelayTransaction.Status.values) <= explained
 
 
-def test_no_page_tells_of_the_machine_it_was_written_on() -> None:
-    told = [str(page) for page in PAGES if re.search(r"/(?:home|root|opt|work)/", prose(page))]
+def test_no_page_has_a_path_of_the_machine_it_was_written_on() -> None:
+    pages = [str(page) for page in PAGES if re.search(r"/(?:home|root|opt|work)/", prose(page))]
 
-    assert told == []
+    assert pages == []

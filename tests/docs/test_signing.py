@@ -71,18 +71,18 @@ def test_the_service_accepts_every_quota_form_of_the_vectors_and_no_further_one(
     assert {form["digest"] for form in forms} == {"0x" + digest.hex() for digest in accepted}
 
 
-def test_the_service_knows_the_wrong_hashes_of_the_vectors_by_their_codes() -> None:
+def test_the_service_reports_each_wrong_hash_of_the_vectors_by_its_code() -> None:
     call = RelayCall(VECTORS["key_manager"], bytes.fromhex(VECTORS["payload"][2:]), b"", relay_nonce=0)
-    known = {
+    codes = {
         "0x" + wrong.digest.hex(): wrong.code
         for wrong in wrong_hashes(chain_id=42, call=call, profile=VECTORS["profile"])
     }
 
     for code, digest in VECTORS["wrong_hashes_of_the_first_call"].items():
-        assert known[digest] == code
+        assert codes[digest] == code
 
 
-def test_the_guide_lists_every_known_mistake_and_no_other() -> None:
+def test_the_guide_lists_every_signing_mistake_and_no_other() -> None:
     listed = {
         cells[0].strip("`") for cells in rows(DOCS / "signing.md") if cells[0].startswith("`signature-")
     }

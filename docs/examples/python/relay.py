@@ -58,21 +58,21 @@ def raw(address: str) -> bytes:
 
 
 class Busy(RuntimeError):
-    """The service asks to come back after `seconds` (429 and 503)."""
+    """The service is busy: repeat the request after `seconds` (429 and 503)."""
 
-    def __init__(self, told: str, seconds: int) -> None:
-        super().__init__(told)
+    def __init__(self, message: str, seconds: int) -> None:
+        super().__init__(message)
         self.seconds = seconds
 
 
-def patiently(ask: Callable[[], dict[str, Any]], *, attempts: int = 5) -> dict[str, Any]:
-    """Return what `ask` returns, and ask again where the service is busy."""
+def with_retries(request: Callable[[], dict[str, Any]], *, attempts: int = 5) -> dict[str, Any]:
+    """Return what `request` returns; while the service is busy, repeat it."""
     for _ in range(attempts - 1):
         try:
-            return ask()
+            return request()
         except Busy as busy:
             time.sleep(busy.seconds)
-    return ask()
+    return request()
 
 
 class Client:
@@ -89,7 +89,7 @@ class Client:
     def sign_in(self) -> None:
         """Sign the service's message and keep the access token."""
 
-        def ask() -> dict[str, Any]:
+        def request() -> dict[str, Any]:
             # Each time with a new nonce: one is good for one attempt, also where the answer is 503.
             challenge = self.post("/api/auth/nonce", {"address": self.profile})
             signature = personal_sign(self.private_key, challenge["message"].encode())
@@ -97,24 +97,24 @@ class Client:
                 "/api/auth/verify", {"nonce": challenge["nonce"], "signature": "0x" + signature.hex()}
             )
 
-        self.headers = {"Authorization": f"Bearer {patiently(ask)['access']}"}
+        self.headers = {"Authorization": f"Bearer {with_retries(request)['access']}"}
 
     def quota(self) -> int:
         """Return the credits that can be spent now."""
 
-        def ask() -> dict[str, Any]:
+        def request() -> dict[str, Any]:
             # Each time with the time of now: it is good for 5 seconds.
             now = int(time.time())
             signature = personal_sign(self.private_key, quota_message(self.profile, now))
             body = {"address": self.profile, "timestamp": now, "signature": "0x" + signature.hex()}
             return self.post("/api/relay/quota", body)
 
-        return int(patiently(ask)["quota"])
+        return int(with_retries(request)["quota"])
 
     def relay(self, payload: bytes, *, channel: int = 0) -> str:
         """Sign the payload for the key manager's next nonce, send it, and return the transaction's hash."""
-        key_manager = self.ask("owner()", [], [], self.profile, "address")
-        nonce = self.ask(
+        key_manager = self.read("owner()", [], [], self.profile, "address")
+        nonce = self.read(
             "getNonce(address,uint128)",
             ["address", "uint128"],
             [self.controller, channel],
@@ -131,34 +131,34 @@ class Client:
         }
         body = {"keyManagerAddress": key_manager, "transaction": transaction}
         # The very same again: the same relay call twice is one transaction.
-        return str(patiently(lambda: self.post("/api/relay/execute", body))["transactionHash"])
+        return str(with_retries(lambda: self.post("/api/relay/execute", body))["transactionHash"])
 
     def wait(self, transaction_hash: str, *, seconds: int = 120) -> dict[str, Any]:
         """Return the status record once it is final."""
-        asked = {"transactionHash": transaction_hash}
+        body = {"transactionHash": transaction_hash}
         for _ in range(seconds):
-            status = patiently(lambda: self.post("/api/relay/transactionStatus", asked))
+            status = with_retries(lambda: self.post("/api/relay/transactionStatus", body))
             if status["status"] not in {"Pending", "Submitted"}:
                 return status
             time.sleep(1)
         raise TimeoutError(f"{transaction_hash} is still {status['status']}")
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer; `Busy` says that it may be another one after a while."""
+        """Return the answer; raise `Busy` if the request may succeed later."""
         response = self.http.request("POST", self.base_url + path, json=body, headers=self.headers)
         answer: dict[str, Any] = response.json()
         if response.status == 200:
             return answer
-        told = f"{answer['code']}: {answer['detail']}"
+        message = f"{answer['code']}: {answer['detail']}"
         if response.status in {429, 503}:
-            raise Busy(told, int(response.headers.get("Retry-After", "1")))
-        raise RuntimeError(told)
+            raise Busy(message, int(response.headers.get("Retry-After", "1")))
+        raise RuntimeError(message)
 
-    def ask(self, function: str, types: list[str], values: list[Any], contract: str, answer: str) -> Any:
+    def read(self, function: str, types: list[str], values: list[Any], contract: str, answer: str) -> Any:
         """Return the answer of a contract's view function."""
         data = "0x" + (keccak(text=function)[:4] + encode(types, values)).hex()
-        found = self.rpc("eth_call", {"to": contract, "data": data}, "latest")
-        return decode([answer], bytes.fromhex(found[2:]))[0]
+        result = self.rpc("eth_call", {"to": contract, "data": data}, "latest")
+        return decode([answer], bytes.fromhex(result[2:]))[0]
 
     def rpc(self, method: str, *params: Any) -> Any:
         """Return the result of one JSON-RPC call to a chain node."""

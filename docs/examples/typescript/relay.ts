@@ -60,27 +60,27 @@ export interface Status {
   creditsAfter: number;
 }
 
-/** The service asks to come back after some seconds (429 and 503). */
+/** The service is busy: repeat the request after some seconds (429 and 503). */
 class Busy extends Error {
   readonly seconds: number;
 
-  constructor(told: string, seconds: number) {
-    super(told);
+  constructor(message: string, seconds: number) {
+    super(message);
     this.seconds = seconds;
   }
 }
 
-/** What `ask` answers; it is asked again where the service is busy. */
-async function patiently<T>(ask: () => Promise<T>, attempts = 5): Promise<T> {
+/** What `request` returns; while the service is busy, it is repeated. */
+async function withRetries<T>(request: () => Promise<T>, attempts = 5): Promise<T> {
   for (let attempt = 1; attempt < attempts; attempt += 1) {
     try {
-      return await ask();
+      return await request();
     } catch (error) {
       if (!(error instanceof Busy)) throw error;
       await pause(error.seconds);
     }
   }
-  return ask();
+  return request();
 }
 
 /** One controller of one profile. */
@@ -101,7 +101,7 @@ export class Client {
 
   /** Signs the service's message and keeps the access token. */
   async signIn(): Promise<void> {
-    const tokens = await patiently(async () => {
+    const tokens = await withRetries(async () => {
       // Each time with a new nonce: one is good for one attempt, also where the answer is 503.
       const { nonce, message } = await this.post("/api/auth/nonce", { address: this.profile });
       const signature = await this.wallet.signMessage(message);
@@ -112,19 +112,19 @@ export class Client {
 
   /** The credits that can be spent now. */
   async quota(): Promise<number> {
-    const found = await patiently(async () => {
+    const answer = await withRetries(async () => {
       // Each time with the time of now: it is good for 5 seconds.
       const timestamp = Math.floor(Date.now() / 1000);
       const signature = await this.wallet.signMessage(quotaMessage(this.profile, timestamp));
       return this.post("/api/relay/quota", { address: this.profile, timestamp, signature });
     });
-    return found.quota;
+    return answer.quota;
   }
 
   /** Signs the payload for the key manager's next nonce, sends it, and returns the transaction's hash. */
   async relay(payload: string, channel = 0n): Promise<string> {
-    const keyManager: string = await this.ask(this.profile, PROFILE, "owner");
-    const nonce: bigint = await this.ask(keyManager, KEY_MANAGER, "getNonce", this.wallet.address, channel);
+    const keyManager: string = await this.read(this.profile, PROFILE, "owner");
+    const nonce: bigint = await this.read(keyManager, KEY_MANAGER, "getNonce", this.wallet.address, channel);
     const { chainId } = await this.node.getNetwork();
     const digest = lsp25Hash({ chainId, keyManager, nonce, payload });
     const signature = signRelayCall(this.wallet.privateKey, digest);
@@ -132,14 +132,14 @@ export class Client {
     const transaction = { abi: payload, signature, nonce: nonce.toString() };
     const body = { keyManagerAddress: keyManager, transaction };
     // The very same again: the same relay call twice is one transaction.
-    return (await patiently(() => this.post("/api/relay/execute", body))).transactionHash;
+    return (await withRetries(() => this.post("/api/relay/execute", body))).transactionHash;
   }
 
   /** The status record once it is final. */
   async wait(transactionHash: string, seconds = 120): Promise<Status> {
     for (let second = 0; second < seconds; second += 1) {
-      const found: Status = await patiently(() => this.post("/api/relay/transactionStatus", { transactionHash }));
-      if (found.status !== "Pending" && found.status !== "Submitted") return found;
+      const status: Status = await withRetries(() => this.post("/api/relay/transactionStatus", { transactionHash }));
+      if (status.status !== "Pending" && status.status !== "Submitted") return status;
       await pause(1);
     }
     throw new Error(`${transactionHash} is not final after ${seconds} s`);
@@ -149,19 +149,19 @@ export class Client {
     this.node.destroy();
   }
 
-  /** The answer; `Busy` says that it may be another one after a while. */
+  /** The answer; throws `Busy` if the request may succeed later. */
   private async post(path: string, body: object): Promise<any> {
     const headers: Record<string, string> = { "Content-Type": "application/json" };
     if (this.token) headers.Authorization = `Bearer ${this.token}`;
     const response = await fetch(this.baseUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
     const answer: any = await response.json();
     if (response.ok) return answer;
-    const told = `${answer.code}: ${answer.detail}`;
-    if (![429, 503].includes(response.status)) throw new Error(told);
-    throw new Busy(told, Number(response.headers.get("Retry-After") ?? 1));
+    const message = `${answer.code}: ${answer.detail}`;
+    if (![429, 503].includes(response.status)) throw new Error(message);
+    throw new Busy(message, Number(response.headers.get("Retry-After") ?? 1));
   }
 
-  private ask(contract: string, abi: Interface, name: string, ...values: unknown[]): Promise<any> {
+  private read(contract: string, abi: Interface, name: string, ...values: unknown[]): Promise<any> {
     return new Contract(contract, abi, this.node).getFunction(name)(...values);
   }
 }

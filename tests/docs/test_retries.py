@@ -1,4 +1,4 @@
-"""The Python example comes back after 503, with what is good for one attempt made anew."""
+"""The Python example repeats a request after 503, with a new nonce or timestamp where one is good for one attempt."""
 
 import importlib.util
 import json
@@ -19,14 +19,14 @@ class BusyService:
 
     def __init__(self) -> None:
         self.url = ""
-        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.requests: list[tuple[str, dict[str, Any]]] = []
         self.used: set[str] = set()
         self.wait_seconds = 0
 
     def answer(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """Return the status and the body for a request."""
-        first = path not in {known for known, _ in self.asked}
-        self.asked.append((path, body))
+        first = path not in {seen for seen, _ in self.requests}
+        self.requests.append((path, body))
         if path == "/api/auth/verify" and body["nonce"] in self.used:
             return 401, {"code": "nonce-used", "detail": "A nonce is good for one attempt."}
         self.used.add(body.get("nonce", ""))
@@ -37,7 +37,7 @@ class BusyService:
 
     def bodies(self, path: str) -> list[dict[str, Any]]:
         """Return the bodies that a path was sent."""
-        return [body for asked, body in self.asked if asked == path]
+        return [body for requested, body in self.requests if requested == path]
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def busy() -> Iterator[BusyService]:
             self.wfile.write(json.dumps(answer).encode())
 
         def log_message(self, *_: Any) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
@@ -68,7 +68,7 @@ def busy() -> Iterator[BusyService]:
 
 
 def _client(busy: BusyService) -> Any:
-    spec = importlib.util.spec_from_file_location("patient_example", DOCS / "examples/python/relay.py")
+    spec = importlib.util.spec_from_file_location("retrying_example", DOCS / "examples/python/relay.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -1,9 +1,7 @@
 """
-What staff do about earnings that are held.
+The admin of ad networks and their postbacks: settings, a trial of a postback, and decisions about held earnings.
 
-Trying a network's postback on its page, before the network sends one.
-
-Ad networks are set up here, and their postbacks are read here. No page shows a secret, not even a new one again.
+No page shows a secret, not even a new one again.
 """
 
 from typing import Any, ClassVar
@@ -20,11 +18,12 @@ from django.utils import timezone
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from credits.admin import OwnedAdmin
-from earnings.models import AdNetwork, NetworkUser, Postback, PostbackKind, PostbackState
+from earnings import queries
+from earnings.models import AdNetwork, NetworkUser, Postback, PostbackKind
+from earnings.networks import ADAPTERS
 from earnings.networks.base import is_weak
-from earnings.networks.registry import ADAPTERS
-from earnings.services import networks, rates, release, trial
-from earnings.services.rates import Effect
+from earnings.services import earnings, networks, trial
+from earnings.states import Event, allows
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.base import Previewed, StaffAdmin
 from gateway.common.crypto import SealedUnderAnotherKey
@@ -50,7 +49,7 @@ RESUME_NETWORK = ReasonedAction(
     name="resume",
     label="Resume",
     permission="earnings.change_adnetwork",
-    effect=lambda row: "Its postbacks are believed again.",
+    effect=lambda row: "Its postbacks are accepted again.",
     run=lambda row, decision: _switch(row, is_enabled=True),
     applies_to=lambda row: not row.is_enabled,
 )
@@ -63,7 +62,7 @@ def _issue(row: AdNetwork, decision: Decision) -> str:
 
 def _retire(row: AdNetwork, decision: Decision) -> str:
     networks.retire_secret(slug=row.slug)
-    return "Only the newest secret is believed."
+    return "Only the newest secret is accepted."
 
 
 ISSUE_ADDRESS = ReasonedAction(
@@ -82,52 +81,14 @@ RETIRE_SECRET = ReasonedAction(
 )
 
 
-def _is_held(row: Postback) -> bool:
-    return row.state == PostbackState.HELD
-
-
-def _release(row: Postback, decision: Decision) -> str:
-    given = release.release_early(postback_id=row.pk)
-    return f"{given.entry.amount if given.entry else 0} credits are posted."
-
-
-def _forfeit(row: Postback, decision: Decision) -> str:
-    release.forfeit(postback_id=row.pk)
-    return "Its credits will never be given."
-
-
-RELEASE_EARLY = ReasonedAction(
-    name="release_early",
-    label="Release early",
-    permission="earnings.decide_earning",
-    effect=lambda row: (
-        f"What is left of {row.credits} credits is given to {row.user} at once, "
-        f"and not at {row.available_at:%Y-%m-%d %H:%M} UTC. "
-        "The network may still take it back, also where it has been spent."
-    ),
-    run=_release,
-    applies_to=_is_held,
-)
-FORFEIT = ReasonedAction(
-    name="forfeit",
-    label="Forfeit",
-    permission="earnings.decide_earning",
-    effect=lambda row: (
-        f"{row.user} never gets the {row.credits} credits. Only an adjustment can make up for it."
-    ),
-    run=_forfeit,
-    applies_to=_is_held,
-)
-
-
-_LONGEST_ADDRESS = 16 * 1024
+_MAX_ADDRESS_LENGTH = 16 * 1024
 
 
 class TrialForm(forms.Form):
     """The whole address that the network would call, and the header that signs it where one does."""
 
     address = forms.CharField(
-        max_length=_LONGEST_ADDRESS,
+        max_length=_MAX_ADDRESS_LENGTH,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 4, "autocomplete": "off"}),
         help_text="As the network's test tool made it, with all parameters. Nothing is stored and nobody is credited.",
     )
@@ -143,8 +104,8 @@ class TrialForm(forms.Form):
             del self.fields["signature"]
 
 
-class Trying(StaffAdmin[AdNetwork]):
-    """Adds the page `try` to a network's."""
+class TrialPage(StaffAdmin[AdNetwork]):
+    """Adds the page that tries a postback to a network's pages."""
 
     def get_urls(self) -> list[Any]:
         name = f"{self.opts.app_label}_{self.opts.model_name}_try"
@@ -156,7 +117,7 @@ class Trying(StaffAdmin[AdNetwork]):
         return reverse(f"{self.admin_site.name}:earnings_adnetwork_try", args=[network.pk])
 
     def try_view(self, request: HttpRequest, network_id: int) -> HttpResponse:
-        """Ask for an address, and show what would come of it."""
+        """Ask for an address, and show what it would lead to."""
         network: AdNetwork | None = self.get_object(request, str(network_id))
         if not self.has_change_permission(request, network):
             raise PermissionDenied
@@ -164,9 +125,9 @@ class Trying(StaffAdmin[AdNetwork]):
             raise Http404
         header = ADAPTERS[network.slug].signature_header if network.slug in ADAPTERS else ""
         form = TrialForm(request.POST if request.method == "POST" else None, header=header)
-        verdict = None
+        result = None
         if form.is_valid():
-            verdict = trial.judge(
+            result = trial.try_postback(
                 network=network,
                 address=form.cleaned_data["address"].strip(),
                 signature=form.cleaned_data.get("signature", ""),
@@ -177,32 +138,30 @@ class Trying(StaffAdmin[AdNetwork]):
             "title": f"Try a postback of {network}",
             "opts": self.opts,
             "form": form,
-            "verdict": verdict,
-            "facts": _facts(verdict.meaning) if verdict and verdict.meaning else [],
+            "result": result,
+            "details": _details(result.accepted) if result and result.accepted else [],
             "back": reverse(f"{self.admin_site.name}:earnings_adnetwork_change", args=[network.pk]),
         }
         return TemplateResponse(request, "admin/earnings/adnetwork/try.html", context)
 
 
-def _facts(meaning: trial.Meaning) -> list[tuple[str, str]]:
-    """Return what the postback says by labels, without what it leaves open."""
-    event, user, before = meaning.event, meaning.user, meaning.before
-    told = [
-        ("says", PostbackKind(event.kind).label),
+def _details(accepted: trial.AcceptedPostback) -> list[tuple[str, str]]:
+    """Return the postback's values by label, without those that it leaves open."""
+    event, user, first = accepted.event, accepted.user, accepted.first
+    occurred_at = f"{event.occurred_at:%Y-%m-%d %H:%M:%S} UTC" if event.occurred_at else ""
+    values = [
+        ("kind", PostbackKind(event.kind).label),
         ("id", event.external_id),
         ("takes back", event.original_id if event.kind == PostbackKind.REVERSAL else ""),
         ("user", str(user.profile_address) if user else ""),
         ("amount", f"{event.amount:f}"),
-        ("credits before bonuses", str(meaning.worth)),
+        ("credits before bonuses", str(accepted.credits)),
         ("payout in USD", "" if event.payout_usd is None else f"{event.payout_usd:f}"),
-        (
-            "at, by the network's clock",
-            f"{event.occurred_at:%Y-%m-%d %H:%M:%S} UTC" if event.occurred_at else "",
-        ),
-        ("came before", before.get_state_display() if before else "no"),
-        ("would be answered", meaning.answer),
+        ("at, by the network's clock", occurred_at),
+        ("received before", first.get_state_display() if first else "no"),
+        ("would be answered", accepted.answer),
     ]
-    return [(label, fact) for label, fact in told if fact]
+    return [(label, value) for label, value in values if value]
 
 
 _SETTINGS = (
@@ -214,12 +173,14 @@ _SETTINGS = (
     "daily_cap",
     "hold_hours",
 )
-# The page between would have to give the secret back.
-_ONE_BY_ONE = "Save the rate first and the secret after it: what a rate does is shown before it is saved."
+# The preview would have to contain the secret.
+_SAVE_ONE_BY_ONE = (
+    "Save the rate first and the secret after it: what a rate does is shown before it is saved."
+)
 
 
 class AdNetworkForm(forms.ModelForm[AdNetwork]):
-    """Settings, and a field that takes a secret and never gives one back."""
+    """Settings, and a field that takes a secret and never shows one."""
 
     new_secret = forms.CharField(
         required=False,
@@ -231,7 +192,7 @@ class AdNetworkForm(forms.ModelForm[AdNetwork]):
         forms.CharField(max_length=49),
         required=False,
         widget=UnfoldAdminTextInputWidget,
-        help_text="IP addresses or networks that may send, separated by commas; empty lets any.",
+        help_text="IP addresses or networks that may send, separated by commas; empty allows any.",
     )
 
     allowed_ad_units = SimpleArrayField(
@@ -248,19 +209,19 @@ class AdNetworkForm(forms.ModelForm[AdNetwork]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "slug" in self.fields:
-            known = set(AdNetwork.objects.values_list("slug", flat=True))
-            free = [(slug, adapter.title) for slug, adapter in ADAPTERS.items() if slug not in known]
-            self.fields["slug"] = forms.ChoiceField(choices=free, label="Network")
+            existing = set(AdNetwork.objects.values_list("slug", flat=True))
+            choices = [(slug, adapter.title) for slug, adapter in ADAPTERS.items() if slug not in existing]
+            self.fields["slug"] = forms.ChoiceField(choices=choices, label="Network")
 
     @property
     def changes_rate(self) -> bool:
-        """Whether a network that is there gets another rate, whose effect is then shown first."""
+        """Whether an existing network gets another rate, whose effect is then shown first."""
         return bool(self.instance.pk) and "rate" in self.changed_data
 
     def clean(self) -> None:
         super().clean()
         if self.changes_rate and self.cleaned_data.get("new_secret"):
-            self.add_error("new_secret", _ONE_BY_ONE)
+            self.add_error("new_secret", _SAVE_ONE_BY_ONE)
 
     def _post_clean(self) -> None:
         slug = self.instance.slug or self.cleaned_data.get("slug", "")
@@ -270,7 +231,7 @@ class AdNetworkForm(forms.ModelForm[AdNetwork]):
 
 
 @admin.register(AdNetwork)
-class AdNetworkAdmin(Previewed, ReasonedActions, Trying):
+class AdNetworkAdmin(Previewed, ReasonedActions, TrialPage):
     """Settings change through the service; addresses and secrets by their own actions."""
 
     form = AdNetworkForm
@@ -302,7 +263,7 @@ class AdNetworkAdmin(Previewed, ReasonedActions, Trying):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         network = self.get_object(request, object_id)
-        figures = rates.figures_of(network, now=timezone.now()) if network else []
+        figures = queries.figures_of(network, now=timezone.now()) if network else []
         return super().change_view(
             request, object_id, form_url, {**(extra_context or {}), "figures": figures}
         )
@@ -317,13 +278,13 @@ class AdNetworkAdmin(Previewed, ReasonedActions, Trying):
         # Its postbacks name it; a network that is no longer used is disabled.
         return False
 
-    def preview_of(self, form: AdNetworkForm) -> Effect | None:
+    def preview_of(self, form: AdNetworkForm) -> queries.RateEffect | None:
         if not form.changes_rate:
             return None
-        return rates.effect_of(network=form.instance, before=form.initial["rate"], now=timezone.now())
+        return queries.rate_effect(network=form.instance, before=form.initial["rate"], now=timezone.now())
 
     def save_model(self, request: HttpRequest, obj: AdNetwork, form: Any, change: bool) -> None:
-        """Let the service write."""
+        """Save through the service."""
         values = {name: form.cleaned_data[name] for name in _SETTINGS}
         obj.pk = networks.configure(slug=obj.slug, **values).pk
         if form.cleaned_data["new_secret"]:
@@ -346,6 +307,40 @@ class AdNetworkAdmin(Previewed, ReasonedActions, Trying):
         return getattr(network, "last_event_at", None)
 
 
+def _release(row: Postback, decision: Decision) -> str:
+    credit = earnings.release_early(postback_id=row.pk)
+    return f"{credit.entry.amount if credit.entry else 0} credits are posted."
+
+
+def _forfeit(row: Postback, decision: Decision) -> str:
+    earnings.forfeit(postback_id=row.pk)
+    return "Its credits will never be given."
+
+
+RELEASE_EARLY = ReasonedAction(
+    name="release_early",
+    label="Release early",
+    permission="earnings.decide_earning",
+    effect=lambda row: (
+        f"What is left of {row.credits} credits is given to {row.user} at once, "
+        f"and not at {row.available_at:%Y-%m-%d %H:%M} UTC. "
+        "The network may still take it back, also where it has been spent."
+    ),
+    run=_release,
+    applies_to=lambda row: allows(row, Event.RELEASE),
+)
+FORFEIT = ReasonedAction(
+    name="forfeit",
+    label="Forfeit",
+    permission="earnings.decide_earning",
+    effect=lambda row: (
+        f"{row.user} never gets the {row.credits} credits. Only an adjustment can make up for it."
+    ),
+    run=_forfeit,
+    applies_to=lambda row: allows(row, Event.FORFEIT),
+)
+
+
 class OfNetworkAdmin(OwnedAdmin):
     """Rows of a user at a network."""
 
@@ -357,7 +352,7 @@ class OfNetworkAdmin(OwnedAdmin):
 
 @admin.register(Postback)
 class PostbackAdmin(ReasonedActions, OfNetworkAdmin):
-    """Every event with the factors of its credits; what is held waits, or is decided by staff."""
+    """Every postback with the factors of its credits; held ones can be released or forfeited."""
 
     staff_actions = (RELEASE_EARLY, FORFEIT)
     list_display = (
@@ -389,7 +384,7 @@ class PostbackAdmin(ReasonedActions, OfNetworkAdmin):
 
 @admin.register(NetworkUser)
 class NetworkUserAdmin(OfNetworkAdmin):
-    """Which user a network means."""
+    """Which user a reference means."""
 
     list_display = ("network", "reference", "profile")
     search_fields = ("reference__exact",)

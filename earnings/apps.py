@@ -1,6 +1,12 @@
-"""Django finds the app here."""
+"""The app, and the check of its settings."""
+
+from typing import Any
 
 from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+from gateway.common.env import SECRET_LETTERS
 
 
 class EarningsConfig(AppConfig):
@@ -10,5 +16,18 @@ class EarningsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system checks."""
-        from earnings import checks  # noqa: F401
+        """Register the system check."""
+        register(check_secret_keys, "earnings")
+
+
+def check_secret_keys(**_: Any) -> list[CheckMessage]:
+    """Refuse keys that seal the networks' secrets and are missing, short, or do another job as well."""
+    keys = settings.AD_NETWORK_SECRET_KEYS
+    other_keys = {settings.SECRET_KEY, settings.AUTH_REFRESH_SECRET}
+    if keys and all(len(key) >= SECRET_LETTERS and key not in other_keys for key in keys):
+        return []
+    message = (
+        f"AD_NETWORK_SECRET_KEYS needs keys of {SECRET_LETTERS} characters, "
+        "and none that is SECRET_KEY or AUTH_REFRESH_SECRET."
+    )
+    return [Error(message, hint="Make one with: openssl rand -base64 48", id="earnings.E001")]

@@ -1,13 +1,15 @@
+"""Refusals of earnings."""
+
 from gateway.common.errors import DomainError
 
 
 class EarningDecided(DomainError):
-    """Only what is held can be given early or forfeited, and once."""
+    """Only a held earning can be released early or forfeited, and once."""
 
     code, title, status = "earning-decided", "The earning is not held", 409
 
     def __init__(self, *, state: str) -> None:
-        super().__init__(f"Nothing waits here any more. {state}.")
+        super().__init__(f"The earning is no longer held. {state}.")
 
 
 class NetworkUnguarded(DomainError):

@@ -1,8 +1,4 @@
-"""
-Ad networks as staff set them up, how they know our users, and the keys that verify them.
-
-The inbox of postbacks, with everything that a credit was computed from.
-"""
+"""Ad networks, their users' references and verifier keys, and their postbacks with all factors of a credit."""
 
 import re
 from decimal import Decimal
@@ -23,9 +19,9 @@ _WEAK_NEEDS = (
     "an address list, a cap per event, a daily cap and hours of hold."
 )
 _NO_ADDRESS = "Enter IP addresses or networks like 203.0.113.0/24."
-_NO_LIST = "A list that lets half of the internet in keeps nobody out. Leave it empty to let any address in."
-_LONGEST_HOLD = 366 * 24
-_TOO_LONG = f"Credits wait {_LONGEST_HOLD} hours at most, which is a year."
+_NO_LIST = "A list that contains half of the internet is no protection. Leave it empty to allow any address."
+_MAX_HOLD_HOURS = 366 * 24
+_TOO_LONG = f"Credits wait {_MAX_HOLD_HOURS} hours at most, which is a year."
 _NO_AD_UNIT = "Enter ad units as digits, or whole as ca-app-pub-…/1234567890."
 _NO_AD_UNITS = "Google signs for every publisher. Enabling AdMob needs the ad units that are yours."
 _AD_UNIT = re.compile(r"(?:ca-app-pub-[0-9]{1,20}/)?([0-9]{5,20})", re.ASCII)
@@ -43,11 +39,11 @@ _GUARDED = (
 
 class AdNetwork(models.Model):
     """
-    One network's settings. The adapter of the same slug knows its dialect.
+    One network's settings. The adapter of the same slug reads its postbacks.
 
     Two secrets are live, so that one can be replaced while postbacks are under way.
-    They are sealed, and opened by their service alone; of the path's token only the
-    SHA-256 is kept.
+    They are sealed, and unsealed by `services.networks` alone; of the path's token only
+    the SHA-256 is kept.
     """
 
     slug = models.CharField(max_length=40, unique=True)
@@ -63,13 +59,13 @@ class AdNetwork(models.Model):
         max_digits=16,
         decimal_places=8,
         default=Decimal(1),
-        help_text="Credits per unit that the network tells.",
+        help_text="Credits per unit of the network's amount.",
     )
     allowed_addresses = ArrayField(
         models.CharField(max_length=49),
         default=list,
         blank=True,
-        help_text="IP addresses or networks that may send; empty lets any.",
+        help_text="IP addresses or networks that may send; empty allows any.",
     )
     allowed_ad_units = ArrayField(
         models.CharField(max_length=60),
@@ -78,7 +74,7 @@ class AdNetwork(models.Model):
         help_text="AdMob's ad units that reward here; those of other publishers are signed as well.",
     )
     per_event_cap = models.BigIntegerField(
-        null=True, blank=True, help_text="Credits of one event at most; a dearer one is stored and refused."
+        null=True, blank=True, help_text="Credits of one event at most; a larger one is stored and refused."
     )
     daily_cap = models.BigIntegerField(
         null=True, blank=True, help_text="Credits per user and UTC day at most; what exceeds it is refused."
@@ -120,7 +116,7 @@ class AdNetwork(models.Model):
 
     def clean(self) -> None:
         """
-        Say at the form what the database would refuse, and write addresses in their usual form.
+        Refuse in the form what the database would refuse, and normalize the addresses.
 
         The caller has set `is_weak`.
         """
@@ -130,11 +126,11 @@ class AdNetwork(models.Model):
             raise ValidationError({"allowed_addresses": _NO_ADDRESS}) from error
         if not all(is_bounded(text) for text in self.allowed_addresses):
             raise ValidationError({"allowed_addresses": _NO_LIST})
-        found = [_AD_UNIT.fullmatch(text.strip()) for text in self.allowed_ad_units]
-        if None in found:
+        matches = [_AD_UNIT.fullmatch(text.strip()) for text in self.allowed_ad_units]
+        if None in matches:
             raise ValidationError({"allowed_ad_units": _NO_AD_UNIT})
-        self.allowed_ad_units = list(dict.fromkeys(match[1] for match in found if match))
-        if self.hold_hours > _LONGEST_HOLD:
+        self.allowed_ad_units = list(dict.fromkeys(match[1] for match in matches if match))
+        if self.hold_hours > _MAX_HOLD_HOURS:
             raise ValidationError({"hold_hours": _TOO_LONG})
         if self.is_enabled and self.is_weak and not self._is_guarded():
             raise ValidationError(_WEAK_NEEDS, code="weak")
@@ -182,7 +178,7 @@ class VerifierKeySet(models.Model):
 
 
 class PostbackKind(models.TextChoices):
-    """What it reports."""
+    """What a postback reports."""
 
     CREDIT = "CREDIT"
     REVERSAL = "REVERSAL"
@@ -192,7 +188,7 @@ class PostbackKind(models.TextChoices):
 
 
 class PostbackState(models.TextChoices):
-    """What became of it."""
+    """What became of a postback; `earnings.states` has the transitions."""
 
     RECEIVED = "RECEIVED", "Received: a reversal whose credit has not come"
     PENDING = "PENDING", "Pending: the network has not decided"
@@ -213,7 +209,9 @@ class Refusal(models.TextChoices):
 
 # Rows that no credit was given for, and that keep none from being given: a repeat of them changes nothing either.
 # Credits stay, also refused ones, and so do reversals that took something back or wait for their credit.
-WORTHLESS = Q(kind__in=["INFO", "TEST", "PENDING"]) | Q(kind="REVERSAL", state__in=["REFUSED", "INFO"])
+WORTHLESS = Q(kind__in=[PostbackKind.INFO, PostbackKind.TEST, PostbackKind.PENDING]) | Q(
+    kind=PostbackKind.REVERSAL, state__in=[PostbackState.REFUSED, PostbackState.INFO]
+)
 
 
 class Postback(models.Model):
@@ -221,7 +219,7 @@ class Postback(models.Model):
     One event of a network, stored with the entry that it led to, in one transaction.
 
     Unique by network, external id and kind, so a repeat finds the first one; a reversal
-    also by user, so that one that names a stranger leaves room for the right one. A
+    also by user, so that one that names a wrong user does not block the right one. A
     credit and its reversal are two rows that name the same `original_id`.
     """
 
@@ -256,11 +254,11 @@ class Postback(models.Model):
     occurred_at = models.DateTimeField(null=True, help_text="By the network's clock.")
     received_at = models.DateTimeField()
     is_conflicting = models.BooleanField(
-        default=False, help_text="It came again saying something else; the first word counts."
+        default=False, help_text="It came again with different content; the first one counts."
     )
     raw = models.BinaryField(help_text="Query, or body, as it came.")
     headers = models.JSONField(default=dict)
-    payload_hash = models.CharField(max_length=64, help_text="SHA-256 of what it says.")
+    payload_hash = models.CharField(max_length=64, help_text="SHA-256 of what it reports.")
     request_id = models.CharField(max_length=64, blank=True, default="")
 
     class Meta:
@@ -269,20 +267,20 @@ class Postback(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["network", "external_id", "kind"],
-                condition=~Q(kind="REVERSAL"),
+                condition=~Q(kind=PostbackKind.REVERSAL),
                 name="earnings_postback_network_event",
             ),
             models.UniqueConstraint(
                 fields=["network", "external_id", "user"],
-                condition=Q(kind="REVERSAL"),
+                condition=Q(kind=PostbackKind.REVERSAL),
                 name="earnings_postback_reversal_of_user",
             ),
             models.CheckConstraint(
-                condition=Q(refused_because="") | Q(state="REFUSED"),
+                condition=Q(refused_because="") | Q(state=PostbackState.REFUSED),
                 name="earnings_postback_refusal_has_state",
             ),
             models.CheckConstraint(
-                condition=Q(takes_back=None) | Q(kind="REVERSAL", takes_back__gt=0),
+                condition=Q(takes_back=None) | Q(kind=PostbackKind.REVERSAL, takes_back__gt=0),
                 name="earnings_postback_only_reversals_take_back",
             ),
             models.CheckConstraint(
@@ -296,15 +294,17 @@ class Postback(models.Model):
                 condition=Q(credits__gte=0), name="earnings_postback_credits_not_negative"
             ),
             models.CheckConstraint(
-                condition=~Q(state="HELD") | Q(kind="CREDIT", available_at__isnull=False, entry=None),
+                condition=~Q(state=PostbackState.HELD)
+                | Q(kind=PostbackKind.CREDIT, available_at__isnull=False, entry=None),
                 name="earnings_postback_held_has_time_and_no_entry",
             ),
             models.CheckConstraint(
-                condition=Q(entry=None) | Q(state__in=["AVAILABLE", "REVERSED"], credits__gt=0),
+                condition=Q(entry=None)
+                | Q(state__in=[PostbackState.AVAILABLE, PostbackState.REVERSED], credits__gt=0),
                 name="earnings_postback_entry_has_credits",
             ),
             models.CheckConstraint(
-                condition=Q(kind__in=["INFO", "TEST"]) | Q(user__isnull=False),
+                condition=Q(kind__in=[PostbackKind.INFO, PostbackKind.TEST]) | Q(user__isnull=False),
                 name="earnings_postback_has_user",
             ),
         ]
@@ -317,7 +317,9 @@ class Postback(models.Model):
                 fields=["request_id"], condition=~Q(request_id=""), name="earnings_postback_request"
             ),
             models.Index(fields=["received_at"], condition=WORTHLESS, name="earnings_postback_worthless"),
-            models.Index(fields=["available_at"], condition=Q(state="HELD"), name="earnings_postback_due"),
+            models.Index(
+                fields=["available_at"], condition=Q(state=PostbackState.HELD), name="earnings_postback_due"
+            ),
         ]
 
     def __str__(self) -> str:

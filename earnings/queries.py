@@ -1,6 +1,127 @@
-from earnings.models import AdNetwork
+"""What staff and metrics read about ad networks: which are enabled, their figures, and the effect of another rate."""
+
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from decimal import Decimal
+from typing import NamedTuple
+
+from django.db.models import Count, DecimalField, ExpressionWrapper, F, Q, Sum, Value
+from django.db.models.functions import Floor
+
+from earnings.models import AdNetwork, Postback, PostbackKind, PostbackState
+from gateway.common.fields import SAFE_INTEGER_MAX
+from rewards.benefits import earned_credits
+
+RATE_PERIOD = timedelta(days=30)
+_AMOUNTS = (1, 10, 100, 1_000)
+_EXACT = DecimalField(max_digits=65, decimal_places=24)
+_CREDIT = Q(kind=PostbackKind.CREDIT)
+_COUNTS = {
+    "credited": _CREDIT & Q(state=PostbackState.AVAILABLE),
+    "held": _CREDIT & Q(state=PostbackState.HELD),
+    "reversed": _CREDIT & Q(state=PostbackState.REVERSED),
+    "refused": Q(state=PostbackState.REFUSED),
+}
 
 
 def networks() -> dict[str, bool]:
     """Return whether each ad network is enabled, by slug."""
     return dict(AdNetwork.objects.order_by("slug").values_list("slug", "is_enabled"))
+
+
+class Figures(NamedTuple):
+    """Since a moment: credits by their state, refusals, and the credits that entries gave and took."""
+
+    since: str
+    credited: int
+    held: int
+    reversed: int
+    refused: int
+    credits_given: int
+    credits_taken: int
+
+
+def figures_of(network: AdNetwork, *, now: datetime) -> list[Figures]:
+    """Return the figures of today (UTC), 7 days and 30 days by the time of arrival, in one statement."""
+    spans = {
+        "today": datetime.combine(now.date(), time(), tzinfo=now.tzinfo),
+        "7 days": now - timedelta(days=7),
+        "30 days": now - timedelta(days=30),
+    }
+    posted = Q(entry__isnull=False)
+    aggregates: dict[str, Count | Sum] = {}
+    for place, since in enumerate(spans.values()):
+        recent = Q(received_at__gte=since)
+        for name, condition in _COUNTS.items():
+            aggregates[f"{name}_{place}"] = Count("pk", filter=recent & condition)
+        aggregates[f"credits_given_{place}"] = Sum("credits", filter=recent & posted & _CREDIT, default=0)
+        aggregates[f"credits_taken_{place}"] = Sum("credits", filter=recent & posted & ~_CREDIT, default=0)
+    postbacks = Postback.objects.filter(network=network, received_at__gte=spans["30 days"])
+    row = postbacks.aggregate(**aggregates)
+    return [
+        Figures(since, *(row[f"{name}_{place}"] for name in Figures._fields[1:]))
+        for place, since in enumerate(spans)
+    ]
+
+
+class Worth(NamedTuple):
+    """The credits of an amount in the network's unit, without any bonus, at the rate before and at the new one."""
+
+    amount: int
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateEffect:
+    """
+    What a new rate makes of the same reports of the network.
+
+    `earnings` of the last 30 days are credited or held, with `given` credits. At the new rate
+    they would be worth `after`, without the `above_cap` of them that the cap per event would
+    refuse. Each keeps its bonus; the daily cap is left out.
+    """
+
+    rate: Decimal
+    before: Decimal
+    worths: list[Worth]
+    earnings: int
+    given: int
+    after: int
+    above_cap: int
+
+
+def rate_effect(*, network: AdNetwork, before: Decimal, now: datetime) -> RateEffect:
+    """Return the effect of the network's new rate, which is not stored yet, instead of `before`; in one statement."""
+    worths = [
+        Worth(
+            amount,
+            earned_credits(amount=Decimal(amount), rate=before, bonus=Decimal(0)),
+            earned_credits(amount=Decimal(amount), rate=network.rate, bonus=Decimal(0)),
+        )
+        for amount in _AMOUNTS
+    ]
+    bonus = Value(1) + F("badge_bonus") + F("modifier_bonus")
+    recent = Postback.objects.filter(
+        network=network,
+        kind=PostbackKind.CREDIT,
+        state__in=[PostbackState.AVAILABLE, PostbackState.HELD],
+        received_at__gte=now - RATE_PERIOD,
+    ).annotate(worth=Floor(ExpressionWrapper(F("amount") * Value(network.rate) * bonus, output_field=_EXACT)))
+    # Without a cap, what JSON cannot represent is refused.
+    cap = min(network.per_event_cap or SAFE_INTEGER_MAX, SAFE_INTEGER_MAX - 1)
+    row = recent.aggregate(
+        earnings=Count("pk"),
+        given=Sum("credits", default=0),
+        after=Sum("worth", filter=Q(worth__lte=cap), default=Decimal(0)),
+        above_cap=Count("pk", filter=Q(worth__gt=cap)),
+    )
+    return RateEffect(
+        rate=network.rate,
+        before=before,
+        worths=worths,
+        earnings=row["earnings"],
+        given=row["given"],
+        after=int(row["after"]),
+        above_cap=row["above_cap"],
+    )

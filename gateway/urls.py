@@ -13,7 +13,7 @@ urlpatterns = [
     path("", include("relay.api.urls")),
     path("", include("payments.api.urls")),
     path("", include("checkin.api.urls")),
-    path("", include("earnings.api.urls")),
+    path("", include("earnings.api")),
     path("", include("portal.api.urls")),
     path("", include("gateway.docs")),
     path("", include("gateway.problem_pages")),

@@ -43,16 +43,16 @@ def open_networks(*, now: datetime) -> dict[str, dict[str, Any]]:
     The first call enables every network; what staff change later stays. Every call
     gives out new tokens and secrets, and the secrets of the call before stay live.
     """
-    from earnings.networks.registry import ADAPTERS
+    from earnings.networks import ADAPTERS
     from earnings.services import networks
 
     opened = {slug: _open(slug, now=now) for slug in ADAPTERS}
-    networks.refresh(now=now)
+    networks.refresh_verifier_keys(now=now)
     return opened
 
 
 def _open(slug: str, *, now: datetime) -> dict[str, Any]:
-    from earnings.networks.registry import ADAPTERS
+    from earnings.networks import ADAPTERS
     from earnings.services import networks
 
     adapter, secret = ADAPTERS[slug], secrets.token_urlsafe(24)

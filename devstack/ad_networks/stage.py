@@ -15,8 +15,8 @@ from credits.services.reconciliation import find_differences
 from devstack.ad_networks.dialects import AD_UNIT, DIALECTS, KEY_ID, speak
 from devstack.ad_networks.plan import Plan, Said
 from earnings.models import Postback, VerifierKeySet
-from earnings.networks.registry import ADAPTERS
-from earnings.services import networks, release
+from earnings.networks import ADAPTERS
+from earnings.services import earnings, networks
 from rewards.models import Badge
 
 SENDER = "203.0.113.7"
@@ -100,7 +100,7 @@ def written(stage: Stage, said: Said) -> dict[str, Any]:
 
 def faults(stage: Stage, plan: Plan, *, now: datetime) -> list[str]:
     """Release what was held, and return every difference from what the plan says; an empty list is a calm sea."""
-    while release.release_due(now=now + timedelta(hours=2)):
+    while earnings.release_due(now=now + timedelta(hours=2)):
         pass
     wanted = dict(zip(stage.people, plan.credits, strict=True))
     found = {account.user_id: account for account in CreditAccount.objects.filter(user_id__in=stage.people)}

@@ -9,7 +9,7 @@ from typing import Any
 from credits.models import EntrySource
 from devstack.population.life import Life
 from earnings.models import NetworkUser, Postback, PostbackKind, PostbackState
-from earnings.networks.registry import ADAPTERS
+from earnings.networks import ADAPTERS
 from rewards.benefits import RAISED_BY, earned_credits
 
 _Kind, _State = PostbackKind, PostbackState

@@ -14,7 +14,7 @@ from checkin.queries import day_of, items_of
 from checkin.services import seeds
 from credits.models import CreditHold
 from earnings.models import AdNetwork
-from earnings.networks.registry import ADAPTERS
+from earnings.networks import ADAPTERS
 from relay.models import Relayer
 from rewards.models import Badge, BadgeTrack
 from users.models import User

@@ -65,7 +65,7 @@ class Migration(migrations.Migration):
                     models.DecimalField(
                         decimal_places=8,
                         default=Decimal(1),
-                        help_text="Credits per unit that the network tells.",
+                        help_text="Credits per unit of the network's amount.",
                         max_digits=16,
                     ),
                 ),
@@ -75,7 +75,7 @@ class Migration(migrations.Migration):
                         base_field=models.CharField(max_length=49),
                         blank=True,
                         default=list,
-                        help_text="IP addresses or networks that may send; empty lets any.",
+                        help_text="IP addresses or networks that may send; empty allows any.",
                         size=None,
                     ),
                 ),
@@ -93,7 +93,7 @@ class Migration(migrations.Migration):
                     "per_event_cap",
                     models.BigIntegerField(
                         blank=True,
-                        help_text="Credits of one event at most; a dearer one is stored and refused.",
+                        help_text="Credits of one event at most; a larger one is stored and refused.",
                         null=True,
                     ),
                 ),
@@ -290,12 +290,12 @@ class Migration(migrations.Migration):
                 (
                     "is_conflicting",
                     models.BooleanField(
-                        default=False, help_text="It came again saying something else; the first word counts."
+                        default=False, help_text="It came again with different content; the first one counts."
                     ),
                 ),
                 ("raw", models.BinaryField(help_text="Query, or body, as it came.")),
                 ("headers", models.JSONField(default=dict)),
-                ("payload_hash", models.CharField(help_text="SHA-256 of what it says.", max_length=64)),
+                ("payload_hash", models.CharField(help_text="SHA-256 of what it reports.", max_length=64)),
                 ("request_id", models.CharField(blank=True, default="", max_length=64)),
                 (
                     "entry",

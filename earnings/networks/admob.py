@@ -37,7 +37,7 @@ class AdMob(Adapter):
     """
     The signature covers everything: ECDSA P-256 with SHA-256.
 
-    Google's keys sign for every publisher, so anybody's ad unit could name our users.
+    Google's keys sign for every publisher, so an ad unit of any publisher could name our users.
     """
 
     slug: ClassVar = "admob"
@@ -50,15 +50,15 @@ class AdMob(Adapter):
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
         """Check Google's signature over the percent-decoded text before it."""
-        found = _SIGNED.fullmatch(request.query)
-        if found is None:
+        match = _SIGNED.fullmatch(request.query)
+        if match is None:
             raise PostbackRefused("no signature at the end")
         # Google signs the decoded text, as its published test vectors show.
-        signed = unquote_to_bytes(found[1])
-        pem = keys.get(found[3].decode())
+        signed = unquote_to_bytes(match[1])
+        pem = keys.get(match[3].decode())
         if pem is None:
             raise PostbackPostponed("unknown verifier key")
-        _require_signature(pem, signature=found[2], signed=signed)
+        _require_signature(pem, signature=match[2], signed=signed)
         return _ascending(signed)
 
     def parse(self, fields: SignedFields) -> PostbackEvent:

@@ -1,4 +1,4 @@
-"""What an adapter promises: what its network signs, what a postback means, and which answers the network expects."""
+"""The interface of an adapter: what its network signs, what a postback means, which answers the network expects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ from earnings.models import PostbackKind
 # Values by name. Where a network signs too little, some of them are unsigned; `covers` says which are signed.
 SignedFields = Mapping[str, str]
 # Of the last part of the path, as the routes take it.
-LONGEST_PATH_TOKEN = 1024
+MAX_PATH_TOKEN_LENGTH = 1024
 # A postback whose signature leaves one of these out proves little.
 ESSENTIAL = frozenset({"amount", "user", "external_id"})
 
 
 class PostbackRefused(Exception):
-    """The network did not say this, or says nothing that a repeat could make acceptable."""
+    """The network did not send this, or a repeat could not make it acceptable."""
 
 
 class PostbackPostponed(Exception):
@@ -44,7 +44,7 @@ class PostbackEvent:
     What happened, in the network's own unit: `amount` times the network's rate makes credits.
 
     `original_id` is the credit that a reversal undoes and `external_id` itself
-    everywhere else. `user_ref` may be empty where nobody is credited. A reversal
+    everywhere else. `user_ref` may be empty where no user is credited. A reversal
     takes everything back unless `takes_back` says how much.
     """
 
@@ -102,7 +102,7 @@ class Adapter(Protocol):
     # How old, or how far ahead, a signed time may be.
     max_age: ClassVar[timedelta | None] = None
     needs_secret: ClassVar[bool] = True
-    # Its signature is good for every publisher's ad units; ours are listed.
+    # Its keys sign for the ad units of every publisher, so ours are listed.
     signs_for_all: ClassVar[bool] = False
     # The path's last part is the network's own token, checked before the signature.
     has_path_token: ClassVar[bool] = True
@@ -118,7 +118,7 @@ class Adapter(Protocol):
         Return the fields of a request that one of `secrets` or `keys` (PEM by key id) signed.
 
         Raises:
-            PostbackRefused: nobody whom we know signed it, or a parameter comes twice.
+            PostbackRefused: it is not signed by one of them, or a parameter comes twice.
             PostbackPostponed: the key that signed it has not been fetched yet.
         """
 
@@ -132,7 +132,7 @@ class Adapter(Protocol):
 
 
 def is_weak(adapter: Adapter) -> bool:
-    """Return whether the network's signature leaves out what decides who is credited, how much, or how often."""
+    """Return whether the network's signature leaves out the user, the amount or the id."""
     return not adapter.covers >= ESSENTIAL
 
 

@@ -37,8 +37,8 @@ class BitLabs(Adapter):
     def parse(self, fields: SignedFields) -> PostbackEvent:
         """Read what became of a survey or an offer; where an offer has a state, the type says nothing more."""
         transaction, amount = identifier(fields, "tx"), number(fields, "val")
-        told = fields.get("state") or fields.get("type") or ""
-        kind = _kind(told, is_negative=amount < 0)
+        status = fields.get("state") or fields.get("type") or ""
+        kind = _kind(status, is_negative=amount < 0)
         if kind is PostbackKind.CREDIT:
             kind = kind_of(amount)
         return PostbackEvent(
@@ -47,17 +47,17 @@ class BitLabs(Adapter):
             original_id=_original(transaction, fields) if kind is PostbackKind.REVERSAL else transaction,
             user_ref=fields.get("uid", ""),
             amount=amount,
-            takes_back=abs(amount) or None if kind is PostbackKind.REVERSAL and told != _REJECTED else None,
+            takes_back=abs(amount) or None if kind is PostbackKind.REVERSAL and status != _REJECTED else None,
             payout_usd=optional_number(fields, "raw"),
         )
 
 
-def _kind(told: str, *, is_negative: bool) -> PostbackKind:
-    if told in _UNDECIDED:
+def _kind(status: str, *, is_negative: bool) -> PostbackKind:
+    if status in _UNDECIDED:
         return PostbackKind.PENDING
-    if told in _UNDONE or is_negative:
+    if status in _UNDONE or is_negative:
         return PostbackKind.REVERSAL
-    if told in _REWARDED:
+    if status in _REWARDED:
         return PostbackKind.CREDIT
     raise PostbackRefused("no usable type")
 

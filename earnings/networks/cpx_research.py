@@ -25,7 +25,7 @@ class CpxResearch(Adapter):
     """
     MD5 of the transaction's id, a dash and the secret.
 
-    Who earned how much is not signed: whoever sees one callback could repeat its
+    User and amount are not signed: anyone who sees one callback could repeat its
     hash with another user and amount, so the network is weak.
     """
 

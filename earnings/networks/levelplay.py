@@ -25,7 +25,7 @@ _DONE = Answer(200, "{event_id}:OK")
 
 class LevelPlay(Adapter):
     """
-    MD5 of time, event, user, rewards and key, run together.
+    MD5 of time, event, user, rewards and key, concatenated.
 
     Nothing separates the four, so the fixed lengths of the time and of our user
     reference keep a digit of one from being read as part of the next.

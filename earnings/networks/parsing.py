@@ -1,8 +1,4 @@
-"""
-Reading parameters: no name twice, no number that is not plainly one, no id that a log or a key could not hold.
-
-The opaque name under which a network knows a user: 32 hex digits, for that network alone.
-"""
+"""Parse what networks send: parameters without repeated names, plain numbers, safe identifiers, our references."""
 
 import re
 from decimal import Decimal
@@ -13,7 +9,7 @@ from earnings.networks.base import PostbackRefused, SignedFields
 
 _NUMBER = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,12})?", re.ASCII)
 _IDENTIFIER = re.compile(r"[\x21-\x7e]{1,200}")
-_MOST_PARAMETERS = 100
+_MAX_PARAMETERS = 100
 
 
 def parameters(query: bytes) -> dict[str, str]:
@@ -29,7 +25,7 @@ def parameters(query: bytes) -> dict[str, str]:
             keep_blank_values=True,
             strict_parsing=bool(query),
             errors="strict",
-            max_num_fields=_MOST_PARAMETERS,
+            max_num_fields=_MAX_PARAMETERS,
         )
     except ValueError as error:
         raise PostbackRefused("unreadable query") from error
@@ -37,7 +33,7 @@ def parameters(query: bytes) -> dict[str, str]:
 
 
 def without_repeats(pairs: list[tuple[str, str]]) -> dict[str, str]:
-    """Return the pairs by name; of two values nobody could tell which one was meant."""
+    """Return the pairs by name; of two values it is unknown which one was meant."""
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise PostbackRefused("repeated parameter")
@@ -61,7 +57,7 @@ def number(fields: SignedFields, name: str) -> Decimal:
 
 
 def is_number(text: str) -> bool:
-    """Return whether it is plainly a number, with at most twelve digits on either side of the point."""
+    """Return whether it is a plain number, with at most twelve digits on either side of the point."""
     return _NUMBER.fullmatch(text) is not None
 
 
@@ -72,19 +68,20 @@ def optional_number(fields: SignedFields, name: str) -> Decimal | None:
 
 def flag(fields: SignedFields, name: str) -> bool:
     """Return whether it is `true`; what is left out is false."""
-    told = fields.get(name) or "false"
-    if told not in {"true", "false"}:
+    value = fields.get(name) or "false"
+    if value not in {"true", "false"}:
         raise PostbackRefused(f"no usable {name}")
-    return told == "true"
+    return value == "true"
 
 
 def kind_of(amount: Decimal) -> PostbackKind:
-    """Tell a credit from its reversal by the sign; nothing is worth a row for information only."""
+    """Return whether it is a credit or a reversal, by the sign; an amount of zero is information."""
     if amount == 0:
         return PostbackKind.INFO
     return PostbackKind.CREDIT if amount > 0 else PostbackKind.REVERSAL
 
 
+# The opaque name of a user at one network: 32 hex digits.
 REFERENCE_LENGTH = 32
 _REFERENCE = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
@@ -99,7 +96,7 @@ def require_reference(text: str) -> None:
     Pass where the text has the form of a reference.
 
     Raises:
-        PostbackRefused: we never gave such a name to a network.
+        PostbackRefused: no network has such a reference.
     """
     if not is_reference(text):
         raise PostbackRefused("no usable user reference")

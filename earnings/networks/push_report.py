@@ -1,4 +1,4 @@
-"""A push network's daily report, as a CSV file: the only place where it says who earned what."""
+"""A push network's daily report, a CSV file: the only place where it says who earned what."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ OPTIONAL_COLUMNS = ("payout_usd", "occurred_at")
 
 
 class PushReport(Adapter):
-    """Staff vouch for the file by importing it; no request is ever believed."""
+    """Staff vouch for the file by importing it; no request is ever accepted."""
 
     slug: ClassVar = "push-report"
     title: ClassVar = "Push report"
@@ -56,22 +56,22 @@ def _time(text: str) -> datetime | None:
     if not text:
         return None
     try:
-        told = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError as error:
-        raise PostbackRefused("occurred_at is no ISO 8601 time") from error
-    if told.tzinfo is None:
+        raise PostbackRefused("occurred_at is not an ISO 8601 time") from error
+    if time.tzinfo is None:
         raise PostbackRefused("occurred_at has no time zone")
-    return told
+    return time
 
 
 @dataclass(frozen=True, slots=True)
 class ReportLine:
-    """A line of the file: what it says, or what is wrong with it."""
+    """A line of the file: its event, or what is wrong with it."""
 
     number: int
     text: str
     event: PostbackEvent | None
-    fault: str = ""
+    error: str = ""
 
 
 def read_report(adapter: Adapter, text: str) -> Iterator[ReportLine]:

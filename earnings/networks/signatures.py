@@ -1,4 +1,4 @@
-"""Comparing signatures in constant time, under each of the live secrets."""
+"""Check signatures in constant time, against each of the live secrets."""
 
 import base64
 import hashlib
@@ -15,7 +15,7 @@ def require_match(given: str, *, secrets: Sequence[str], compute: Callable[[byte
     Pass where `compute` makes the given signature of one of the secrets.
 
     Raises:
-        PostbackPostponed: there is no secret; nothing is ever allowed for want of one.
+        PostbackPostponed: there is no secret; without one nothing is accepted.
         PostbackRefused: none of them made it.
     """
     if not secrets:
@@ -61,8 +61,8 @@ def signed_url(
         PostbackRefused: `name` is not the last parameter, or does not sign the rest.
         PostbackPostponed: there is no secret.
     """
-    covered, found, given = request.query.rpartition(b"&%s=" % name.encode())
-    if not found:
+    covered, separator, given = request.query.rpartition(b"&%s=" % name.encode())
+    if not separator:
         raise PostbackRefused("no signature at the end")
     message = request.url.encode() + b"?" + covered
     signature = unquote(given.decode("latin-1"))

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from credits.models import EntrySource
 from earnings.networks.base import (
-    LONGEST_PATH_TOKEN,
+    MAX_PATH_TOKEN_LENGTH,
     Adapter,
     PostbackEvent,
     PostbackRefused,
@@ -62,10 +62,10 @@ def sign_visit(
     *, user_ref: str, campaign: str, amount: Decimal, jti: str, expires_at: datetime, secret: str
 ) -> str:
     """
-    Return the last part of a visit link's path; whoever opens it before `expires_at` earns `amount` once.
+    Return the last part of a visit link's path; the first visit before `expires_at` earns `amount`.
 
     Raises:
-        ValueError: the link could not carry the amount or the campaign, so nobody could open it.
+        ValueError: the link could not carry the amount or the campaign, so it could not be opened.
     """
     if not is_number(f"{amount:f}"):
         raise ValueError("an amount has at most twelve digits before the point, and twelve behind it")
@@ -78,6 +78,6 @@ def sign_visit(
     }
     content = unpadded(json.dumps(fields, separators=(",", ":")).encode())
     token = f"{content}.{base64url_hmac('sha256', content.encode())(secret.encode())}"
-    if len(token) > LONGEST_PATH_TOKEN:
+    if len(token) > MAX_PATH_TOKEN_LENGTH:
         raise ValueError("the campaign's name is too long for a link")
     return token

@@ -1,16 +1,9 @@
 """
-Setting ad networks up: settings, and the address that they send to.
+Ad networks: their settings and addresses, what they sign with, and the references by which they know our users.
 
-What networks sign with: two live secrets each, sealed in the records.
-
-Some signatures need the secret itself, so a hash would not do.
-
-How networks know our users: by an opaque name each, found again by index.
-
-Google's verifier keys: fetched by beat, read by requests.
-
-A postback never waits for another network. Keys are kept for a day at most, as Google
-asks; until a key has been fetched, its postbacks are asked to come again.
+Each network has two live secrets, sealed in the database: some signatures need the secret itself, so a hash would
+not do. A reference is opaque and belongs to one user at one network. Google's verifier keys are fetched by a
+periodic task, so a postback never waits for another service.
 """
 
 import hashlib
@@ -27,19 +20,28 @@ from django.utils.crypto import salted_hmac
 
 from earnings.errors import NetworkUnguarded
 from earnings.models import AdNetwork, NetworkUser, VerifierKeySet
+from earnings.networks import ADAPTERS
 from earnings.networks.base import is_weak
 from earnings.networks.parsing import REFERENCE_LENGTH, is_reference
-from earnings.networks.registry import ADAPTERS
 from gateway.common.crypto import SealedUnderAnotherKey, seal, unseal
 from gateway.common.http import FetchFailed, fetch_json
 from users.models import User
 
+logger = logging.getLogger(__name__)
 _PATH_TOKEN_BYTES = 32
+_SEAL_PURPOSE = "earnings.network-secret"
+_REFERENCE_SALT = "earnings.network-user"
+_ADMOB = "admob"
+# Google asks to keep its keys for a day at most. Until a key has been fetched, its postbacks must come again.
+MAX_VERIFIER_KEY_AGE = timedelta(hours=24)
+
+
+# --- Settings and addresses
 
 
 def ensure(*, slug: str) -> AdNetwork:
     """
-    Return the network's row, made disabled by the first caller.
+    Return the network's row, created disabled by the first caller.
 
     Raises:
         KeyError: there is no adapter of that slug.
@@ -58,10 +60,10 @@ def configure(*, slug: str, **values: Any) -> AdNetwork:
         ValidationError: the values are out of range, or the network is weak and would be enabled unguarded.
         KeyError: there is no adapter of that slug.
     """
-    network = AdNetwork.objects.select_for_update(no_key=True).get(pk=ensure(slug=slug).pk)
+    network = _lock(ensure(slug=slug).slug)
     for name, value in values.items():
         setattr(network, name, value)
-    # The adapter decides, whatever the row said when it was made.
+    # The adapter decides, whatever the row was created with.
     network.is_weak = is_weak(ADAPTERS[slug])
     network.full_clean()
     network.save(update_fields=[*values, "is_weak"])
@@ -70,20 +72,22 @@ def configure(*, slug: str, **values: Any) -> AdNetwork:
 
 def switch(*, slug: str, is_enabled: bool) -> bool:
     """
-    Let a network's postbacks in or keep them out; False where it was so already.
+    Enable or pause a network; False where it was so already.
 
     Raises:
         NetworkUnguarded: its postbacks could be forged, and nothing limits them.
     """
-    changing = AdNetwork.objects.filter(slug=slug).exclude(is_enabled=is_enabled)
+    if not AdNetwork.objects.filter(slug=slug, is_enabled=not is_enabled).exists():
+        return False
     try:
-        return changing.exists() and configure(slug=slug, is_enabled=is_enabled).is_enabled == is_enabled
+        configure(slug=slug, is_enabled=is_enabled)
     except ValidationError as error:
         raise NetworkUnguarded(" ".join(error.messages)) from error
+    return True
 
 
 def issue_path_token(*, slug: str) -> str:
-    """Return a new token for the end of the network's address; the one before it is no longer found."""
+    """Return a new token for the end of the network's address; the one before it is no longer accepted."""
     token = secrets.token_urlsafe(_PATH_TOKEN_BYTES)
     AdNetwork.objects.filter(pk=ensure(slug=slug).pk).update(path_token_hash=_hash(token))
     return token
@@ -104,7 +108,11 @@ def _hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-_PURPOSE = "credits.ad-network-secret"
+def _lock(slug: str) -> AdNetwork:
+    return AdNetwork.objects.select_for_update(no_key=True).get(slug=slug)
+
+
+# --- Secrets
 
 
 class Resealed(NamedTuple):
@@ -121,13 +129,13 @@ def live_secrets(network: AdNetwork) -> list[str]:
     Raises:
         SealedUnderAnotherKey: one of them cannot be read, so no signature can be checked.
     """
-    return [_opened(sealed) for sealed in network.sealed_secrets]
+    return [_unseal(sealed) for sealed in network.sealed_secrets]
 
 
 @transaction.atomic
 def set_secret(*, slug: str, secret: str, now: datetime) -> None:
     """
-    Let the network sign with a new secret; the one before it stays live until `retire_secret`.
+    Accept a new secret; the one before it stays live until `retire_secret`.
 
     Raises:
         ValueError: the secret is empty.
@@ -135,10 +143,10 @@ def set_secret(*, slug: str, secret: str, now: datetime) -> None:
     secret = secret.strip()
     if not secret:
         raise ValueError("a secret is not empty")
-    network = _locked(ensure(slug=slug).slug)
-    if network.current_secret and _is(network.current_secret, secret):
+    network = _lock(ensure(slug=slug).slug)
+    if network.current_secret and _equals(network.current_secret, secret):
         return
-    network.previous_secret, network.current_secret = network.current_secret, _sealed(secret)
+    network.previous_secret, network.current_secret = network.current_secret, _seal(secret)
     network.secret_changed_at = now
     network.save(update_fields=["previous_secret", "current_secret", "secret_changed_at"])
 
@@ -148,52 +156,48 @@ def retire_secret(*, slug: str) -> None:
     AdNetwork.objects.filter(slug=slug).update(previous_secret="")
 
 
-def seal_anew() -> Resealed:
+def reseal_secrets() -> Resealed:
     """Seal every secret under the first key, so that the other keys can be thrown away; what none opens stays."""
-    secrets, unreadable = 0, []
+    count, unreadable = 0, []
     for slug in list(AdNetwork.objects.order_by("slug").values_list("slug", flat=True)):
         try:
-            secrets += _seal_anew(slug)
+            count += _reseal(slug)
         except SealedUnderAnotherKey:
             unreadable.append(slug)
-    return Resealed(secrets, unreadable)
+    return Resealed(count, unreadable)
 
 
 @transaction.atomic
-def _seal_anew(slug: str) -> int:
-    network = _locked(slug)
-    network.current_secret = _again(network.current_secret)
-    network.previous_secret = _again(network.previous_secret)
+def _reseal(slug: str) -> int:
+    network = _lock(slug)
+    for name in ("current_secret", "previous_secret"):
+        sealed = getattr(network, name)
+        setattr(network, name, _seal(_unseal(sealed)) if sealed else "")
     network.save(update_fields=["current_secret", "previous_secret"])
     return len(network.sealed_secrets)
 
 
-def _again(sealed: str) -> str:
-    return _sealed(_opened(sealed)) if sealed else ""
-
-
-def _locked(slug: str) -> AdNetwork:
-    return AdNetwork.objects.select_for_update(no_key=True).get(slug=slug)
-
-
-def _is(sealed: str, secret: str) -> bool:
+def _equals(sealed: str, secret: str) -> bool:
     """Return whether it is that secret; one that cannot be read is another."""
     try:
-        return _opened(sealed) == secret
+        return _unseal(sealed) == secret
     except SealedUnderAnotherKey:
         return False
 
 
-def _sealed(secret: str) -> str:
-    return seal(secret, keys=settings.AD_NETWORK_SECRET_KEYS, purpose=_PURPOSE)
+def _seal(secret: str) -> str:
+    return seal(secret, keys=settings.AD_NETWORK_SECRET_KEYS, purpose=_SEAL_PURPOSE)
 
 
-def _opened(sealed: str) -> str:
-    return unseal(sealed, keys=settings.AD_NETWORK_SECRET_KEYS, purpose=_PURPOSE)
+def _unseal(sealed: str) -> str:
+    return unseal(sealed, keys=settings.AD_NETWORK_SECRET_KEYS, purpose=_SEAL_PURPOSE)
 
 
-class KnownTo(NamedTuple):
-    """An enabled network, what it rewards, and the user's name there."""
+# --- Users' references
+
+
+class NetworkReference(NamedTuple):
+    """An enabled network, what it rewards, and the user's reference there."""
 
     network: str
     kind: str
@@ -201,67 +205,62 @@ class KnownTo(NamedTuple):
 
 
 def reference_of(*, user: User, network: AdNetwork) -> str:
-    """Return the user's name at the network, written down by the first of any number of simultaneous callers."""
-    digest = salted_hmac("credits.network-user", f"{network.slug}:{user.pk}", algorithm="sha256").hexdigest()
+    """Return the user's reference at the network, stored by the first of any number of simultaneous callers."""
+    digest = salted_hmac(_REFERENCE_SALT, f"{network.slug}:{user.pk}", algorithm="sha256").hexdigest()
     row = NetworkUser(network=network, user_id=user.pk, reference=digest[:REFERENCE_LENGTH])
     NetworkUser.objects.bulk_create([row], ignore_conflicts=True)
-    # A row from before SECRET_KEY was changed keeps its name.
+    # A row from before SECRET_KEY was changed keeps its reference.
     return NetworkUser.objects.get(network=network, user_id=user.pk).reference
 
 
-def references_of(*, user: User) -> list[KnownTo]:
-    """Return the user's name at every enabled network, by the networks' slugs."""
+def references_of(*, user: User) -> list[NetworkReference]:
+    """Return the user's reference at every enabled network, by the networks' slugs."""
     enabled = list(AdNetwork.objects.filter(is_enabled=True, slug__in=ADAPTERS).order_by("slug"))
-    named = dict(
-        NetworkUser.objects.filter(user_id=user.pk, network__in=enabled).values_list(
-            "network_id", "reference"
-        )
-    )
+    rows = NetworkUser.objects.filter(user_id=user.pk, network__in=enabled)
+    references = dict(rows.values_list("network_id", "reference"))
     return [
-        KnownTo(
+        NetworkReference(
             network=network.slug,
             kind=ADAPTERS[network.slug].kind,
-            reference=named.get(network.pk) or reference_of(user=user, network=network),
+            reference=references.get(network.pk) or reference_of(user=user, network=network),
         )
         for network in enabled
     ]
 
 
-def user_named(*, network: AdNetwork, reference: str) -> User | None:
-    """Return the user whom the network knows by that name, or None."""
+def user_of_reference(*, network: AdNetwork, reference: str) -> User | None:
+    """Return the user with that reference at the network, or None."""
     if not is_reference(reference):
         return None
     row = NetworkUser.objects.select_related("user").filter(network=network, reference=reference).first()
     return row.user if row else None
 
 
-logger = logging.getLogger(__name__)
-LONGEST_KEPT = timedelta(hours=24)
-_SLUG = "admob"
+# --- AdMob's verifier keys
 
 
-def refresh(*, now: datetime) -> bool:
+def refresh_verifier_keys(*, now: datetime) -> bool:
     """Fetch and store the keys; return whether that worked. Where AdMob is not enabled there is nothing to do."""
-    if not AdNetwork.objects.filter(slug=_SLUG, is_enabled=True).exists():
+    if not AdNetwork.objects.filter(slug=_ADMOB, is_enabled=True).exists():
         return False
     try:
-        keys = _read(fetch_json(settings.ADMOB_KEYS_URL))
+        keys = _verifier_keys(fetch_json(settings.ADMOB_KEYS_URL))
     except (FetchFailed, ValueError) as error:
         logger.warning("the verifier keys cannot be fetched, the last ones stay: %s", error)
         return False
-    VerifierKeySet.objects.update_or_create(slug=_SLUG, defaults={"keys": keys, "fetched_at": now})
+    VerifierKeySet.objects.update_or_create(slug=_ADMOB, defaults={"keys": keys, "fetched_at": now})
     return True
 
 
-def _read(document: Any) -> dict[str, str]:
+def _verifier_keys(document: Any) -> dict[str, str]:
     listed = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(listed, list):
         raise ValueError("the answer is no list of keys")
-    found = {
+    keys = {
         str(key["keyId"]): key["pem"]
         for key in listed
         if isinstance(key, dict) and isinstance(key.get("pem"), str) and "keyId" in key
     }
-    if not found:
+    if not keys:
         raise ValueError("the list holds no usable key")
-    return found
+    return keys

@@ -1,15 +1,21 @@
 """
-A postback from the network to the account, in a fixed order of checks.
+A postback from the network's request to its row, in a fixed order of checks.
 
-Network enabled → path token → address list → signature → freshness → form → user → ledger.
-Whoever fails the first two gets the same 404 as a wrong path; after that it gets the answer
-that its network expects.
+Network enabled → path token → address list → signature → freshness → form → user → row → decision (`earnings`).
+A request that fails the first two gets the same 404 as a wrong path; after that it gets the answer that its
+network expects.
 """
 
+import hashlib
 import logging
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
-from earnings.models import AdNetwork, VerifierKeySet
+from django.conf import settings
+from django.db import connection, transaction
+
+from earnings.models import WORTHLESS, AdNetwork, Postback, PostbackKind, PostbackState, VerifierKeySet
+from earnings.networks import ADAPTERS
 from earnings.networks.base import (
     Adapter,
     Answer,
@@ -19,16 +25,16 @@ from earnings.networks.base import (
     RawRequest,
     check_freshness,
 )
-from earnings.networks.registry import ADAPTERS
-from earnings.services import networks, posting
-from earnings.services.inbox import Arrival
-from earnings.services.networks import LONGEST_KEPT
+from earnings.services import earnings, networks
+from gateway.common import db
 from gateway.common.crypto import SealedUnderAnotherKey
 from gateway.common.errors import NotFound
 from gateway.common.http import is_within
 from users.models import User
 
 logger = logging.getLogger(__name__)
+# Short transactions: postbacks arrive meanwhile.
+_PURGE_BATCH = 2_000
 
 
 def receive(*, slug: str, request: RawRequest, now: datetime, request_id: str = "") -> Answer:
@@ -40,30 +46,31 @@ def receive(*, slug: str, request: RawRequest, now: datetime, request_id: str = 
     Raises:
         NotFound: there is no such network, it is disabled, does not use the method, or the path's token is not its own.
     """
-    adapter, network = _admit(slug, request)
+    adapter, network = _find_network(slug, request)
     try:
-        _require_listed(network, request)
-        event, user = understand(adapter, network, request, now=now)
+        _require_allowed_sender(network, request)
+        event, user = verify(adapter, network, request, now=now)
     except PostbackPostponed as reason:
         logger.error("a postback of %s must come again: %s", slug, reason)
         return adapter.answers.retry
     except PostbackRefused as reason:
         logger.warning("a postback of %s is refused: %s", slug, reason)
         return adapter.answers.reject
-    arrival = Arrival(
-        network=network,
-        event=event,
-        user=user,
-        raw=_raw(adapter, request),
-        received_at=now,
-        headers=dict(request.headers),
-        request_id=request_id,
+    is_first = record(
+        VerifiedEvent(
+            network=network,
+            event=event,
+            user=user,
+            raw=_raw(adapter, request),
+            received_at=now,
+            headers=dict(request.headers),
+            request_id=request_id,
+        )
     )
-    is_first = posting.record(arrival) is not None
     return (adapter.answers.ok if is_first else adapter.answers.duplicate).about(event)
 
 
-def _admit(slug: str, request: RawRequest) -> tuple[Adapter, AdNetwork]:
+def _find_network(slug: str, request: RawRequest) -> tuple[Adapter, AdNetwork]:
     adapter = ADAPTERS.get(slug)
     network = AdNetwork.objects.filter(slug=slug, is_enabled=True).first()
     if adapter is None or network is None or request.method not in adapter.methods:
@@ -73,19 +80,19 @@ def _admit(slug: str, request: RawRequest) -> tuple[Adapter, AdNetwork]:
     return adapter, network
 
 
-def _require_listed(network: AdNetwork, request: RawRequest) -> None:
+def _require_allowed_sender(network: AdNetwork, request: RawRequest) -> None:
     if network.allowed_addresses and not is_within(request.sender, network.allowed_addresses):
         raise PostbackRefused("the sender's address is not on the list")
 
 
-def understand(
+def verify(
     adapter: Adapter, network: AdNetwork, request: RawRequest, *, now: datetime
 ) -> tuple[PostbackEvent, User | None]:
     """
-    Return what the network says and about whom, once its signature and time have been checked. Nothing is stored.
+    Return what the network reports and about whom, once its signature and time have been checked. Nothing is stored.
 
     Raises:
-        PostbackRefused: the network did not say this, or says nothing that could be believed.
+        PostbackRefused: the network did not send this, or reports nothing that could be accepted.
         PostbackPostponed: it cannot be judged now.
     """
     keys = {} if adapter.needs_secret else _verifier_keys(adapter.slug, now=now)
@@ -94,7 +101,10 @@ def understand(
     check_freshness(adapter, event, now=now)
     if adapter.signs_for_all and event.is_about_credits and event.ad_unit not in network.allowed_ad_units:
         raise PostbackRefused("the ad unit is not on the list")
-    return event, _user_of(network, event)
+    user = networks.user_of_reference(network=network, reference=event.user_ref)
+    if user is None and event.is_about_credits:
+        raise PostbackRefused("unknown user")
+    return event, user
 
 
 def _secrets(network: AdNetwork) -> list[str]:
@@ -105,15 +115,9 @@ def _secrets(network: AdNetwork) -> list[str]:
 
 
 def _verifier_keys(slug: str, *, now: datetime) -> dict[str, str]:
-    fetched = VerifierKeySet.objects.filter(slug=slug, fetched_at__gt=now - LONGEST_KEPT).first()
-    return fetched.keys if fetched else {}
-
-
-def _user_of(network: AdNetwork, event: PostbackEvent) -> User | None:
-    user = networks.user_named(network=network, reference=event.user_ref)
-    if user is None and event.is_about_credits:
-        raise PostbackRefused("unknown user")
-    return user
+    oldest = now - networks.MAX_VERIFIER_KEY_AGE
+    key_set = VerifierKeySet.objects.filter(slug=slug, fetched_at__gt=oldest).first()
+    return key_set.keys if key_set else {}
 
 
 def _raw(adapter: Adapter, request: RawRequest) -> bytes:
@@ -121,3 +125,106 @@ def _raw(adapter: Adapter, request: RawRequest) -> bytes:
     if not adapter.has_path_token:
         return request.path_token.partition(".")[0].encode()
     return request.body or request.query
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifiedEvent:
+    """An event that its network did report, and what came with it."""
+
+    network: AdNetwork
+    event: PostbackEvent
+    user: User | None
+    raw: bytes
+    received_at: datetime
+    headers: dict[str, str] = field(default_factory=dict)
+    request_id: str = ""
+
+    @property
+    def payload_hash(self) -> str:
+        """SHA-256 of what the event reports; times and signatures differ between repeats and are left out."""
+        event = self.event
+        payout = "" if event.payout_usd is None else f"{event.payout_usd.normalize():f}"
+        amount = f"{event.amount.normalize():f}"
+        values = [event.kind, event.external_id, event.original_id, event.user_ref, amount, payout]
+        return hashlib.sha256("\n".join(values).encode()).hexdigest()
+
+    def to_row(self) -> Postback:
+        """Return the postback, not stored yet."""
+        event = self.event
+        return Postback(
+            network=self.network,
+            external_id=event.external_id,
+            kind=event.kind,
+            original_id=event.original_id,
+            user=self.user,
+            state=PostbackState.RECEIVED,
+            amount=event.amount,
+            takes_back=event.takes_back,
+            payout_usd=event.payout_usd,
+            rate=self.network.rate,
+            occurred_at=event.occurred_at,
+            received_at=self.received_at,
+            raw=self.raw,
+            headers=self.headers,
+            payload_hash=self.payload_hash,
+            request_id=self.request_id,
+        )
+
+
+@transaction.atomic(durable=True)
+def record(verified: VerifiedEvent) -> bool:
+    """Store an event with everything that follows from it; False for a repeat, which changes nothing."""
+    postback = verified.to_row()
+    if not _insert(postback):
+        _compare_with_first(verified)
+        return False
+    earnings.decide(postback, verified.user)
+    return True
+
+
+_COLUMNS = [column for column in Postback._meta.concrete_fields if not column.primary_key]
+_INSERT = f"""
+INSERT INTO earnings_postback ({", ".join(column.attname for column in _COLUMNS)})
+VALUES ({", ".join(f"%({column.attname})s" for column in _COLUMNS)})
+ON CONFLICT DO NOTHING
+RETURNING id
+"""  # noqa: S608 (names of our own columns)
+
+
+def _insert(postback: Postback) -> bool:
+    """Store the row by its unique key; False where it is stored already. A competing insert is waited for."""
+    values = {
+        column.attname: column.get_db_prep_save(getattr(postback, column.attname), connection)
+        for column in _COLUMNS
+    }
+    row = db.first_row(_INSERT, values)
+    if row is None:
+        return False
+    postback.pk = row[0]
+    return True
+
+
+def _compare_with_first(repeat: VerifiedEvent) -> None:
+    """Mark the first one where the repeat reports something else. The first one counts."""
+    event = repeat.event
+    first = Postback.objects.filter(network=repeat.network, external_id=event.external_id, kind=event.kind)
+    if event.kind == PostbackKind.REVERSAL:
+        first = first.filter(user=repeat.user)
+    if first.exclude(payload_hash=repeat.payload_hash).update(is_conflicting=True):
+        logger.error("CONFLICTING_DUPLICATE: %s reports two things of %s", repeat.network, event.external_id)
+
+
+def purge(*, now: datetime) -> int:
+    """
+    Delete old rows that no credit was given for, and return how many they were.
+
+    A repeat of such a row is stored again and credits nobody, as before: the row of its
+    credit, if there is one, stays and decides.
+    """
+    old = Postback.objects.filter(
+        WORTHLESS, entry=None, received_at__lt=now - timedelta(days=settings.POSTBACK_KEPT_DAYS)
+    ).order_by("received_at")
+    deleted = 0
+    while ids := list(old.values_list("pk", flat=True)[:_PURGE_BATCH]):
+        deleted += Postback.objects.filter(pk__in=ids).delete()[0]
+    return deleted

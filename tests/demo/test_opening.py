@@ -15,8 +15,8 @@ from devstack.ad_networks.google import VerifierKeys, serving_verifier_keys
 from devstack.ad_networks.opening import open_networks
 from devstack.stack_file import described_networks
 from earnings.models import AdNetwork, Postback
+from earnings.networks import ADAPTERS
 from earnings.networks.base import Answer, RawRequest
-from earnings.networks.registry import ADAPTERS
 from earnings.services import networks as earnings_networks
 from earnings.services import postbacks
 from users.services.profiles import user_of_profile

@@ -14,8 +14,8 @@ from typing import Any
 
 from devstack.ad_networks.dialects import KEY_ID
 from earnings.models import PostbackKind
+from earnings.networks import ADAPTERS
 from earnings.networks.base import PostbackRefused, RawRequest
-from earnings.networks.registry import ADAPTERS
 from tests.devstack.till import TurnedAway
 from tests.earnings.networks.saying import key_pair, new_secret
 

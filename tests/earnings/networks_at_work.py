@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from devstack.ad_networks.dialects import AD_UNIT, KEY_ID, Told
 from earnings.models import AdNetwork, VerifierKeySet
+from earnings.networks import ADAPTERS
 from earnings.networks.base import Answer, RawRequest
-from earnings.networks.registry import ADAPTERS
 from earnings.services import networks, postbacks
 from tests.earnings.networks.saying import key_pair, new_secret, request_of, told
 from users.models import User

@@ -51,7 +51,7 @@ def _form(**values: Any) -> dict[str, Any]:
 
 
 def _page(staff: Client, name: str, *ids: Any) -> Any:
-    return staff.get(reverse(f"admin:credits_{name}", args=ids)).content.decode()
+    return staff.get(reverse(f"admin:earnings_{name}", args=ids)).content.decode()
 
 
 def test_a_network_is_added_with_its_secret_and_then_hears(staff: Client) -> None:
@@ -224,12 +224,12 @@ def test_rows_are_found_by_profile_and_never_changed(staff: Client, model: str) 
         network.sends(network.says(person))
 
     listed = staff.get(
-        reverse(f"admin:credits_{model}_changelist"), {"q": str(user.profile_address)}
+        reverse(f"admin:earnings_{model}_changelist"), {"q": str(user.profile_address)}
     ).content.decode()
 
     assert str(user.profile_address) in listed
     assert str(other.profile_address) not in listed
-    assert staff.post(reverse(f"admin:credits_{model}_add"), {}).status_code == 403
+    assert staff.post(reverse(f"admin:earnings_{model}_add"), {}).status_code == 403
 
 
 def test_who_may_only_look_issues_no_address() -> None:
@@ -248,7 +248,7 @@ def test_who_may_only_look_issues_no_address() -> None:
 def test_a_list_asks_the_database_no_more_for_more_rows(
     staff: Client, model: str, django_assert_max_num_queries: Any
 ) -> None:
-    network, url = set_up("tapjoy"), reverse(f"admin:credits_{model}_changelist")
+    network, url = set_up("tapjoy"), reverse(f"admin:earnings_{model}_changelist")
     network.sends(network.says(UserFactory.create()))
     staff.get(url)
     for slug in ("adgem", "bitlabs", "theoremreach"):

@@ -34,8 +34,8 @@ def _address(network: Network, user: User, **changes: Any) -> tuple[str, str]:
 def _tried(staff: Client, network: Network, address: str, signature: str = "") -> tuple[str, dict[str, str]]:
     url = f"/admin/earnings/adnetwork/{network.row.pk}/try/"
     page = staff.post(url, {"address": address, "signature": signature})
-    assert page.content.decode().count("<dt") == len(page.context["facts"])
-    return page.context["verdict"].sentence, dict(page.context["facts"])
+    assert page.content.decode().count("<dt") == len(page.context["details"])
+    return page.context["result"].sentence, dict(page.context["details"])
 
 
 @pytest.mark.parametrize("slug", SPOKEN)
@@ -49,9 +49,9 @@ def test_each_network_is_understood_before_and_after_it_is_enabled(
 
     sentence, facts = _tried(staff, network, *told)
 
-    assert sentence == "It would be believed."
-    assert (facts["says"], facts["user"], facts["amount"]) == ("Credit", str(user.profile_address), "7")
-    assert (facts["credits before bonuses"], facts["came before"]) == ("17", "no")
+    assert sentence == "It would be accepted."
+    assert (facts["kind"], facts["user"], facts["amount"]) == ("Credit", str(user.profile_address), "7")
+    assert (facts["credits before bonuses"], facts["received before"]) == ("17", "no")
     assert everything() == before
 
 
@@ -63,8 +63,8 @@ def test_what_came_before_and_what_is_taken_back_is_told(staff: Client) -> None:
     came = _tried(staff, network, *_address(network, user, external_id=what.external_id, amount=what.amount))
     undone = _tried(staff, network, *_address(network, user, external_id=what.external_id, is_reversal=True))
 
-    assert came[1]["came before"] == "Available: credited"
-    assert (undone[1]["says"], undone[1]["takes back"]) == ("Reversal", what.external_id)
+    assert came[1]["received before"] == "Available: credited"
+    assert (undone[1]["kind"], undone[1]["takes back"]) == ("Reversal", what.external_id)
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,10 @@ def test_what_came_before_and_what_is_taken_back_is_told(staff: Client) -> None:
         ("signature", "It would be refused: bad signature."),
         ("user", "It would be refused: unknown user."),
         ("token", "The end of the path is not the network's"),
-        ("network", "This is no address of tapjoy."),
+        ("network", "This is not an address of tapjoy."),
         ("host", "Our addresses begin with http://testserver"),
-        ("nothing", "This is no address of tapjoy."),
-        ("brackets", "This is no address."),
+        ("nothing", "This is not an address of tapjoy."),
+        ("brackets", "This is not an address."),
         ("secret", "It would be asked to come again: no secret is configured."),
         ("letters", "It would be refused: unreadable query."),
     ],

@@ -16,7 +16,7 @@ from checkin.services import checkins
 from credits.errors import AdjustmentDecided, HoldReleased, InsufficientCredits, KeyConflict, OwnAdjustment
 from credits.models import AdjustmentRequest, CreditEntry
 from credits.services import adjustments, holds
-from earnings.services import postbacks, release
+from earnings.services import earnings, postbacks
 from payments.services import clawbacks, payouts
 from payments.stripe.client import ReturnedMoney
 from rewards import queries
@@ -251,7 +251,7 @@ class EconomyMachine(RuleBasedStateMachine):
         """Let tens of minutes go by; modifiers and months end, and the sweeps give what was held and is due."""
         self._let_time_pass(tens)
         if sweeps:
-            release.release_due(now=self.now)
+            earnings.release_due(now=self.now)
             modifiers.purge()
             for subject in self.subjects:
                 paper_earnings.release_due(subject.paper, self.now)

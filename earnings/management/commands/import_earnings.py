@@ -1,4 +1,4 @@
-"""`manage.py import_earnings`: a push network's report of who earned what."""
+"""`manage.py import_earnings`: import a push network's report of who earned what."""
 
 import sys
 from pathlib import Path
@@ -9,14 +9,14 @@ from django.utils import timezone
 
 from earnings.networks.base import PostbackRefused
 from earnings.networks.push_report import COLUMNS, OPTIONAL_COLUMNS
-from earnings.services.imports import import_report
+from earnings.services.push import import_report
 
 
 class Command(BaseCommand):
     help = (
         f"Post the rows of a CSV file with the columns {', '.join(COLUMNS)} and, if wanted, "
         f"{', '.join(OPTIONAL_COLUMNS)}. Nothing is posted where any line is faulty; "
-        "a row_id that was imported before is passed over."
+        "a row_id that was imported before is skipped."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -25,24 +25,24 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="check the whole file and post nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        rehearses: bool = options["dry_run"]
+        is_dry_run: bool = options["dry_run"]
         try:
-            done = import_report(
+            result = import_report(
                 slug=options["network"],
                 text=_read(options["file"]),
-                is_rehearsal=rehearses,
+                is_dry_run=is_dry_run,
                 now=timezone.now(),
             )
         except (PostbackRefused, ValueError) as error:
             raise CommandError(str(error)) from error
-        for number, fault in done.faults:
-            self.stderr.write(f"line {number}: {fault}")
-        if done.faults:
-            raise CommandError(f"{len(done.faults)} faulty lines; nothing was imported")
-        if rehearses:
-            self.stdout.write(f"{done.new} rows are sound; nothing was imported")
+        for number, reason in result.errors:
+            self.stderr.write(f"line {number}: {reason}")
+        if result.errors:
+            raise CommandError(f"{len(result.errors)} faulty lines; nothing was imported")
+        if is_dry_run:
+            self.stdout.write(f"{result.new} rows are valid; nothing was imported")
         else:
-            self.stdout.write(f"{done.new} rows imported, {done.repeated} had been imported before")
+            self.stdout.write(f"{result.new} rows imported, {result.repeated} had been imported before")
 
 
 def _read(name: str) -> str:

@@ -7,13 +7,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from earnings.services import visits
+from earnings.services.push import mint_visit_link
 from gateway.common.crypto import SealedUnderAnotherKey
 from users.queries import owner_of
 
 
 class Command(BaseCommand):
-    help = "Print a link for one push notification; whoever opens it first earns the user the amount, once."
+    help = "Print a link for one push notification. Its first visit earns the user the amount, once."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("address", help="the user's Universal Profile, in any casing")
@@ -26,7 +26,7 @@ class Command(BaseCommand):
         if user is None:
             raise CommandError(f"No user has the profile {options['address']}.")
         try:
-            link = visits.mint(
+            link = mint_visit_link(
                 user=user,
                 campaign=options["campaign"],
                 amount=Decimal(options["amount"]),
@@ -36,7 +36,7 @@ class Command(BaseCommand):
         except (ValueError, OverflowError) as error:
             raise CommandError(str(error)) from error
         except InvalidOperation as error:
-            raise CommandError("The amount is no number.") from error
+            raise CommandError("The amount is not a number.") from error
         except SealedUnderAnotherKey as error:
             raise CommandError("No key of AD_NETWORK_SECRET_KEYS opens the secret.") from error
         self.stdout.write(link)

@@ -1,4 +1,4 @@
-"""`manage.py seal_network_secrets`: after a new key was put first."""
+"""`manage.py seal_network_secrets`: seal the secrets again after a new key was put first."""
 
 from typing import Any
 
@@ -14,10 +14,10 @@ class Command(BaseCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        done = networks.seal_anew()
-        self.stdout.write(f"{done.secrets} secrets are sealed under the first key.")
-        if done.unreadable:
+        result = networks.reseal_secrets()
+        self.stdout.write(f"{result.secrets} secrets are sealed under the first key.")
+        if result.unreadable:
             raise CommandError(
-                f"No key opens the secrets of: {', '.join(done.unreadable)}. Set their old key again, "
+                f"No key opens the secrets of: {', '.join(result.unreadable)}. Set their old key again, "
                 "or enter new secrets."
             )

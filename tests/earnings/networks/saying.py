@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from devstack.ad_networks.dialects import DIALECTS, KEY_ID, Told, speak
+from earnings.networks import ADAPTERS
 from earnings.networks.base import PostbackEvent, RawRequest
-from earnings.networks.registry import ADAPTERS
 
 NOW = datetime(2026, 11, 21, 12, 34, tzinfo=UTC)
 SPOKEN = sorted(DIALECTS)

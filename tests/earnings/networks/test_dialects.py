@@ -9,8 +9,8 @@ import pytest
 
 from devstack.ad_networks.dialects import KEY_ID, WITHOUT_REVERSALS
 from earnings.models import PostbackKind
+from earnings.networks import ADAPTERS
 from earnings.networks.base import PostbackPostponed, PostbackRefused, RawRequest, check_freshness, is_weak
-from earnings.networks.registry import ADAPTERS
 from tests.earnings.networks.saying import NOW, SPOKEN, heard, new_secret, request_of, told
 
 WITH_SECRET = [slug for slug in SPOKEN if ADAPTERS[slug].needs_secret]

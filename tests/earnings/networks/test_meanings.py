@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from devstack.ad_networks.dialects import KEY_ID
 from earnings.models import PostbackKind
+from earnings.networks import ADAPTERS
 from earnings.networks.base import PostbackRefused, RawRequest
-from earnings.networks.registry import ADAPTERS
 from earnings.networks.signatures import unpadded
 from tests.earnings.networks.saying import NOW, heard, key_pair, new_secret, request_of, told
 

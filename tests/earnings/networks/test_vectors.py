@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from earnings.models import PostbackKind
+from earnings.networks import ADAPTERS
 from earnings.networks.base import RawRequest
-from earnings.networks.registry import ADAPTERS
 
 USER = "4b3f9d0e6a7c4c0f9a1be2d37c5a8f10"
 GOOGLES_KEYS = {

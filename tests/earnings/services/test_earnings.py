@@ -11,8 +11,8 @@ from django.utils import timezone
 from credits.models import CreditEntry
 from credits.queries import balance_of
 from earnings.models import Postback, PostbackState
+from earnings.networks import ADAPTERS
 from earnings.networks.base import Answer, RawRequest
-from earnings.networks.registry import ADAPTERS
 from earnings.services import networks, postbacks
 from gateway.common.errors import NotFound
 from rewards.models import ExperienceEntry

@@ -14,7 +14,7 @@ from credits.services.reconciliation import find_differences
 from earnings.errors import EarningDecided
 from earnings.models import Postback, PostbackState
 from earnings.services import networks
-from earnings.services.release import forfeit, release_due, release_early
+from earnings.services.earnings import forfeit, release_due, release_early
 from tests.earnings.networks_at_work import Network, set_up
 from tests.factories import UserFactory
 from tests.threads import at_once

@@ -14,7 +14,7 @@ from credits.queries import account_of, balance_of
 from credits.services.reconciliation import find_differences
 from devstack.ad_networks.dialects import Told
 from earnings.models import Postback, PostbackState
-from earnings.services.release import release_due
+from earnings.services.earnings import release_due
 from rewards.models import BadgeTrack, ExperienceEntry
 from rewards.services import experience
 from tests.earnings.networks_at_work import Network, random_id, set_up

@@ -14,7 +14,7 @@ from credits.queries import balance_of
 from credits.services import entries
 from earnings.models import Postback, PostbackState
 from earnings.services import networks
-from earnings.services.release import release, release_due
+from earnings.services.earnings import release, release_due
 from earnings.tasks import release_earnings
 from rewards.models import ExperienceEntry
 from tests.earnings.networks_at_work import Network, set_up

@@ -6,7 +6,7 @@ import pytest
 from pytest_django import DjangoAssertNumQueries as NumQueries
 
 from earnings.models import Postback
-from earnings.services.rates import Figures, figures_of
+from earnings.queries import Figures, figures_of
 from tests.earnings.networks_at_work import set_up
 from tests.factories import UserFactory
 from tests.staff import browser_of, member
@@ -59,5 +59,5 @@ def test_they_are_on_the_networks_page_and_cost_one_statement_however_many_rows(
     with django_assert_max_num_queries(14):
         page = browser.get(f"/admin/earnings/adnetwork/{network.row.pk}/change/").content.decode()
 
-    assert 'aria-label="Lately"' in page
+    assert 'aria-label="Recently"' in page
     assert f'<td class="number">{12 * 3}</td>' in page

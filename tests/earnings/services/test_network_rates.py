@@ -9,7 +9,7 @@ import pytest
 from pytest_django import DjangoAssertNumQueries as NumQueries
 
 from earnings.models import AdNetwork, Postback
-from earnings.services.rates import Worth, effect_of
+from earnings.queries import Worth, rate_effect
 from gateway.common.fields import SAFE_INTEGER_MAX
 from rewards.models import ModifierType
 from rewards.services import modifiers
@@ -36,10 +36,10 @@ def earn(network: Network, *amounts: str, age: timedelta = timedelta(hours=1)) -
 
 def test_amounts_are_told_in_whole_credits_rounded_down() -> None:
     network = set_up("bitlabs", rate=Decimal("2.5"))
-    effect = effect_of(network=at(network, "0.0199"), before=Decimal("2.5"), now=NOW)
+    effect = rate_effect(network=at(network, "0.0199"), before=Decimal("2.5"), now=NOW)
     assert effect.worths == [Worth(1, 2, 0), Worth(10, 25, 0), Worth(100, 250, 1), Worth(1_000, 2_500, 19)]
     assert (effect.before, effect.rate) == (Decimal("2.5"), Decimal("0.0199"))
-    assert (effect.earnings, effect.given, effect.then, effect.above_cap) == (0, 0, 0, 0)
+    assert (effect.earnings, effect.given, effect.after, effect.above_cap) == (0, 0, 0, 0)
 
 
 def test_earnings_of_thirty_days_are_counted_at_the_new_rate_each_rounded_down(
@@ -53,9 +53,9 @@ def test_earnings_of_thirty_days_are_counted_at_the_new_rate_each_rounded_down(
     before = list(Postback.objects.order_by("pk").values())
     wanted = at(network, "1.5")
     with django_assert_num_queries(1):
-        effect = effect_of(network=wanted, before=Decimal(1), now=NOW)
+        effect = rate_effect(network=wanted, before=Decimal(1), now=NOW)
     assert (effect.earnings, effect.given) == (3, 7 + 8 + 3)
-    assert effect.then == 10 + 12 + 4
+    assert effect.after == 10 + 12 + 4
     assert list(Postback.objects.order_by("pk").values()) == before
     assert AdNetwork.objects.get(slug="bitlabs").rate == 1
 
@@ -69,8 +69,8 @@ def test_what_was_taken_back_or_refused_is_no_earning_and_what_is_held_is_one() 
     network.row.hold_hours = 5
     network.row.save()
     network.sends(network.says(user, amount="20"), now=NOW)
-    effect = effect_of(network=at(network, "2"), before=Decimal(1), now=NOW)
-    assert (effect.earnings, effect.given, effect.then) == (2, 25, 50)
+    effect = rate_effect(network=at(network, "2"), before=Decimal(1), now=NOW)
+    assert (effect.earnings, effect.given, effect.after) == (2, 25, 50)
 
 
 def test_each_earning_keeps_the_bonus_that_it_had() -> None:
@@ -87,22 +87,22 @@ def test_each_earning_keeps_the_bonus_that_it_had() -> None:
     found = Postback.objects.get()
     bonus = 1 + found.badge_bonus + found.modifier_bonus
     assert bonus >= Decimal("1.25")
-    effect = effect_of(network=at(network, "3"), before=Decimal(1), now=NOW)
-    assert (effect.given, effect.then) == (found.credits, int(10 * 3 * bonus))
+    effect = rate_effect(network=at(network, "3"), before=Decimal(1), now=NOW)
+    assert (effect.given, effect.after) == (found.credits, int(10 * 3 * bonus))
 
 
 def test_what_the_cap_of_the_form_would_refuse_is_counted_and_not_given() -> None:
     network, cap = set_up("bitlabs"), random.randint(20, 99)
     earn(network, "1", str(cap), str(cap + 1))
-    effect = effect_of(network=at(network, "1", per_event_cap=cap), before=Decimal(1), now=NOW)
-    assert (effect.earnings, effect.then, effect.above_cap) == (3, 1 + cap, 1)
-    effect = effect_of(network=at(network, "2", per_event_cap=cap), before=Decimal(1), now=NOW)
-    assert (effect.then, effect.above_cap) == (2, 2)
+    effect = rate_effect(network=at(network, "1", per_event_cap=cap), before=Decimal(1), now=NOW)
+    assert (effect.earnings, effect.after, effect.above_cap) == (3, 1 + cap, 1)
+    effect = rate_effect(network=at(network, "2", per_event_cap=cap), before=Decimal(1), now=NOW)
+    assert (effect.after, effect.above_cap) == (2, 2)
 
 
 def test_an_absurd_rate_is_told_as_what_it_would_do() -> None:
     network = set_up("bitlabs")
     earn(network, "0.00000001", str(10**9))
-    effect = effect_of(network=at(network, "99999999"), before=Decimal(1), now=NOW)
+    effect = rate_effect(network=at(network, "99999999"), before=Decimal(1), now=NOW)
     assert SAFE_INTEGER_MAX < 99_999_999 * 10**9
-    assert (effect.then, effect.above_cap) == (0, 1)
+    assert (effect.after, effect.above_cap) == (0, 1)

@@ -10,8 +10,8 @@ from credits.models import CreditEntry
 from credits.queries import balance_of
 from devstack.ad_networks.dialects import Told
 from earnings.models import WORTHLESS, Postback, PostbackState
-from earnings.services import inbox
-from earnings.services.release import forfeit, release_due
+from earnings.services import postbacks
+from earnings.services.earnings import forfeit, release_due
 from earnings.tasks import purge as nightly
 from tests.credits.rows import query
 from tests.earnings.networks_at_work import Network, set_up
@@ -69,7 +69,7 @@ def test_what_no_credit_hangs_on_is_forgotten_and_nothing_is_paid_twice() -> Non
     _age()
     entries, before = CreditEntry.objects.count(), Postback.objects.count()
 
-    assert inbox.purge(now=timezone.now()) == 4
+    assert postbacks.purge(now=timezone.now()) == 4
 
     gone = before - Postback.objects.count()
     assert gone == 4
@@ -99,9 +99,9 @@ def test_more_than_a_batch_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None
     for _ in range(5):
         network.sends(network.says(user, amount="0"))
     _age()
-    monkeypatch.setattr(inbox, "_BATCH", 2)
+    monkeypatch.setattr(postbacks, "_PURGE_BATCH", 2)
 
-    assert inbox.purge(now=timezone.now()) == 5
+    assert postbacks.purge(now=timezone.now()) == 5
 
 
 def test_the_old_ones_are_found_by_their_index() -> None:

@@ -33,7 +33,7 @@ def google(settings: Any) -> Iterator[ForeignIssuer]:
 def test_while_admob_is_disabled_nothing_is_asked(google: ForeignIssuer) -> None:
     set_up("admob", is_enabled=False)
 
-    assert not networks.refresh(now=timezone.now())
+    assert not networks.refresh_verifier_keys(now=timezone.now())
     assert google.asked == 0
 
 
@@ -55,11 +55,11 @@ def test_fetched_keys_verify_from_then_on(google: ForeignIssuer) -> None:
 )
 def test_an_answer_without_keys_leaves_the_last_ones(google: ForeignIssuer, document: Any) -> None:
     set_up("admob")
-    networks.refresh(now=timezone.now())
+    networks.refresh_verifier_keys(now=timezone.now())
     before = VerifierKeySet.objects.get()
     google.document = document
 
-    assert not networks.refresh(now=timezone.now() + timedelta(minutes=1))
+    assert not networks.refresh_verifier_keys(now=timezone.now() + timedelta(minutes=1))
     after = VerifierKeySet.objects.get()
     assert (after.keys, after.fetched_at) == (before.keys, before.fetched_at)
 
@@ -69,7 +69,7 @@ def test_an_answer_other_than_200_leaves_the_last_ones(google: ForeignIssuer, st
     set_up("admob")
     google.status = status
 
-    assert not networks.refresh(now=timezone.now())
+    assert not networks.refresh_verifier_keys(now=timezone.now())
     assert google.asked == 1
 
 
@@ -77,5 +77,5 @@ def test_google_away_leaves_the_last_ones(settings: Any) -> None:
     settings.ADMOB_KEYS_URL = "http://127.0.0.1:1/keys"
     set_up("admob")
 
-    assert not networks.refresh(now=timezone.now())
+    assert not networks.refresh_verifier_keys(now=timezone.now())
     assert VerifierKeySet.objects.count() == 1

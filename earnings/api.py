@@ -1,6 +1,7 @@
 """
-GET /api/user/adNetworks: under which name each ad network knows the signed-in user.
+The API of earnings.
 
+GET /api/user/adNetworks: by which reference each ad network knows the signed-in user.
 GET and POST /api/postbacks/{network}/{token}: what ad networks call when a user has earned something.
 """
 
@@ -18,12 +19,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
-from earnings.networks.base import LONGEST_PATH_TOKEN, RawRequest
-from earnings.services import networks as earnings_networks
-from earnings.services import postbacks
+from earnings.networks.base import MAX_PATH_TOKEN_LENGTH, RawRequest
+from earnings.services import networks, postbacks
 from gateway.common import errors
 from gateway.common.http import client_ip
 from gateway.common.logging import request_id
+from gateway.common.routers import ApiRouter
 from gateway.common.schema import problem_responses
 from gateway.common.throttling import RateLimit
 from users.api.authentication import profile_owner
@@ -83,14 +84,14 @@ class AdNetworkViewSet(ViewSet):
     @action(detail=False, methods=["get"], url_path="adNetworks")
     def ad_networks(self, request: Request) -> Response:
         """Answer the enabled networks."""
-        known = earnings_networks.references_of(user=profile_owner(request))
-        answer = AdNetworksSerializer({"networks": known})
+        references = networks.references_of(user=profile_owner(request))
+        answer = AdNetworksSerializer({"networks": references})
         return Response(answer.data, headers={"Cache-Control": "no-store"})
 
 
-_MOST_BYTES = 16 * 1024
+_MAX_BYTES = 16 * 1024
 _KEPT_HEADERS = ("content-type", "user-agent", "x-ayetstudios-security-hash")
-_LONGEST_HEADER = 300
+_MAX_HEADER_LENGTH = 300
 _DESCRIPTION = """
 For ad networks, which sign what they send; there is no access token. The path ends in the network's own token.
 Parameters, signature and the text of the answer are the network's; staff find them on the page about ad networks.
@@ -117,7 +118,7 @@ _DOCUMENTATION: dict[str, Any] = {
     "request": None,
     "responses": _ANSWERS,
 }
-_PATH = rf"(?P<network>[a-z0-9-]{{1,40}})/(?P<token>[A-Za-z0-9._-]{{1,{LONGEST_PATH_TOKEN}}})"
+_PATH = rf"(?P<network>[a-z0-9-]{{1,40}})/(?P<token>[A-Za-z0-9._-]{{1,{MAX_PATH_TOKEN_LENGTH}}})"
 
 
 class PostbackRate(RateLimit):
@@ -163,9 +164,9 @@ def _receive(request: Request, network: str, token: str) -> HttpResponse:
 
 def _raw(request: Request, token: str) -> RawRequest:
     query = request.META.get("QUERY_STRING", "").encode("latin-1")
-    body = request._request.read(_MOST_BYTES + 1)
-    if len(query) > _MOST_BYTES or len(body) > _MOST_BYTES:
-        raise errors.RequestTooLarge(f"A postback may have {_MOST_BYTES} bytes.", maximumBytes=_MOST_BYTES)
+    body = request._request.read(_MAX_BYTES + 1)
+    if len(query) > _MAX_BYTES or len(body) > _MAX_BYTES:
+        raise errors.RequestTooLarge(f"A postback may have {_MAX_BYTES} bytes.", maximumBytes=_MAX_BYTES)
     return RawRequest(
         method=request.method or "",
         # Some signatures cover the whole address: ours as staff gave it, whatever the Host header claims.
@@ -173,8 +174,16 @@ def _raw(request: Request, token: str) -> RawRequest:
         query=query,
         body=body,
         headers={
-            name: request.headers[name][:_LONGEST_HEADER] for name in _KEPT_HEADERS if name in request.headers
+            name: request.headers[name][:_MAX_HEADER_LENGTH]
+            for name in _KEPT_HEADERS
+            if name in request.headers
         },
         path_token=token,
         sender=client_ip(request),
     )
+
+
+router = ApiRouter()
+router.register("api/postbacks", PostbackViewSet, basename="postbacks")
+router.register("api/user", AdNetworkViewSet, basename="ad-networks")
+urlpatterns = router.urls

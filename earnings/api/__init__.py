@@ -1,1 +1,0 @@
-"""Doors of the credits app over HTTP."""

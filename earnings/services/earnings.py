@@ -1,0 +1,319 @@
+"""
+What postbacks do to the accounts of their users: credits are posted, held, released, forfeited and taken back.
+
+Everything is decided under the lock of the user's account, which makes one order of a credit, its reversal and their
+repeats: each sees everything that was committed before it. Older postbacks are changed under that lock alone, so
+the order of locks is: own new row, account, older rows.
+"""
+
+import logging
+from datetime import datetime, time, timedelta
+from decimal import Decimal
+
+from django.db import transaction
+from django.db.models import Q, QuerySet, Sum
+
+from credits.models import CreditEntry, EntrySource
+from credits.services import entries
+from earnings.errors import EarningDecided
+from earnings.models import Postback, PostbackKind, PostbackState, Refusal
+from earnings.networks import ADAPTERS
+from earnings.states import Event, allows, apply, next_state
+from gateway.common.db import try_advisory_lock, would_stop_all
+from gateway.common.fields import SAFE_INTEGER_MAX
+from rewards import queries
+from rewards.benefits import RAISED_BY, earned_credits
+from rewards.models import BadgeTrack, ExperienceEntry
+from rewards.services import experience
+from users.models import User
+
+logger = logging.getLogger(__name__)
+# What a decision writes; the rest of a row never changes.
+_DECIDED = ("state", "refused_because", "badge_bonus", "modifier_bonus", "credits", "entry", "available_at")
+# A worker needs well under a minute for so many.
+_RELEASE_BATCH = 1_000
+
+
+def decide(postback: Postback, user: User | None) -> None:
+    """Decide a postback that was just stored, with everything that follows from it, and save it."""
+    if user is None or postback.kind in {PostbackKind.INFO, PostbackKind.TEST}:
+        apply(postback, Event.IGNORE)
+    else:
+        entries.lock_account(user=user)
+        _DECISIONS[PostbackKind(postback.kind)](postback, user)
+    postback.save(update_fields=_DECIDED)
+
+
+def _decide_announcement(postback: Postback, user: User) -> None:
+    is_decided = _related(postback, PostbackKind.CREDIT, PostbackKind.REVERSAL).exists()
+    apply(postback, Event.IGNORE if is_decided else Event.ANNOUNCE)
+
+
+def _decide_credit(postback: Postback, user: User) -> None:
+    """Work out the credits from factors that stay on the row, and post, hold or refuse them."""
+    source = ADAPTERS[postback.network.slug].kind
+    benefits = queries.standing_of(user=user, now=postback.received_at).benefits
+    postback.badge_bonus = benefits.badge_bonuses[RAISED_BY[source]]
+    postback.modifier_bonus = benefits.modifier_bonuses[RAISED_BY[source]]
+    # No network pays more than the maximum for one event.
+    postback.credits = min(_worth(postback, postback.amount), SAFE_INTEGER_MAX)
+    _close_announcements(postback, Event.CONFIRM)
+    remaining = _apply_earlier_reversals(postback)
+    if postback.state == PostbackState.REVERSED:
+        return
+    if _exceeds_a_cap(postback):
+        apply(postback, Event.REFUSE)
+        postback.refused_because = Refusal.ABOVE_A_CAP
+        logger.warning("postback %s of %s is above a cap", postback.pk, postback.network)
+    elif postback.network.hold_hours:
+        apply(postback, Event.HOLD)
+        postback.available_at = postback.received_at + timedelta(hours=postback.network.hold_hours)
+    else:
+        apply(postback, Event.POST)
+        _post(postback, user, credits=remaining)
+
+
+def _decide_reversal(reversal: Postback, user: User) -> None:
+    """Take the credit back, or leave the reversal RECEIVED where its credit is still to come."""
+    _close_announcements(reversal, Event.REVERSE)
+    credit = _related(reversal, PostbackKind.CREDIT).first()
+    if credit is None:
+        return
+    if credit.user_id != reversal.user_id:
+        _refuse_reversal(reversal)
+    elif allows(credit, Event.REVERSE):
+        _take_back(reversal, credit, user)
+        Postback.objects.filter(pk=credit.pk).update(state=credit.state)
+    else:
+        apply(reversal, Event.IGNORE)
+
+
+_DECISIONS = {
+    PostbackKind.PENDING: _decide_announcement,
+    PostbackKind.CREDIT: _decide_credit,
+    PostbackKind.REVERSAL: _decide_reversal,
+}
+
+
+def _related(postback: Postback, *kinds: PostbackKind) -> QuerySet[Postback]:
+    """Return the network's postbacks about the same credit, of any user."""
+    return Postback.objects.filter(network=postback.network, original_id=postback.original_id, kind__in=kinds)
+
+
+def _close_announcements(postback: Postback, event: Event) -> None:
+    announced = _related(postback, PostbackKind.PENDING).filter(
+        user=postback.user_id, state=PostbackState.PENDING
+    )
+    announced.update(state=next_state(PostbackKind.PENDING, PostbackState.PENDING, event))
+
+
+def _worth(credit: Postback, amount: Decimal) -> int:
+    return earned_credits(amount=amount, rate=credit.rate, bonus=credit.badge_bonus + credit.modifier_bonus)
+
+
+def _exceeds_a_cap(credit: Postback) -> bool:
+    network = credit.network
+    if credit.credits > min(network.per_event_cap or SAFE_INTEGER_MAX, SAFE_INTEGER_MAX - 1):
+        return True
+    if network.daily_cap is None:
+        return False
+    return _earned_that_day(credit) + credit.credits > network.daily_cap
+
+
+def _earned_that_day(credit: Postback) -> int:
+    midnight = datetime.combine(credit.received_at.date(), time(), tzinfo=credit.received_at.tzinfo)
+    counted = Postback.objects.filter(
+        user=credit.user_id,
+        network=credit.network,
+        kind=PostbackKind.CREDIT,
+        state__in=[PostbackState.AVAILABLE, PostbackState.HELD],
+        received_at__gte=midnight,
+    )
+    return counted.aggregate(total=Sum("credits"))["total"] or 0
+
+
+def _post(credit: Postback, user: User, *, credits: int) -> None:
+    """Post credits and the experience that they are worth. The caller holds the lock and saves."""
+    if credits:
+        source, key = ADAPTERS[credit.network.slug].kind, _entry_key(credit)
+        credit.entry = entries.grant(user=user, credits=credits, source=source, key=key)
+        experience.gain(user=user, track=BadgeTrack.PERMANENT, base=credits, key=key, cause=source)
+
+
+def _entry_key(postback: Postback) -> str:
+    return f"earning:{postback.network.slug}:{postback.external_id}"
+
+
+# --- Reversals. Several may share one credit; each keeps on its row what it took, so a credit is worth its own
+# credits less theirs.
+
+
+def _apply_earlier_reversals(credit: Postback) -> int:
+    """Apply the reversals that came before the credit, and return the credits that remain."""
+    remaining = credit.credits
+    waiting = _related(credit, PostbackKind.REVERSAL).filter(state=PostbackState.RECEIVED).order_by("pk")
+    for reversal in waiting:
+        if reversal.user_id == credit.user_id:
+            remaining = _reduce(credit, reversal)
+        else:
+            _refuse_reversal(reversal)
+        reversal.save(update_fields=["state", "refused_because", "credits"])
+    return remaining
+
+
+def _refuse_reversal(reversal: Postback) -> None:
+    apply(reversal, Event.REFUSE)
+    reversal.refused_because = Refusal.ANOTHERS_CREDIT
+    logger.error(
+        "a reversal of %s names another user than %s, which is another user's: nothing is taken back",
+        reversal.network,
+        reversal.original_id,
+    )
+
+
+def _take_back(reversal: Postback, credit: Postback, user: User) -> None:
+    taken_before = _taken_from(credit)[0]
+    _reduce(credit, reversal)
+    if credit.entry_id is None or not reversal.credits:
+        return
+    # A prefix: ids are the networks' own, and one that ends like a suffix of ours would take its key.
+    key = f"reversed-{_entry_key(reversal)}"
+    reversal.entry = entries.reverse(
+        user=user, credits=reversal.credits, source=EntrySource.EARNING_REVERSAL, key=key
+    )
+    gained = ExperienceEntry.objects.get(key=_entry_key(credit)).amount
+    posted = CreditEntry.objects.get(pk=credit.entry_id).amount
+    # What was taken before the credits were posted is not among them.
+    before = taken_before - (credit.credits - posted)
+    # In proportion; nothing is left over when the last credit goes.
+    lost = gained * (before + reversal.credits) // posted - gained * before // posted
+    if lost:
+        experience.take_back(
+            user=user,
+            track=BadgeTrack.PERMANENT,
+            amount=lost,
+            key=key,
+            cause=EntrySource.EARNING_REVERSAL,
+        )
+
+
+def _reduce(credit: Postback, reversal: Postback) -> int:
+    """Apply the reversal to both rows, without their entries, and return the credits that remain."""
+    taken, amount_taken = _taken_from(credit)
+    before, remaining, amount_left = credit.credits - taken, 0, Decimal(0)
+    if reversal.takes_back is not None:
+        amount_left = credit.amount - amount_taken - reversal.takes_back
+    if amount_left > 0:
+        remaining = min(before, _worth(credit, amount_left))
+    elif (
+        credit.state != PostbackState.REVERSED
+    ):  # Of several earlier reversals one may have taken everything.
+        apply(credit, Event.REVERSE)
+    apply(reversal, Event.REVERSE)
+    reversal.credits = before - remaining
+    return remaining
+
+
+def _taken_from(credit: Postback) -> tuple[int, Decimal]:
+    """Return what reversals have taken so far: in credits, and in the network's own unit."""
+    applied = _related(credit, PostbackKind.REVERSAL).filter(state=PostbackState.REVERSED)
+    sums = applied.aggregate(credits=Sum("credits"), amount=Sum("takes_back"))
+    return sums["credits"] or 0, sums["amount"] or Decimal(0)
+
+
+# --- Held credits
+
+
+@transaction.atomic(durable=True)
+def release(*, postback_id: int, now: datetime) -> bool:
+    """
+    Post held credits; False where they are not due, no longer held, or the network is paused.
+
+    Raises:
+        EarningDecided: the postback has no user, so it was never held.
+    """
+    user = _lock_owner(postback_id)
+    # Read again: the row may have been reversed or released before the account was locked.
+    credit = Postback.objects.select_related("network").filter(_due(now), pk=postback_id).first()
+    if credit is None:
+        return False
+    _release(credit, user)
+    return True
+
+
+@transaction.atomic
+def release_early(*, postback_id: int) -> Postback:
+    """
+    Post held credits before they are due, also while the network is paused. Joins the caller's transaction.
+
+    Raises:
+        EarningDecided: the postback is not held, or no longer.
+    """
+    credit, user = _lock_held(postback_id, Event.RELEASE)
+    _release(credit, user)
+    return credit
+
+
+@transaction.atomic
+def forfeit(*, postback_id: int) -> Postback:
+    """
+    Never post held credits; a later reversal takes nothing back. Joins the caller's transaction.
+
+    Raises:
+        EarningDecided: the postback is not held, or no longer.
+    """
+    credit, _ = _lock_held(postback_id, Event.FORFEIT)
+    apply(credit, Event.FORFEIT)
+    credit.refused_because = Refusal.FORFEITED
+    credit.save(update_fields=["state", "refused_because"])
+    return credit
+
+
+def release_due(*, now: datetime) -> int:
+    """
+    Release what is due, oldest first; return how many. One sweep runs at a time and leaves the rest to the next.
+
+    Held credits of a paused network wait until it is resumed, because its reversals are refused meanwhile. What
+    cannot be released is logged and tried again by the next sweep; it does not keep the others back.
+    """
+    due = Postback.objects.filter(_due(now)).order_by("available_at", "pk")
+    with try_advisory_lock("earnings.release_due") as acquired:
+        ids = list(due.values_list("pk", flat=True)[:_RELEASE_BATCH]) if acquired else []
+        return sum(_try_release(postback_id, now) for postback_id in ids)
+
+
+def _try_release(postback_id: int, now: datetime) -> bool:
+    try:
+        return release(postback_id=postback_id, now=now)
+    except Exception as error:
+        if would_stop_all(error):
+            raise
+        logger.exception("held postback %s cannot be released; the others go on", postback_id)
+        return False
+
+
+def _lock_owner(postback_id: int) -> User:
+    postback = Postback.objects.select_related("user").get(pk=postback_id)
+    if postback.user is None:  # A test, or information without a user: such rows are never held.
+        raise EarningDecided(state=postback.get_state_display())
+    entries.lock_account(user=postback.user)
+    return postback.user
+
+
+def _lock_held(postback_id: int, event: Event) -> tuple[Postback, User]:
+    """Return the postback, read under its account's lock, and its user, where the event is still possible."""
+    user = _lock_owner(postback_id)
+    credit = Postback.objects.select_related("network").get(pk=postback_id)
+    if not allows(credit, event):
+        raise EarningDecided(state=credit.get_state_display())
+    return credit, user
+
+
+def _release(credit: Postback, user: User) -> None:
+    apply(credit, Event.RELEASE)
+    _post(credit, user, credits=credit.credits - _taken_from(credit)[0])
+    credit.save(update_fields=_DECIDED)
+
+
+def _due(now: datetime) -> Q:
+    return Q(state=PostbackState.HELD, available_at__lte=now, network__is_enabled=True)

@@ -47,11 +47,11 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--calls", type=int, default=400, help="of --relay (default: 400)")
     bench.add_argument("--clients", type=int, default=8, help="of --relay, at once (default: 8)")
     bench.set_defaults(action=_bench)
-    storm = commands.add_parser("storm", help="postbacks of all ad networks at once, judged by a model")
-    storm.add_argument("--postbacks", type=int, default=50_000, help="how many (default: 50,000)")
-    storm.add_argument("--processes", type=int, default=8, help="how many send them (default: 8)")
-    storm.add_argument("--people", type=int, default=200, help="how many earn (default: 200)")
-    storm.set_defaults(action=_storm)
+    stress = commands.add_parser("stress", help="postbacks of all ad networks at once, compared with a model")
+    stress.add_argument("--postbacks", type=int, default=50_000, help="how many (default: 50,000)")
+    stress.add_argument("--processes", type=int, default=8, help="how many send them (default: 8)")
+    stress.add_argument("--users", type=int, default=200, help="how many earn (default: 200)")
+    stress.set_defaults(action=_stress)
     machine = commands.add_parser("ledger-machine", help="random moves against a ledger on paper, at length")
     machine.add_argument("--runs", type=int, default=2_000)
     machine.add_argument("--steps", type=int, default=50, help="moves of each run")
@@ -110,11 +110,11 @@ def _bench(options: argparse.Namespace) -> int:
     return bench(options.data / "bench.json")
 
 
-def _storm(options: argparse.Namespace) -> int:
+def _stress(options: argparse.Namespace) -> int:
     unwind_on_signals()
-    from devstack.ad_networks.storm import storm
+    from devstack.ad_networks.stress import run_stress
 
-    return storm(postbacks=options.postbacks, processes=options.processes, people=options.people)
+    return run_stress(postbacks=options.postbacks, processes=options.processes, users=options.users)
 
 
 def _ledger_machine(options: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ import django
 from django.core.management import call_command
 from django.utils import timezone
 
-from devstack.ad_networks.opening import open_networks
+from devstack.ad_networks.demo import enable_networks
 from devstack.console import say
 from devstack.files import read_json, write_json
 from gateway.chain.config import get_chain
@@ -39,7 +39,7 @@ def seed(plan: dict[str, Any]) -> None:
     _employ(**plan["staff"])
     if "seeded" in plan:
         staff_by_role = _employ_by_role(plan["staff"], plan["staff_secret"])
-        networks = open_networks(now=timezone.now())
+        networks = enable_networks(now=timezone.now())
         write_json(Path(plan["seeded"]), {"networks": networks, "staff_by_role": staff_by_role})
     if "population" in plan:
         _populate(**plan["population"], username=plan["staff"]["username"])

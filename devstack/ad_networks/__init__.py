@@ -1,1 +1,1 @@
-"""Ad networks as the service meets them: postbacks that are signed as each network signs."""
+"""The ad networks: postbacks signed as each network signs them, for demo and tests, and a stress test with them."""

@@ -4,7 +4,7 @@ import secrets
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from devstack.ad_networks.dialects import Told
+from devstack.ad_networks.signing import Reward
 from devstack.console import say
 from devstack.journey.checks import expect
 from devstack.journey.networks import Network
@@ -24,7 +24,7 @@ class Earner:
     networks: dict[str, Network]
     standing: Standing = field(init=False)
     references: dict[str, str] = field(init=False)
-    told: dict[str, Told] = field(default_factory=dict)
+    told: dict[str, Reward] = field(default_factory=dict)
     given: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -40,7 +40,7 @@ class Earner:
     def earn(self, slug: str, amount: int) -> None:
         """Let a network tell of an earning, and find it on the dashboard."""
         network, before = self.networks[slug], self.standing
-        self.told[slug] = Told(
+        self.told[slug] = Reward(
             external_id=secrets.token_hex(12),
             user=self.references[slug],
             amount=str(amount),

@@ -6,7 +6,7 @@ from typing import Any
 
 import urllib3
 
-from devstack.ad_networks.dialects import Sent, Told, speak
+from devstack.ad_networks.signing import Reward, SignedPostback, sign
 from devstack.journey.checks import expect
 
 _HTTP = urllib3.PoolManager(retries=False, timeout=30)
@@ -36,7 +36,7 @@ class Network:
     rate: Fraction
     hold_hours: int
 
-    def tell(self, told: Told) -> Acknowledgement:
+    def tell(self, told: Reward) -> Acknowledgement:
         """Send a signed postback; the answer must be the one that the network wants to hear."""
         answer = self.send(self.signed(told))
         expect(f"the status that {self.slug} is answered", answer.status, 200)
@@ -44,11 +44,11 @@ class Network:
         expect(f"the text that {self.slug} is answered", answer.body, wanted)
         return answer
 
-    def signed(self, told: Told) -> Sent:
+    def signed(self, told: Reward) -> SignedPostback:
         """Return the postback as it is sent."""
-        return speak(self.slug, told, url=self.address, secret=self.secret)
+        return sign(self.slug, told, url=self.address, secret=self.secret)
 
-    def send(self, sent: Sent) -> Acknowledgement:
+    def send(self, sent: SignedPostback) -> Acknowledgement:
         """Send something, whatever the answer."""
         url = f"{self.address}/{sent.path_token}" if sent.path_token else self.address
         response = _HTTP.request("GET", f"{url}?{sent.query}" if sent.query else url, headers=sent.headers)

@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from devstack.ad_networks.dialects import DIALECTS
+from devstack.ad_networks.signing import SIGNERS
 from devstack.console import say
 from devstack.journey.checks import expect
 from devstack.journey.earner import Earner
@@ -18,7 +18,7 @@ _FORGERY_STATUS = 403
 
 def earn_everywhere(earner: Earner, manage: Manage) -> None:
     """Earn at every network in its own dialect, and by a report; only what is true and new counts."""
-    for slug in DIALECTS:
+    for slug in SIGNERS:
         earner.earn(slug, _some_amount())
     _repeat(earner)
     _forge(earner)
@@ -45,7 +45,7 @@ def level_up(earner: Earner) -> None:
 def _raised(earner: Earner) -> list[str]:
     """Return a network of each other kind that a modifier raises now."""
     active = {modifier["modifier_type"] for modifier in earner.standing.shown["modifiers"]}
-    by_kind = {it.kind: it for it in earner.networks.values() if it.slug in DIALECTS and not it.hold_hours}
+    by_kind = {it.kind: it for it in earner.networks.values() if it.slug in SIGNERS and not it.hold_hours}
     return [
         it.slug for kind, it in by_kind.items() if f"BONUS_{kind}_CREDITS" in active and kind != "OFFERWALL"
     ]

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from devstack.ad_networks.google import VerifierKeys, serving_verifier_keys
+from devstack.ad_networks.demo import VerifierKeys, serve_verifier_keys
 from devstack.console import step
 from devstack.rpc import Rpc
 from devstack.services.anvil import CHAIN_ID, Anvil
@@ -83,7 +83,7 @@ def start_services(
     redis = Redis(directory / "redis", logs)
     anvil = Anvil(directory / "anvil", logs, block_time=block_time)
     stripe = StripeDouble(directory / "stripe", logs)
-    with alone_in(directory), serving_verifier_keys() as google:
+    with alone_in(directory), serve_verifier_keys() as google:
         try:
             with step("starting PostgreSQL, Redis, the chain and the Stripe double"):
                 _start(postgres, redis, anvil, stripe)

@@ -23,7 +23,7 @@ from earnings.models import AdNetwork, Postback, PostbackKind, PostbackState, Re
 from payments.models import BillingOperation, Payout, StripeEvent
 from relay.models import Attempt, Relayer, RelayTransaction
 from tests.backoffice.conftest import mined
-from tests.earnings.networks_at_work import set_up
+from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
 from tests.gateway.admin.shelf import make
 from tests.gateway.metrics.conftest import Scrape
@@ -100,7 +100,7 @@ def test_a_call_that_somebody_else_executed_succeeded_in_the_rate_and_in_the_cha
 def test_refused_postbacks_are_counted_whatever_they_were_refused_for(staff: Client) -> None:
     user, network = UserFactory.create(), set_up("bitlabs", per_event_cap=1)
     for _ in range(2):
-        network.sends(network.says(user))
+        network.send(network.reward(user))
     first, second = Postback.objects.order_by("pk")
     assert first.refused_because == second.refused_because == Refusal.ABOVE_A_CAP
     Postback.objects.filter(pk=second.pk).update(refused_because=Refusal.FORFEITED)
@@ -228,7 +228,7 @@ def test_failed_events_alarm_and_lead_to_their_rows(staff: Client) -> None:
 
 def test_an_earning_is_due_where_its_network_is_enabled_and_metrics_agree(scrape: Scrape) -> None:
     network = set_up("bitlabs", hold_hours=5)
-    network.sends(network.says(UserFactory.create()))
+    network.send(network.reward(UserFactory.create()))
     assert card("Held earning is due").value == "nothing"
     Postback.objects.update(available_at=timezone.now() - timedelta(hours=3))
     shown = card("Held earning is due")

@@ -17,8 +17,7 @@ from backoffice.roles import ROLES
 from checkin.models import CheckIn, DropTable
 from checkin.services import checkins
 from credits.services import reconciliation
-from devstack.ad_networks.google import serving_verifier_keys
-from devstack.ad_networks.opening import open_networks
+from devstack.ad_networks.demo import enable_networks, serve_verifier_keys
 from devstack.population.settling import populate, residents
 from devstack.services.stack import Services
 from gateway.chain.signing import get_signer
@@ -44,9 +43,9 @@ _ETHER = 10**18
 def person(live_server: LiveServer, services: Services, settings: Any) -> Iterator[User]:
     """A subscriber among some hundred others who have used the service for weeks."""
     seed, now = secrets.token_hex(16), timezone.now()
-    with serving_verifier_keys() as google:
+    with serve_verifier_keys() as google:
         settings.ADMOB_KEYS_URL = google.url
-        open_networks(now=now)
+        enable_networks(now=now)
     staff = User.objects.create(username="grace", is_staff=True)
     assert populate(seed=seed, people=_PEOPLE, staff=staff, rpc_url=services.rpc_url, now=now)
     _fund_relayers(services)

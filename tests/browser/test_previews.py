@@ -15,7 +15,7 @@ from payments.models import PayoutRate
 from rewards.models import Badge
 from rewards.services import levels
 from tests.browser.desk import Desk, colleague
-from tests.earnings.networks_at_work import set_up
+from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
 
 
@@ -57,7 +57,7 @@ def test_a_payout_rate(desk: Desk, live_server: LiveServer) -> None:
 def test_a_networks_rate(desk: Desk, live_server: LiveServer) -> None:
     network = set_up("tapjoy", rate=Decimal("1.5"), per_event_cap=500)
     for amount in ("20", "180"):
-        network.sends(network.says(UserFactory.create(), amount=amount))
+        network.send(network.reward(UserFactory.create(), amount=amount))
     page = desk.log_in(colleague("operations"), path=f"/admin/earnings/adnetwork/{network.row.pk}/change/")
     page.locator("[name=rate]").fill("3")
 

@@ -22,7 +22,7 @@ from gateway.common.errors import NotFound
 from rewards.models import Modifier, ModifierType
 from rewards.queries import standing_of
 from rewards.services import modifiers
-from tests.earnings.networks_at_work import set_up
+from tests.earnings.ad_networks import set_up
 from tests.staff import address_of, browser_of, confirm, everything, member, messages_of, prove
 from users.models import User
 
@@ -194,9 +194,9 @@ def test_a_network_is_paused_and_resumed(user: User) -> None:
     prove("earnings_adnetwork", "pause", network.row, roles=OPERATIONS)
     assert not AdNetwork.objects.get().is_enabled
     with pytest.raises(NotFound):
-        network.sends(network.says(user))
+        network.send(network.reward(user))
     prove("earnings_adnetwork", "resume", network.row, roles=OPERATIONS)
-    assert network.sends(network.says(user)).status == 200
+    assert network.send(network.reward(user)).status == 200
 
 
 def test_a_weak_network_without_guards_is_not_resumed(db: None) -> None:
@@ -223,7 +223,7 @@ def test_a_new_address_and_the_end_of_a_secret_are_for_operations(db: None) -> N
 @pytest.mark.parametrize("action", ["release_early", "forfeit"])
 def test_a_held_earning_is_decided_by_finance(user: User, action: str) -> None:
     network, before = set_up("cpx-research"), balance_of(user).available
-    network.sends(network.says(user, amount="40"))
+    network.send(network.reward(user, amount="40"))
     held = Postback.objects.get()
 
     told = prove("earnings_postback", action, held, roles=FINANCE)

@@ -10,9 +10,8 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from devstack.ad_networks.dialects import DIALECTS, Sent, Told, speak
-from devstack.ad_networks.google import VerifierKeys, serving_verifier_keys
-from devstack.ad_networks.opening import open_networks
+from devstack.ad_networks.demo import VerifierKeys, enable_networks, serve_verifier_keys
+from devstack.ad_networks.signing import SIGNERS, Reward, SignedPostback, sign
 from devstack.stack_file import described_networks
 from earnings.models import AdNetwork, Postback
 from earnings.networks import ADAPTERS
@@ -27,7 +26,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def google() -> Iterator[VerifierKeys]:
     """Serve a list of verifier keys and let the service read it there."""
-    with serving_verifier_keys() as served:
+    with serve_verifier_keys() as served:
         settings.ADMOB_KEYS_URL = served.url
         yield served
 
@@ -35,18 +34,18 @@ def google() -> Iterator[VerifierKeys]:
 @pytest.fixture
 def networks(google: VerifierKeys) -> dict[str, dict[str, Any]]:
     """Open all networks; return what a stack's description says of them."""
-    opened = open_networks(now=timezone.now())
+    opened = enable_networks(now=timezone.now())
     return described_networks(opened, base_url=settings.PUBLIC_URL, admob_key=google.private_key)
 
 
-def something(slug: str, amount: int) -> Told:
+def something(slug: str, amount: int) -> Reward:
     """Return an earning of somebody new."""
     user = user_of_profile(profile_address="0x" + secrets.token_hex(20))
     reference = earnings_networks.reference_of(user=user, network=AdNetwork.objects.get(slug=slug))
-    return Told(external_id=secrets.token_hex(8), user=reference, amount=str(amount), at=timezone.now())
+    return Reward(external_id=secrets.token_hex(8), user=reference, amount=str(amount), at=timezone.now())
 
 
-def hear(slug: str, address: str, sent: Sent) -> Answer:
+def hear(slug: str, address: str, sent: SignedPostback) -> Answer:
     """Let the service hear what was sent to an address."""
     token = sent.path_token or address.rsplit("/", 1)[1]
     request = RawRequest(
@@ -60,13 +59,13 @@ def hear(slug: str, address: str, sent: Sent) -> Answer:
     return postbacks.receive(slug=slug, request=request, now=timezone.now())
 
 
-@pytest.mark.parametrize("slug", sorted(DIALECTS))
+@pytest.mark.parametrize("slug", sorted(SIGNERS))
 def test_what_each_network_signs_is_credited_and_one_changed_byte_is_refused(
     slug: str, networks: dict[str, dict[str, Any]]
 ) -> None:
     network, amount = networks[slug], secrets.randbelow(900) + 100
     told = something(slug, amount)
-    sent = speak(slug, told, url=network["address"], secret=network["secret"])
+    sent = sign(slug, told, url=network["address"], secret=network["secret"])
     refused = hear(slug, network["address"], changed(sent, told))
     assert refused == ADAPTERS[slug].answers.reject
     assert not Postback.objects.exists()
@@ -79,7 +78,7 @@ def test_what_each_network_signs_is_credited_and_one_changed_byte_is_refused(
     assert (row.entry is None) is bool(network["hold_hours"])
 
 
-def changed(sent: Sent, told: Told) -> Sent:
+def changed(sent: SignedPostback, told: Reward) -> SignedPostback:
     """Change one byte of the id, which every signature covers."""
     wrong = ("0" if told.external_id[0] != "0" else "1") + told.external_id[1:]
     if sent.path_token is None:
@@ -89,11 +88,11 @@ def changed(sent: Sent, told: Told) -> Sent:
 
 
 def test_another_start_gives_new_secrets_and_leaves_what_staff_have_set(google: VerifierKeys) -> None:
-    first = open_networks(now=timezone.now())
+    first = enable_networks(now=timezone.now())
     earnings_networks.configure(slug="tapjoy", rate=Decimal("9.5"))
     earnings_networks.configure(slug="bitlabs", is_enabled=False)
 
-    second = open_networks(now=timezone.now())
+    second = enable_networks(now=timezone.now())
 
     assert set(first) == set(second) == set(ADAPTERS)
     assert second["tapjoy"]["rate"] == "9.5"
@@ -105,7 +104,7 @@ def test_another_start_gives_new_secrets_and_leaves_what_staff_have_set(google: 
 
 
 def test_the_weak_network_is_open_for_this_machine_alone_and_within_caps(google: VerifierKeys) -> None:
-    open_networks(now=timezone.now())
+    enable_networks(now=timezone.now())
 
     (weak,) = AdNetwork.objects.filter(is_weak=True)
 

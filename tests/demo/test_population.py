@@ -14,8 +14,7 @@ from checkin.models import CheckIn, DailySeed
 from checkin.services.verification import verify_day
 from credits.models import AdjustmentDecision, AdjustmentRequest, CreditAccount, CreditEntry, EntrySource
 from credits.services.reconciliation import find_differences
-from devstack.ad_networks.google import serving_verifier_keys
-from devstack.ad_networks.opening import open_networks
+from devstack.ad_networks.demo import enable_networks, serve_verifier_keys
 from devstack.population.settling import populate, residents
 from devstack.services.stack import Services
 from earnings.models import Postback, PostbackState
@@ -42,9 +41,9 @@ _TABLES: tuple[Any, ...] = (User, CreditEntry, ExperienceEntry, Postback, CheckI
 def seed(services: Services) -> str:
     """Let people settle in a service whose ad networks are open; return the seed that they follow from."""
     seed = secrets.token_hex(16)
-    with serving_verifier_keys() as google:
+    with serve_verifier_keys() as google:
         settings.ADMOB_KEYS_URL = google.url
-        open_networks(now=timezone.now())
+        enable_networks(now=timezone.now())
     assert settle(services, seed)
     return seed
 

@@ -12,12 +12,12 @@ from math import floor
 from pathlib import Path
 from typing import Any
 
-from devstack.ad_networks.dialects import KEY_ID
+from devstack.ad_networks.signing import KEY_ID
 from earnings.models import PostbackKind
 from earnings.networks import ADAPTERS
 from earnings.networks.base import PostbackRefused, RawRequest
 from tests.devstack.till import TurnedAway
-from tests.earnings.networks.saying import key_pair, new_secret
+from tests.earnings.ad_networks import key_pair, new_secret
 
 Thing = dict[str, Any]
 _LADDER = [0, 1_000, 1_000_000, 2**53 - 1]

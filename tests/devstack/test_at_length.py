@@ -1,4 +1,4 @@
-"""What runs at length, at toy sizes: storm and ledger machine start, judge and end well."""
+"""What runs at length, at toy sizes: stress test and ledger machine start, judge and end well."""
 
 import random
 from contextlib import nullcontext
@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import pytest
 
 from devstack import ledger_machine
-from devstack.ad_networks import storm
+from devstack.ad_networks import stress
 from devstack.services.stack import Services
 
 pytestmark = pytest.mark.journey
@@ -16,12 +16,12 @@ pytestmark = pytest.mark.journey
 def _on_an_empty_database(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each begin on the servers of the run: what they would start for themselves takes the most time."""
     services.empty_database()
-    for module in (storm, ledger_machine):
+    for module in (stress, ledger_machine):
         monkeypatch.setattr(module, "start_services", lambda *_, **__: nullcontext(services))
 
 
-def test_a_storm_ends_with_every_balance_being_the_models(capsys: pytest.CaptureFixture[str]) -> None:
-    assert storm.storm(postbacks=200, processes=2, people=8) == 0
+def test_the_stress_test_ends_with_the_balances_of_the_model(capsys: pytest.CaptureFixture[str]) -> None:
+    assert stress.run_stress(postbacks=200, processes=2, users=8) == 0
     printed = capsys.readouterr().out
     assert "200 postbacks from 2 processes" in printed
     assert "✓ every balance and experience is the model's" in printed

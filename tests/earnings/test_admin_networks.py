@@ -16,7 +16,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from earnings.models import AdNetwork, Postback
 from earnings.services import networks
 from gateway.admin.audit import details_of
-from tests.earnings.networks_at_work import SENDER, set_up
+from tests.earnings.ad_networks import SENDER, set_up
 from tests.factories import UserFactory
 from tests.staff import confirm, confirmed
 from users.models import User
@@ -85,7 +85,7 @@ def test_a_changed_secret_keeps_the_one_before_it_until_it_is_retired(staff: Cli
 def test_another_rate_is_saved_when_its_effect_was_shown(staff: Client) -> None:
     network = set_up("tapjoy", per_event_cap=700)
     for _ in range(3):
-        network.sends(network.says(UserFactory.create(), amount="200"))
+        network.send(network.reward(UserFactory.create(), amount="200"))
     url = reverse("admin:earnings_adnetwork_change", args=[network.row.pk])
     values = _form(is_enabled="on", rate="3.5", per_event_cap="650", daily_cap="9000")
     before = list(AdNetwork.objects.values())
@@ -147,14 +147,14 @@ def test_an_address_is_shown_once_and_works(staff: Client) -> None:
     found = re.search(r"http://testserver/api/postbacks/tapjoy/([\w-]+)", shown)
     assert found is not None
     network.token = found[1]
-    assert network.sends(network.says(user)).status == 200
+    assert network.send(network.reward(user)).status == 200
     for page in (_page(staff, "adnetwork_changelist"), _page(staff, "adnetwork_change", network.row.pk)):
         assert found[1] not in page
 
 
 def test_no_page_and_no_log_shows_a_secret(staff: Client) -> None:
     network, user = set_up("tapjoy"), UserFactory.create()
-    network.sends(network.says(user))
+    network.send(network.reward(user))
     secret = f"rotated-{secrets.token_hex(8)}"
     url = reverse("admin:earnings_adnetwork_change", args=[network.row.pk])
     staff.post(url, _form(is_enabled="on", new_secret=secret))
@@ -221,7 +221,7 @@ def test_only_networks_that_are_not_there_can_be_added_and_none_deleted(staff: C
 def test_rows_are_found_by_profile_and_never_changed(staff: Client, model: str) -> None:
     network, user, other = set_up("tapjoy"), UserFactory.create(), UserFactory.create()
     for person in (user, other):
-        network.sends(network.says(person))
+        network.send(network.reward(person))
 
     listed = staff.get(
         reverse(f"admin:earnings_{model}_changelist"), {"q": str(user.profile_address)}
@@ -249,12 +249,12 @@ def test_a_list_asks_the_database_no_more_for_more_rows(
     staff: Client, model: str, django_assert_max_num_queries: Any
 ) -> None:
     network, url = set_up("tapjoy"), reverse(f"admin:earnings_{model}_changelist")
-    network.sends(network.says(UserFactory.create()))
+    network.send(network.reward(UserFactory.create()))
     staff.get(url)
     for slug in ("adgem", "bitlabs", "theoremreach"):
         network = set_up(slug)
         for _ in range(4):
-            network.sends(network.says(UserFactory.create()))
+            network.send(network.reward(UserFactory.create()))
 
     with django_assert_max_num_queries(8):
         assert staff.get(url).status_code == 200

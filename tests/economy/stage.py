@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from credits.models import CreditAccount
 from credits.services import entries
-from devstack.ad_networks.dialects import Told, speak
+from devstack.ad_networks.signing import Reward, sign
 from earnings.models import AdNetwork
 from earnings.networks.base import RawRequest
 from earnings.services import networks
@@ -40,7 +40,7 @@ class Stage:
         self, network: PaperNetwork, user: User, external_id: str, *, amount: int, now: datetime, back: bool
     ) -> RawRequest:
         """Return the network's request about an earning of the user, or about taking it back."""
-        told = Told(
+        told = Reward(
             external_id=external_id,
             user=networks.reference_of(user=user, network=self.rows[network.slug]),
             amount=str(amount),
@@ -49,7 +49,7 @@ class Stage:
         )
         secret, token = self.doors[network.slug]
         url = networks.address_of(slug=network.slug, token=token).partition("?")[0]
-        sent = speak(network.slug, told, url=url, secret=secret)
+        sent = sign(network.slug, told, url=url, secret=secret)
         return RawRequest(
             method="GET",
             url=url,

@@ -11,7 +11,7 @@ from django.test import Client
 from credits.queries import balance_of
 from earnings.models import Postback
 from earnings.services import networks
-from tests.earnings.networks_at_work import set_up
+from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory, random_address
 
 pytestmark = pytest.mark.django_db

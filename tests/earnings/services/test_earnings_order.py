@@ -11,35 +11,37 @@ from credits.models import CreditEntry
 from credits.queries import account_of, balance_of
 from credits.services import entries
 from credits.services.reconciliation import find_differences
-from devstack.ad_networks.dialects import Told
+from devstack.ad_networks.signing import Reward
 from earnings.models import Postback, PostbackState
 from earnings.networks.base import Answer
 from gateway.common.errors import DomainError
 from rewards.models import ExperienceEntry
-from tests.earnings.networks_at_work import Network, random_id, set_up
+from tests.earnings.ad_networks import Network, random_id, set_up
 from tests.factories import UserFactory
 from tests.threads import at_once
 
 REVERSING = ["levelplay", "tapjoy", "adgem", "ayet-studios", "bitlabs", "theoremreach"]
 # Which earnings (0 to 2) are told of, and whether as credits or reversals, as often and in any order.
-_STORIES = st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=12)
+_SEQUENCES = st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=12)
 _QUIET = [HealthCheck.function_scoped_fixture]
 
 
 @pytest.mark.django_db
 @settings(max_examples=40, deadline=None, suppress_health_check=_QUIET)
-@given(story=_STORIES, slug=st.sampled_from(REVERSING), hold_hours=st.sampled_from([0, 0, 24]))
+@given(sequence=_SEQUENCES, slug=st.sampled_from(REVERSING), hold_hours=st.sampled_from([0, 0, 24]))
 def test_any_story_ends_with_what_was_credited_and_never_reversed(
-    story: list[tuple[int, bool]], slug: str, hold_hours: int
+    sequence: list[tuple[int, bool]], slug: str, hold_hours: int
 ) -> None:
     user, network = UserFactory.create(), set_up(slug, hold_hours=hold_hours)
     ids, amounts = [random_id() for _ in range(3)], [random.randint(1, 300) for _ in range(3)]
-    for which, is_reversal in story:
-        said = network.says(user, external_id=ids[which], amount=str(amounts[which]), is_reversal=is_reversal)
-        assert network.sends(said).status == 200
+    for which, is_reversal in sequence:
+        reward = network.reward(
+            user, external_id=ids[which], amount=str(amounts[which]), is_reversal=is_reversal
+        )
+        assert network.send(reward).status == 200
 
-    lasting = {which for which, is_reversal in story if not is_reversal} - {
-        which for which, is_reversal in story if is_reversal
+    lasting = {which for which, is_reversal in sequence if not is_reversal} - {
+        which for which, is_reversal in sequence if is_reversal
     }
     wanted = 0 if hold_hours else sum(amounts[which] for which in lasting)
     assert balance_of(user).available == wanted
@@ -53,13 +55,13 @@ def test_any_story_ends_with_what_was_credited_and_never_reversed(
 @pytest.mark.parametrize("slug", [slug for slug in REVERSING if slug != "bitlabs"])
 def test_a_reversal_takes_back_exactly_what_was_credited(slug: str) -> None:
     user, network = UserFactory.create(), set_up(slug)
-    what = network.says(user, amount="250")
-    network.sends(what)
+    reward = network.reward(user, amount="250")
+    network.send(reward)
     # Meanwhile everything that the credits were worked out from has changed.
     network.row.rate = 9
     network.row.save()
 
-    network.sends(network.says(user, external_id=what.external_id, amount="40", is_reversal=True))
+    network.send(network.reward(user, external_id=reward.external_id, amount="40", is_reversal=True))
 
     assert balance_of(user).available == 0
     assert [entry.amount for entry in CreditEntry.objects.order_by("id")] == [250, -250]
@@ -71,11 +73,11 @@ def test_a_reversal_takes_back_exactly_what_was_credited(slug: str) -> None:
 @pytest.mark.django_db
 def test_a_reversal_before_its_credit_waits_and_the_credit_nets_to_zero() -> None:
     user, network = UserFactory.create(), set_up("ayet-studios")
-    what = network.says(user)
-    network.sends(network.says(user, external_id=what.external_id, is_reversal=True))
+    reward = network.reward(user)
+    network.send(network.reward(user, external_id=reward.external_id, is_reversal=True))
     assert Postback.objects.get().state == PostbackState.RECEIVED
 
-    network.sends(what)
+    network.send(reward)
 
     assert balance_of(user).available == 0
     assert not CreditEntry.objects.exists()
@@ -88,11 +90,11 @@ def test_a_reversal_before_its_credit_waits_and_the_credit_nets_to_zero() -> Non
 @pytest.mark.django_db
 def test_spent_credits_that_are_reversed_are_owed() -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
-    what = network.says(user, amount="100")
-    network.sends(what)
+    reward = network.reward(user, amount="100")
+    network.send(reward)
     entries.adjust(user=user, credits=-80, key=random_id(), actor=None, reason="spent")
 
-    network.sends(network.says(user, external_id=what.external_id, amount="100", is_reversal=True))
+    network.send(network.reward(user, external_id=reward.external_id, amount="100", is_reversal=True))
 
     assert balance_of(user).available == -80
 
@@ -100,10 +102,10 @@ def test_spent_credits_that_are_reversed_are_owed() -> None:
 @pytest.mark.django_db
 def test_another_users_credit_is_not_reversed() -> None:
     user, other, network = UserFactory.create(), UserFactory.create(), set_up("tapjoy")
-    what = network.says(user, amount="100")
-    network.sends(what)
+    reward = network.reward(user, amount="100")
+    network.send(reward)
 
-    network.sends(network.says(other, external_id=what.external_id, amount="100", is_reversal=True))
+    network.send(network.reward(other, external_id=reward.external_id, amount="100", is_reversal=True))
 
     assert balance_of(user).available == 100
     assert balance_of(other).available == 0
@@ -111,21 +113,21 @@ def test_another_users_credit_is_not_reversed() -> None:
 
 def test_50_at_the_same_moment_credit_once(transactional_db: None) -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
-    what = network.says(user)
+    reward = network.reward(user)
 
-    answers = _at_once(network, [what] * 50)
+    answers = _at_once(network, [reward] * 50)
 
     assert answers == [Answer(200, "OK")] * 50
     assert (Postback.objects.count(), CreditEntry.objects.count()) == (1, 1)
-    assert balance_of(user).available == int(what.amount)
+    assert balance_of(user).available == int(reward.amount)
 
 
 def test_credits_and_reversals_at_the_same_moment_leave_nothing(transactional_db: None) -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
     for _ in range(8):
-        what = network.says(user)
-        undone = network.says(user, external_id=what.external_id, amount=what.amount, is_reversal=True)
-        assert _at_once(network, [what, undone] * 4) == [Answer(200, "OK")] * 8
+        reward = network.reward(user)
+        undone = network.reward(user, external_id=reward.external_id, amount=reward.amount, is_reversal=True)
+        assert _at_once(network, [reward, undone] * 4) == [Answer(200, "OK")] * 8
 
     assert balance_of(user).available == 0
     assert Postback.objects.count() == 16
@@ -133,19 +135,19 @@ def test_credits_and_reversals_at_the_same_moment_leave_nothing(transactional_db
     assert find_differences() == []
 
 
-def _at_once(network: Network, told: list[Told]) -> list[Answer | DomainError]:
-    return at_once([partial(network.sends, what) for what in told])
+def _at_once(network: Network, told: list[Reward]) -> list[Answer | DomainError]:
+    return at_once([partial(network.send, reward) for reward in told])
 
 
 @pytest.mark.django_db
 def test_a_second_reversal_under_another_id_takes_nothing_more() -> None:
     """BitLabs' reconciled offers are `or…` of the offer `o…`, and may come under the offer's own id as well."""
     user, network = UserFactory.create(), set_up("bitlabs")
-    offer = network.says(user, external_id=f"o{random_id()}", amount="70")
-    network.sends(offer)
+    offer = network.reward(user, external_id=f"o{random_id()}", amount="70")
+    network.send(offer)
 
     for external_id in (f"or{offer.external_id[1:]}", offer.external_id):
-        network.sends(network.says(user, external_id=external_id, amount="70", is_reversal=True))
+        network.send(network.reward(user, external_id=external_id, amount="70", is_reversal=True))
 
     assert [entry.amount for entry in CreditEntry.objects.order_by("id")] == [70, -70]
     reversals = Postback.objects.filter(kind="REVERSAL").order_by("pk").values_list("state", "credits")
@@ -155,10 +157,10 @@ def test_a_second_reversal_under_another_id_takes_nothing_more() -> None:
 @pytest.mark.django_db
 def test_a_reversal_of_what_was_refused_changes_nothing() -> None:
     user, network = UserFactory.create(), set_up("tapjoy", per_event_cap=10)
-    what = network.says(user, amount="11")
-    network.sends(what)
+    reward = network.reward(user, amount="11")
+    network.send(reward)
 
-    network.sends(network.says(user, external_id=what.external_id, amount="11", is_reversal=True))
+    network.send(network.reward(user, external_id=reward.external_id, amount="11", is_reversal=True))
 
     assert dict(Postback.objects.values_list("kind", "state")) == {
         "CREDIT": PostbackState.REFUSED,
@@ -171,12 +173,12 @@ def test_a_reversal_of_what_was_refused_changes_nothing() -> None:
 @pytest.mark.parametrize("ending", [":reversal", ":reversed", "-reversed"])
 def test_an_id_that_looks_like_a_reversal_is_an_earning_of_its_own(ending: str) -> None:
     user, network = UserFactory.create(), set_up("adgem")
-    told = network.says(user, amount="250")
-    for what in (told, network.says(user, external_id=told.external_id + ending, amount="40")):
-        assert network.sends(what).status == 200
+    told = network.reward(user, amount="250")
+    for reward in (told, network.reward(user, external_id=told.external_id + ending, amount="40")):
+        assert network.send(reward).status == 200
 
-    undone = network.says(user, external_id=told.external_id, amount="250", is_reversal=True)
-    assert network.sends(undone).status == 200
+    undone = network.reward(user, external_id=told.external_id, amount="250", is_reversal=True)
+    assert network.send(undone).status == 200
 
     account = account_of(user)
     assert account is not None

@@ -17,7 +17,7 @@ from earnings.services import networks
 from earnings.services.earnings import release, release_due
 from earnings.tasks import release_earnings
 from rewards.models import ExperienceEntry
-from tests.earnings.networks_at_work import Network, set_up
+from tests.earnings.ad_networks import Network, set_up
 from tests.factories import UserFactory
 from tests.threads import at_once, locked_elsewhere
 from users.models import User
@@ -33,7 +33,7 @@ def network(db: None) -> Network:
 
 def _earn(network: Network, amount: str = "120") -> tuple[User, Postback]:
     user = UserFactory.create()
-    network.sends(network.says(user, amount=amount))
+    network.send(network.reward(user, amount=amount))
     return user, Postback.objects.latest("pk")
 
 
@@ -56,7 +56,7 @@ def test_held_credits_post_nothing_until_they_are_due_to_the_microsecond(network
 
 def test_reversed_while_held_posts_nothing_ever(network: Network) -> None:
     user, held = _earn(network)
-    network.sends(network.says(user, external_id=held.external_id, amount="120", is_reversal=True))
+    network.send(network.reward(user, external_id=held.external_id, amount="120", is_reversal=True))
 
     assert release_due(now=timezone.now() + 2 * HOLD) == 0
     assert not release(postback_id=held.pk, now=timezone.now() + 2 * HOLD)
@@ -68,7 +68,7 @@ def test_reversed_after_its_release_takes_back_what_was_given(network: Network) 
     user, held = _earn(network)
     release_due(now=timezone.now() + 2 * HOLD)
 
-    network.sends(network.says(user, external_id=held.external_id, amount="120", is_reversal=True))
+    network.send(network.reward(user, external_id=held.external_id, amount="120", is_reversal=True))
 
     assert balance_of(user).available == 0
     assert [entry.amount for entry in CreditEntry.objects.order_by("id")] == [120, -120]
@@ -85,7 +85,7 @@ def test_held_credits_wait_while_the_reversals_of_their_network_are_not_heard(ne
     assert set(Postback.objects.values_list("state", flat=True)) == {PostbackState.HELD}
 
     networks.switch(slug="tapjoy", is_enabled=True)
-    network.sends(network.says(lost, external_id=taken_back.external_id, amount="120", is_reversal=True))
+    network.send(network.reward(lost, external_id=taken_back.external_id, amount="120", is_reversal=True))
     assert release_due(now=timezone.now() + 2 * HOLD) == 1
     assert (balance_of(user).available, balance_of(lost).available) == (120, 0)
 
@@ -182,9 +182,9 @@ def test_releases_and_a_reversal_at_the_same_moment_agree(transactional_db: None
     for _ in range(6):
         user, held = _earn(network)
         later = timezone.now() + timedelta(hours=2)
-        undone = network.says(user, external_id=held.external_id, amount="120", is_reversal=True)
+        undone = network.reward(user, external_id=held.external_id, amount="120", is_reversal=True)
 
-        at_once([partial(release, postback_id=held.pk, now=later)] * 4 + [partial(network.sends, undone)])
+        at_once([partial(release, postback_id=held.pk, now=later)] * 4 + [partial(network.send, undone)])
 
         assert balance_of(user).available == 0
         assert sum(entry.amount for entry in CreditEntry.objects.all()) == 0

@@ -17,7 +17,7 @@ from earnings.services import networks
 from earnings.services.push import mint_visit_link
 from gateway.common.crypto import SealedUnderAnotherKey
 from tests.credits.rows import query
-from tests.earnings.networks_at_work import set_up
+from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -58,7 +58,7 @@ def test_without_the_key_postbacks_must_come_again(settings: Any, caplog: pytest
     settings.AD_NETWORK_SECRET_KEYS = [secrets.token_urlsafe(40)]
 
     with caplog.at_level(logging.ERROR):
-        assert network.sends(network.says(user)) == Answer(503, "try again later")
+        assert network.send(network.reward(user)) == Answer(503, "try again later")
 
     assert not Postback.objects.exists()
     assert "no key of AD_NETWORK_SECRET_KEYS opens a secret" in caplog.text
@@ -85,15 +85,15 @@ def test_the_key_is_replaced_without_missing_a_postback(settings: Any) -> None:
     new = secrets.token_urlsafe(40)
 
     settings.AD_NETWORK_SECRET_KEYS = [new, old]
-    assert network.sends(network.says(user)).status == 200
+    assert network.send(network.reward(user)).status == 200
     out = StringIO()
     call_command("seal_network_secrets", stdout=out)
     assert out.getvalue() == "3 secrets are sealed under the first key.\n"
 
     settings.AD_NETWORK_SECRET_KEYS = [new]
-    assert network.sends(network.says(user)).status == other.sends(other.says(user)).status == 200
+    assert network.send(network.reward(user)).status == other.send(other.reward(user)).status == 200
     settings.AD_NETWORK_SECRET_KEYS = [old]
-    assert network.sends(network.says(user)).status == 503
+    assert network.send(network.reward(user)).status == 503
 
 
 def test_the_command_names_what_no_key_opens_and_leaves_it(settings: Any) -> None:
@@ -123,4 +123,4 @@ def test_an_unreadable_secret_can_be_replaced(settings: Any) -> None:
     networks.set_secret(slug="tapjoy", secret=network.secret, now=timezone.now())
     networks.retire_secret(slug="tapjoy")
 
-    assert network.sends(network.says(user)).status == 200
+    assert network.send(network.reward(user)).status == 200

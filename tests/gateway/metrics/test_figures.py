@@ -15,7 +15,7 @@ from credits.services import entries, holds
 from earnings.models import AdNetwork, Postback
 from payments.models import BillingOperation, ReconciliationRun, StripeEvent
 from relay.models import Attempt, Relayer, RelaySwitch, RelayTransaction
-from tests.earnings.networks_at_work import set_up
+from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory, random_address
 from tests.gateway.metrics.conftest import Scrape
 from tests.portal.api.histories import relayed
@@ -187,7 +187,7 @@ def test_the_ledger_is_summed(scrape: Scrape) -> None:
 def test_earnings_that_wait_or_were_refused_show(scrape: Scrape) -> None:
     user, network = UserFactory.create(), set_up("bitlabs", hold_hours=5)
     for _ in range(3):
-        network.sends(network.says(user))
+        network.send(network.reward(user))
     held = list(Postback.objects.order_by("pk"))
     found = scrape()
     assert found["postbacks_held",] == 3
@@ -208,7 +208,7 @@ def test_earnings_that_wait_or_were_refused_show(scrape: Scrape) -> None:
 def test_refused_earnings_of_a_day_are_counted(scrape: Scrape) -> None:
     user, network = UserFactory.create(), set_up("bitlabs", per_event_cap=1)
     for _ in range(3):
-        network.sends(network.says(user))
+        network.send(network.reward(user))
     assert set(Postback.objects.values_list("state", flat=True)) == {"REFUSED"}
     newest = Postback.objects.order_by("-pk")[0]
     Postback.objects.filter(pk=newest.pk).update(received_at=ago(90_000))

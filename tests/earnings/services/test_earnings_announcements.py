@@ -12,7 +12,7 @@ from credits.queries import balance_of
 from earnings.models import Postback, PostbackState
 from earnings.networks.base import RawRequest
 from earnings.services import postbacks
-from tests.earnings.networks_at_work import SENDER, Network, random_id, set_up
+from tests.earnings.ad_networks import SENDER, Network, random_id, set_up
 from tests.factories import UserFactory
 from users.models import User
 

@@ -7,7 +7,7 @@ from pytest_django import DjangoAssertNumQueries as NumQueries
 
 from earnings.models import Postback
 from earnings.queries import Figures, figures_of
-from tests.earnings.networks_at_work import set_up
+from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
 from tests.staff import browser_of, member
 
@@ -18,18 +18,24 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 def test_each_span_counts_what_became_of_what_came_in_it(django_assert_num_queries: NumQueries) -> None:
     user, network = UserFactory.create(), set_up("bitlabs", per_event_cap=100)
     other = set_up("tapjoy")
-    other.sends(other.says(user))
+    other.send(other.reward(user))
     ages = [timedelta(hours=1), timedelta(hours=13), timedelta(days=8), timedelta(days=31)]
     for place, age in enumerate(ages):
-        kept, lost, corrected = (network.says(user, amount=str(10 + place)) for _ in range(3))
-        for what in (kept, lost, corrected, network.says(user, amount="101"), network.says(user, amount="0")):
-            network.sends(what, now=NOW - age)
-        for what, amount in ((lost, lost.amount), (corrected, "4")):
-            back = network.says(user, external_id=what.external_id, amount=amount, is_reversal=True)
-            network.sends(back, now=NOW - age)
+        kept, lost, corrected = (network.reward(user, amount=str(10 + place)) for _ in range(3))
+        for reward in (
+            kept,
+            lost,
+            corrected,
+            network.reward(user, amount="101"),
+            network.reward(user, amount="0"),
+        ):
+            network.send(reward, now=NOW - age)
+        for reward, amount in ((lost, lost.amount), (corrected, "4")):
+            back = network.reward(user, external_id=reward.external_id, amount=amount, is_reversal=True)
+            network.send(back, now=NOW - age)
     network.row.hold_hours = 5
     network.row.save()
-    network.sends(network.says(user, amount="50"), now=NOW)
+    network.send(network.reward(user, amount="50"), now=NOW)
 
     with django_assert_num_queries(1):
         found = figures_of(network.row, now=NOW)
@@ -53,7 +59,7 @@ def test_they_are_on_the_networks_page_and_cost_one_statement_however_many_rows(
     user, network = UserFactory.create(), set_up("tapjoy")
     browser = browser_of(member("support"))
     for _ in range(12):
-        network.sends(network.says(user, amount="3"))
+        network.send(network.reward(user, amount="3"))
     assert Postback.objects.count() == 12
 
     with django_assert_max_num_queries(14):

@@ -13,13 +13,12 @@ from django.utils import timezone
 
 from credits.models import CreditEntry
 from credits.queries import balance_of
-from devstack.ad_networks.dialects import AD_UNIT, KEY_ID
+from devstack.ad_networks.signing import AD_UNIT, KEY_ID
 from earnings.models import AdNetwork, Postback
 from earnings.networks.base import Answer, RawRequest
 from earnings.networks.signatures import unpadded
 from earnings.services import networks, postbacks
-from tests.earnings.networks.saying import key_pair
-from tests.earnings.networks_at_work import Network, random_id, set_up
+from tests.earnings.ad_networks import Network, key_pair, random_id, set_up
 from tests.factories import UserFactory
 from users.models import User
 

@@ -10,12 +10,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from devstack.ad_networks.dialects import KEY_ID
+from devstack.ad_networks.signing import KEY_ID
 from earnings.models import PostbackKind
 from earnings.networks import ADAPTERS
 from earnings.networks.base import PostbackRefused, RawRequest
 from earnings.networks.signatures import unpadded
-from tests.earnings.networks.saying import NOW, heard, key_pair, new_secret, request_of, told
+from tests.earnings.ad_networks import NOW, key_pair, new_reward, new_secret, parse, request_of
 
 CREDIT, REVERSAL, PENDING, INFO = (
     PostbackKind.CREDIT,
@@ -124,36 +124,36 @@ def test_a_negative_payout_of_adgem_takes_back_a_positive_amount() -> None:
 @pytest.mark.parametrize("amount", ["0", "5", "", "-5"])
 def test_an_installation_of_adgem_is_information(amount: str) -> None:
     """AdGem ends the address of an offer's mere installation so; nobody is paid for it."""
-    told = {"transaction_id": "t", "payout": "0.1", "nonpayable_install_goal": "true"}
-    assert _parsed("adgem", amount=amount, **told) == (INFO, "t", "t")
+    new_reward = {"transaction_id": "t", "payout": "0.1", "nonpayable_install_goal": "true"}
+    assert _parsed("adgem", amount=amount, **new_reward) == (INFO, "t", "t")
     with pytest.raises(PostbackRefused):
-        _parsed("adgem", **{**told, "amount": "5", "nonpayable_install_goal": "maybe"})
+        _parsed("adgem", **{**new_reward, "amount": "5", "nonpayable_install_goal": "maybe"})
 
 
 def test_a_colon_cannot_move_the_border_between_tapjoys_fields() -> None:
     secret = new_secret("tapjoy")
-    request = request_of("tapjoy", told(external_id="a", user="b:c", amount="5"), secret)
+    request = request_of("tapjoy", new_reward(external_id="a", user="b:c", amount="5"), secret)
 
     with pytest.raises(PostbackRefused, match="colon"):
-        heard("tapjoy", request, secret)
+        parse("tapjoy", request, secret)
 
 
 def test_a_digit_cannot_move_between_levelplays_fields() -> None:
-    secret, what = new_secret("levelplay"), told(amount="15")
-    request = request_of("levelplay", what, secret)
-    longer = what.user + "1"
-    moved = request.query.replace(what.user.encode(), longer.encode()).replace(b"rewards=15", b"rewards=5")
+    secret, reward = new_secret("levelplay"), new_reward(amount="15")
+    request = request_of("levelplay", reward, secret)
+    longer = reward.user + "1"
+    moved = request.query.replace(reward.user.encode(), longer.encode()).replace(b"rewards=15", b"rewards=5")
 
     assert moved != request.query
     with pytest.raises(PostbackRefused, match="user reference"):
-        heard("levelplay", type(request)(method="GET", url=request.url, query=moved), secret)
+        parse("levelplay", type(request)(method="GET", url=request.url, query=moved), secret)
 
 
 def test_a_digit_of_levelplays_minute_cannot_make_another_event() -> None:
-    secret, what = new_secret("levelplay"), told()
-    request = request_of("levelplay", what, secret)
+    secret, reward = new_secret("levelplay"), new_reward()
+    request = request_of("levelplay", reward, secret)
     minute = NOW.strftime("%Y%m%d%H%M")
-    event = what.external_id
+    event = reward.external_id
     # 12:34 of one event, signed, is 12:3 of another.
     moved = request.query.replace(f"timestamp={minute}".encode(), f"timestamp={minute[:-1]}".encode())
     moved = moved.replace(f"eventId={event}".encode(), f"eventId={minute[-1]}{event}".encode())
@@ -161,17 +161,17 @@ def test_a_digit_of_levelplays_minute_cannot_make_another_event() -> None:
     assert len(moved) == len(request.query)
     assert moved != request.query
     with pytest.raises(PostbackRefused, match="timestamp"):
-        heard("levelplay", type(request)(method="GET", url=request.url, query=moved), secret)
+        parse("levelplay", type(request)(method="GET", url=request.url, query=moved), secret)
 
 
 def test_levelplays_minute_is_utc() -> None:
     secret = new_secret("levelplay")
 
-    assert heard("levelplay", request_of("levelplay", told(), secret), secret).occurred_at == NOW
+    assert parse("levelplay", request_of("levelplay", new_reward(), secret), secret).occurred_at == NOW
 
 
 def test_a_key_of_another_kind_verifies_nothing() -> None:
-    request = request_of("admob", told(), new_secret("admob"))
+    request = request_of("admob", new_reward(), new_secret("admob"))
     public = key_pair()[1]
     rsa = "-----BEGIN PUBLIC KEY-----\nMFwwDQYJKoZIhvcNAQEBBQADSwAwSAJBALvEXAMPLE\n-----END PUBLIC KEY-----"
 
@@ -198,11 +198,11 @@ def test_a_wallet_cannot_smuggle_a_parameter_into_what_google_signs(chosen: str,
     for spelled in (message, message.replace(chosen, respelled)):
         query = f"{spelled}&signature={signature}&key_id={KEY_ID}".encode()
         with pytest.raises(PostbackRefused, match="repeated parameter"):
-            heard("admob", RawRequest(method="GET", url="", query=query))
+            parse("admob", RawRequest(method="GET", url="", query=query))
 
 
 def test_a_report_is_no_postback() -> None:
-    request = request_of("tapjoy", told(), secrets.token_hex(8))
+    request = request_of("tapjoy", new_reward(), secrets.token_hex(8))
 
     with pytest.raises(PostbackRefused):
         ADAPTERS["push-report"].verify(request, secrets=["x"], keys={})

@@ -8,9 +8,8 @@ from django.test import Client
 
 from earnings.models import AdNetwork
 from earnings.services import networks
-from tests.earnings.networks.saying import SPOKEN
-from tests.earnings.networks.saying import told as told_by_nobody
-from tests.earnings.networks_at_work import Network, set_up
+from tests.earnings.ad_networks import SLUGS, Network, set_up
+from tests.earnings.ad_networks import new_reward as told_by_nobody
 from tests.factories import UserFactory
 from tests.staff import browser_of, everything, member
 from users.models import User
@@ -26,7 +25,7 @@ def staff() -> Client:
 
 def _address(network: Network, user: User, **changes: Any) -> tuple[str, str]:
     """Return the address that the network would call, and the header that signs it."""
-    request = network.request(network.says(user, **changes))
+    request = network.request(network.reward(user, **changes))
     address = f"http://testserver/api/postbacks/{network.slug}/{request.path_token}?{request.query.decode()}"
     return address, next(iter(request.headers.values()), "")
 
@@ -38,7 +37,7 @@ def _tried(staff: Client, network: Network, address: str, signature: str = "") -
     return page.context["result"].sentence, dict(page.context["details"])
 
 
-@pytest.mark.parametrize("slug", SPOKEN)
+@pytest.mark.parametrize("slug", SLUGS)
 @pytest.mark.parametrize("is_enabled", [True, False])
 def test_each_network_is_understood_before_and_after_it_is_enabled(
     staff: Client, slug: str, is_enabled: bool
@@ -57,14 +56,18 @@ def test_each_network_is_understood_before_and_after_it_is_enabled(
 
 def test_what_came_before_and_what_is_taken_back_is_told(staff: Client) -> None:
     user, network = UserFactory.create(), set_up("ayet-studios")
-    what = network.says(user)
-    network.sends(what)
+    reward = network.reward(user)
+    network.send(reward)
 
-    came = _tried(staff, network, *_address(network, user, external_id=what.external_id, amount=what.amount))
-    undone = _tried(staff, network, *_address(network, user, external_id=what.external_id, is_reversal=True))
+    came = _tried(
+        staff, network, *_address(network, user, external_id=reward.external_id, amount=reward.amount)
+    )
+    undone = _tried(
+        staff, network, *_address(network, user, external_id=reward.external_id, is_reversal=True)
+    )
 
     assert came[1]["received before"] == "Available: credited"
-    assert (undone[1]["kind"], undone[1]["takes back"]) == ("Reversal", what.external_id)
+    assert (undone[1]["kind"], undone[1]["takes back"]) == ("Reversal", reward.external_id)
 
 
 @pytest.mark.parametrize(

@@ -16,23 +16,22 @@ from earnings.networks.base import Answer, RawRequest
 from earnings.services import networks, postbacks
 from gateway.common.errors import NotFound
 from rewards.models import ExperienceEntry
-from tests.earnings.networks.saying import SPOKEN, told
-from tests.earnings.networks_at_work import set_up
+from tests.earnings.ad_networks import SLUGS, new_reward, set_up
 from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db
-SURE = [slug for slug in SPOKEN if slug != "cpx-research"]
+SURE = [slug for slug in SLUGS if slug != "cpx-research"]
 ACCEPTED = {"levelplay": "{}:OK", "theoremreach": "1", "cpx-research": "ok"}
 
 
 @pytest.mark.parametrize("slug", SURE)
 def test_each_network_credits_its_user_and_hears_its_own_words(slug: str) -> None:
     user, network = UserFactory.create(), set_up(slug, rate=Decimal("2.5"))
-    what = network.says(user, amount="101")
+    reward = network.reward(user, amount="101")
 
-    answer = network.sends(what)
+    answer = network.send(reward)
 
-    assert (answer.status, answer.body) == (200, ACCEPTED.get(slug, "OK").format(what.external_id))
+    assert (answer.status, answer.body) == (200, ACCEPTED.get(slug, "OK").format(reward.external_id))
     assert balance_of(user).available == 252  # floor(101 × 2.5)
     row = Postback.objects.get()
     assert (row.state, row.credits) == (PostbackState.AVAILABLE, 252)
@@ -46,28 +45,28 @@ def test_each_network_credits_its_user_and_hears_its_own_words(slug: str) -> Non
 @pytest.mark.parametrize("slug", SURE)
 def test_a_repeat_is_answered_alike_and_changes_nothing(slug: str) -> None:
     user, network = UserFactory.create(), set_up(slug)
-    what = network.says(user)
+    reward = network.reward(user)
 
-    answers = {network.sends(what) for _ in range(3)}
+    answers = {network.send(reward) for _ in range(3)}
 
     assert len(answers) == 1
-    assert balance_of(user).available == int(what.amount)
+    assert balance_of(user).available == int(reward.amount)
     assert (Postback.objects.count(), CreditEntry.objects.count()) == (1, 1)
 
 
 REFUSED = {"tapjoy": (403, "refused"), "theoremreach": (400, "0")}
 
 
-@pytest.mark.parametrize("slug", SPOKEN)
+@pytest.mark.parametrize("slug", SLUGS)
 def test_a_bad_signature_hears_the_networks_refusal_and_leaves_no_row(slug: str) -> None:
     network = set_up(slug)
-    what = network.says(UserFactory.create())
-    good = network.request(what)
-    changed = network.request(what, query=good.query[:-3], path_token=good.path_token)
+    reward = network.reward(UserFactory.create())
+    good = network.request(reward)
+    changed = network.request(reward, query=good.query[:-3], path_token=good.path_token)
     if not good.query:
-        changed = network.request(what, path_token=good.path_token[:-3] + "AAA")
+        changed = network.request(reward, path_token=good.path_token[:-3] + "AAA")
 
-    answer = _hear(slug, changed)
+    answer = _receive(slug, changed)
 
     # AdMob's last bytes are the key's id: an unknown key must come again.
     assert (answer.status, answer.body) == (
@@ -76,23 +75,23 @@ def test_a_bad_signature_hears_the_networks_refusal_and_leaves_no_row(slug: str)
     assert not Postback.objects.exists()
 
 
-@pytest.mark.parametrize("slug", SPOKEN)
+@pytest.mark.parametrize("slug", SLUGS)
 def test_an_unknown_user_is_refused_for_good(slug: str) -> None:
     network = set_up(slug)
 
-    answer = network.sends(told(at=timezone.now()))
+    answer = network.send(new_reward(at=timezone.now()))
 
     assert (answer.status, answer.body) == REFUSED.get(slug, (400, "refused"))
     assert not Postback.objects.exists()
 
 
-@pytest.mark.parametrize("slug", [slug for slug in SPOKEN if ADAPTERS[slug].needs_secret])
+@pytest.mark.parametrize("slug", [slug for slug in SLUGS if ADAPTERS[slug].needs_secret])
 def test_a_network_without_its_secret_is_asked_to_come_again(slug: str) -> None:
     network = set_up(slug)
     network.row.current_secret = ""
     network.row.save()
 
-    assert network.sends(network.says(UserFactory.create())).status == 503
+    assert network.send(network.reward(UserFactory.create())).status == 503
     assert not Postback.objects.exists()
 
 
@@ -100,7 +99,7 @@ def test_keys_that_are_a_day_old_are_not_believed() -> None:
     user, network = UserFactory.create(), set_up("admob")
     tomorrow = timezone.now() + timedelta(hours=24)
 
-    assert network.sends(network.says(user, at=tomorrow), now=tomorrow).status == 503
+    assert network.send(network.reward(user, at=tomorrow), now=tomorrow).status == 503
     assert not Postback.objects.exists()
 
 
@@ -108,7 +107,7 @@ def test_keys_that_are_a_day_old_are_not_believed() -> None:
 def test_a_stale_postback_is_refused_and_leaves_no_row(slug: str, age: timedelta) -> None:
     network = set_up(slug)
 
-    assert network.sends(network.says(UserFactory.create(), at=timezone.now() - age)).status == 400
+    assert network.send(network.reward(UserFactory.create(), at=timezone.now() - age)).status == 400
     assert not Postback.objects.exists()
 
 
@@ -116,26 +115,26 @@ def test_a_users_name_at_one_network_means_nothing_at_another() -> None:
     user, tapjoy, adgem = UserFactory.create(), set_up("tapjoy"), set_up("adgem")
     assert tapjoy.reference(user) != adgem.reference(user)
 
-    assert adgem.sends(told(user=tapjoy.reference(user), at=timezone.now())).status == 400
+    assert adgem.send(new_reward(user=tapjoy.reference(user), at=timezone.now())).status == 400
     assert not Postback.objects.exists()
 
 
 @pytest.mark.parametrize("name", ["unknown", "disabled", "token", "method", "report"])
 def test_whoever_lacks_the_path_is_told_what_a_wrong_path_is_told(name: str) -> None:
     network = set_up("tapjoy")
-    request = network.request(network.says(UserFactory.create()))
+    request = network.request(network.reward(UserFactory.create()))
     slug = {"unknown": "no-such-network", "report": "push-report"}.get(name, "tapjoy")
     if name == "disabled":
         networks.configure(slug="tapjoy", is_enabled=False)
     if name == "report":
         networks.configure(slug="push-report", is_enabled=True)
     if name == "token":
-        request = network.request(network.says(UserFactory.create()), path_token=network.token[:-1])
+        request = network.request(network.reward(UserFactory.create()), path_token=network.token[:-1])
     if name == "method":
-        request = network.request(network.says(UserFactory.create()), method="POST")
+        request = network.request(network.reward(UserFactory.create()), method="POST")
 
     with pytest.raises(NotFound, match=r"^There is nothing at this address\.$"):
-        _hear(slug, request)
+        _receive(slug, request)
     assert not Postback.objects.exists()
 
 
@@ -146,10 +145,10 @@ def test_only_listed_senders_are_heard_where_there_is_a_list() -> None:
     )
 
     for sender in ("203.0.113.16", "2001:db8::2", "unknown", ""):
-        assert network.sends(network.says(user), sender=sender).status == 403
+        assert network.send(network.reward(user), sender=sender).status == 403
     assert not Postback.objects.exists()
     for sender in ("203.0.113.15", "2001:db8:0::1"):
-        assert network.sends(network.says(user), sender=sender).status == 200
+        assert network.send(network.reward(user), sender=sender).status == 200
     assert Postback.objects.count() == 2
 
 
@@ -159,12 +158,12 @@ def test_secrets_are_replaced_without_losing_a_postback() -> None:
     networks.set_secret(slug="tapjoy", secret="the new one", now=timezone.now())
 
     for network.secret in (old, "the new one"):
-        assert network.sends(network.says(user)).status == 200
+        assert network.send(network.reward(user)).status == 200
     networks.retire_secret(slug="tapjoy")
     network.secret = old
-    assert network.sends(network.says(user)).status == 403
+    assert network.send(network.reward(user)).status == 403
     network.secret = "the new one"
-    assert network.sends(network.says(user)).status == 200
+    assert network.send(network.reward(user)).status == 200
     assert Postback.objects.count() == 3
 
 
@@ -179,8 +178,8 @@ def test_setting_the_same_secret_again_keeps_the_one_before_it() -> None:
 
 def test_the_row_keeps_what_came_and_neither_token_nor_secret() -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
-    request = network.request(network.says(user), headers={"user-agent": "Tapjoy/1"})
-    _hear("tapjoy", request)
+    request = network.request(network.reward(user), headers={"user-agent": "Tapjoy/1"})
+    _receive("tapjoy", request)
 
     row = Postback.objects.get()
     assert bytes(row.raw) == request.query
@@ -194,12 +193,12 @@ def test_the_row_keeps_what_came_and_neither_token_nor_secret() -> None:
 
 def test_a_contradicting_repeat_is_marked_and_pays_nothing(caplog: pytest.LogCaptureFixture) -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
-    first = network.says(user, amount="10")
-    network.sends(first)
-    assert network.sends(first).status == 200
+    first = network.reward(user, amount="10")
+    network.send(first)
+    assert network.send(first).status == 200
     assert not Postback.objects.get().is_conflicting
 
-    answer = network.sends(network.says(user, external_id=first.external_id, amount="10000"))
+    answer = network.send(network.reward(user, external_id=first.external_id, amount="10000"))
 
     assert (answer.status, answer.body) == (200, "OK")
     assert Postback.objects.get().is_conflicting
@@ -211,16 +210,16 @@ def test_a_contradicting_repeat_is_marked_and_pays_nothing(caplog: pytest.LogCap
 def test_a_debug_callback_is_answered_and_credits_nobody(extra: str) -> None:
     user, network = UserFactory.create(), set_up("theoremreach")
     # The dialect puts everything before the hash, so what is added to the id is signed as well.
-    what = network.says(user)
-    request = network.request(replace(what, external_id=what.external_id + extra))
+    reward = network.reward(user)
+    request = network.request(replace(reward, external_id=reward.external_id + extra))
 
-    answer = _hear("theoremreach", request)
+    answer = _receive("theoremreach", request)
 
     assert (answer.status, answer.body) == (200, "1")
     row = Postback.objects.get()
-    assert (row.kind, row.state, row.external_id) == ("TEST", "INFO", what.external_id)
+    assert (row.kind, row.state, row.external_id) == ("TEST", "INFO", reward.external_id)
     assert balance_of(user).available == 0
 
 
-def _hear(slug: str, request: RawRequest) -> Answer:
+def _receive(slug: str, request: RawRequest) -> Answer:
     return postbacks.receive(slug=slug, request=request, now=timezone.now())

@@ -16,7 +16,7 @@ from earnings.models import AdNetwork, Postback, PostbackState
 from earnings.services import networks
 from rewards.models import Badge, BadgeTrack, ModifierType
 from rewards.services import experience, modifiers
-from tests.earnings.networks_at_work import random_id, set_up
+from tests.earnings.ad_networks import random_id, set_up
 from tests.factories import UserFactory
 from tests.threads import at_once
 
@@ -31,7 +31,7 @@ def _states() -> list[str]:
 def test_an_event_above_the_cap_is_stored_refused_and_acknowledged() -> None:
     user, network = UserFactory.create(), set_up("tapjoy", per_event_cap=100)
 
-    answers = [network.sends(network.says(user, amount=amount)).status for amount in ("101", "100")]
+    answers = [network.send(network.reward(user, amount=amount)).status for amount in ("101", "100")]
 
     assert answers == [200, 200]
     assert _states() == [PostbackState.REFUSED, PostbackState.AVAILABLE]
@@ -43,7 +43,7 @@ def test_the_daily_cap_counts_one_users_credits_of_one_utc_day_at_one_network() 
     user, network = UserFactory.create(), set_up("tapjoy", daily_cap=100)
     times = [NOON, NOON, NOON, NOON.replace(hour=23, minute=59), NOON + timedelta(hours=12)]
     for amount, now in zip(["60", "41", "40", "1", "100"], times, strict=True):
-        network.sends(network.says(user, amount=amount, at=now), now=now)
+        network.send(network.reward(user, amount=amount, at=now), now=now)
 
     assert _states() == [
         PostbackState.AVAILABLE,
@@ -54,18 +54,18 @@ def test_the_daily_cap_counts_one_users_credits_of_one_utc_day_at_one_network() 
     ]
     assert balance_of(user).available == 200
     other = UserFactory.create()
-    network.sends(network.says(other, amount="100"), now=NOON)
+    network.send(network.reward(other, amount="100"), now=NOON)
     assert balance_of(other).available == 100
 
 
 @pytest.mark.django_db
 def test_held_credits_count_and_reversed_ones_do_not() -> None:
     user, network = UserFactory.create(), set_up("tapjoy", daily_cap=100, hold_hours=1)
-    first = network.says(user, amount="100")
-    network.sends(first)
-    network.sends(network.says(user, amount="1"))
-    network.sends(network.says(user, external_id=first.external_id, amount="100", is_reversal=True))
-    network.sends(network.says(user, amount="100"))
+    first = network.reward(user, amount="100")
+    network.send(first)
+    network.send(network.reward(user, amount="1"))
+    network.send(network.reward(user, external_id=first.external_id, amount="100", is_reversal=True))
+    network.send(network.reward(user, amount="100"))
 
     assert _states() == [
         PostbackState.REVERSED,
@@ -77,9 +77,9 @@ def test_held_credits_count_and_reversed_ones_do_not() -> None:
 
 def test_the_daily_cap_holds_when_many_come_at_once(transactional_db: None) -> None:
     user, network = UserFactory.create(), set_up("tapjoy", daily_cap=100)
-    told = [network.says(user, amount="30") for _ in range(16)]
+    told = [network.reward(user, amount="30") for _ in range(16)]
 
-    at_once([partial(network.sends, what, now=NOON) for what in told])
+    at_once([partial(network.send, reward, now=NOON) for reward in told])
 
     assert balance_of(user).available == 90
     assert sorted(_states()) == ["AVAILABLE"] * 3 + ["REFUSED"] * 13
@@ -89,7 +89,7 @@ def test_the_daily_cap_holds_when_many_come_at_once(transactional_db: None) -> N
 def test_no_amount_is_more_than_the_records_can_hold() -> None:
     user, network = UserFactory.create(), set_up("tapjoy", rate=Decimal(10**7))
 
-    assert network.sends(network.says(user, amount="9" * 12)).status == 200
+    assert network.send(network.reward(user, amount="9" * 12)).status == 200
 
     assert _states() == [PostbackState.REFUSED]
     assert not CreditEntry.objects.exists()
@@ -98,10 +98,10 @@ def test_no_amount_is_more_than_the_records_can_hold() -> None:
 @pytest.mark.django_db
 def test_less_than_a_credit_is_an_earning_without_an_entry() -> None:
     user, network = UserFactory.create(), set_up("tapjoy", rate=Decimal("0.1"))
-    what = network.says(user, amount="9")
+    reward = network.reward(user, amount="9")
 
-    network.sends(what)
-    network.sends(network.says(user, external_id=what.external_id, amount="9", is_reversal=True))
+    network.send(reward)
+    network.send(network.reward(user, external_id=reward.external_id, amount="9", is_reversal=True))
 
     assert _states() == [PostbackState.REVERSED, PostbackState.REVERSED]
     assert not CreditEntry.objects.exists()
@@ -122,7 +122,7 @@ def test_badge_and_modifiers_raise_what_is_earned_and_stay_on_the_row() -> None:
             user=user, modifier_type=kind, value=Decimal(value), minutes=9, key=random_id(), reason=""
         )
 
-    network.sends(network.says(user, amount="333"))
+    network.send(network.reward(user, amount="333"))
 
     row = Postback.objects.get()
     assert (row.badge_bonus, row.modifier_bonus) == (badge.bonus_creds_offerwall, Decimal("0.15"))
@@ -186,7 +186,7 @@ def test_the_first_seconds_of_a_day_belong_to_it() -> None:
     user, network = UserFactory.create(), set_up("tapjoy", daily_cap=100)
     midnight = NOON + timedelta(hours=12)
     for now in (midnight, midnight + timedelta(hours=23, minutes=59)):
-        network.sends(network.says(user, amount="60", at=now), now=now)
+        network.send(network.reward(user, amount="60", at=now), now=now)
 
     assert _states() == [PostbackState.AVAILABLE, PostbackState.REFUSED]
     assert timezone.is_aware(midnight)

@@ -8,12 +8,11 @@ import pytest
 from django.utils import timezone
 
 from credits.queries import balance_of
-from devstack.ad_networks.dialects import KEY_ID
+from devstack.ad_networks.signing import KEY_ID
 from earnings.models import VerifierKeySet
 from earnings.services import networks
 from earnings.tasks import refresh_verifier_keys
-from tests.earnings.networks.saying import key_pair
-from tests.earnings.networks_at_work import set_up
+from tests.earnings.ad_networks import key_pair, set_up
 from tests.factories import UserFactory
 from tests.users.issuer import ForeignIssuer
 
@@ -40,14 +39,14 @@ def test_while_admob_is_disabled_nothing_is_asked(google: ForeignIssuer) -> None
 def test_fetched_keys_verify_from_then_on(google: ForeignIssuer) -> None:
     user, network = UserFactory.create(), set_up("admob")
     VerifierKeySet.objects.all().delete()
-    what = network.says(user)
-    assert network.sends(what).status == 503
+    reward = network.reward(user)
+    assert network.send(reward).status == 503
 
     refresh_verifier_keys()
 
     assert VerifierKeySet.objects.get().keys == {KEY_ID: key_pair()[1]}
-    assert network.sends(what).status == 200
-    assert balance_of(user).available == int(what.amount)
+    assert network.send(reward).status == 200
+    assert balance_of(user).available == int(reward.amount)
 
 
 @pytest.mark.parametrize(

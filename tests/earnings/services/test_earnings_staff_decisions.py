@@ -15,7 +15,7 @@ from earnings.errors import EarningDecided
 from earnings.models import Postback, PostbackState
 from earnings.services import networks
 from earnings.services.earnings import forfeit, release_due, release_early
-from tests.earnings.networks_at_work import Network, set_up
+from tests.earnings.ad_networks import Network, set_up
 from tests.factories import UserFactory
 from tests.threads import at_once
 from users.models import User
@@ -23,7 +23,7 @@ from users.models import User
 
 def _earn(network: Network, amount: int) -> tuple[User, Postback]:
     user = UserFactory.create()
-    network.sends(network.says(user, amount=str(amount)))
+    network.send(network.reward(user, amount=str(amount)))
     return user, Postback.objects.get(user=user, state=PostbackState.HELD)
 
 
@@ -75,7 +75,7 @@ def test_what_was_released_early_can_still_be_taken_back(network: Network, amoun
     user, held = _earn(network, amount)
     release_early(postback_id=held.pk)
 
-    network.sends(network.says(user, external_id=held.external_id, amount=str(amount), is_reversal=True))
+    network.send(network.reward(user, external_id=held.external_id, amount=str(amount), is_reversal=True))
 
     assert balance_of(user).available == 0
     assert find_differences() == []
@@ -89,8 +89,8 @@ def test_what_is_forfeited_is_never_given(network: Network, amount: int) -> None
     held.refresh_from_db()
     assert (held.state, held.refused_because, held.credits) == (PostbackState.REFUSED, "FORFEITED", amount)
     assert release_due(now=timezone.now() + timedelta(days=4)) == 0
-    network.sends(network.says(user, external_id=held.external_id, amount=str(amount)))
-    network.sends(network.says(user, external_id=held.external_id, amount=str(amount), is_reversal=True))
+    network.send(network.reward(user, external_id=held.external_id, amount=str(amount)))
+    network.send(network.reward(user, external_id=held.external_id, amount=str(amount), is_reversal=True))
     assert not CreditEntry.objects.exists()
     assert Postback.objects.get(kind="REVERSAL").state == PostbackState.INFO
     with pytest.raises(EarningDecided, match="Refused"):
@@ -100,9 +100,9 @@ def test_what_is_forfeited_is_never_given(network: Network, amount: int) -> None
 @pytest.mark.django_db
 def test_a_part_that_was_taken_back_is_not_released() -> None:
     user, network = UserFactory.create(), set_up("bitlabs", hold_hours=24)
-    what = network.says(user, amount="100")
-    network.sends(what)
-    network.sends(network.says(user, external_id=what.external_id, amount="30", is_reversal=True))
+    reward = network.reward(user, amount="100")
+    network.send(reward)
+    network.send(network.reward(user, external_id=reward.external_id, amount="30", is_reversal=True))
 
     given = release_early(postback_id=Postback.objects.get(kind="CREDIT").pk)
 

@@ -7,83 +7,83 @@ from decimal import Decimal
 
 import pytest
 
-from devstack.ad_networks.dialects import KEY_ID, WITHOUT_REVERSALS
+from devstack.ad_networks.signing import KEY_ID, WITHOUT_REVERSALS
 from earnings.models import PostbackKind
 from earnings.networks import ADAPTERS
 from earnings.networks.base import PostbackPostponed, PostbackRefused, RawRequest, check_freshness, is_weak
-from tests.earnings.networks.saying import NOW, SPOKEN, heard, new_secret, request_of, told
+from tests.earnings.ad_networks import NOW, SLUGS, new_reward, new_secret, parse, request_of
 
-WITH_SECRET = [slug for slug in SPOKEN if ADAPTERS[slug].needs_secret]
-WITH_QUERY = [slug for slug in SPOKEN if slug != "visit-link"]
+WITH_SECRET = [slug for slug in SLUGS if ADAPTERS[slug].needs_secret]
+WITH_QUERY = [slug for slug in SLUGS if slug != "visit-link"]
 
 
-@pytest.mark.parametrize("slug", SPOKEN)
+@pytest.mark.parametrize("slug", SLUGS)
 def test_an_earning_is_heard_as_it_was_told(slug: str) -> None:
-    what, secret = told(), new_secret(slug)
+    reward, secret = new_reward(), new_secret(slug)
 
-    event = heard(slug, request_of(slug, what, secret), secret)
+    event = parse(slug, request_of(slug, reward, secret), secret)
 
     assert event.kind == PostbackKind.CREDIT
-    assert (event.external_id, event.original_id) == (what.external_id, what.external_id)
-    assert (event.user_ref, event.amount) == (what.user, Decimal(what.amount))
+    assert (event.external_id, event.original_id) == (reward.external_id, reward.external_id)
+    assert (event.user_ref, event.amount) == (reward.user, Decimal(reward.amount))
     check_freshness(ADAPTERS[slug], event, now=NOW)
 
 
-@pytest.mark.parametrize("slug", [slug for slug in SPOKEN if slug not in WITHOUT_REVERSALS])
+@pytest.mark.parametrize("slug", [slug for slug in SLUGS if slug not in WITHOUT_REVERSALS])
 def test_a_reversal_names_the_credit_that_it_takes_back(slug: str) -> None:
-    what, secret = told(is_reversal=True), new_secret(slug)
+    reward, secret = new_reward(is_reversal=True), new_secret(slug)
 
-    event = heard(slug, request_of(slug, what, secret), secret)
+    event = parse(slug, request_of(slug, reward, secret), secret)
 
     assert (event.kind, event.original_id, event.user_ref) == (
         PostbackKind.REVERSAL,
-        what.external_id,
-        what.user,
+        reward.external_id,
+        reward.user,
     )
 
 
 @pytest.mark.parametrize("slug", WITH_SECRET)
 def test_either_of_two_live_secrets_will_do_and_no_third(slug: str) -> None:
-    what, old, new = told(), secrets.token_hex(16), secrets.token_hex(16)
+    reward, old, new = new_reward(), secrets.token_hex(16), secrets.token_hex(16)
 
     for signed_with in (old, new):
-        assert heard(slug, request_of(slug, what, signed_with), new, old).external_id == what.external_id
+        assert parse(slug, request_of(slug, reward, signed_with), new, old).external_id == reward.external_id
     with pytest.raises(PostbackRefused, match="bad signature"):
-        heard(slug, request_of(slug, what, old), new)
+        parse(slug, request_of(slug, reward, old), new)
 
 
 @pytest.mark.parametrize("slug", WITH_SECRET)
 def test_without_a_secret_nothing_is_allowed_and_all_may_come_again(slug: str) -> None:
-    request = request_of(slug, told(), "")
+    request = request_of(slug, new_reward(), "")
 
     with pytest.raises(PostbackPostponed, match="no secret"):
-        heard(slug, request)
+        parse(slug, request)
 
 
 @pytest.mark.parametrize("slug", WITH_QUERY)
 def test_a_parameter_that_comes_twice_is_refused_wherever_it_stands(slug: str) -> None:
     secret = new_secret(slug)
-    request = request_of(slug, told(), secret)
+    request = request_of(slug, new_reward(), secret)
     names = [pair.split(b"=")[0] for pair in request.query.split(b"&")]
 
     for name in names:
         for query in (b"%s=1&" % name + request.query, request.query + b"&%s=1" % name):
             with pytest.raises(PostbackRefused):
-                heard(slug, replace(request, query=query), secret)
+                parse(slug, replace(request, query=query), secret)
 
 
-@pytest.mark.parametrize("slug", SPOKEN)
+@pytest.mark.parametrize("slug", SLUGS)
 def test_no_byte_of_a_covered_field_can_be_changed(slug: str) -> None:
     """Every byte is changed in turn; what is still believed says the same of every field that the network covers."""
     secret = new_secret(slug)
-    request = request_of(slug, told(), secret)
-    first = heard(slug, request, secret)
+    request = request_of(slug, new_reward(), secret)
+    first = parse(slug, request, secret)
     covers = ADAPTERS[slug].covers
     told_by = {"external_id": first.external_id, "user": first.user_ref, "amount": first.amount}
 
     for changed in _with_each_byte_changed(request):
         try:
-            event = heard(slug, changed, secret)
+            event = parse(slug, changed, secret)
         except PostbackRefused:
             continue
         except PostbackPostponed:
@@ -111,10 +111,10 @@ def _with_each_byte_changed(request: RawRequest) -> list[RawRequest]:
 @pytest.mark.parametrize("slug", ["adgem", "bitlabs", "theoremreach"])
 def test_a_signature_over_another_address_is_refused(slug: str) -> None:
     secret = new_secret(slug)
-    request = request_of(slug, told(), secret)
+    request = request_of(slug, new_reward(), secret)
 
     with pytest.raises(PostbackRefused, match="bad signature"):
-        heard(slug, replace(request, url=request.url.replace("testserver", "elsewhere")), secret)
+        parse(slug, replace(request, url=request.url.replace("testserver", "elsewhere")), secret)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_signature_over_another_address_is_refused(slug: str) -> None:
 )
 def test_a_signed_time_that_is_too_old_or_ahead_is_stale(slug: str, patience: timedelta) -> None:
     secret, adapter = new_secret(slug), ADAPTERS[slug]
-    event = heard(slug, request_of(slug, told(), secret), secret)
+    event = parse(slug, request_of(slug, new_reward(), secret), secret)
 
     for now in (NOW - patience, NOW + patience):
         check_freshness(adapter, event, now=now)
@@ -133,7 +133,7 @@ def test_a_signed_time_that_is_too_old_or_ahead_is_stale(slug: str, patience: ti
 
 def test_a_visit_link_ends_to_the_second() -> None:
     secret = new_secret("visit-link")
-    event = heard("visit-link", request_of("visit-link", told(), secret), secret)
+    event = parse("visit-link", request_of("visit-link", new_reward(), secret), secret)
     ends = NOW + timedelta(hours=1)
 
     check_freshness(ADAPTERS["visit-link"], event, now=ends - timedelta(microseconds=1))
@@ -146,24 +146,24 @@ def test_only_networks_that_sign_too_little_are_weak() -> None:
 
 
 def test_a_verifier_key_that_is_not_known_yet_asks_for_a_repeat() -> None:
-    request = request_of("admob", told(), new_secret("admob"))
+    request = request_of("admob", new_reward(), new_secret("admob"))
     other = replace(request, query=request.query.replace(KEY_ID.encode(), b"4"))
 
     with pytest.raises(PostbackPostponed, match="unknown verifier key"):
-        heard("admob", other)
+        parse("admob", other)
 
 
-@pytest.mark.parametrize("slug", SPOKEN)
+@pytest.mark.parametrize("slug", SLUGS)
 @pytest.mark.parametrize("amount", ["1e3", "NaN", "+5", "1,5", "0x10", "", "1" * 13, "0.1234567890123"])
 def test_an_amount_that_is_not_plainly_a_number_is_refused(slug: str, amount: str) -> None:
     secret = new_secret(slug)
 
     with pytest.raises(PostbackRefused):
-        heard(slug, request_of(slug, told(amount=amount), secret), secret)
+        parse(slug, request_of(slug, new_reward(amount=amount), secret), secret)
 
 
-@pytest.mark.parametrize("slug", SPOKEN)
+@pytest.mark.parametrize("slug", SLUGS)
 def test_nothing_earned_is_information(slug: str) -> None:
     secret = new_secret(slug)
 
-    assert heard(slug, request_of(slug, told(amount="0"), secret), secret).kind == PostbackKind.INFO
+    assert parse(slug, request_of(slug, new_reward(amount="0"), secret), secret).kind == PostbackKind.INFO

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from credits.models import CreditEntry
 from credits.queries import account_of, balance_of
 from credits.services.reconciliation import find_differences
-from devstack.ad_networks.dialects import Told
+from devstack.ad_networks.signing import Reward
 from earnings.models import Postback, PostbackState
 from earnings.services.earnings import release_due
 from rewards.models import BadgeTrack, ExperienceEntry
 from rewards.services import experience
-from tests.earnings.networks_at_work import Network, random_id, set_up
+from tests.earnings.ad_networks import Network, random_id, set_up
 from tests.factories import UserFactory
 from users.models import User
 
@@ -25,9 +25,9 @@ pytestmark = pytest.mark.django_db
 _QUIET = [HealthCheck.function_scoped_fixture]
 
 
-def _says(network: Network, user: User, survey: str, amount: str, *, is_reversal: bool = False) -> Told:
+def _says(network: Network, user: User, survey: str, amount: str, *, is_reversal: bool = False) -> Reward:
     """Return what BitLabs tells; its corrections have ids of their own and name the offer's."""
-    return network.says(user, external_id=survey, amount=amount, is_reversal=is_reversal)
+    return network.reward(user, external_id=survey, amount=amount, is_reversal=is_reversal)
 
 
 def _experience(user: User) -> int:
@@ -38,10 +38,10 @@ def _experience(user: User) -> int:
 def test_a_part_is_taken_back_and_the_rest_stays() -> None:
     user, network = UserFactory.create(), set_up("bitlabs", rate=Decimal("1.5"))
     survey = f"o{random_id()}"
-    network.sends(_says(network, user, survey, "101"))
+    network.send(_says(network, user, survey, "101"))
     assert balance_of(user).available == 151
 
-    network.sends(_says(network, user, f"or{survey[1:]}", "40", is_reversal=True))
+    network.send(_says(network, user, f"or{survey[1:]}", "40", is_reversal=True))
 
     # floor(61 × 1.5) stays.
     assert balance_of(user).available == _experience(user) == 91
@@ -67,7 +67,7 @@ def test_parts_in_any_order_leave_the_same(
         "second": _says(network, user, survey, second, is_reversal=True),
     }
     for which in [*order, *order]:
-        network.sends(told[which])
+        network.send(told[which])
     release_due(now=timezone.now() + timedelta(hours=25))
 
     assert balance_of(user).available == _experience(user) == stays
@@ -91,10 +91,10 @@ def test_no_part_leaves_credits_or_experience_over(
     if base:
         experience.gain(user=user, track=BadgeTrack.PERMANENT, base=base, key=random_id(), cause="test")
     before, survey = _experience(user), f"o{random_id()}"
-    network.sends(_says(network, user, survey, "100"))
+    network.send(_says(network, user, survey, "100"))
     credit = Postback.objects.get(kind="CREDIT", external_id=survey)
     for external_id, part in zip([f"or{survey[1:]}", survey], parts, strict=False):
-        network.sends(_says(network, user, external_id, str(part), is_reversal=True))
+        network.send(_says(network, user, external_id, str(part), is_reversal=True))
         if is_released_between:
             release_due(now=timezone.now() + timedelta(hours=2))
     release_due(now=timezone.now() + timedelta(hours=2))
@@ -110,10 +110,10 @@ def test_no_part_leaves_credits_or_experience_over(
 
 def test_a_reconciliation_without_an_amount_takes_everything() -> None:
     user, network = UserFactory.create(), set_up("bitlabs")
-    what = network.says(user, amount="250")
-    network.sends(what)
+    reward = network.reward(user, amount="250")
+    network.send(reward)
 
-    network.sends(network.says(user, external_id=what.external_id, amount="0", is_reversal=True))
+    network.send(network.reward(user, external_id=reward.external_id, amount="0", is_reversal=True))
 
     assert balance_of(user).available == 0
     assert [entry.amount for entry in CreditEntry.objects.order_by("id")] == [250, -250]

@@ -16,8 +16,7 @@ from credits.models import CreditEntry
 from credits.queries import balance_of
 from earnings.models import Postback
 from gateway.common.logging import without_path_tokens
-from tests.earnings.networks.saying import SPOKEN
-from tests.earnings.networks_at_work import SENDER, Network, set_up
+from tests.earnings.ad_networks import SENDER, SLUGS, Network, set_up
 from tests.factories import UserFactory
 from users.models import User
 
@@ -34,11 +33,11 @@ def _call(path: str, **headers: str) -> Any:
 
 
 def _tell(network: Network, user: User, **changes: Any) -> Any:
-    request = network.request(network.says(user, **changes))
+    request = network.request(network.reward(user, **changes))
     return _call(_path(network, request), **request.headers)
 
 
-@pytest.mark.parametrize("slug", SPOKEN)
+@pytest.mark.parametrize("slug", SLUGS)
 def test_every_network_is_understood_over_http(slug: str) -> None:
     user, network = UserFactory.create(), set_up(slug)
 
@@ -69,7 +68,7 @@ def test_an_address_list_reads_what_proxies_write(settings: Any, told: str, is_l
     settings.TRUSTED_PROXY_COUNT = 1
     user = UserFactory.create()
     network = set_up("cpx-research", allowed_addresses=[SENDER, "2a01:4f8:d0a:30ff::2"])
-    request = network.request(network.says(user))
+    request = network.request(network.reward(user))
 
     answer = Client(REMOTE_ADDR="10.0.0.1").get(_path(network, request), headers={"X-Forwarded-For": told})
 
@@ -79,7 +78,7 @@ def test_an_address_list_reads_what_proxies_write(settings: Any, told: str, is_l
 
 def test_a_refusal_is_the_networks_own() -> None:
     network = set_up("theoremreach")
-    request = network.request(network.says(UserFactory.create()))
+    request = network.request(network.reward(UserFactory.create()))
 
     answer = _call(_path(network, request)[:-1])
 
@@ -100,7 +99,7 @@ def test_a_wrong_path_is_a_problem_document_that_tells_nothing(slug: str) -> Non
 
 def test_a_visit_may_be_posted_and_has_a_path_with_a_slash() -> None:
     user, network = UserFactory.create(), set_up("visit-link")
-    request = network.request(network.says(user, amount="3"))
+    request = network.request(network.reward(user, amount="3"))
 
     answer = Client(enforce_csrf_checks=True).post(
         f"/api/postbacks/visit-link/{request.path_token}/?sub=1", data=b"x=1", content_type="text/plain"
@@ -120,7 +119,7 @@ def _unpad(content: bytes) -> bytes:
 @pytest.mark.parametrize("where", ["query", "body"])
 def test_more_than_16_kilobytes_are_not_read(where: str) -> None:
     network = set_up("visit-link")
-    request = network.request(network.says(UserFactory.create()))
+    request = network.request(network.reward(UserFactory.create()))
     path, much = f"/api/postbacks/visit-link/{request.path_token}", "x" * 16_385
 
     answer = (
@@ -137,7 +136,7 @@ def test_more_than_16_kilobytes_are_not_read(where: str) -> None:
 def test_the_sender_is_who_reached_the_outermost_trusted_proxy(settings: Any) -> None:
     settings.TRUSTED_PROXY_COUNT = 1
     user, network = UserFactory.create(), set_up("tapjoy", allowed_addresses=["198.51.100.4"])
-    request = network.request(network.says(user))
+    request = network.request(network.reward(user))
 
     claimed = _call(_path(network, request), **{"X-Forwarded-For": "198.51.100.4, 203.0.113.99"})
     real = _call(_path(network, request), **{"X-Forwarded-For": "203.0.113.99, 198.51.100.4"})
@@ -148,7 +147,7 @@ def test_the_sender_is_who_reached_the_outermost_trusted_proxy(settings: Any) ->
 
 def test_an_address_that_is_signed_is_ours_whatever_the_host_header_says() -> None:
     user, network = UserFactory.create(), set_up("adgem")
-    request = network.request(network.says(user))
+    request = network.request(network.reward(user))
 
     assert _call(_path(network, request), Host="localhost").status_code == 200
     assert Postback.objects.count() == 1
@@ -158,7 +157,7 @@ def test_without_the_records_the_network_is_asked_to_come_again(
     transactional_db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
-    path = _path(network, network.request(network.says(user)))
+    path = _path(network, network.request(network.reward(user)))
     with monkeypatch.context() as patch:
         patch.setitem(connections["default"].settings_dict, "HOST", "/nowhere")
         connections["default"].close()
@@ -182,7 +181,7 @@ def test_redis_away_loses_no_reward(settings: Any) -> None:
 def test_who_sends_too_much_is_told_to_wait(settings: Any) -> None:
     settings.POSTBACK_RATE = "2/minute"
     user, network = UserFactory.create(), set_up("tapjoy", allowed_addresses=[])
-    request = network.request(network.says(user))
+    request = network.request(network.reward(user))
     client = Client(REMOTE_ADDR=f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}::1")
 
     answers = [client.get(_path(network, request)).status_code for _ in range(3)]

@@ -9,7 +9,7 @@ from credits.models import CreditEntry
 from credits.queries import balance_of
 from credits.services.reconciliation import find_differences
 from earnings.models import Postback, PostbackState
-from tests.earnings.networks_at_work import Network, set_up
+from tests.earnings.ad_networks import Network, set_up
 from tests.factories import UserFactory
 from users.models import User
 
@@ -32,49 +32,49 @@ def network(request: pytest.FixtureRequest, db: None) -> Network:
 def test_the_right_reversal_is_heard_whatever_strangers_say_before(
     network: Network, order: tuple[str, ...]
 ) -> None:
-    user, stranger = UserFactory.create(), UserFactory.create()
-    credit = network.says(user, amount="120")
+    user, other_user = UserFactory.create(), UserFactory.create()
+    credit = network.reward(user, amount="120")
     told = {
         "credit": credit,
-        "right": network.says(user, external_id=credit.external_id, amount="120", is_reversal=True),
-        "strange": network.says(stranger, external_id=credit.external_id, amount="120", is_reversal=True),
+        "right": network.reward(user, external_id=credit.external_id, amount="120", is_reversal=True),
+        "strange": network.reward(other_user, external_id=credit.external_id, amount="120", is_reversal=True),
     }
 
-    assert [network.sends(told[which]).status for which in order] == [200] * 3
+    assert [network.send(told[which]).status for which in order] == [200] * 3
 
-    assert balance_of(user).available == balance_of(stranger).available == 0
+    assert balance_of(user).available == balance_of(other_user).available == 0
     assert _rows(user) == [("CREDIT", _STATE.REVERSED, ""), ("REVERSAL", _STATE.REVERSED, "")]
-    assert _rows(stranger) == [("REVERSAL", _STATE.REFUSED, "ANOTHERS_CREDIT")]
+    assert _rows(other_user) == [("REVERSAL", _STATE.REFUSED, "ANOTHERS_CREDIT")]
     assert find_differences() == []
 
 
 def test_a_stranger_takes_nothing_back_and_the_log_says_so(
     network: Network, caplog: pytest.LogCaptureFixture
 ) -> None:
-    user, stranger = UserFactory.create(), UserFactory.create()
-    credit = network.says(user, amount="120")
-    network.sends(credit)
+    user, other_user = UserFactory.create(), UserFactory.create()
+    credit = network.reward(user, amount="120")
+    network.send(credit)
     entries = CreditEntry.objects.count()
 
     with caplog.at_level(logging.ERROR):
         for _ in range(2):
-            network.sends(
-                network.says(stranger, external_id=credit.external_id, amount="120", is_reversal=True)
+            network.send(
+                network.reward(other_user, external_id=credit.external_id, amount="120", is_reversal=True)
             )
 
     assert CreditEntry.objects.count() == entries
     assert Postback.objects.get(kind="CREDIT").state in {_STATE.AVAILABLE, _STATE.HELD}
-    assert _rows(stranger) == [("REVERSAL", _STATE.REFUSED, "ANOTHERS_CREDIT")]
+    assert _rows(other_user) == [("REVERSAL", _STATE.REFUSED, "ANOTHERS_CREDIT")]
     assert [record.getMessage() for record in caplog.records if "another user's" in record.getMessage()]
 
 
 def test_the_same_credit_for_a_second_user_is_a_repeat_and_pays_nobody(network: Network) -> None:
-    user, stranger = UserFactory.create(), UserFactory.create()
-    credit = network.says(user, amount="120")
-    network.sends(credit)
+    user, other_user = UserFactory.create(), UserFactory.create()
+    credit = network.reward(user, amount="120")
+    network.send(credit)
 
-    network.sends(network.says(stranger, external_id=credit.external_id, amount="120"))
+    network.send(network.reward(other_user, external_id=credit.external_id, amount="120"))
 
     assert Postback.objects.count() == 1
     assert Postback.objects.get().is_conflicting
-    assert balance_of(stranger).balance == 0
+    assert balance_of(other_user).balance == 0

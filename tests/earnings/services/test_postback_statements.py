@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from credits.services import entries
-from tests.earnings.networks_at_work import set_up
+from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -26,8 +26,8 @@ def test_a_credit_takes_fourteen_statements_whatever_the_history() -> None:
     entries.open_account(user=user)
     counts = []
     for _ in range(3):
-        what = network.says(user)
-        counts.append(len(_statements(lambda what=what: network.sends(what))))
+        reward = network.reward(user)
+        counts.append(len(_statements(lambda reward=reward: network.send(reward))))
 
     assert counts == [14, 14, 14]
 
@@ -35,9 +35,9 @@ def test_a_credit_takes_fourteen_statements_whatever_the_history() -> None:
 def test_the_account_is_locked_right_after_the_event_is_stored() -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
     entries.open_account(user=user)
-    what = network.says(user)
+    reward = network.reward(user)
 
-    statements = _statements(lambda: network.sends(what))
+    statements = _statements(lambda: network.send(reward))
 
     (stored,) = [at for at, sql in enumerate(statements) if "INSERT INTO earnings_postback" in sql]
     assert 'FROM "credits_account"' in statements[stored + 1]
@@ -46,7 +46,7 @@ def test_the_account_is_locked_right_after_the_event_is_stored() -> None:
 
 def test_a_repeat_takes_four_statements() -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
-    what = network.says(user)
-    network.sends(what)
+    reward = network.reward(user)
+    network.send(reward)
 
-    assert len(_statements(lambda: network.sends(what))) == 4
+    assert len(_statements(lambda: network.send(reward))) == 4

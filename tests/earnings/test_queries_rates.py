@@ -13,7 +13,7 @@ from earnings.queries import Worth, rate_effect
 from gateway.common.fields import SAFE_INTEGER_MAX
 from rewards.models import ModifierType
 from rewards.services import modifiers
-from tests.earnings.networks_at_work import Network, set_up
+from tests.earnings.ad_networks import Network, set_up
 from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +31,7 @@ def at(network: Network, rate: str, **values: object) -> AdNetwork:
 
 def earn(network: Network, *amounts: str, age: timedelta = timedelta(hours=1)) -> None:
     for amount in amounts:
-        network.sends(network.says(UserFactory.create(), amount=amount), now=NOW - age)
+        network.send(network.reward(UserFactory.create(), amount=amount), now=NOW - age)
 
 
 def test_amounts_are_told_in_whole_credits_rounded_down() -> None:
@@ -62,13 +62,13 @@ def test_earnings_of_thirty_days_are_counted_at_the_new_rate_each_rounded_down(
 
 def test_what_was_taken_back_or_refused_is_no_earning_and_what_is_held_is_one() -> None:
     network, user = set_up("bitlabs", per_event_cap=100), UserFactory.create()
-    lost, dear = network.says(user, amount="10"), network.says(user, amount="101")
-    back = network.says(user, external_id=lost.external_id, amount=lost.amount, is_reversal=True)
-    for what in (lost, back, dear, network.says(user, amount="0"), network.says(user, amount="5")):
-        network.sends(what, now=NOW)
+    lost, dear = network.reward(user, amount="10"), network.reward(user, amount="101")
+    back = network.reward(user, external_id=lost.external_id, amount=lost.amount, is_reversal=True)
+    for reward in (lost, back, dear, network.reward(user, amount="0"), network.reward(user, amount="5")):
+        network.send(reward, now=NOW)
     network.row.hold_hours = 5
     network.row.save()
-    network.sends(network.says(user, amount="20"), now=NOW)
+    network.send(network.reward(user, amount="20"), now=NOW)
     effect = rate_effect(network=at(network, "2"), before=Decimal(1), now=NOW)
     assert (effect.earnings, effect.given, effect.after) == (2, 25, 50)
 
@@ -83,7 +83,7 @@ def test_each_earning_keeps_the_bonus_that_it_had() -> None:
         key=secrets.token_hex(8),
         reason="",
     )
-    network.sends(network.says(user, amount="10"), now=NOW)
+    network.send(network.reward(user, amount="10"), now=NOW)
     found = Postback.objects.get()
     bonus = 1 + found.badge_bonus + found.modifier_bonus
     assert bonus >= Decimal("1.25")

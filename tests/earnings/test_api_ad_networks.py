@@ -7,7 +7,7 @@ from rest_framework.test import APIClient
 
 from earnings.models import NetworkUser
 from earnings.services import networks as earnings_networks
-from tests.earnings.networks_at_work import set_up
+from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -71,7 +71,7 @@ def test_a_name_leads_its_earnings_to_the_user() -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
     (known,) = _ask(user).json()["networks"]
 
-    assert network.sends(network.says(UserFactory.create(), user=known["userReference"])).status == 200
+    assert network.send(network.reward(UserFactory.create(), user=known["userReference"])).status == 200
     assert user.credit_account.balance > 0
 
 

@@ -1,4 +1,4 @@
-"""`python -m devstack storm`: 50,000 postbacks from many processes, and what everybody has afterwards."""
+"""`python -m devstack stress`: many postbacks from several processes, and whether every balance is right."""
 
 import subprocess
 import sys
@@ -14,25 +14,25 @@ from devstack.environment import django_environment, keep_secrets, process_envir
 from devstack.files import PROJECT, read_json
 from devstack.services.stack import start_services
 
-_WORK = "devstack.ad_networks.storm_work"
+_WORK = "devstack.ad_networks.stress_worker"
 
 
-def storm(*, postbacks: int, processes: int, people: int) -> int:
-    """Run a storm on a database of its own, print the figures, and return 1 where a balance is not the model's."""
+def run_stress(*, postbacks: int, processes: int, users: int) -> int:
+    """Run on a database of its own, print the figures, and return 1 where a balance is not the model's."""
     with (
-        tempfile.TemporaryDirectory(prefix="storm-") as folder,
+        tempfile.TemporaryDirectory(prefix="stress-") as folder,
         start_services(Path(folder), block_time=1) as services,
     ):
         home = Path(folder)
         settings = django_environment(services, keep_secrets(home / "secrets.json"), port=80, block_time=1)
         environment = process_environment(settings | {"LOG_LEVEL": "ERROR", "DATABASE_POOL_SIZE": "1"})
-        with step(f"signing {postbacks} postbacks of {people} people"):
+        with step(f"signing {postbacks} postbacks of {users} users"):
             run_django(home / "migrate.log", environment, "manage.py", "migrate")
-            counts = [str(number) for number in (postbacks, processes, people)]
+            counts = [str(number) for number in (postbacks, processes, users)]
             run_django(home / "prepare.log", environment, "-m", _WORK, "prepare", folder, *counts)
         seconds = _send(home, environment, processes)
         run_django(home / "judge.log", environment, "-m", _WORK, "judge", folder)
-        return _tell(home, postbacks, processes, seconds)
+        return _report(home, postbacks, processes, seconds)
 
 
 def _send(home: Path, environment: dict[str, str], processes: int) -> float:
@@ -57,22 +57,22 @@ def _send(home: Path, environment: dict[str, str], processes: int) -> float:
         for sender in senders:
             sender.wait()
         if any(sender.returncode for sender in senders):
-            raise RuntimeError(f"a process of the storm failed; see {home}/send-*.log")
+            raise RuntimeError(f"a process of the stress test failed; see {home}/send-*.log")
         return time.monotonic() - started
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
     if stream is None:
-        raise RuntimeError("a process of the storm has no pipe")
+        raise RuntimeError("a process of the stress test has no pipe")
     return stream
 
 
-def _tell(home: Path, postbacks: int, processes: int, seconds: float) -> int:
-    judged = read_json(home / "judged.json")
-    for line in judged["faults"]:
+def _report(home: Path, postbacks: int, processes: int, seconds: float) -> int:
+    result = read_json(home / "result.json")
+    for line in result["differences"]:
         say(f"  ✗ {line}")
     say(f"  {postbacks} postbacks from {processes} processes in {seconds:.1f} s: {postbacks / seconds:.0f}/s")
-    say(f"  answers {judged['answers']}, rows {judged['rows']}, entries {judged['entries']}")
-    say(f"  credits {judged['credits']}, the model's {judged['wanted']}")
-    say("✗ differences" if judged["faults"] else "✓ every balance and experience is the model's")
-    return int(bool(judged["faults"]))
+    say(f"  answers {result['answers']}, rows {result['rows']}, entries {result['entries']}")
+    say(f"  credits {result['credits']}, the model's {result['expected']}")
+    say("✗ differences" if result["differences"] else "✓ every balance and experience is the model's")
+    return int(bool(result["differences"]))

@@ -73,7 +73,7 @@ def test_a_negative_row_takes_the_row_of_its_id_back(tmp_path: Path, people: lis
 def test_a_rehearsal_posts_nothing(tmp_path: Path, people: list[User]) -> None:
     out, err = _import(tmp_path, f"r1,{_name(people[0])},10,,", flags=("--dry-run",))
 
-    assert (out, err) == ("1 rows are sound; nothing was imported\n", "")
+    assert (out, err) == ("1 rows are valid; nothing was imported\n", "")
     assert not Postback.objects.exists()
 
 

@@ -1,4 +1,4 @@
-"""The people of the service, with everything that staff do about one of them."""
+"""Admin pages that need more than one package: users, their accounts, and reconciliation runs."""
 
 from typing import Any
 
@@ -12,10 +12,11 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from backoffice.front_page import FIGURES_NEED
 from backoffice.person import person_of
 from credits.admin import CreditAccountAdmin, adjust_credits
-from credits.models import CreditAccount
-from gateway.admin.actions import ReasonedActions
-from gateway.admin.base import ReadOnlyInline, StaffAdmin
+from credits.models import CreditAccount, ReconciliationRun
+from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
+from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
 from gateway.admin.search import address_like
+from gateway.common.tasks import enqueue_now
 from rewards.admin import grant_modifier
 from users import admin as users_admin
 from users.admin import as_address
@@ -106,6 +107,37 @@ class UserAdmin(ReasonedActions, DjangoUserAdmin[User], StaffAdmin[User]):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # The ledger keeps its people; an account is closed and not deleted.
         return False
+
+
+def _compare_with_stripe(row: ReconciliationRun, decision: Decision) -> str:
+    enqueue_now("payments.reconcile")
+    return "A worker is asked to compare; the run appears in this list."
+
+
+RUN_RECONCILIATION = ReasonedAction(
+    name="run",
+    label="Compare with Stripe now",
+    permission="credits.run_stripe_reconciliation",
+    subject="Stripe against our books",
+    effect=lambda _: "A worker compares everything of the usual window with Stripe. It changes nothing.",
+    run=_compare_with_stripe,
+    reaches_out=True,
+)
+
+
+@admin.register(ReconciliationRun)
+class ReconciliationRunAdmin(ReasonedActions, ReadOnlyAdmin):
+    """Every comparison, by night, by hand or by command; a page of its own shows the last of each kind."""
+
+    list_display = ("started_at", "finished_at", "kind", "result")
+    list_filter = ("kind",)
+    list_defer = ("findings",)
+    ordering = ("-started_at",)
+    staff_actions = (RUN_RECONCILIATION,)
+
+    @admin.display(description="result")
+    def result(self, run: ReconciliationRun) -> str:
+        return "unfinished" if run.finished_at is None else f"{run.counts.get('findings', 0)} findings"
 
 
 @admin.register(CreditAccount)

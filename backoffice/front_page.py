@@ -25,6 +25,7 @@ from backoffice import figures as backoffice_figures
 from backoffice import reconciliation
 from backoffice.cards import Card, in_largest_unit, rows_of
 from credits import queries as credits_queries
+from earnings import queries as earnings_queries
 from gateway.chain.config import get_chain
 from payments import queries as payments_queries
 from relay import queries as relay_queries
@@ -139,7 +140,7 @@ def _money_cards(ledger: credits_queries.Figures, now: datetime) -> list[Card]:
 
 
 def _trouble_cards(ledger: credits_queries.Figures, now: datetime) -> list[Card]:
-    payments = payments_queries.figures()
+    payments, earnings = payments_queries.figures(), earnings_queries.postback_figures()
     received = _iso(now - _DAY)
     return [
         Card(
@@ -151,22 +152,26 @@ def _trouble_cards(ledger: credits_queries.Figures, now: datetime) -> list[Card]
         ),
         Card(
             title="Refused postbacks",
-            value=f"{ledger.refused_postbacks:,}",
+            value=f"{earnings.refused:,}",
             detail="in 24 hours; each row says why",
             link=rows_of("earnings_postback", state__exact="REFUSED", received_at__gte=received),
         ),
         Card(
             title="Contradicting postbacks",
-            value=f"{ledger.conflicting_postbacks:,}",
+            value=f"{earnings.conflicting:,}",
             detail="came again in 24 hours, saying something else",
             link=rows_of("earnings_postback", is_conflicting__exact="1", received_at__gte=received),
-            is_alarming=ledger.conflicting_postbacks > 0,
+            is_alarming=earnings.conflicting > 0,
         ),
-        *_waiting_cards(ledger, payments),
+        *_waiting_cards(ledger, earnings, payments),
     ]
 
 
-def _waiting_cards(ledger: credits_queries.Figures, payments: payments_queries.Figures) -> list[Card]:
+def _waiting_cards(
+    ledger: credits_queries.Figures,
+    earnings: earnings_queries.PostbackFigures,
+    payments: payments_queries.Figures,
+) -> list[Card]:
     unsent_age = relay_queries.figures().unsent_age
     return [
         _waiting("Waits for broadcast", unsent_age, rows_of("relay_attempt", status__exact="signed")),
@@ -176,7 +181,7 @@ def _waiting_cards(ledger: credits_queries.Figures, payments: payments_queries.F
             rows_of("payments_stripeevent", status__in="received,failed"),
         ),
         _waiting(
-            "Held earning is due", ledger.overdue_age, rows_of("earnings_postback", state__exact="HELD")
+            "Held earning is due", earnings.overdue_age, rows_of("earnings_postback", state__exact="HELD")
         ),
         _waiting(
             "Billing operation is open",

@@ -21,9 +21,10 @@ GROUPS: list[tuple[str, list[tuple[str, str]]]] = [
             ("credits.AdjustmentRequest", "rule"),
             ("credits.Allowance", "event_repeat"),
             ("rewards.Badge", "military_tech"),
+            ("rewards.Progress", "stairs"),
             ("rewards.ExperienceEntry", "trending_up"),
             ("rewards.Modifier", "bolt"),
-            ("credits.LedgerAudit", "fact_check"),
+            ("credits.ReconciliationRun", "fact_check"),
         ],
     ),
     (
@@ -46,7 +47,6 @@ GROUPS: list[tuple[str, list[tuple[str, str]]]] = [
             ("payments.StripeEvent", "inbox"),
             ("payments.BillingOperation", "pending_actions"),
             ("payments.PayoutRate", "currency_exchange"),
-            ("payments.ReconciliationRun", "fact_check"),
         ],
     ),
     (

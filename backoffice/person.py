@@ -15,23 +15,24 @@ from django.urls import reverse
 
 from backoffice import cards
 from checkin.models import CheckIn
-from credits.models import CreditEntry
+from credits import queries as credits_queries
+from credits.models import CreditAccount, CreditEntry
 from earnings.models import Postback
 from gateway.chain.config import get_chain
 from payments.models import Customer, Payout, Subscription
 from payments.stripe.client import is_live_key
 from relay.models import Attempt, RelayTransaction
-from rewards import queries as credits_queries
-from rewards.benefits import progress_within
+from rewards import queries as rewards_queries
 from rewards.models import Badge
-from rewards.queries import Standing
+from rewards.queries import CurrentRewards
+from rewards.rules import progress_within
 from users.models import SignInSession, User
 
 _NEWEST, _PLOTTED, _DAYS = 25, 300, 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class WornBadge:
+class CurrentBadge:
     """A badge, the experience on its track, how far to the next one, and whether its benefits count."""
 
     badge: Badge
@@ -63,8 +64,9 @@ class Person:
 
     user: User
     explorer_page: str
-    standing: Standing
-    badges: list[WornBadge]
+    account: CreditAccount
+    rewards: CurrentRewards
+    badges: list[CurrentBadge]
     entries: list[CreditEntry]
     balance_line: cards.Line | None
     spent_by_day: list[cards.Bar]
@@ -81,16 +83,16 @@ class Person:
 
 def person_of(*, user: User, now: datetime) -> Person:
     """Return the person's page, in a fixed number of statements."""
-    standing = credits_queries.standing_of(user=user, now=now)
+    account = credits_queries.account_of(user) or CreditAccount(user_id=user.pk)
+    rewards = rewards_queries.current_rewards(user=user, now=now)
     customer = Customer.objects.filter(user_id=user.pk).first()
-    newest = (
-        list(standing.account.entries.order_by("-account_version")[:_PLOTTED]) if standing.account.pk else []
-    )
+    newest = list(account.entries.order_by("-account_version")[:_PLOTTED]) if account.pk else []
     return Person(
         user=user,
         explorer_page=get_chain().address_page(str(user.profile_address)),
-        standing=standing,
-        badges=_badges(standing),
+        account=account,
+        rewards=rewards,
+        badges=_badges(rewards),
         entries=newest[:_NEWEST],
         balance_line=cards.line([entry.balance_after for entry in reversed(newest)]),
         spent_by_day=cards.stacked_bars(_spent_by_day(user, now)),
@@ -113,20 +115,19 @@ def person_of(*, user: User, now: datetime) -> Person:
     )
 
 
-def _badges(standing: Standing) -> list[WornBadge]:
-    account = standing.account
-    worn = (
-        (standing.permanent_badge, account.permanent_experience, True),
-        (standing.subscriber_badge, account.subscriber_experience, standing.is_subscriber),
+def _badges(rewards: CurrentRewards) -> list[CurrentBadge]:
+    badges = (
+        (rewards.permanent_badge, rewards.progress.permanent_experience, True),
+        (rewards.subscriber_badge, rewards.progress.subscriber_experience, rewards.is_subscriber),
     )
     return [
-        WornBadge(
+        CurrentBadge(
             badge=badge,
             experience=experience,
             progress=float(progress_within(badge=badge, experience=experience)),
             counts=counts,
         )
-        for badge, experience, counts in worn
+        for badge, experience, counts in badges
     ]
 
 

@@ -13,16 +13,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from backoffice.cards import Card, age_of
-from credits.models import LedgerAudit
-from credits.services import reconciliation
+from credits.models import ReconciliationRun
 from gateway.admin import audit
 from gateway.admin.audit import staff_of
 from gateway.common.errors import WorkersUnreachable
-from payments.models import ReconciliationRun
-from payments.services import reconciliation as stripe_reconcile
-from relay.services import reconciliation as relay_reconcile
+from gateway.common.tasks import enqueue_now
 
-Run = LedgerAudit | ReconciliationRun
 _SHOWN, _EARLIER = 50, 7
 # The pages of what a finding's ids name, where these are rows of ours.
 _PAGES = {"account": "credits_creditaccount", "call": "relay_relaytransaction"}
@@ -30,24 +26,18 @@ _PAGES = {"account": "credits_creditaccount", "call": "relay_relaytransaction"}
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Two sides of the books, where their comparisons are kept, who may have one made, and how."""
+    """Two sides of the books, who may have them compared, and the task that does it."""
 
     slug: str
     title: str
     description: str
-    model: type[LedgerAudit] | type[ReconciliationRun]
     permission: str
-    ask: Callable[[], None]
+    task: str
     is_set_up: Callable[[], bool] = lambda: True
 
     def runs(self) -> Any:
         """Return its runs, the newest first."""
-        return self.model._default_manager.filter(kind=self.slug).order_by("-started_at")
-
-    def may_be_seen(self, request: HttpRequest) -> bool:
-        """Return whether the signed-in person may see its runs."""
-        page = admin.site._registry.get(self.model)
-        return page is not None and page.has_view_permission(request)
+        return ReconciliationRun.objects.filter(kind=self.slug).order_by("-started_at")
 
     def may_be_run(self, request: HttpRequest) -> bool:
         """Return whether the signed-in person may have it made now."""
@@ -59,26 +49,23 @@ COMPARISONS = (
         slug="ledger",
         title="Ledger against accounts",
         description="Every balance, version and held sum, recomputed from entries and holds.",
-        model=LedgerAudit,
-        permission="credits.run_ledgeraudit",
-        ask=reconciliation.ask_for_an_audit,
+        permission="credits.run_reconciliation",
+        task="credits.reconcile",
     ),
     Comparison(
         slug="stripe",
         title="Stripe against payouts",
         description="Customers, subscriptions, payouts and clawbacks as Stripe knows them.",
-        model=ReconciliationRun,
-        permission="payments.run_reconciliation",
-        ask=stripe_reconcile.enqueue_run,
+        permission="credits.run_stripe_reconciliation",
+        task="payments.reconcile",
         is_set_up=lambda: bool(settings.STRIPE_SECRET_KEY),
     ),
     Comparison(
         slug="chain",
         title="Chain against captures",
         description="The credits captured for each call, compared with its receipt and its hold.",
-        model=LedgerAudit,
-        permission="credits.run_ledgeraudit",
-        ask=relay_reconcile.request_run,
+        permission="credits.run_reconciliation",
+        task="relay.reconcile",
     ),
 )
 
@@ -88,35 +75,34 @@ class Section:
     """A comparison as the page shows it: its newest finished run, and what else there is to say."""
 
     comparison: Comparison
-    last: Run | None
+    last: ReconciliationRun | None
     counts: list[tuple[str, int]]
     findings: list[tuple[dict[str, Any], list[tuple[str, str, str]]]]
     more: int
-    unfinished: Run | None
-    earlier: list[Run]
+    unfinished: ReconciliationRun | None
+    earlier: list[ReconciliationRun]
     page: str
     runs_page: str
     may_be_run: bool
 
 
 def page(request: HttpRequest) -> HttpResponse:
-    """Show the comparisons that may be seen; on POST, have one made."""
-    seen = [comparison for comparison in COMPARISONS if comparison.may_be_seen(request)]
-    if not seen:
+    """Show the comparisons; on POST, have one made."""
+    if not may_be_opened(request):
         raise PermissionDenied
     if request.method == "POST":
-        return _compare_now(request, seen)
+        return _compare_now(request)
     context = {
         **admin.site.each_context(request),
         "title": "Reconciliation",
-        "sections": [_section(comparison, request) for comparison in seen],
+        "sections": [_section(comparison, request) for comparison in COMPARISONS],
     }
     return TemplateResponse(request, "staff/books.html", context)
 
 
 def may_be_opened(request: HttpRequest) -> bool:
-    """Return whether there is anything on the page for the signed-in person."""
-    return any(comparison.may_be_seen(request) for comparison in COMPARISONS)
+    """Return whether the signed-in person may see the runs."""
+    return request.user.has_perm("credits.view_reconciliationrun")
 
 
 def cards() -> list[Card]:
@@ -124,14 +110,14 @@ def cards() -> list[Card]:
     return [_card(comparison) for comparison in COMPARISONS]
 
 
-def _compare_now(request: HttpRequest, seen: list[Comparison]) -> HttpResponse:
-    wanted = next((one for one in seen if one.slug == request.POST.get("comparison")), None)
+def _compare_now(request: HttpRequest) -> HttpResponse:
+    wanted = next((one for one in COMPARISONS if one.slug == request.POST.get("comparison")), None)
     if wanted is None:
         raise Http404
     if not wanted.may_be_run(request):
         raise PermissionDenied
     try:
-        wanted.ask()
+        enqueue_now(wanted.task)
     except WorkersUnreachable as refusal:
         _record(request, wanted, "compare now refused", outcome=refusal.code)
         messages.error(request, f"{wanted.title}: {refusal.title}. {refusal.detail}")
@@ -142,15 +128,14 @@ def _compare_now(request: HttpRequest, seen: list[Comparison]) -> HttpResponse:
 
 
 def _record(request: HttpRequest, wanted: Comparison, action: str, *, outcome: str = "") -> None:
-    row = wanted.model(kind=wanted.slug)
+    row = ReconciliationRun(kind=wanted.slug)
     changes = {"outcome": ("", outcome)} if outcome else {}
     audit.record(actor=staff_of(request), row=row, action=action, name=wanted.title, changes=changes)
 
 
 def _section(comparison: Comparison, request: HttpRequest) -> Section:
-    newest: list[Run] = list(comparison.runs()[: _EARLIER + 1])
+    newest: list[ReconciliationRun] = list(comparison.runs()[: _EARLIER + 1])
     last = next((run for run in newest if run.finished_at), None)
-    pages = f"admin:{comparison.model._meta.app_label}_{comparison.model._meta.model_name}"
     total = last.counts.get("findings", len(last.findings)) if last else 0
     return Section(
         comparison=comparison,
@@ -160,8 +145,8 @@ def _section(comparison: Comparison, request: HttpRequest) -> Section:
         more=max(0, total - _SHOWN),
         unfinished=newest[0] if newest and newest[0].finished_at is None else None,
         earlier=[run for run in newest if run is not last][:_EARLIER],
-        page=reverse(f"{pages}_change", args=[last.pk]) if last else "",
-        runs_page=f"{reverse(f'{pages}_changelist')}?kind__exact={comparison.slug}",
+        page=reverse("admin:credits_reconciliationrun_change", args=[last.pk]) if last else "",
+        runs_page=f"{reverse('admin:credits_reconciliationrun_changelist')}?kind__exact={comparison.slug}",
         may_be_run=comparison.may_be_run(request),
     )
 
@@ -180,7 +165,7 @@ def _page_of(noun: str, name: str) -> str:
 
 
 def _card(comparison: Comparison) -> Card:
-    run: Run | None = comparison.runs().filter(finished_at__isnull=False).first()
+    run: ReconciliationRun | None = comparison.runs().filter(finished_at__isnull=False).first()
     found = run.counts.get("findings", len(run.findings)) if run else 0
     return Card(
         title=comparison.title,

@@ -12,7 +12,7 @@ from checkin.draw import Item
 from checkin.models import CheckIn, CheckInSwitch, DropItem, DropTable, DropType
 from credits.queries import has_earned
 from rewards.models import Badge
-from rewards.queries import Standing
+from rewards.queries import CurrentRewards
 from users.models import User
 
 
@@ -41,40 +41,40 @@ class CheckInBoard:
     can_check_in: bool
 
 
-def board_of(*, user: User, standing: Standing, now: datetime) -> CheckInBoard:
+def board_of(*, user: User, rewards: CurrentRewards, now: datetime) -> CheckInBoard:
     """Return the user's board, in five statements."""
-    tables = tables_of(standing)
-    items = items_for(standing=standing, tables=tables, is_proven=has_earned(user))
+    tables = tables_of(rewards)
+    items = items_for(rewards=rewards, tables=tables, is_proven=has_earned(user))
     return CheckInBoard(
         tables=tables,
         drop_ranges=ranges_of(items),
-        can_check_in=bool(items) and _may_draw(user=user, standing=standing, now=now),
+        can_check_in=bool(items) and _may_draw(user=user, rewards=rewards, now=now),
     )
 
 
-def drop_ranges(*, user: User, standing: Standing) -> dict[DropType, DropRange]:
+def drop_ranges(*, user: User, rewards: CurrentRewards) -> dict[DropType, DropRange]:
     """Return the range of every type that may drop for the user now, in three statements."""
-    found = items_for(standing=standing, tables=tables_of(standing), is_proven=has_earned(user))
+    found = items_for(rewards=rewards, tables=tables_of(rewards), is_proven=has_earned(user))
     return ranges_of(found)
 
 
-def _may_draw(*, user: User, standing: Standing, now: datetime) -> bool:
+def _may_draw(*, user: User, rewards: CurrentRewards, now: datetime) -> bool:
     """Return whether an attempt of the day is left and check-ins are not paused, in two statements."""
-    is_left = attempts_used(user=user, day=day_of(now)) < attempts_of(standing)
+    is_left = attempts_used(user=user, day=day_of(now)) < attempts_of(rewards)
     return is_left and not is_paused()
 
 
-def attempts_of(standing: Standing) -> int:
+def attempts_of(rewards: CurrentRewards) -> int:
     """Return how often a day the user may check in: what the badges give, within the operator's bound."""
-    return min(settings.CHECKIN_MAX_DAILY_ATTEMPTS, standing.benefits.check_in_attempts)
+    return min(settings.CHECKIN_MAX_DAILY_ATTEMPTS, rewards.benefits.check_in_attempts)
 
 
-def tables_of(standing: Standing) -> Tables:
+def tables_of(rewards: CurrentRewards) -> Tables:
     """Return the tables in force for both badges that the user is shown."""
-    found = tables_in_force([standing.permanent_badge, standing.subscriber_badge])
+    found = tables_in_force([rewards.permanent_badge, rewards.subscriber_badge])
     return Tables(
-        permanent=found.get(standing.permanent_badge.track),
-        subscriber=found.get(standing.subscriber_badge.track),
+        permanent=found.get(rewards.permanent_badge.track),
+        subscriber=found.get(rewards.subscriber_badge.track),
     )
 
 
@@ -93,7 +93,7 @@ def tables_in_force(badges: Iterable[Badge]) -> dict[str, DropTable]:
     return {table.badge.track: table for table in newest.distinct("badge__track") if table.badge}
 
 
-def items_for(*, standing: Standing, tables: Tables, is_proven: bool) -> list[Item]:
+def items_for(*, rewards: CurrentRewards, tables: Tables, is_proven: bool) -> list[Item]:
     """
     Return what may drop: the permanent table's items, then the subscriber table's while the allowance runs.
 
@@ -103,7 +103,7 @@ def items_for(*, standing: Standing, tables: Tables, is_proven: bool) -> list[It
     """
     if tables.permanent is None:
         return []
-    added = [tables.subscriber] if tables.subscriber and standing.is_subscriber else []
+    added = [tables.subscriber] if tables.subscriber and rewards.is_subscriber else []
     found = items_of([tables.permanent, *added])
     return [item for item in found if is_proven or item.drop_type == DropType.EXPERIENCE]
 

@@ -29,11 +29,10 @@ from credits.models import (
     Allowance,
     CreditEntry,
     CreditHold,
-    LedgerAudit,
 )
 from credits.services import adjustments
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
-from gateway.admin.base import OwnedRows, ReadOnlyAdmin
+from gateway.admin.base import OwnedRows
 from gateway.admin.exports import Column, Exportable
 from gateway.admin.search import people_like
 from users.models import User
@@ -223,17 +222,3 @@ class AdjustmentRequestAdmin(ReasonedActions, OwnedAdmin):
     list_filter = ("decision", "needs_second_person")
     list_select_related = ("user", "requested_by", "decided_by")
     staff_actions = (APPROVE_ADJUSTMENT, REJECT_ADJUSTMENT)
-
-
-@admin.register(LedgerAudit)
-class LedgerAuditAdmin(ReadOnlyAdmin):
-    """Runs by night, by hand or by command; a page of its own compares anew."""
-
-    list_display = ("started_at", "finished_at", "kind", "result")
-    list_filter = ("kind",)
-    list_defer = ("findings",)
-    ordering = ("-started_at",)
-
-    @admin.display(description="result")
-    def result(self, run: LedgerAudit) -> str:
-        return "unfinished" if run.finished_at is None else f"{run.counts.get('findings', 0)} findings"

@@ -1,22 +1,10 @@
 """
-How many credits and how much experience a user has: one row per user, and the only ledger row that is ever locked.
+The ledger: accounts, the entries that explain their balances, holds, allowances, adjustments and reconciliation runs.
 
-The row is a running total of the entries and the open holds. Single statements
-move it together with the row that explains the move (`credits.services.statements`);
-`credits.services.reconciliation` recomputes it from them.
-
-Why a balance is what it is: one append-only row per change.
-
-Entries of an account form a chain without gaps: version n + 1 starts at the
-balance where version n ended. The counter-account of an entry is its source.
-
-Credits set aside for something that is not settled yet.
-
-Until when a user is subscribed, and with how many credits: all that the lower floors know about it.
-
-Corrections that staff ask for: who asked, why, and who else agreed where it takes two.
-
-Audits: what each recomputation of the books from their rows has found.
+An account is a running total of its entries and open holds, and the only ledger row that is ever locked.
+Its entries are append-only and form a chain without gaps: version n + 1 starts at the balance where version n
+ended. Single statements move a total together with the row that explains the move
+(`credits.services.statements`); `credits.services.reconciliation` recomputes the totals from the rows.
 """
 
 from typing import Any, ClassVar
@@ -45,12 +33,6 @@ class CreditAccount(models.Model):
     balance = models.BigIntegerField(default=0, help_text="Credits: the sum of all entries.")
     held = models.BigIntegerField(default=0, help_text="Credits set aside by open holds.")
     version = models.BigIntegerField(default=0, help_text="How many entries have been posted.")
-    permanent_experience = models.BigIntegerField(
-        default=0, db_default=0, help_text="The sum of the permanent track."
-    )
-    subscriber_experience = models.BigIntegerField(
-        default=0, db_default=0, help_text="The sum of the subscriber track."
-    )
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -59,10 +41,6 @@ class CreditAccount(models.Model):
             models.CheckConstraint(condition=models.Q(held__gte=0), name="credits_account_held_not_negative"),
             models.CheckConstraint(
                 condition=models.Q(version__gte=0), name="credits_account_version_not_negative"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(permanent_experience__gte=0, subscriber_experience__gte=0),
-                name="credits_account_experience_not_negative",
             ),
         ]
 
@@ -213,9 +191,6 @@ class CreditHold(models.Model):
     # Only open holds are ever looked up by account; a partial index below serves that.
     account = models.ForeignKey(CreditAccount, on_delete=models.PROTECT, related_name="holds", db_index=False)
     key = models.CharField(max_length=255, unique=True, help_text="Names the cause; the same key holds once.")
-    content = models.CharField(
-        max_length=255, blank=True, default="", help_text="Fingerprint of what is paid for."
-    )
     amount = models.BigIntegerField(help_text="Credits set aside.")
     status = models.CharField(max_length=16, choices=HoldStatus, default=HoldStatus.HELD)
     captured_amount = models.BigIntegerField(null=True, help_text="Credits charged; may exceed the amount.")
@@ -366,13 +341,12 @@ class AdjustmentRequest(models.Model):
         return f"adjustment {self.pk}: {self.credits:+d} {self.decision.lower()}"
 
 
-class LedgerAudit(models.Model):
+class ReconciliationRun(models.Model):
     """
-    One recomputation. `finished_at` is empty where it broke off.
+    One comparison of the ledger with something. `finished_at` is empty while it runs, and for good where it broke off.
 
-    `counts` says how much of everything was compared and how many findings there were; `findings`
-    holds the first of them, each with `rule`, `have` (what the row says), `wanted` (what the other
-    rows say) and `ids`.
+    `counts` says how much was compared and how many findings there were; `findings` holds the first of
+    them, each with `rule`, `have` (what the row says), `wanted` (what Stripe or the other rows say) and `ids`.
     """
 
     class Kind(models.TextChoices):
@@ -380,6 +354,7 @@ class LedgerAudit(models.Model):
 
         LEDGER = "ledger", "the ledger with its accounts"
         CHAIN = "chain", "the chain with what was captured"
+        STRIPE = "stripe", "Stripe with payouts and clawbacks"
 
     kind = models.CharField(max_length=16, choices=Kind)
     started_at = models.DateTimeField()
@@ -388,15 +363,18 @@ class LedgerAudit(models.Model):
     findings = models.JSONField(default=list)
 
     class Meta:
-        db_table = "credits_ledgeraudit"
-        permissions = [("run_ledgeraudit", "Can have the books recomputed")]
+        db_table = "credits_reconciliationrun"
+        permissions = [
+            ("run_reconciliation", "Can have the ledger and the chain compared"),
+            ("run_stripe_reconciliation", "Can have Stripe compared"),
+        ]
         constraints = [
             models.CheckConstraint(
                 condition=Q(finished_at__isnull=True) | Q(finished_at__gte=F("started_at")),
-                name="credits_ledgeraudit_times_in_order",
+                name="credits_reconciliationrun_times_in_order",
             )
         ]
-        indexes = [models.Index(fields=["kind", "-started_at"], name="credits_ledgeraudit_newest")]
+        indexes = [models.Index(fields=["kind", "-started_at"], name="credits_reconciliationrun_new")]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.started_at:%Y-%m-%d %H:%M}"

@@ -1,13 +1,20 @@
-"""What the ledger answers: balances, entries, the running allowance, the standing. Nothing here changes a row."""
+"""Read the ledger: balances, entries, the allowance of the paid period, reconciliation runs."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.db.models import Exists, QuerySet, Sum
 
-from credits.allowances import PaidPeriod
-from credits.models import DISPROOFS, PROOFS, Allowance, CreditAccount, CreditEntry, EntrySource, LedgerAudit
+from credits.models import (
+    DISPROOFS,
+    PROOFS,
+    Allowance,
+    CreditAccount,
+    CreditEntry,
+    EntrySource,
+    ReconciliationRun,
+)
 from gateway.common import db
 from users.models import User
 
@@ -44,6 +51,30 @@ def earnings_of(account: CreditAccount) -> QuerySet[CreditEntry]:
     return CreditEntry.objects.filter(account_id=account.pk).exclude(source=EntrySource.RELAY_TRANSACTION)
 
 
+# Card renewals are collected 1-72 h after the period turns; nobody loses the service meanwhile.
+RENEWAL_GRACE = timedelta(hours=72)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaidPeriod:
+    """The period that was paid for last, and what is known about the next one."""
+
+    credits: int
+    starts_at: datetime
+    ends_at: datetime
+    resets_at: datetime
+    renews: bool
+
+    def runs_at(self, now: datetime) -> bool:
+        """Return whether the user counts as subscribed: within the period, or awaiting its renewal."""
+        grace = RENEWAL_GRACE if self.renews else timedelta()
+        return self.starts_at <= now < self.ends_at + grace
+
+    def reset_after(self, now: datetime) -> datetime:
+        """Return when the credits of the period are counted anew."""
+        return self.ends_at if now < self.ends_at else self.resets_at
+
+
 def current_allowance(*, user: User, now: datetime) -> AllowanceView | None:
     """Return the allowance that runs at `now`, or None for a user who is not subscribed."""
     return _running(next(iter(Allowance.objects.filter(user_id=user.pk)), None), now=now)
@@ -59,7 +90,7 @@ def _running(allowance: Allowance | None, *, now: datetime) -> AllowanceView | N
 
 
 def paid_period(row: Allowance) -> PaidPeriod:
-    """Return the row as `rewards.benefits` takes it."""
+    """Return the allowance's row as a value that answers by the clock."""
     return PaidPeriod(
         credits=row.credits,
         starts_at=row.starts_at,
@@ -79,7 +110,7 @@ def has_earned(user: User) -> bool:
 
 
 class Figures(NamedTuple):
-    """The state of the books at one moment: whole credits, ages in seconds, 0 where nothing waits."""
+    """The state of the ledger at one moment: whole credits, and an age in seconds, 0 where no hold is open."""
 
     accounts: int
     # Sums of the balances above 0, of those below, and of what is held.
@@ -89,39 +120,25 @@ class Figures(NamedTuple):
     open_holds: int
     open_hold_credits: int
     oldest_hold_age: float
-    held_earnings: int
-    held_earning_credits: int
-    # Since the oldest held earning should have been given; those of a network that is off wait for it.
-    overdue_age: float
-    # Of the last 24 hours.
-    refused_postbacks: int
-    conflicting_postbacks: int
 
 
 def figures() -> Figures:
-    """Return the state of the books, in one statement; it reads accounts, and of the rest what is open or new."""
+    """Return the state of the ledger, in one statement; it reads all accounts and the open holds."""
     return Figures(*db.only_row(_FIGURES, {}))
 
 
 _FIGURES = """
-SELECT account.*, hold.*, earning.*, postback.*
+SELECT account.*, hold.*
 FROM (SELECT count(*), coalesce(sum(balance) FILTER (WHERE balance > 0), 0)::bigint,
              coalesce(-sum(balance) FILTER (WHERE balance < 0), 0)::bigint, coalesce(sum(held), 0)::bigint
       FROM credits_account) AS account,
      (SELECT count(*), coalesce(sum(amount), 0)::bigint,
              coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(created_at))), 0)::float
-      FROM credits_hold WHERE status = 'HELD') AS hold,
-     (SELECT count(*), coalesce(sum(held.credits), 0)::bigint,
-             coalesce(greatest(0, extract(epoch FROM statement_timestamp() -
-                 min(held.available_at) FILTER (WHERE network.is_enabled))), 0)::float
-      FROM earnings_postback AS held JOIN earnings_adnetwork AS network ON network.id = held.network_id
-      WHERE held.state = 'HELD') AS earning,
-     (SELECT count(*) FILTER (WHERE state = 'REFUSED'), count(*) FILTER (WHERE is_conflicting)
-      FROM earnings_postback WHERE received_at >= statement_timestamp() - interval '24 hours') AS postback
+      FROM credits_hold WHERE status = 'HELD') AS hold
 """
 
 
-def last_audits() -> list[LedgerAudit]:
-    """Return the newest finished audit of each kind, without its findings."""
-    finished = LedgerAudit.objects.filter(finished_at__isnull=False).defer("findings")
+def last_reconciliations() -> list[ReconciliationRun]:
+    """Return the newest finished run of each kind, without its findings."""
+    finished = ReconciliationRun.objects.filter(finished_at__isnull=False).defer("findings")
     return list(finished.order_by("kind", "-started_at").distinct("kind"))

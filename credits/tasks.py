@@ -1,4 +1,4 @@
-"""Celery tasks of the ledger: the nightly audit."""
+"""Celery tasks of the ledger."""
 
 import logging
 from typing import Any
@@ -16,19 +16,19 @@ class LedgerDiffers(Exception):
 
 
 # A whole ledger takes longer than other tasks may; the statement has a limit of its own.
-@shared_task(name="credits.audit", soft_time_limit=2 * 3600, time_limit=2 * 3600 + 60)
-def audit(**_: Any) -> None:
+@shared_task(name="credits.reconcile", soft_time_limit=2 * 3600, time_limit=2 * 3600 + 60)
+def reconcile_ledger(**_: Any) -> None:
     """
     Recompute the ledger; the service logs and stores what differs.
 
     Raises:
         LedgerDiffers: there is one.
     """
-    run = reconciliation.audit_ledger(now=timezone.now())
+    run = reconciliation.reconcile(now=timezone.now())
     if run is None:
         return
     counts = run.counts
     checked = f"{counts['accounts']} accounts, {counts['entries']} entries, {counts['holds']} holds checked"
     if counts["findings"]:
         raise LedgerDiffers(f"{counts['findings']} differences; {checked}")
-    logger.info("ledger audit: no difference; %s", checked)
+    logger.info("ledger reconciliation: no difference; %s", checked)

@@ -1,4 +1,4 @@
-"""What staff and metrics read about ad networks: which are enabled, their figures, and the effect of another rate."""
+"""Read ad networks and postbacks: which are enabled, what waits, their figures, and the effect of another rate."""
 
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
@@ -9,8 +9,9 @@ from django.db.models import Count, DecimalField, ExpressionWrapper, F, Q, Sum, 
 from django.db.models.functions import Floor
 
 from earnings.models import AdNetwork, Postback, PostbackKind, PostbackState
+from gateway.common import db
 from gateway.common.fields import SAFE_INTEGER_MAX
-from rewards.benefits import earned_credits
+from rewards.rules import earned_credits
 
 RATE_PERIOD = timedelta(days=30)
 _AMOUNTS = (1, 10, 100, 1_000)
@@ -27,6 +28,35 @@ _COUNTS = {
 def networks() -> dict[str, bool]:
     """Return whether each ad network is enabled, by slug."""
     return dict(AdNetwork.objects.order_by("slug").values_list("slug", "is_enabled"))
+
+
+class PostbackFigures(NamedTuple):
+    """The state of postbacks at one moment: whole credits, and an age in seconds, 0 where none is late."""
+
+    held: int
+    held_credits: int
+    # Since the oldest held earning should have been given; those of a network that is off wait for it.
+    overdue_age: float
+    # Of the last 24 hours.
+    refused: int
+    conflicting: int
+
+
+def postback_figures() -> PostbackFigures:
+    """Return the state of postbacks, in one statement that reads what is held or new."""
+    return PostbackFigures(*db.only_row(_POSTBACK_FIGURES, {}))
+
+
+_POSTBACK_FIGURES = """
+SELECT earning.*, recent.*
+FROM (SELECT count(*), coalesce(sum(held.credits), 0)::bigint,
+             coalesce(greatest(0, extract(epoch FROM statement_timestamp() -
+                 min(held.available_at) FILTER (WHERE network.is_enabled))), 0)::float
+      FROM earnings_postback AS held JOIN earnings_adnetwork AS network ON network.id = held.network_id
+      WHERE held.state = 'HELD') AS earning,
+     (SELECT count(*) FILTER (WHERE state = 'REFUSED'), count(*) FILTER (WHERE is_conflicting)
+      FROM earnings_postback WHERE received_at >= statement_timestamp() - interval '24 hours') AS recent
+"""
 
 
 class Figures(NamedTuple):

@@ -33,14 +33,12 @@ from rest_framework.views import APIView
 
 from checkin import queries as checkin_queries
 from credits import queries as credits_queries
-from credits.models import LedgerAudit
-from credits.queries import last_audits
+from credits.models import ReconciliationRun
+from credits.queries import last_reconciliations
 from earnings import queries as earnings_queries
 from gateway.common import heartbeats
 from gateway.common.errors import NotAuthenticated, NotFound
 from payments import queries as payments_queries
-from payments.models import ReconciliationRun
-from payments.queries import last_reconciliation
 from relay import queries
 from relay.models import RelayTransaction
 
@@ -124,7 +122,7 @@ def relayers() -> Iterator[Metric]:
 
 
 def ledger() -> Iterator[Metric]:
-    """Yield sums over all accounts, and what is open, in one statement."""
+    """Yield sums over all accounts, and what is held, in one statement."""
     found = credits_queries.figures()
     yield gauge("credit_accounts", "Credit accounts.", found.accounts)
     yield gauge("credits_outstanding", "Credits that users own: the sum of balances above 0.", found.owned)
@@ -135,8 +133,13 @@ def ledger() -> Iterator[Metric]:
     yield gauge(
         "credit_holds_oldest_age_seconds", "Since the oldest open hold was made.", found.oldest_hold_age
     )
-    yield gauge("postbacks_held", "Earnings that wait before they are given.", found.held_earnings)
-    yield gauge("postbacks_held_credits", "Credits of the held earnings.", found.held_earning_credits)
+
+
+def earnings() -> Iterator[Metric]:
+    """Yield what is held of earnings, and what was refused lately, in one statement."""
+    found = earnings_queries.postback_figures()
+    yield gauge("postbacks_held", "Earnings that wait before they are given.", found.held)
+    yield gauge("postbacks_held_credits", "Credits of the held earnings.", found.held_credits)
     yield gauge(
         "postbacks_held_overdue_seconds",
         "Since the oldest held earning of an enabled network should have been given; 0 where none is late.",
@@ -145,12 +148,12 @@ def ledger() -> Iterator[Metric]:
     yield gauge(
         "postbacks_refused_in_last_day",
         "Postbacks of the last 24 hours that were signed and refused.",
-        found.refused_postbacks,
+        found.refused,
     )
     yield gauge(
         "postbacks_conflicting_in_last_day",
         "Postbacks of the last 24 hours that came again saying something else.",
-        found.conflicting_postbacks,
+        found.conflicting,
     )
 
 
@@ -192,9 +195,8 @@ def payments() -> Iterator[Metric]:
 
 
 def reconciliations() -> Iterator[Metric]:
-    """Yield the last run of each comparison, in two statements; nothing for one that never finished."""
-    stripe = last_reconciliation()
-    runs: list[LedgerAudit | ReconciliationRun] = [*last_audits(), *([stripe] if stripe else [])]
+    """Yield the last run of each comparison, in one statement; nothing for one that never finished."""
+    runs = last_reconciliations()
     yield gauges(
         "reconciliation_scheduled",
         "1 for each comparison that is made by night on this service.",
@@ -216,8 +218,8 @@ def reconciliations() -> Iterator[Metric]:
 
 
 def _scheduled() -> list[str]:
-    ours = [kind.value for kind in LedgerAudit.Kind]
-    return [*ours, ReconciliationRun.Kind.STRIPE.value] if settings.STRIPE_SECRET_KEY else ours
+    kinds = [kind.value for kind in ReconciliationRun.Kind]
+    return kinds if settings.STRIPE_SECRET_KEY else [kind for kind in kinds if kind != "stripe"]
 
 
 _QUEUES = ("relay", "default")
@@ -264,6 +266,7 @@ class Figures(Collector):
         yield from calls(now=timezone.now())
         yield from relayers()
         yield from ledger()
+        yield from earnings()
         yield from doors()
         yield from payments()
         yield from reconciliations()

@@ -372,7 +372,7 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     },
     "earnings-purge": {"task": "earnings.purge", "schedule": crontab(hour="2", minute="50")},
     "rewards-purge": {"task": "rewards.purge", "schedule": crontab(hour="2", minute="55")},
-    "credits-audit": {"task": "credits.audit", "schedule": crontab(hour="3", minute="10")},
+    "credits-reconcile": {"task": "credits.reconcile", "schedule": crontab(hour="3", minute="10")},
     "relay-reconcile": {"task": "relay.reconcile", "schedule": crontab(hour="3", minute="25")},
     "earnings-release": {"task": "earnings.release", "schedule": 60, "options": {"expires": 60}},
     "earnings-verifier-keys": {"task": "earnings.refresh_verifier_keys", "schedule": 900},

@@ -23,12 +23,11 @@ from payments.models import (
     Customer,
     Payout,
     PayoutRate,
-    ReconciliationRun,
     StripeEvent,
     Subscription,
 )
 from payments.queries import Effect, effect_of_rate, rates_in_force
-from payments.services import events, reconciliation, subscriptions, synchronisation
+from payments.services import events, subscriptions, synchronisation
 
 
 def _process_again(row: StripeEvent, decision: Decision) -> str:
@@ -97,22 +96,6 @@ CANCEL_SUBSCRIPTION = ReasonedAction(
     form=CancelForm,
     reaches_out=True,
     applies_to=lambda row: row.status not in Subscription.ENDED,
-)
-
-
-def _reconcile(row: ReconciliationRun, decision: Decision) -> str:
-    reconciliation.enqueue_run()
-    return "A worker is asked to compare; the run appears in this list."
-
-
-RUN_RECONCILIATION = ReasonedAction(
-    name="run",
-    label="Run now",
-    permission="payments.run_reconciliation",
-    subject="Stripe against our books",
-    effect=lambda _: "A worker compares everything of the usual window with Stripe. It changes nothing.",
-    run=_reconcile,
-    reaches_out=True,
 )
 
 
@@ -294,19 +277,3 @@ class StripeEventAdmin(ReasonedActions, PaymentsAdmin):
 
     def filter_for(self, term: str) -> dict[str, object]:
         return {"stripe_event_id" if term.startswith("evt_") else "object_id": term}
-
-
-@admin.register(ReconciliationRun)
-class ReconciliationRunAdmin(ReasonedActions, ReadOnlyAdmin):
-    """The findings of `reconcile_payments`, by hand or by night."""
-
-    list_display = ("started_at", "finished_at", "kind", "result")
-    list_defer = ("findings",)
-    ordering = ("-started_at",)
-    staff_actions = (RUN_RECONCILIATION,)
-
-    @admin.display(description="result")
-    def result(self, run: ReconciliationRun) -> str:
-        if run.finished_at is None:
-            return "unfinished"
-        return f"{run.counts.get('findings', 0)} findings"

@@ -10,7 +10,7 @@ from django.db.models import Count, F, Sum
 
 from gateway.common import db
 from payments.amounts import MINOR_UNITS, payout_credits
-from payments.models import PayoutRate, ReconciliationRun, Subscription
+from payments.models import PayoutRate, Subscription
 from users.models import User
 
 # The amount that a rate's effect is shown for: 10.00 of the currency.
@@ -48,12 +48,6 @@ FROM (SELECT count(*) FILTER (WHERE status = 'received'), count(*) FILTER (WHERE
      (SELECT count(*), coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(created_at))), 0)::float
       FROM payments_billingoperation WHERE status = 'pending') AS operation
 """
-
-
-def last_reconciliation() -> ReconciliationRun | None:
-    """Return the newest finished comparison with Stripe, without its findings."""
-    finished = ReconciliationRun.objects.filter(kind=ReconciliationRun.Kind.STRIPE, finished_at__isnull=False)
-    return finished.defer("findings").order_by("-started_at").first()
 
 
 class CurrencyRates(NamedTuple):

@@ -1,5 +1,5 @@
 """
-What a wallet shows first: the user's standing with histories and today's check-in.
+What a wallet shows first: the user's credits and rewards with histories and today's check-in.
 
 Composed of the queries of every app below, in a fixed number of statements whatever
 the length of a history.
@@ -13,12 +13,12 @@ from django.db.models import QuerySet
 
 from checkin.queries import CheckInBoard, board_of
 from credits import queries as credits_queries
-from credits.models import CreditEntry
+from credits.models import CreditAccount, CreditEntry
 from payments.queries import monthly_amount_of
 from relay import queries as relay_queries
 from relay.models import RelayTransaction
 from rewards import queries as rewards_queries
-from rewards.queries import Standing
+from rewards.queries import CurrentRewards
 from users.models import User
 
 # The rest of a history is read page by page.
@@ -30,7 +30,8 @@ class Dashboard:
     """Everything the dashboard shows of `user`; credits are whole, the subscription in major units."""
 
     user: User
-    standing: Standing
+    account: CreditAccount
+    rewards: CurrentRewards
     subscription_amount: Decimal
     check_in: CheckInBoard
     earnings: list[CreditEntry]
@@ -39,14 +40,16 @@ class Dashboard:
 
 def dashboard_of(*, user: User, now: datetime) -> Dashboard:
     """Return the user's dashboard at `now`, with the newest 100 of each history."""
-    standing = rewards_queries.standing_of(user=user, now=now)
+    account = credits_queries.account_of(user) or CreditAccount(user_id=user.pk)
+    rewards = rewards_queries.current_rewards(user=user, now=now)
     return Dashboard(
         user=user,
-        standing=standing,
+        account=account,
+        rewards=rewards,
         # A subscription whose first payment was declined is no subscriber's yet.
-        subscription_amount=monthly_amount_of(user) if standing.is_subscriber else Decimal(0),
-        check_in=board_of(user=user, standing=standing, now=now),
-        earnings=list(credits_queries.earnings_of(standing.account).order_by("-account_version")[:NEWEST]),
+        subscription_amount=monthly_amount_of(user) if rewards.is_subscriber else Decimal(0),
+        check_in=board_of(user=user, rewards=rewards, now=now),
+        earnings=list(credits_queries.earnings_of(account).order_by("-account_version")[:NEWEST]),
         transactions=list(relay_queries.transactions_of(user).order_by("-id")[:NEWEST]),
     )
 

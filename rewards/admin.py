@@ -25,8 +25,8 @@ from unfold.widgets import (
 from credits.admin import OwnedAdmin, Owner
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.base import Previewed, StaffAdmin
-from rewards.errors import LadderBroken
-from rewards.models import Badge, ExperienceEntry, Modifier, ModifierType
+from rewards.errors import InvalidLevels
+from rewards.models import Badge, ExperienceEntry, Modifier, ModifierType, Progress
 from rewards.services import levels, modifiers
 from rewards.services.levels import Preview
 
@@ -111,7 +111,7 @@ class BadgeForm(forms.ModelForm[Badge]):
             return
         try:
             self.preview = levels.preview_saving(badge=self.instance)
-        except LadderBroken as refusal:
+        except InvalidLevels as refusal:
             self.add_error("exp_lower_bound", refusal.detail)
         except ValidationError as refusal:
             self.add_error(None, refusal)
@@ -161,7 +161,7 @@ class BadgeAdmin(Previewed, StaffAdmin[Badge]):
     ) -> Any:
         try:
             return super().changeform_view(request, object_id, form_url, extra_context)
-        except LadderBroken as refusal:
+        except InvalidLevels as refusal:
             # The ladder has changed since it was shown.
             messages.error(request, f"{refusal.title}. {refusal.detail}")
             return HttpResponseRedirect(request.path)
@@ -181,7 +181,7 @@ class BadgeAdmin(Previewed, StaffAdmin[Badge]):
         try:
             shown["preview"] = levels.preview_removing(badge=badge)
             return super().delete_view(request, object_id, shown)
-        except LadderBroken as refusal:
+        except InvalidLevels as refusal:
             shown["refusal"] = f"{refusal.title}. {refusal.detail}"
         if request.method == "POST":
             messages.error(request, shown["refusal"])
@@ -193,11 +193,19 @@ class BadgeAdmin(Previewed, StaffAdmin[Badge]):
         levels.remove_badge(badge=obj)
 
 
+@admin.register(Progress)
+class ProgressAdmin(OwnedAdmin):
+    """How much experience somebody has on each track."""
+
+    owner_path = "user"
+    list_display = ("id", "profile", "permanent_experience", "subscriber_experience")
+
+
 @admin.register(ExperienceEntry)
 class ExperienceEntryAdmin(OwnedAdmin):
     """The entries that explain somebody's experience."""
 
-    owner_path = "account__user"
+    owner_path = "progress__user"
     list_display = ("id", "profile", "track", "cause", "base", "amount", "total_after", "created_at")
     list_filter = ("track",)
 

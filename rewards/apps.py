@@ -1,10 +1,26 @@
 """Django finds the app here."""
 
+from typing import TYPE_CHECKING, Any
+
 from django.apps import AppConfig
+
+if TYPE_CHECKING:
+    from users.models import User
+
+
+def _open_progress(*, user: "User", **_: Any) -> None:
+    from rewards.services.experience import open_progress
+
+    open_progress(user_ids=[user.pk])
 
 
 class RewardsConfig(AppConfig):
-    """Badges, experience, modifiers and cashback."""
+    """Badges, experience, modifiers, cashback. Every new user gets progress in the transaction that makes the user."""
 
     name = "rewards"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from users.signals import user_created
+
+        user_created.connect(_open_progress, dispatch_uid="rewards.open_progress")

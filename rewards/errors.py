@@ -10,7 +10,7 @@ class ModifierEnded(DomainError):
         super().__init__("It has ended already. Nothing was changed.")
 
 
-class LadderBroken(DomainError):
+class InvalidLevels(DomainError):
     """The change would leave a ladder of badges with a gap, an overlap, or without its bottom or top."""
 
     code, title, status = "ladder-broken", "The ladder would be broken", 422

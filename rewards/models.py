@@ -1,16 +1,14 @@
 """
-What loyalty is worth: two ladders of badges, each a run of experience ranges.
+Levels of badges, each a range of experience, and what users have of them: experience and modifiers.
 
 `exp_lower_bound` belongs to the badge, `exp_upper_bound` to the next one. The
 database makes sure that ranges neither overlap nor leave a gap: by an exclusion
-constraint per track, and a check of the whole ladder when a transaction commits.
-
-Why a user's experience is what it is: one append-only row per change.
-
-Bonuses for a time: won at a check-in, or given by staff.
+constraint per track, and a check of the whole track when a transaction commits.
+`functions.sql` says which badge belongs to an experience.
 """
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pgtrigger
@@ -21,9 +19,10 @@ from django.db import models
 from django.db.models import F, Func, Q
 from django.db.models.functions import Now
 
-from credits.models import CreditAccount
 from gateway.common.fields import SAFE_INTEGER_MAX
 
+# Installed by the first migration.
+FUNCTIONS = Path(__file__).with_name("functions.sql").read_text()
 LARGEST_BONUS = Decimal(10)
 LARGEST_EXPERIENCE = SAFE_INTEGER_MAX
 
@@ -48,7 +47,7 @@ def _no_overlap(track: BadgeTrack) -> ExclusionConstraint:
         expressions=[(bounds, RangeOperators.OVERLAPS)],
         condition=Q(track=track),
         deferrable=models.Deferrable.DEFERRED,
-        violation_error_message="The range overlaps another badge of the ladder.",
+        violation_error_message="The range overlaps another badge of the track.",
     )
 
 
@@ -58,30 +57,30 @@ def _fraction(help_text: str) -> Any:
 
 _BONUSES = ("bonus_creds_push_ads", "bonus_creds_video_ads", "bonus_creds_offerwall", "bonus_creds_surveys")
 
-_REFUSE_BROKEN_LADDER = """
+_REFUSE_INVALID_LEVELS = """
 IF EXISTS (
     SELECT FROM (
         SELECT exp_lower_bound, exp_upper_bound,
-               lag(exp_upper_bound, 1, 0::bigint) OVER ladder AS starts_at,
-               lead(exp_lower_bound) OVER ladder AS next_starts_at
+               lag(exp_upper_bound, 1, 0::bigint) OVER levels AS starts_at,
+               lead(exp_lower_bound) OVER levels AS next_starts_at
         FROM rewards_badge WHERE track = coalesce(NEW.track, OLD.track)
-        WINDOW ladder AS (ORDER BY exp_lower_bound)
-    ) AS step
+        WINDOW levels AS (ORDER BY exp_lower_bound)
+    ) AS level
     WHERE exp_lower_bound IS DISTINCT FROM starts_at OR exp_upper_bound IS DISTINCT FROM next_starts_at
 ) THEN
-    RAISE EXCEPTION 'the ladder % starts at 0, has no gap and no top', coalesce(NEW.track, OLD.track)
-        USING ERRCODE = 'check_violation', CONSTRAINT = 'rewards_badge_ladder';
+    RAISE EXCEPTION 'the levels of % start at 0, have no gap and no top', coalesce(NEW.track, OLD.track)
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'rewards_badge_levels';
 END IF;
 RETURN NULL;
 """
 
 
 class Badge(models.Model):
-    """A step of a ladder. Fractions are added to those of the other badge and of the modifiers."""
+    """A level of a track and what it grants. Fractions are added to those of the other badge and of the modifiers."""
 
     track = models.CharField(max_length=16, choices=BadgeTrack)
     name = models.CharField(max_length=64)
-    exp_lower_bound = models.BigIntegerField(help_text="Experience from which the badge is worn.")
+    exp_lower_bound = models.BigIntegerField(help_text="Experience from which a user has the badge.")
     exp_upper_bound = models.BigIntegerField(
         null=True, blank=True, help_text="Where the next badge begins; empty for the top."
     )
@@ -135,11 +134,11 @@ class Badge(models.Model):
         ]
         triggers: ClassVar[list[pgtrigger.Trigger]] = [
             pgtrigger.Trigger(
-                name="ladder",
+                name="levels",
                 when=pgtrigger.After,
                 operation=pgtrigger.Insert | pgtrigger.Update | pgtrigger.Delete,
                 timing=pgtrigger.Deferred,
-                func=_REFUSE_BROKEN_LADDER,
+                func=_REFUSE_INVALID_LEVELS,
             )
         ]
 
@@ -147,17 +146,40 @@ class Badge(models.Model):
         return f"{self.name} ({self.get_track_display().lower()})"
 
 
+class Progress(models.Model):
+    """How much experience a user has on each track: the running totals of the experience entries."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="progress")
+    permanent_experience = models.BigIntegerField(
+        default=0, db_default=0, help_text="The sum of the permanent track."
+    )
+    subscriber_experience = models.BigIntegerField(
+        default=0, db_default=0, help_text="The sum of the subscriber track."
+    )
+
+    class Meta:
+        db_table = "rewards_progress"
+        verbose_name_plural = "progress"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(permanent_experience__gte=0, subscriber_experience__gte=0),
+                name="rewards_progress_not_negative",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"progress {self.pk}"
+
+
 class ExperienceEntry(models.Model):
     """
     A change of a user's experience on one track, posted once and never altered.
 
     `base` is what the cause is worth, `amount` what was posted: times the growth rate
-    of the badge worn then, or, where experience is taken back, no more than there was.
+    of the badge at the total then, or, where experience is taken back, no more than there was.
     """
 
-    account = models.ForeignKey(
-        CreditAccount, on_delete=models.PROTECT, related_name="experience_entries", db_index=False
-    )
+    progress = models.ForeignKey(Progress, on_delete=models.PROTECT, related_name="entries", db_index=False)
     track = models.CharField(max_length=16, choices=BadgeTrack)
     base = models.BigIntegerField(help_text="Experience before the growth rate; negative where taken back.")
     amount = models.BigIntegerField(help_text="Experience posted.")
@@ -169,7 +191,7 @@ class ExperienceEntry(models.Model):
     class Meta:
         db_table = "rewards_experience"
         verbose_name_plural = "experience entries"
-        indexes = [models.Index(fields=["account", "id"], name="rewards_experience_account")]
+        indexes = [models.Index(fields=["progress", "id"], name="rewards_experience_progress")]
         constraints = [
             models.CheckConstraint(condition=~Q(base=0), name="rewards_experience_base_not_zero"),
             models.CheckConstraint(condition=Q(total_after__gte=0), name="rewards_experience_not_negative"),

@@ -1,27 +1,26 @@
+"""What a user has of rewards now: experience, badges, modifiers, and the benefits they amount to."""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q
-
-from credits.allowances import PaidPeriod
-from credits.models import CreditAccount
-from credits.queries import AllowanceView, account_of, current_allowance
+from credits.queries import AllowanceView, PaidPeriod, current_allowance
 from gateway.common import db
-from rewards.benefits import Benefits, benefits_of
-from rewards.models import Badge, BadgeTrack, Modifier
+from rewards.models import Badge, BadgeTrack, Modifier, Progress
+from rewards.rules import Benefits, benefits_of
 from users.models import User
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class CurrentRewards:
     """
-    A user's standing: credits, experience, badges and what they are worth together.
+    A user's experience, badges and active modifiers, and the benefits they amount to.
 
-    `subscriber_badge` is the lowest of its ladder for a user without an allowance,
+    `subscriber_badge` is the lowest of its track for a user without an allowance,
     and then `benefits` leave it out.
     """
 
-    account: CreditAccount
+    progress: Progress
     allowance: AllowanceView | None
     permanent_badge: Badge
     subscriber_badge: Badge
@@ -33,17 +32,19 @@ class Standing:
         return self.allowance is not None
 
 
-def standing_of(*, user: User, now: datetime) -> Standing:
-    """Return the user's standing at `now`, in four statements; modifiers go by the database's clock."""
-    account = account_of(user) or CreditAccount(user_id=user.pk)
+def current_rewards(*, user: User, now: datetime) -> CurrentRewards:
+    """Return the user's rewards at `now`, in four statements; modifiers go by the database's clock."""
+    progress = Progress.objects.filter(user_id=user.pk).first() or Progress(user_id=user.pk)
     allowance = current_allowance(user=user, now=now)
     permanent, subscriber = badges_at(
-        permanent_experience=account.permanent_experience,
-        subscriber_experience=account.subscriber_experience if allowance else 0,
+        [
+            (BadgeTrack.PERMANENT, progress.permanent_experience),
+            (BadgeTrack.SUBSCRIBER, progress.subscriber_experience if allowance else 0),
+        ]
     )
     modifiers = list(Modifier.objects.active().filter(user_id=user.pk).order_by("id"))
-    return Standing(
-        account=account,
+    return CurrentRewards(
+        progress=progress,
         allowance=allowance,
         permanent_badge=permanent,
         subscriber_badge=subscriber,
@@ -54,47 +55,46 @@ def standing_of(*, user: User, now: datetime) -> Standing:
     )
 
 
+def badges_at(levels: Sequence[tuple[BadgeTrack, int]]) -> list[Badge]:
+    """
+    Return the badge of each track at that experience, in one statement.
+
+    A track without badges answers with one that grants nothing.
+    """
+    params = {"tracks": [track for track, _ in levels], "experience": [total for _, total in levels]}
+    rows = db.all_rows(_BADGES_AT, params)
+    return [
+        Badge(track=track, exp_lower_bound=0) if row[0] is None else db.instance(Badge, row)
+        for (track, _), row in zip(levels, rows, strict=True)
+    ]
+
+
+_BADGES_AT = f"""
+SELECT {db.columns(Badge, "badge")}
+FROM unnest(%(tracks)s::text[], %(experience)s::bigint[]) WITH ORDINALITY AS level (track, experience, place)
+LEFT JOIN LATERAL rewards_badge_at(level.track, level.experience) AS badge ON true
+ORDER BY place
+"""  # noqa: S608 (names of our own columns)
+
+
 def debt_limit_of(*, user: User, now: datetime) -> int:
     """Return how many credits the user may owe at `now`, in one statement."""
-    (limit, more, *allowance) = db.only_row(_DEBT_LIMITS, {"user": user.pk})
-    if more <= limit or allowance[0] is None:
+    (limit, subscriber_limit, *allowance) = db.only_row(_DEBT_LIMITS, {"user": user.pk})
+    if subscriber_limit <= limit or allowance[0] is None:
         return int(limit)
     names = ("credits", "starts_at", "ends_at", "resets_at", "renews")
     period = PaidPeriod(**dict(zip(names, allowance, strict=True)))
-    return int(more if period.runs_at(now) else limit)
+    return int(subscriber_limit if period.runs_at(now) else limit)
 
 
-# What the badges worn on both ladders accept, and the allowance, without which the subscriber's does not count.
+# What the badges of both tracks accept, and the allowance, without which the subscriber's does not count.
 _DEBT_LIMITS = """
 SELECT coalesce(permanent.acceptable_credit_debt, 0), coalesce(subscriber.acceptable_credit_debt, 0),
        allowance.credits, allowance.starts_at, allowance.ends_at, allowance.resets_at, allowance.renews
 FROM (SELECT coalesce(max(permanent_experience), 0) AS permanent,
              coalesce(max(subscriber_experience), 0) AS subscriber
-      FROM credits_account WHERE user_id = %(user)s) AS experience
-LEFT JOIN rewards_badge AS permanent
-    ON permanent.track = 'PERMANENT' AND permanent.exp_lower_bound <= experience.permanent
-   AND (permanent.exp_upper_bound IS NULL OR permanent.exp_upper_bound > experience.permanent)
-LEFT JOIN rewards_badge AS subscriber
-    ON subscriber.track = 'SUBSCRIBER' AND subscriber.exp_lower_bound <= experience.subscriber
-   AND (subscriber.exp_upper_bound IS NULL OR subscriber.exp_upper_bound > experience.subscriber)
+      FROM rewards_progress WHERE user_id = %(user)s) AS experience
+LEFT JOIN LATERAL rewards_badge_at('PERMANENT', experience.permanent) AS permanent ON true
+LEFT JOIN LATERAL rewards_badge_at('SUBSCRIBER', experience.subscriber) AS subscriber ON true
 LEFT JOIN credits_allowance AS allowance ON allowance.user_id = %(user)s
 """
-
-
-def badges_at(*, permanent_experience: int, subscriber_experience: int) -> tuple[Badge, Badge]:
-    """Return the badges of both ladders at that experience; without a ladder, a badge that grants nothing."""
-    worn = Badge.objects.filter(
-        _range_of(BadgeTrack.PERMANENT, permanent_experience)
-        | _range_of(BadgeTrack.SUBSCRIBER, subscriber_experience)
-    )
-    by_track = {badge.track: badge for badge in worn}
-    return _worn_or_none(by_track, BadgeTrack.PERMANENT), _worn_or_none(by_track, BadgeTrack.SUBSCRIBER)
-
-
-def _worn_or_none(by_track: dict[str, Badge], track: BadgeTrack) -> Badge:
-    return by_track.get(track) or Badge(track=track, exp_lower_bound=0)
-
-
-def _range_of(track: BadgeTrack, experience: int) -> Q:
-    above = Q(exp_upper_bound=None) | Q(exp_upper_bound__gt=experience)
-    return Q(above, track=track, exp_lower_bound__lte=experience)

@@ -15,7 +15,7 @@ from checkin.services import checkins, seeds
 from gateway.common.errors import InvalidRequest
 from gateway.common.parsers import expect_json_or_nothing
 from gateway.common.throttling import RateLimit
-from rewards.queries import standing_of
+from rewards.queries import current_rewards
 from users.api.authentication import ProfileRequest
 
 
@@ -53,8 +53,8 @@ class CheckInViewSet(ViewSet):
     @action(detail=False, url_path="checkInDrops")
     def drops(self, request: ProfileRequest) -> Response:
         """Answer the ranges of the user's drop tables."""
-        standing = standing_of(user=request.user, now=timezone.now())
-        ranges = queries.drop_ranges(user=request.user, standing=standing)
+        rewards = current_rewards(user=request.user, now=timezone.now())
+        ranges = queries.drop_ranges(user=request.user, rewards=rewards)
         return Response(serializers.drop_ranges(ranges), headers=_PRIVATE)
 
     @extend_schema(

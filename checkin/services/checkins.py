@@ -25,7 +25,7 @@ from credits.services import entries
 from gateway.common.db import violated_constraint
 from gateway.common.errors import stated
 from rewards.models import BadgeTrack, ModifierType
-from rewards.queries import Standing, standing_of
+from rewards.queries import CurrentRewards, current_rewards
 from rewards.services import experience, modifiers
 from users.models import User
 
@@ -101,24 +101,24 @@ def _check_in(user: User, now: datetime, key: str) -> CheckIn:
     # do and makes us look again, so the badges below are never older than the attempt.
     day = queries.day_of(now)
     attempt = queries.attempts_used(user=user, day=day) + 1
-    standing = standing_of(user=user, now=now)
-    if attempt > queries.attempts_of(standing):
+    rewards = current_rewards(user=user, now=now)
+    if attempt > queries.attempts_of(rewards):
         raise CheckInUnavailable(next_at=queries.next_midnight(now))
     check_in = CheckIn(user_id=user.pk, day=day, attempt=attempt, idempotency_key=key)
-    drawn = _draw_into(check_in, user=user, standing=standing)
+    drawn = _draw_into(check_in, user=user, rewards=rewards)
     check_in.save(force_insert=True)
     apply(user=user, check_in=check_in, drop=drawn.result)
     return check_in
 
 
-def _draw_into(check_in: CheckIn, *, user: User, standing: Standing) -> Draw:
+def _draw_into(check_in: CheckIn, *, user: User, rewards: CurrentRewards) -> Draw:
     """Draw for the attempt and write down all that is needed to draw again."""
-    tables, is_proven = queries.tables_of(standing), has_earned(user)
-    items = queries.items_for(standing=standing, tables=tables, is_proven=is_proven)
+    tables, is_proven = queries.tables_of(rewards), has_earned(user)
+    items = queries.items_for(rewards=rewards, tables=tables, is_proven=is_proven)
     if tables.permanent is None or not items:
         raise CheckInsNotReady("No drop table is published from which you can draw. Repeat later.")
     check_in.permanent_table = tables.permanent
-    check_in.subscriber_table = tables.subscriber if standing.is_subscriber else None
+    check_in.subscriber_table = tables.subscriber if rewards.is_subscriber else None
     check_in.experience_only = not is_proven
     check_in.seed = seeds.seed_of(check_in.day)
     drawn = draw(

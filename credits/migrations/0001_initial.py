@@ -31,18 +31,6 @@ class Migration(migrations.Migration):
                     "version",
                     models.BigIntegerField(default=0, help_text="How many entries have been posted."),
                 ),
-                (
-                    "permanent_experience",
-                    models.BigIntegerField(
-                        db_default=0, default=0, help_text="The sum of the permanent track."
-                    ),
-                ),
-                (
-                    "subscriber_experience",
-                    models.BigIntegerField(
-                        db_default=0, default=0, help_text="The sum of the subscriber track."
-                    ),
-                ),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 (
                     "user",
@@ -221,12 +209,6 @@ class Migration(migrations.Migration):
                         help_text="Names the cause; the same key holds once.", max_length=255, unique=True
                     ),
                 ),
-                (
-                    "content",
-                    models.CharField(
-                        blank=True, default="", help_text="Fingerprint of what is paid for.", max_length=255
-                    ),
-                ),
                 ("amount", models.BigIntegerField(help_text="Credits set aside.")),
                 (
                     "status",
@@ -266,7 +248,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="LedgerAudit",
+            name="ReconciliationRun",
             fields=[
                 (
                     "id",
@@ -280,6 +262,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("ledger", "the ledger with its accounts"),
                             ("chain", "the chain with what was captured"),
+                            ("stripe", "Stripe with payouts and clawbacks"),
                         ],
                         max_length=16,
                     ),
@@ -290,9 +273,14 @@ class Migration(migrations.Migration):
                 ("findings", models.JSONField(default=list)),
             ],
             options={
-                "db_table": "credits_ledgeraudit",
-                "permissions": [("run_ledgeraudit", "Can have the books recomputed")],
-                "indexes": [models.Index(fields=["kind", "-started_at"], name="credits_ledgeraudit_newest")],
+                "db_table": "credits_reconciliationrun",
+                "permissions": [
+                    ("run_reconciliation", "Can have the ledger and the chain compared"),
+                    ("run_stripe_reconciliation", "Can have Stripe compared"),
+                ],
+                "indexes": [
+                    models.Index(fields=["kind", "-started_at"], name="credits_reconciliationrun_new")
+                ],
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(
@@ -300,7 +288,7 @@ class Migration(migrations.Migration):
                             ("finished_at__gte", models.F("started_at")),
                             _connector="OR",
                         ),
-                        name="credits_ledgeraudit_times_in_order",
+                        name="credits_reconciliationrun_times_in_order",
                     )
                 ],
             },
@@ -358,13 +346,6 @@ class Migration(migrations.Migration):
             model_name="creditaccount",
             constraint=models.CheckConstraint(
                 condition=models.Q(("version__gte", 0)), name="credits_account_version_not_negative"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="creditaccount",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("permanent_experience__gte", 0), ("subscriber_experience__gte", 0)),
-                name="credits_account_experience_not_negative",
             ),
         ),
         migrations.AddIndex(

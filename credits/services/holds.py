@@ -21,34 +21,32 @@ class HoldResult(NamedTuple):
     balance: int
 
 
-class Closed(NamedTuple):
+class ClosedHold(NamedTuple):
     """A hold that this call closed, and whose: `entry` is the charge, or None where it was released."""
 
     hold_id: int
     account_id: int
     user_id: int
-    subscriber_experience: int
     entry: CreditEntry | None
 
 
-def hold(*, user: User, credits: int, key: str, debt_limit: int = 0, content: str = "") -> HoldResult:
+def hold(*, user: User, credits: int, key: str, debt_limit: int = 0) -> HoldResult:
     """
     Set credits aside so that nothing else can spend them.
 
     Runs inside the caller's transaction: the hold and the thing it pays for commit
     together or not at all. The account may owe up to `debt_limit` credits. A repeated
     key returns the first hold, whatever became of it and even where the account has
-    nothing left by now. `content` is a fingerprint of what is paid for: a repeat is compared
-    by it and not by the amount, since the price of the same thing moves.
+    nothing left by now; its amount is not compared, since the price of the same thing moves.
 
     Raises:
         InsufficientCredits: the account affords less; no hold remains.
-        KeyConflict: the key names another user's hold, or other content.
+        KeyConflict: the key names another user's hold.
         ValueError: `credits` is not positive, or `debt_limit` is negative.
     """
     if credits <= 0 or debt_limit < 0:
         raise ValueError("a hold is a positive number of credits, a debt limit is not negative")
-    params = {"user": user.pk, "credits": credits, "key": key, "debt_limit": debt_limit, "content": content}
+    params = {"user": user.pk, "credits": credits, "key": key, "debt_limit": debt_limit}
     while (result := _place(params) or _repeat(params)) is None:
         open_account(user=user)  # Nothing else can be missing.
     return result
@@ -71,7 +69,7 @@ def raise_hold(*, hold_id: int, credits: int, debt_limit: int) -> bool:
 
 def close(
     *, costs: Mapping[int, int], source: str = EntrySource.RELAY_TRANSACTION, capped: bool = False
-) -> list[Closed]:
+) -> list[ClosedHold]:
     """
     Close those of these holds that are open, and return them by id: all, or on an error none.
 
@@ -113,13 +111,12 @@ def release(*, hold_id: int) -> bool:
     return bool(close(costs={hold_id: 0}))
 
 
-def _closed(row: CreditEntry) -> Closed:
-    told = vars(row)
-    return Closed(
-        hold_id=told["closed_hold_id"],
-        account_id=told["charged_account_id"],
-        user_id=told["user_id"],
-        subscriber_experience=told["subscriber_experience"],
+def _closed(row: CreditEntry) -> ClosedHold:
+    columns = vars(row)
+    return ClosedHold(
+        hold_id=columns["closed_hold_id"],
+        account_id=columns["charged_account_id"],
+        user_id=columns["user_id"],
         entry=None if row.pk is None else row,
     )
 
@@ -127,10 +124,10 @@ def _closed(row: CreditEntry) -> Closed:
 def _place(params: Mapping[str, Any]) -> HoldResult | None:
     """Place the hold, or return None where its key is taken or the user has no account."""
     with transaction.atomic(savepoint=False):
-        found = db.first_row(statements.PLACE_HOLD, params)
-        if found is None:
+        row = db.first_row(statements.PLACE_HOLD, params)
+        if row is None:
             return None
-        balance, *columns = found
+        balance, *columns = row
         placed = db.instance(CreditHold, columns)
         if balance is not None:
             return HoldResult(placed, created=True, balance=balance)
@@ -147,7 +144,7 @@ def _repeat(params: Mapping[str, Any]) -> HoldResult | None:
     first = next(iter(CreditHold.objects.select_related("account").filter(key=params["key"])), None)
     if first is None:
         return None
-    if (first.account.user_id, first.content) != (params["user"], params["content"]):
+    if first.account.user_id != params["user"]:
         raise KeyConflict(key=params["key"])
     return HoldResult(first, created=False, balance=first.account.balance)
 

@@ -1,13 +1,10 @@
 """
-Recompute every running total of the ledger from its rows.
+Reconciliation: recompute the ledger from its rows, and keep what each comparison found.
 
 CHECKs and unique constraints are not checked again; they hold even for a superuser who
 switches triggers and foreign keys off. Everything that spans rows is checked here, in
-one statement and so at one moment, while the service runs.
-
-Recompute the books and keep what was found, so that anybody can see when they were last sound.
-
-The ledger is recomputed here; other parts bring their own comparison to `keep`.
+one statement and so at one moment, while the service runs. `relay` and `payments` bring
+their own comparisons to `run`.
 """
 
 import logging
@@ -18,9 +15,12 @@ from typing import Any, NamedTuple
 from django.db import connection, transaction
 from django.db.models.functions import Greatest, Now
 
-from credits.models import CreditAccount, CreditEntry, CreditHold, LedgerAudit
+from credits.models import CreditAccount, CreditEntry, CreditHold, ReconciliationRun
 from gateway.common.db import try_advisory_lock
-from gateway.common.tasks import enqueue_now
+
+logger = logging.getLogger(__name__)
+# A run that finds more is as wrong, and its row stays readable.
+MAX_STORED_FINDINGS = 1000
 
 _FIND_DIFFERENCES = """
 WITH posted AS (
@@ -106,56 +106,45 @@ def count_rows() -> Counts:
     return Counts(CreditAccount.objects.count(), CreditEntry.objects.count(), CreditHold.objects.count())
 
 
-logger = logging.getLogger(__name__)
-# A run that finds more is as wrong, and its row stays readable.
-_KEPT = 1000
-
-
-class Compared(NamedTuple):
-    """How much was compared, and the findings as an audit holds them."""
+class Comparison(NamedTuple):
+    """How much was compared, and the findings as a run stores them."""
 
     counts: Mapping[str, int]
-    findings: Sequence[dict[str, Any]]
+    findings: Sequence[Mapping[str, Any]]
 
 
-def keep(
-    *, kind: LedgerAudit.Kind, lock: str, compare: Callable[[], Compared], now: datetime
-) -> LedgerAudit | None:
-    """Compare and store what was found; None where another run of the kind holds the lock. Findings are logged."""
-    with try_advisory_lock(lock) as acquired:
+def run(
+    *, kind: ReconciliationRun.Kind, compare: Callable[[], Comparison], now: datetime
+) -> ReconciliationRun | None:
+    """
+    Compare and store what was found; None where another run of the kind is under way.
+
+    Where `compare` raises, the stored run stays unfinished.
+    """
+    with try_advisory_lock(f"reconciliation.{kind}") as acquired:
         if not acquired:
             return None
-        audit = LedgerAudit.objects.create(kind=kind, started_at=now)
+        row = ReconciliationRun.objects.create(kind=kind, started_at=now)
         counts, findings = compare()
-        audit.counts = {**counts, "findings": len(findings)}
-        audit.findings = list(findings[:_KEPT])
-        audit.save(update_fields=["counts", "findings"])
+        row.counts = {**counts, "findings": len(findings)}
+        row.findings = list(findings[:MAX_STORED_FINDINGS])
+        row.save(update_fields=["counts", "findings"])
         # The run's own length counts, whatever clock `now` is of.
-        LedgerAudit.objects.filter(pk=audit.pk).update(finished_at=Greatest(Now(), "started_at"))
-        audit.refresh_from_db(fields=["finished_at"])
-        return audit
+        ReconciliationRun.objects.filter(pk=row.pk).update(finished_at=Greatest(Now(), "started_at"))
+        row.refresh_from_db(fields=["finished_at"])
+        return row
 
 
-def audit_ledger(*, now: datetime) -> LedgerAudit | None:
-    """Recompute the ledger from its rows and store what differs; None where that is under way."""
-    return keep(kind=LedgerAudit.Kind.LEDGER, lock="credits.audit", compare=_compare, now=now)
+def reconcile(*, now: datetime) -> ReconciliationRun | None:
+    """Recompute the ledger from its rows, store and log what differs; None where that is under way."""
+    return run(kind=ReconciliationRun.Kind.LEDGER, compare=_compare, now=now)
 
 
-def ask_for_an_audit() -> None:
-    """
-    Let a worker recompute the ledger; a run that is under way is not doubled.
-
-    Raises:
-        WorkersUnreachable: the broker is away, so no worker was asked.
-    """
-    enqueue_now("credits.audit")
-
-
-def _compare() -> Compared:
+def _compare() -> Comparison:
     findings = find_differences()
     for finding in findings:
-        logger.error("ledger audit: %s", finding)
-    told = [
+        logger.error("ledger reconciliation: %s", finding)
+    rows = [
         {
             "rule": finding.rule,
             "have": "" if finding.found is None else str(finding.found),
@@ -164,4 +153,4 @@ def _compare() -> Compared:
         }
         for finding in findings
     ]
-    return Compared(count_rows()._asdict(), told)
+    return Comparison(count_rows()._asdict(), rows)

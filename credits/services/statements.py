@@ -1,9 +1,8 @@
 """
-The SQL that moves credits and experience: one statement per move. Many holds are closed at once
-by `credits.services.statements`.
+The SQL that moves credits. This is the only module that has it; `rewards` posts cashback through it.
 
 A statement is all or nothing by itself, so a row and the running total that it
-explains never part, whatever the caller's transaction does. Four habits keep
+explains never part, whatever the caller's transaction does. These rules keep
 concurrent moves right in READ COMMITTED, without a read in Python before a write:
 
 - *The row that says "once" comes first.* A unique key (`ON CONFLICT DO NOTHING`) or
@@ -14,18 +13,13 @@ concurrent moves right in READ COMMITTED, without a read in Python before a writ
 - *Where a total falls, it is read under `FOR NO KEY UPDATE` first.* PostgreSQL tests CHECKs on the
   version its snapshot shows before it looks for a newer one, so `held - x` could be refused on stale
   numbers when the hold itself has just been raised.
-- *Lock order is hold, then account.* A statement that locks an account waits for
-  nothing but a competing insert of its own unique key.
+- *Lock order is hold, then account*, each in the order of ids, so that two statements never wait for
+  each other. A statement that locks an account waits for nothing but a competing insert of its own unique key.
 
-The SQL that settles many holds at once: one statement per move, however many accounts it touches.
-
-The habits of `credits.services.statements` hold here too, and two more:
-
-- *Locks are taken in the order of ids*, holds first and accounts then, so that two of these never
-  wait for each other.
-- *A repeated key fails the whole statement* instead of being skipped, because the totals of one
-  row's account build on the row before. What is behind these keys happens once with its hold; a
-  caller who finds one taken settles one by one.
+Closing takes any number of holds; a single one is a batch of one. Posting has two statements, because what
+they do with a repeated key differs. `POST_ENTRY` returns no row for it, and its caller looks up the first entry.
+In `POST_ENTRIES` the totals of one row's account build on the row before, so none can be left out: a repeated key
+fails the whole statement. What is behind its keys happens once with its hold.
 """
 
 from credits.models import CreditHold
@@ -35,8 +29,8 @@ from gateway.common import db
 # key is taken, or there is no account. `account_balance` is null: the account does not afford the hold.
 PLACE_HOLD = f"""
 WITH placed AS (
-    INSERT INTO credits_hold (account_id, key, content, amount, status)
-    SELECT id, %(key)s, %(content)s, %(credits)s, 'HELD' FROM credits_account WHERE user_id = %(user)s
+    INSERT INTO credits_hold (account_id, key, amount, status)
+    SELECT id, %(key)s, %(credits)s, 'HELD' FROM credits_account WHERE user_id = %(user)s
     ON CONFLICT (key) DO NOTHING
     RETURNING *
 ), reserved AS (
@@ -127,8 +121,7 @@ WITH due AS (
     SELECT account_id, sum(amount)::bigint AS amount, sum(cost)::bigint AS cost, count(entry_id) AS entries
     FROM closed GROUP BY account_id
 ), locked AS (
-    SELECT account.id, balance, held - totals.amount AS held, version, totals.cost, totals.entries,
-           user_id, subscriber_experience
+    SELECT account.id, balance, held - totals.amount AS held, version, totals.cost, totals.entries, user_id
     FROM credits_account AS account JOIN totals ON totals.account_id = account.id
     ORDER BY account.id FOR NO KEY UPDATE OF account
 ), charged AS (
@@ -146,7 +139,7 @@ WITH due AS (
     WINDOW so_far AS (PARTITION BY account_id ORDER BY closed.id)
     RETURNING *
 )
-SELECT posted.*, closed.id AS closed_hold_id, closed.account_id AS charged_account_id, user_id, subscriber_experience
+SELECT posted.*, closed.id AS closed_hold_id, closed.account_id AS charged_account_id, user_id
 FROM closed JOIN locked ON locked.id = closed.account_id LEFT JOIN posted ON posted.id = closed.entry_id
 ORDER BY closed.id
 """

@@ -28,7 +28,7 @@ from earnings.models import Postback, PostbackState, VerifierKeySet
 from earnings.networks import ADAPTERS
 from earnings.networks.base import RawRequest
 from earnings.services import earnings, networks, postbacks
-from rewards.models import Badge
+from rewards.models import Badge, Progress
 
 SENDER = "203.0.113.7"
 _REPEATS, _REVERSALS = 0.30, 0.05
@@ -192,11 +192,11 @@ def differences(users: Sequence[int], plan: Plan, *, now: datetime) -> list[str]
     while earnings.release_due(now=now + timedelta(hours=2)):
         pass
     expected = dict(zip(users, plan.credits, strict=True))
-    accounts = {account.user_id: account for account in CreditAccount.objects.filter(user_id__in=users)}
+    totals = {user: _credits_and_experience(user) for user in expected}
     lines = [
-        f"user {user} has {_credits_and_experience(accounts.get(user))}, and must have {amount} of both"
+        f"user {user} has {totals[user]}, and must have {amount} of both"
         for user, amount in expected.items()
-        if _credits_and_experience(accounts.get(user)) != (amount, amount)
+        if totals[user] != (amount, amount)
     ]
     lines += [str(difference) for difference in find_differences()]
     stored = Postback.objects.filter(user_id__in=users)
@@ -207,5 +207,7 @@ def differences(users: Sequence[int], plan: Plan, *, now: datetime) -> list[str]
     return lines
 
 
-def _credits_and_experience(account: CreditAccount | None) -> tuple[int, int]:
-    return (account.balance, account.permanent_experience) if account else (0, 0)
+def _credits_and_experience(user_id: int) -> tuple[int, int]:
+    account = CreditAccount.objects.filter(user_id=user_id).first() or CreditAccount()
+    progress = Progress.objects.filter(user_id=user_id).first() or Progress()
+    return account.balance, progress.permanent_experience

@@ -14,9 +14,13 @@ HEAVY = 50_000
 
 _ACCOUNTS = """
 INSERT INTO credits_account
-    (user_id, balance, held, version, permanent_experience, subscriber_experience, created_at)
-SELECT id, 2 * %(each)s - 3 * (%(each)s / 5), 0, %(each)s, 0, 0, now() - interval '100 days'
+    (user_id, balance, held, version, created_at)
+SELECT id, 2 * %(each)s - 3 * (%(each)s / 5), 0, %(each)s, now() - interval '100 days'
 FROM users_user WHERE profile_address IS NOT NULL
+"""
+_PROGRESS = """
+INSERT INTO rewards_progress (user_id, permanent_experience, subscriber_experience)
+SELECT user_id, 0, 0 FROM credits_account
 """
 _ENTRIES = """
 INSERT INTO credits_entry
@@ -39,8 +43,8 @@ FROM account WHERE kept.id = account.id
 """
 _HOLDS = """
 INSERT INTO credits_hold
-    (account_id, key, content, amount, status, captured_amount, entry_id, created_at, closed_at)
-SELECT account_id, 'relay:' || key, '', 2, 'CAPTURED', 1, id, created_at, created_at
+    (account_id, key, amount, status, captured_amount, entry_id, created_at, closed_at)
+SELECT account_id, 'relay:' || key, 2, 'CAPTURED', 1, id, created_at, created_at
 FROM credits_entry WHERE source = 'RELAY_TRANSACTION' ORDER BY id
 """
 _CALLS = """
@@ -102,7 +106,7 @@ def fill(people: int = PEOPLE) -> None:
         address=checksum("0x" + secrets.token_hex(20)), next_account_nonce=0, mined_account_nonce=0
     )
     sizes = {"each": EACH, "heavy": HEAVY, "chain": relayer.chain_id, "relayer": relayer.pk}
-    steps = (_ACCOUNTS, _ENTRIES, _HEAVY, _HOLDS, _CALLS, _ATTEMPTS, _NETWORK, _POSTBACKS, _EVENTS)
+    steps = (_ACCOUNTS, _PROGRESS, _ENTRIES, _HEAVY, _HOLDS, _CALLS, _ATTEMPTS, _NETWORK, _POSTBACKS, _EVENTS)
     with connection.cursor() as cursor:
         for statement in steps:
             cursor.execute(statement, sizes if "%(" in statement else None)

@@ -11,7 +11,7 @@ from devstack.population.life import Life
 from devstack.world.abi import calldata
 from relay.models import Attempt, RelayTransaction
 from relay.pricing import cost_in_credits, gas_limit_for
-from rewards.benefits import credits_back
+from rewards.rules import cashback_credits
 
 _Status = RelayTransaction.Status
 GWEI = 10**9
@@ -170,6 +170,6 @@ class Accepted:
         self.hold.status, self.hold.captured_amount = HoldStatus.CAPTURED, charge
         self.hold.entry = life.post(EntrySource.RELAY_TRANSACTION, -charge, key, at)
         life.gain(charge, f"spent:{key}", EntrySource.RELAY_TRANSACTION, at)
-        returned = credits_back(cost=charge, fraction=life.benefits(at).credits_back)
+        returned = cashback_credits(cost=charge, fraction=life.benefits(at).cashback_fraction)
         if returned:
             life.post(EntrySource.CREDITS_BACK, returned, f"back:{key}", at)

@@ -10,7 +10,7 @@ from credits.models import EntrySource
 from devstack.population.life import Life
 from earnings.models import NetworkUser, Postback, PostbackKind, PostbackState
 from earnings.networks import ADAPTERS
-from rewards.benefits import RAISED_BY, earned_credits
+from rewards.rules import MODIFIER_TYPE_BY_SOURCE, earned_credits
 
 _Kind, _State = PostbackKind, PostbackState
 # Those that come twice are told of twice as often.
@@ -51,8 +51,8 @@ def _credit(life: Life, slug: str, amount: Decimal, at: datetime) -> None:
     network, source = life.town.networks[slug], ADAPTERS[slug].kind
     benefits = life.benefits(at)
     row = _arrive(life, slug, _Kind.CREDIT, at, amount=amount, state=_State.AVAILABLE)
-    row.badge_bonus = benefits.badge_bonuses[RAISED_BY[source]]
-    row.modifier_bonus = benefits.modifier_bonuses[RAISED_BY[source]]
+    row.badge_bonus = benefits.badge_bonuses[MODIFIER_TYPE_BY_SOURCE[source]]
+    row.modifier_bonus = benefits.modifier_bonuses[MODIFIER_TYPE_BY_SOURCE[source]]
     row.credits = earned_credits(amount=amount, rate=row.rate, bonus=row.badge_bonus + row.modifier_bonus)
     row.is_conflicting = life.town.rng.random() < 0.01
     if row.credits > (network.per_event_cap or row.credits):

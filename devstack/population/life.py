@@ -12,8 +12,8 @@ from typing import Any
 from credits.models import CreditAccount, CreditEntry, CreditHold, EntrySource
 from devstack.population.town import Town
 from earnings.models import NetworkUser
-from rewards.benefits import Benefits, benefits_of
-from rewards.models import Badge, BadgeTrack, ExperienceEntry, Modifier
+from rewards.models import Badge, BadgeTrack, ExperienceEntry, Modifier, Progress
+from rewards.rules import Benefits, benefits_of
 from users.models import User
 
 Action = Callable[["Life", datetime], None]
@@ -31,6 +31,7 @@ class Life:
     town: Town
     user: User
     account: CreditAccount
+    progress: Progress
     controller: str
     key_manager: str
     is_proven: bool = False
@@ -59,7 +60,7 @@ class Life:
     @property
     def badge(self) -> Badge:
         """The permanent badge worn."""
-        reached = [it for it in self.town.ladder if it.exp_lower_bound <= self.account.permanent_experience]
+        reached = [it for it in self.town.ladder if it.exp_lower_bound <= self.progress.permanent_experience]
         return reached[-1]
 
     def benefits(self, at: datetime) -> Benefits:
@@ -104,17 +105,17 @@ class Life:
 
     def unlearn(self, amount: int, key: str, cause: str, at: datetime) -> None:
         """Lose experience; the total ends at 0 where there is less."""
-        self._learn(-amount, max(-amount, -self.account.permanent_experience), key, cause, at)
+        self._learn(-amount, max(-amount, -self.progress.permanent_experience), key, cause, at)
 
     def _learn(self, base: int, amount: int, key: str, cause: str, at: datetime) -> None:
-        self.account.permanent_experience += amount
+        self.progress.permanent_experience += amount
         self.experience.append(
             ExperienceEntry(
-                account=self.account,
+                progress=self.progress,
                 track=BadgeTrack.PERMANENT,
                 base=base,
                 amount=amount,
-                total_after=self.account.permanent_experience,
+                total_after=self.progress.permanent_experience,
                 key=key,
                 cause=cause,
                 created_at=at,

@@ -24,7 +24,7 @@ from devstack.population.visiting import check_in
 from devstack.population.waiting import leave_waiting
 from earnings.models import NetworkUser, Postback
 from relay.models import Attempt, Relayer, RelayTransaction
-from rewards.models import ExperienceEntry, Modifier
+from rewards.models import ExperienceEntry, Modifier, Progress
 from users.models import SignInSession, User
 
 _WAITING = 4
@@ -114,7 +114,14 @@ def _born(town: Town, address: str) -> Life:
         username=address, profile_address=address, password=make_password(None), date_joined=joined_at
     )
     account = CreditAccount(user=user, created_at=joined_at)
-    return Life(town, user, account, controller=_address(town.rng), key_manager=_address(town.rng))
+    return Life(
+        town,
+        user,
+        account,
+        Progress(user=user),
+        controller=_address(town.rng),
+        key_manager=_address(town.rng),
+    )
 
 
 def _plan(life: Life) -> None:
@@ -138,6 +145,7 @@ def _plan(life: Life) -> None:
 def _write(lives: list[Life]) -> None:
     User.objects.bulk_create(life.user for life in lives)
     CreditAccount.objects.bulk_create(life.account for life in lives)
+    Progress.objects.bulk_create(life.progress for life in lives)
     found: defaultdict[type[Any], list[Any]] = defaultdict(list)
     for life in lives:
         for row in (

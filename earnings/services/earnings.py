@@ -22,8 +22,8 @@ from earnings.states import Event, allows, apply, next_state
 from gateway.common.db import try_advisory_lock, would_stop_all
 from gateway.common.fields import SAFE_INTEGER_MAX
 from rewards import queries
-from rewards.benefits import RAISED_BY, earned_credits
 from rewards.models import BadgeTrack, ExperienceEntry
+from rewards.rules import MODIFIER_TYPE_BY_SOURCE, earned_credits
 from rewards.services import experience
 from users.models import User
 
@@ -52,9 +52,9 @@ def _decide_announcement(postback: Postback, user: User) -> None:
 def _decide_credit(postback: Postback, user: User) -> None:
     """Work out the credits from factors that stay on the row, and post, hold or refuse them."""
     source = ADAPTERS[postback.network.slug].kind
-    benefits = queries.standing_of(user=user, now=postback.received_at).benefits
-    postback.badge_bonus = benefits.badge_bonuses[RAISED_BY[source]]
-    postback.modifier_bonus = benefits.modifier_bonuses[RAISED_BY[source]]
+    benefits = queries.current_rewards(user=user, now=postback.received_at).benefits
+    postback.badge_bonus = benefits.badge_bonuses[MODIFIER_TYPE_BY_SOURCE[source]]
+    postback.modifier_bonus = benefits.modifier_bonuses[MODIFIER_TYPE_BY_SOURCE[source]]
     # No network pays more than the maximum for one event.
     postback.credits = min(_worth(postback, postback.amount), SAFE_INTEGER_MAX)
     _close_announcements(postback, Event.CONFIRM)

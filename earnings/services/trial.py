@@ -12,7 +12,7 @@ from earnings.models import AdNetwork, Postback
 from earnings.networks import ADAPTERS
 from earnings.networks.base import Adapter, PostbackEvent, PostbackPostponed, PostbackRefused, RawRequest
 from earnings.services import networks, postbacks
-from rewards.benefits import earned_credits
+from rewards.rules import earned_credits
 from users.models import User
 
 _PATH = re.compile(r"/api/postbacks/(?P<slug>[^/]+)/(?P<token>[^/]+)/?")

@@ -64,36 +64,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="ReconciliationRun",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("kind", models.CharField(choices=[("stripe", "Stripe")], max_length=16)),
-                ("started_at", models.DateTimeField()),
-                ("finished_at", models.DateTimeField(null=True)),
-                ("counts", models.JSONField(default=dict)),
-                ("findings", models.JSONField(default=list)),
-            ],
-            options={
-                "permissions": [("run_reconciliation", "Can run the reconciliation")],
-                "indexes": [models.Index(fields=["kind", "-started_at"], name="reconciliationrun_newest")],
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            ("finished_at__isnull", True),
-                            ("finished_at__gte", models.F("started_at")),
-                            _connector="OR",
-                        ),
-                        name="reconciliationrun_times_in_order",
-                    )
-                ],
-            },
-        ),
-        migrations.CreateModel(
             name="StripeEvent",
             fields=[
                 (

@@ -101,7 +101,7 @@ def _post_experience(
 ) -> None:
     for track, amount in experience_by_track.items():
         if amount:
-            post = experience.take_back if amount > 0 else experience.give_again
+            post = experience.take_back if amount > 0 else experience.restore
             post(
                 user=payout.user,
                 track=track,

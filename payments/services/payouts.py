@@ -10,8 +10,8 @@ from datetime import datetime
 
 from django.conf import settings
 
-from credits.allowances import PaidPeriod
 from credits.models import EntrySource
+from credits.queries import PaidPeriod
 from credits.services import allowance, entries
 from payments.amounts import payout_credits
 from payments.errors import RateMissing, UnknownSubscription

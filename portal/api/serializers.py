@@ -15,8 +15,8 @@ from gateway.common.serializers import AddressField, HashField
 from portal.dashboard import Dashboard
 from relay.models import RelayTransaction
 from relay.queries import credits_of
-from rewards.benefits import progress_within
 from rewards.models import Badge, ModifierType
+from rewards.rules import progress_within
 
 # The sources of a list of earnings: everything but the charges of relay calls.
 EARNED = [choice for choice in EntrySource.choices if choice[0] != EntrySource.RELAY_TRANSACTION]
@@ -128,25 +128,25 @@ class DashboardSerializer(serializers.Serializer[Any]):
 
 def on_the_wire(found: Dashboard) -> dict[str, Any]:
     """Return the members that `DashboardSerializer` renders."""
-    account, standing = found.standing.account, found.standing
+    rewards, progress = found.rewards, found.rewards.progress
     tables = found.check_in.tables
     return {
         "userInfo": {
-            "credits": account.available,
+            "credits": found.account.available,
             "subscriptionAmount": found.subscription_amount,
-            "permanentExp": account.permanent_experience,
-            "subscriptionExp": account.subscriber_experience,
+            "permanentExp": progress.permanent_experience,
+            "subscriptionExp": progress.subscriber_experience,
             "percentToNextPermanentBadge": progress_within(
-                badge=standing.permanent_badge, experience=account.permanent_experience
+                badge=rewards.permanent_badge, experience=progress.permanent_experience
             ),
             "percentToNextSubscriberBadge": progress_within(
-                badge=standing.subscriber_badge, experience=account.subscriber_experience
+                badge=rewards.subscriber_badge, experience=progress.subscriber_experience
             ),
-            "isSubscriber": standing.is_subscriber,
+            "isSubscriber": rewards.is_subscriber,
             "canCheckIn": found.check_in.can_check_in,
         },
-        "permanentBadge": _badge(standing.permanent_badge, tables.permanent),
-        "subscriberBadge": _badge(standing.subscriber_badge, tables.subscriber),
+        "permanentBadge": _badge(rewards.permanent_badge, tables.permanent),
+        "subscriberBadge": _badge(rewards.subscriber_badge, tables.subscriber),
         "modifiers": [
             {
                 "id": modifier.pk,
@@ -156,7 +156,7 @@ def on_the_wire(found: Dashboard) -> dict[str, Any]:
                 "expires_at": modifier.expires_at,
                 "created_at": modifier.created_at,
             }
-            for modifier in standing.modifiers
+            for modifier in rewards.modifiers
         ],
         "earningHistory": found.earnings,
         "transactionHistory": found.transactions,

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.db import connection, transaction
 
-from credits.models import HoldStatus, LedgerAudit
-from credits.services.reconciliation import Compared, keep
-from gateway.common.tasks import enqueue_now
+from credits.models import HoldStatus, ReconciliationRun
+from credits.services.reconciliation import Comparison, run
 from relay.models import Attempt, RelayTransaction, sql_values
 from relay.services import cancellation
 
@@ -113,31 +112,18 @@ def find_differences(*, since: datetime) -> list[Finding]:
     ]
 
 
-def reconcile(*, now: datetime, days: int = DAYS) -> LedgerAudit | None:
+def reconcile(*, now: datetime, days: int = DAYS) -> ReconciliationRun | None:
     """
     Compare, and store and log the differences; None where a run is under way.
 
     Costs are compared for calls settled in the last `days`.
     """
-    return keep(
-        kind=LedgerAudit.Kind.CHAIN,
-        lock="relay.reconcile",
-        compare=lambda: _compare(now - timedelta(days=days)),
-        now=now,
+    return run(
+        kind=ReconciliationRun.Kind.CHAIN, compare=lambda: _compare(now - timedelta(days=days)), now=now
     )
 
 
-def request_run() -> None:
-    """
-    Enqueue a run; while one is under way, another does nothing.
-
-    Raises:
-        WorkersUnreachable: the broker is away, so nothing was enqueued.
-    """
-    enqueue_now("relay.reconcile")
-
-
-def _compare(since: datetime) -> Compared:
+def _compare(since: datetime) -> Comparison:
     findings = find_differences(since=since)
     for finding in findings:
         logger.error("relay reconciliation: %s", finding)
@@ -150,7 +136,7 @@ def _compare(since: datetime) -> Compared:
         }
         for finding in findings
     ]
-    return Compared(_counts(), described)
+    return Comparison(_counts(), described)
 
 
 def _counts() -> dict[str, int]:

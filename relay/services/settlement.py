@@ -213,7 +213,7 @@ def _settle(settlements: Sequence[_Settlement], now: datetime) -> int:
     )
     if not holds:
         return 0
-    cashback.settle_many(
+    cashback.settle(
         costs={hold_id: due[row_id].outcome.cost for row_id, hold_id in holds.items()}, now=now, capped=True
     )
     _write_outcomes([due[row_id] for row_id in holds], now)

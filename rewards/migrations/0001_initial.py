@@ -11,13 +11,13 @@ from django.conf import settings
 from django.db import migrations, models
 
 import rewards.models
+from rewards.models import FUNCTIONS
 
 
 class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("credits", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -97,6 +97,33 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="Progress",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "permanent_experience",
+                    models.BigIntegerField(
+                        db_default=0, default=0, help_text="The sum of the permanent track."
+                    ),
+                ),
+                (
+                    "subscriber_experience",
+                    models.BigIntegerField(
+                        db_default=0, default=0, help_text="The sum of the subscriber track."
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name_plural": "progress",
+                "db_table": "rewards_progress",
+            },
+        ),
+        migrations.CreateModel(
             name="Badge",
             fields=[
                 (
@@ -114,7 +141,7 @@ class Migration(migrations.Migration):
                 ("name", models.CharField(max_length=64)),
                 (
                     "exp_lower_bound",
-                    models.BigIntegerField(help_text="Experience from which the badge is worn."),
+                    models.BigIntegerField(help_text="Experience from which a user has the badge."),
                 ),
                 (
                     "exp_upper_bound",
@@ -248,7 +275,7 @@ class Migration(migrations.Migration):
                             )
                         ],
                         name="rewards_badge_permanent_no_overlap",
-                        violation_error_message="The range overlaps another badge of the ladder.",
+                        violation_error_message="The range overlaps another badge of the track.",
                     ),
                     django.contrib.postgres.constraints.ExclusionConstraint(
                         condition=models.Q(("track", "SUBSCRIBER")),
@@ -264,7 +291,7 @@ class Migration(migrations.Migration):
                             )
                         ],
                         name="rewards_badge_subscriber_no_overlap",
-                        violation_error_message="The range overlaps another badge of the ladder.",
+                        violation_error_message="The range overlaps another badge of the track.",
                     ),
                 ],
             },
@@ -272,27 +299,17 @@ class Migration(migrations.Migration):
         pgtrigger.migrations.AddTrigger(
             model_name="badge",
             trigger=pgtrigger.compiler.Trigger(
-                name="ladder",
+                name="levels",
                 sql=pgtrigger.compiler.UpsertTriggerSql(
                     constraint="CONSTRAINT",
-                    func="\nIF EXISTS (\n    SELECT FROM (\n        SELECT exp_lower_bound, exp_upper_bound,\n               lag(exp_upper_bound, 1, 0::bigint) OVER ladder AS starts_at,\n               lead(exp_lower_bound) OVER ladder AS next_starts_at\n        FROM rewards_badge WHERE track = coalesce(NEW.track, OLD.track)\n        WINDOW ladder AS (ORDER BY exp_lower_bound)\n    ) AS step\n    WHERE exp_lower_bound IS DISTINCT FROM starts_at OR exp_upper_bound IS DISTINCT FROM next_starts_at\n) THEN\n    RAISE EXCEPTION 'the ladder % starts at 0, has no gap and no top', coalesce(NEW.track, OLD.track)\n        USING ERRCODE = 'check_violation', CONSTRAINT = 'rewards_badge_ladder';\nEND IF;\nRETURN NULL;\n",
-                    hash="8068165d7259f3f6c6103a0d550b1873c7b40200",
+                    func="\nIF EXISTS (\n    SELECT FROM (\n        SELECT exp_lower_bound, exp_upper_bound,\n               lag(exp_upper_bound, 1, 0::bigint) OVER levels AS starts_at,\n               lead(exp_lower_bound) OVER levels AS next_starts_at\n        FROM rewards_badge WHERE track = coalesce(NEW.track, OLD.track)\n        WINDOW levels AS (ORDER BY exp_lower_bound)\n    ) AS level\n    WHERE exp_lower_bound IS DISTINCT FROM starts_at OR exp_upper_bound IS DISTINCT FROM next_starts_at\n) THEN\n    RAISE EXCEPTION 'the levels of % start at 0, have no gap and no top', coalesce(NEW.track, OLD.track)\n        USING ERRCODE = 'check_violation', CONSTRAINT = 'rewards_badge_levels';\nEND IF;\nRETURN NULL;\n",
+                    hash="8d80c11f6699469a0318de2cee319ab2d6928635",
                     operation="INSERT OR UPDATE OR DELETE",
-                    pgid="pgtrigger_ladder_4992b",
+                    pgid="pgtrigger_levels_a8fc2",
                     table="rewards_badge",
                     timing="DEFERRABLE INITIALLY DEFERRED",
                     when="AFTER",
                 ),
-            ),
-        ),
-        migrations.AddField(
-            model_name="experienceentry",
-            name="account",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="experience_entries",
-                to="credits.creditaccount",
             ),
         ),
         migrations.AddField(
@@ -318,41 +335,23 @@ class Migration(migrations.Migration):
                 to=settings.AUTH_USER_MODEL,
             ),
         ),
-        migrations.AddIndex(
-            model_name="experienceentry",
-            index=models.Index(fields=["account", "id"], name="rewards_experience_account"),
-        ),
-        migrations.AddConstraint(
-            model_name="experienceentry",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("base", 0), _negated=True), name="rewards_experience_base_not_zero"
+        migrations.AddField(
+            model_name="progress",
+            name="user",
+            field=models.OneToOneField(
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="progress",
+                to=settings.AUTH_USER_MODEL,
             ),
         ),
-        migrations.AddConstraint(
+        migrations.AddField(
             model_name="experienceentry",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("total_after__gte", 0)), name="rewards_experience_not_negative"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="experienceentry",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("track__in", ["PERMANENT", "SUBSCRIBER"])),
-                name="rewards_experience_track_known",
-            ),
-        ),
-        pgtrigger.migrations.AddTrigger(
-            model_name="experienceentry",
-            trigger=pgtrigger.compiler.Trigger(
-                name="append_only",
-                sql=pgtrigger.compiler.UpsertTriggerSql(
-                    func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;",
-                    hash="df725f59bd6e4223db2137ca6f9aa6eb073b9ebd",
-                    operation="UPDATE OR DELETE",
-                    pgid="pgtrigger_append_only_8f3b0",
-                    table="rewards_experience",
-                    when="BEFORE",
-                ),
+            name="progress",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="entries",
+                to="rewards.progress",
             ),
         ),
         migrations.AddIndex(
@@ -395,4 +394,49 @@ class Migration(migrations.Migration):
                 name="rewards_modifier_expires_after_creation",
             ),
         ),
+        migrations.AddConstraint(
+            model_name="progress",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("permanent_experience__gte", 0), ("subscriber_experience__gte", 0)),
+                name="rewards_progress_not_negative",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="experienceentry",
+            index=models.Index(fields=["progress", "id"], name="rewards_experience_progress"),
+        ),
+        migrations.AddConstraint(
+            model_name="experienceentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("base", 0), _negated=True), name="rewards_experience_base_not_zero"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="experienceentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("total_after__gte", 0)), name="rewards_experience_not_negative"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="experienceentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("track__in", ["PERMANENT", "SUBSCRIBER"])),
+                name="rewards_experience_track_known",
+            ),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name="experienceentry",
+            trigger=pgtrigger.compiler.Trigger(
+                name="append_only",
+                sql=pgtrigger.compiler.UpsertTriggerSql(
+                    func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;",
+                    hash="df725f59bd6e4223db2137ca6f9aa6eb073b9ebd",
+                    operation="UPDATE OR DELETE",
+                    pgid="pgtrigger_append_only_8f3b0",
+                    table="rewards_experience",
+                    when="BEFORE",
+                ),
+            ),
+        ),
+        migrations.RunSQL(FUNCTIONS, "DROP FUNCTION rewards_badge_at"),
     ]

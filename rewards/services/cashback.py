@@ -1,7 +1,8 @@
 """
 What follows from spending credits: experience, and a part of the cost that comes back.
 
-Which part of a cost comes back: of many spenders at once, in three statements.
+Of many holds at once, in a fixed number of statements. The ledger is written through the SQL of
+`credits.services.statements`.
 """
 
 from collections import defaultdict
@@ -13,14 +14,24 @@ from typing import NamedTuple
 from credits.models import Allowance, CreditEntry, EntrySource
 from credits.queries import paid_period
 from credits.services import statements as credits_statements
-from credits.services.holds import Closed, capture, close
+from credits.services.holds import ClosedHold, capture, close
 from gateway.common import db
-from rewards.benefits import benefits_of, credits_back
-from rewards.models import Badge, BadgeTrack, Modifier
-from rewards.services import statements as rewards_statements
+from rewards.models import BadgeTrack, Modifier
+from rewards.queries import badges_at
+from rewards.rules import benefits_of, cashback_credits
+from rewards.services import statements
+from rewards.services.experience import open_progress
 
 
-def settle_many(*, costs: Mapping[int, int], now: datetime, capped: bool = False) -> None:
+class Spender(NamedTuple):
+    """A user with the experience that decides which badges they have."""
+
+    user_id: int
+    permanent_experience: int
+    subscriber_experience: int
+
+
+def settle(*, costs: Mapping[int, int], now: datetime, capped: bool = False) -> None:
     """
     Close these holds at their costs in credits, and reward the users for what they paid.
 
@@ -42,77 +53,61 @@ def settle_many(*, costs: Mapping[int, int], now: datetime, capped: bool = False
         _reward(charged, now)
 
 
-def _reward(charged: Sequence[tuple[Closed, CreditEntry]], now: datetime) -> None:
-    totals = _gain_experience(charged)
-    shares = shares_back(
-        spenders=[
-            Spender(row.user_id, totals[entry.key], row.subscriber_experience) for row, entry in charged
-        ],
-        now=now,
-    )
+def _reward(charged: Sequence[tuple[ClosedHold, CreditEntry]], now: datetime) -> None:
+    spenders = _gain_experience(charged)
+    fractions = cashback_fractions(spenders=spenders, now=now)
     returned = [
-        (row.account_id, credits_back(cost=-entry.amount, fraction=share), f"back:{entry.key}")
-        for (row, entry), share in zip(charged, shares, strict=True)
+        (hold.account_id, cashback_credits(cost=-entry.amount, fraction=fraction), f"back:{entry.key}")
+        for (hold, entry), fraction in zip(charged, fractions, strict=True)
     ]
-    _post_what_comes_back([part for part in returned if part[1]])
+    _post_cashback([row for row in returned if row[1]])
 
 
-def _gain_experience(charged: Sequence[tuple[Closed, CreditEntry]]) -> dict[str, int]:
-    """Let each cost count as experience; return the permanent track's total after each, by the entry's key."""
-    gained = db.all_rows(
-        rewards_statements.GAIN_EXPERIENCE,
-        {
-            "accounts": [row.account_id for row, _ in charged],
-            "bases": [-entry.amount for _, entry in charged],
-            "keys": [f"spent:{entry.key}" for _, entry in charged],
-            "cause": EntrySource.RELAY_TRANSACTION,
-        },
-    )
-    return {key.removeprefix("spent:"): total for key, total in gained}
+def _gain_experience(charged: Sequence[tuple[ClosedHold, CreditEntry]]) -> list[Spender]:
+    """Add each cost to the payer's permanent experience; return the payer as of after each of them."""
+    keys = [f"spent:{entry.key}" for _, entry in charged]
+    params = {
+        "users": [hold.user_id for hold, _ in charged],
+        "bases": [-entry.amount for _, entry in charged],
+        "keys": keys,
+        "cause": EntrySource.RELAY_TRANSACTION,
+    }
+    while not (rows := db.all_rows(statements.GAIN_EXPERIENCE, params)):
+        open_progress(user_ids={hold.user_id for hold, _ in charged})  # Nothing else can be missing.
+    totals = {key: experience for key, *experience in rows}
+    return [Spender(hold.user_id, *totals[key]) for (hold, _), key in zip(charged, keys, strict=True)]
 
 
-def _post_what_comes_back(parts: Sequence[tuple[int, int, str]]) -> None:
-    if not parts:
+def _post_cashback(rows: Sequence[tuple[int, int, str]]) -> None:
+    if not rows:
         return
-    accounts, amounts, keys = (list(column) for column in zip(*parts, strict=True))
+    accounts, amounts, keys = (list(column) for column in zip(*rows, strict=True))
     params = {"accounts": accounts, "credits": amounts, "keys": keys, "source": EntrySource.CREDITS_BACK}
     db.all_rows(credits_statements.POST_ENTRIES, params)
 
 
-class Spender(NamedTuple):
-    """A user with the experience that decides which badges are worn."""
-
-    user_id: int
-    permanent_experience: int
-    subscriber_experience: int
-
-
-def shares_back(*, spenders: Sequence[Spender], now: datetime) -> list[Decimal]:
-    """Return, for each spender, the fraction of a cost that comes back at `now`, as `Benefits.credits_back`."""
+def cashback_fractions(*, spenders: Sequence[Spender], now: datetime) -> list[Decimal]:
+    """Return, for each spender, the fraction of a cost that comes back at `now`."""
     users = {spender.user_id for spender in spenders}
     allowances = Allowance.objects.filter(user_id__in=users)
     subscribers = {row.user_id for row in allowances if paid_period(row).runs_at(now)}
-    ladders = list(Badge.objects.all())
+    badges = badges_at(
+        [
+            level
+            for spender in spenders
+            for level in (
+                (BadgeTrack.PERMANENT, spender.permanent_experience),
+                (BadgeTrack.SUBSCRIBER, spender.subscriber_experience),
+            )
+        ]
+    )
     modifiers = defaultdict(list)
     for modifier in Modifier.objects.active().filter(user_id__in=users):
         modifiers[modifier.user_id].append(modifier)
     return [
         benefits_of(
-            badges=_worn(ladders, spender, is_subscriber=spender.user_id in subscribers),
+            badges=[permanent, subscriber] if spender.user_id in subscribers else [permanent],
             modifiers=modifiers[spender.user_id],
-        ).credits_back
-        for spender in spenders
-    ]
-
-
-def _worn(ladders: Sequence[Badge], spender: Spender, *, is_subscriber: bool) -> list[Badge]:
-    experience = {BadgeTrack.PERMANENT: spender.permanent_experience}
-    if is_subscriber:
-        experience[BadgeTrack.SUBSCRIBER] = spender.subscriber_experience
-    return [
-        badge
-        for badge in ladders
-        if (total := experience.get(BadgeTrack(badge.track))) is not None
-        and badge.exp_lower_bound <= total
-        and (badge.exp_upper_bound is None or total < badge.exp_upper_bound)
+        ).cashback_fraction
+        for spender, permanent, subscriber in zip(spenders, badges[::2], badges[1::2], strict=True)
     ]

@@ -1,17 +1,23 @@
 """Experience: gained by what a user does, taken back with what is undone. Once per key."""
 
+from collections.abc import Collection
 from typing import Any
 
 from credits.errors import KeyConflict
-from credits.services.entries import open_account
-from rewards.models import BadgeTrack, ExperienceEntry
+from rewards.models import BadgeTrack, ExperienceEntry, Progress
 from rewards.services import statements
 from users.models import User
 
 
+def open_progress(*, user_ids: Collection[int]) -> None:
+    """Give these users progress without experience where they have none; callers may do so simultaneously."""
+    rows = [Progress(user_id=user_id) for user_id in sorted(user_ids)]
+    Progress.objects.bulk_create(rows, ignore_conflicts=True)
+
+
 def gain(*, user: User, track: BadgeTrack, base: int, key: str, cause: str) -> ExperienceEntry:
     """
-    Add floor(`base` × growth rate of the badge worn on that track).
+    Add floor(`base` × growth rate of the user's badge on that track).
 
     A repeated key returns the first entry and adds nothing. Runs inside the
     caller's transaction.
@@ -41,7 +47,7 @@ def take_back(*, user: User, track: BadgeTrack, amount: int, key: str, cause: st
     return _post(user=user, track=track, base=-amount, key=key, cause=cause)
 
 
-def give_again(*, user: User, track: BadgeTrack, amount: int, key: str, cause: str) -> ExperienceEntry:
+def restore(*, user: User, track: BadgeTrack, amount: int, key: str, cause: str) -> ExperienceEntry:
     """
     Add `amount` of experience that was taken back before; it has grown already, and does not grow again.
 
@@ -69,7 +75,7 @@ def _post(
         "grows": grows,
     }
     while (entry := _insert(params) or _repeat(params)) is None:
-        open_account(user=user)  # Nothing else can be missing.
+        open_progress(user_ids=[user.pk])  # Nothing else can be missing.
     return entry
 
 
@@ -79,10 +85,10 @@ def _insert(params: dict[str, Any]) -> ExperienceEntry | None:
 
 def _repeat(params: dict[str, Any]) -> ExperienceEntry | None:
     """Return the first entry of the key, or None where there is none. How much it was is not compared: it grew."""
-    first = ExperienceEntry.objects.select_related("account").filter(key=params["key"]).first()
+    first = ExperienceEntry.objects.select_related("progress").filter(key=params["key"]).first()
     if first is None:
         return None
-    if (first.account.user_id, first.track, first.base > 0) != (
+    if (first.progress.user_id, first.track, first.base > 0) != (
         params["user"],
         params["track"],
         params["base"] > 0,

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 
-from rewards.benefits import ladder_faults
-from rewards.errors import LadderBroken
+from rewards.errors import InvalidLevels
 from rewards.models import Badge
+from rewards.rules import level_faults
 
 # What a badge grants, in the order of the model.
 TERMS = (
@@ -32,13 +32,13 @@ TERMS = (
 _RANGE = {"exp_lower_bound", "exp_upper_bound"}
 
 
-# One pass over the accounts; `width_bucket` counts the lower bounds that an experience has reached.
+# One pass over everybody's progress; `width_bucket` counts the lower bounds that an experience has reached.
 _COUNT = """
 SELECT width_bucket(experience, %(before)s::bigint[]), width_bucket(experience, %(after)s::bigint[]), count(*)
 FROM (
     SELECT CASE %(track)s WHEN 'PERMANENT' THEN permanent_experience ELSE subscriber_experience END AS experience
-    FROM credits_account
-) AS account
+    FROM rewards_progress
+) AS progress
 GROUP BY 1, 2 ORDER BY 1, 2
 """
 
@@ -156,9 +156,9 @@ def _shaped(steps: Sequence[Badge]) -> list[Badge]:
     ladder = sorted(steps, key=lambda step: step.exp_lower_bound)
     for step, following in zip_longest(ladder, ladder[1:]):
         step.exp_upper_bound = following.exp_lower_bound if following else None
-    found = list(ladder_faults(ladder))
+    found = list(level_faults(ladder))
     if found:
-        raise LadderBroken(" ".join(found))
+        raise InvalidLevels(" ".join(found))
     return ladder
 
 

@@ -87,8 +87,8 @@ def test_the_page_shows_credits_badges_and_what_moved_them(staff: Client, user: 
     checkins.execute(user=user, now=timezone.now(), idempotency_key="")
     page = page_of(staff, user)
     found = person_of(user=user, now=timezone.now())
-    assert f'id="balance">{found.standing.account.balance:,}<' in page
-    assert f'id="available">{found.standing.account.available:,}<' in page
+    assert f'id="balance">{found.account.balance:,}<' in page
+    assert f'id="available">{found.account.available:,}<' in page
     assert figure_of(page, "Held") == ("7", "for calls that are not settled")
     assert figure_of(page, "Allowance") == ("4,321", f"resets {begin + timedelta(days=9):%Y-%m-%d %H:%M} UTC")
     assert "sorry &lt;b&gt;" in page

@@ -75,11 +75,11 @@ MATRIX = {
     "payments.BillingOperation": Row(ALL),
     "payments.StripeEvent": Row(ALL, actions={"process_again": "sS", "dismiss": "fS"}),
     "payments.PayoutRate": Row(ALL, add="fS"),
+    "rewards.Progress": Row(ALL),
     "rewards.ExperienceEntry": Row(ALL),
     "rewards.Modifier": Row(ALL, actions={"end": "sS"}),
     "rewards.Badge": Row(ALL, add="fS", change="fS", delete="fS"),
-    "credits.LedgerAudit": Row(ALL),
-    "payments.ReconciliationRun": Row(ALL, actions={"run": "fS"}),
+    "credits.ReconciliationRun": Row(ALL, actions={"run": "fS"}),
     "checkin.CheckIn": Row(ALL),
     "checkin.DailySeed": Row(ALL),
     "checkin.CheckInSwitch": Row(ALL, actions={"pause": "oS", "resume": "oS"}),
@@ -94,7 +94,8 @@ MATRIX = {
 
 MONEY = [
     "credits.CreditAccount", "credits.CreditEntry", "credits.CreditHold", "credits.AdjustmentRequest",
-    "credits.Allowance", "rewards.ExperienceEntry", "earnings.Postback", "relay.RelayTransaction", "relay.Attempt",
+    "credits.Allowance", "rewards.Progress", "rewards.ExperienceEntry", "earnings.Postback",
+    "relay.RelayTransaction", "relay.Attempt",
     "payments.Customer", "payments.Subscription", "payments.Payout", "payments.Clawback",
     "payments.BillingOperation", "payments.StripeEvent", "checkin.CheckIn", "checkin.DailySeed",
     "gateway_admin.StaffAction",

@@ -105,7 +105,7 @@ def _colleague(name: str) -> Person:
 
 
 def test_the_pages_that_staff_live_in(desk_in: Callable[[Scheme], Desk], person: User) -> None:
-    reconciliation.audit_ledger(now=timezone.now())
+    reconciliation.reconcile(now=timezone.now())
     relay_reconcile.reconcile(now=timezone.now())
     stripe_reconcile.reconcile(now=timezone.now(), minutes=0)
     failed = RelayTransaction.objects.filter(status="Failed").latest("created_at")

@@ -8,8 +8,6 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from credits.models import CreditAccount
-from credits.services import entries
 from earnings.models import AdNetwork
 from payments.models import PayoutRate
 from rewards.models import Badge
@@ -17,6 +15,7 @@ from rewards.services import levels
 from tests.browser.desk import Desk, colleague
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
+from tests.rewards.rows import set_experience
 
 
 def _save(page: Page) -> None:
@@ -79,8 +78,7 @@ def ladder(live_server: LiveServer) -> list[Badge]:
     for name, begins in (("Bronze", 0), ("Silver", 1_000), ("Gold", 5_000)):
         levels.save_badge(badge=Badge(track="PERMANENT", name=name, exp_lower_bound=begins))
     for amount in (0, 999, 1_000, 1_200, 1_800, 6_000):
-        account = entries.open_account(user=UserFactory.create())
-        CreditAccount.objects.filter(pk=account.pk).update(permanent_experience=amount)
+        set_experience(UserFactory.create(), permanent_experience=amount)
     return list(Badge.objects.filter(track="PERMANENT").order_by("exp_lower_bound"))
 
 

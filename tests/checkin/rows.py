@@ -10,11 +10,11 @@ from django.utils import timezone
 
 from checkin.draw import Item
 from checkin.models import DropItem, DropTable
-from credits.models import CreditAccount
 from credits.services.allowance import set_allowance
 from rewards.models import Badge, BadgeTrack
 from tests.checkin.items import item
 from tests.credits.rows import query
+from tests.rewards.rows import set_experience
 from users.models import User
 
 _TABLES = (
@@ -26,6 +26,7 @@ _TABLES = (
     "credits_entry",
     "rewards_experience",
     "rewards_modifier",
+    "rewards_progress",
 )
 
 
@@ -91,4 +92,4 @@ def wear_the_top_badges(user: User) -> None:
     """Give the user the least experience of the highest badge on each track."""
     tops = Badge.objects.filter(exp_upper_bound=None).values_list("track", "exp_lower_bound")
     bounds = {f"{track.lower()}_experience": bound for track, bound in tops}
-    CreditAccount.objects.update_or_create(user=user, defaults=bounds)
+    set_experience(user, **bounds)

@@ -17,7 +17,7 @@ from credits.models import EntrySource
 from credits.queries import has_earned
 from credits.services import entries
 from rewards.models import Badge, BadgeTrack
-from rewards.queries import standing_of
+from rewards.queries import current_rewards
 from tests.checkin.conftest import earner
 from tests.checkin.items import TYPES, item
 from tests.checkin.rows import allow_attempts, draft_table, everything, lowest, only, put_in_force, subscribe
@@ -30,7 +30,7 @@ _NOTHING = (Decimal(0), Decimal(0))
 
 def ranges_for(user: User, now: datetime) -> dict[str, tuple[Decimal, Decimal]]:
     """Return the user's ranges, by type."""
-    found = queries.drop_ranges(user=user, standing=standing_of(user=user, now=now))
+    found = queries.drop_ranges(user=user, rewards=current_rewards(user=user, now=now))
     return {str(name): (span.least, span.most) for name, span in found.items()}
 
 
@@ -86,18 +86,18 @@ def test_the_board_tells_tables_ranges_and_whether_an_attempt_is_left(proven: Us
     attempts = random.randint(1, 3)
     allow_attempts(attempts)
     for used in range(attempts + 1):
-        standing = standing_of(user=proven, now=now)
-        board = queries.board_of(user=proven, standing=standing, now=now)
+        rewards = current_rewards(user=proven, now=now)
+        board = queries.board_of(user=proven, rewards=rewards, now=now)
         assert board.can_check_in is (used < attempts)
-        worn = [standing.permanent_badge, standing.subscriber_badge]
+        worn = [rewards.permanent_badge, rewards.subscriber_badge]
         assert [board.tables.permanent, board.tables.subscriber] == [
             DropTable.objects.get(badge=badge) for badge in worn
         ]
-        assert board.drop_ranges == queries.drop_ranges(user=proven, standing=standing)
+        assert board.drop_ranges == queries.drop_ranges(user=proven, rewards=rewards)
         if used < attempts:
             execute(user=proven, now=now)
     tomorrow = now + timedelta(days=1)
-    assert queries.board_of(user=proven, standing=standing, now=tomorrow).can_check_in
+    assert queries.board_of(user=proven, rewards=rewards, now=tomorrow).can_check_in
 
 
 def _no_table_at_all(_: User, __: datetime) -> None:
@@ -120,7 +120,7 @@ def test_where_a_check_in_has_nothing_to_draw_from_nobody_can_check_in(
     proven: User, now: datetime, nothing_to_draw: Callable[[User, datetime], None]
 ) -> None:
     nothing_to_draw(proven, now)
-    board = queries.board_of(user=proven, standing=standing_of(user=proven, now=now), now=now)
+    board = queries.board_of(user=proven, rewards=current_rewards(user=proven, now=now), now=now)
     assert not board.can_check_in
     assert {(span.least, span.most) for span in board.drop_ranges.values()} == {_NOTHING}
     before = everything()
@@ -131,7 +131,7 @@ def test_where_a_check_in_has_nothing_to_draw_from_nobody_can_check_in(
 
 def test_newcomers_cannot_check_in_where_nothing_may_drop_for_them(user: User, now: datetime) -> None:
     only("CREDITS")
-    board = queries.board_of(user=user, standing=standing_of(user=user, now=now), now=now)
+    board = queries.board_of(user=user, rewards=current_rewards(user=user, now=now), now=now)
     assert not board.can_check_in
     with pytest.raises(CheckInsNotReady):
         execute(user=user, now=now)
@@ -143,14 +143,14 @@ def test_the_board_costs_five_statements_whatever_came_before(
 ) -> None:
     allow_attempts(9)
     for age in range(4):
-        standing = standing_of(user=proven, now=now)
+        rewards = current_rewards(user=proven, now=now)
         with django_assert_num_queries(5):
-            queries.board_of(user=proven, standing=standing, now=now)
+            queries.board_of(user=proven, rewards=rewards, now=now)
         with django_assert_num_queries(3):
-            queries.drop_ranges(user=proven, standing=standing)
+            queries.drop_ranges(user=proven, rewards=rewards)
         for _ in range(3):
             execute(user=proven, now=now - timedelta(days=age))
-            put_in_force(standing.permanent_badge, [item("EXPERIENCE"), item("CREDITS")])
+            put_in_force(rewards.permanent_badge, [item("EXPERIENCE"), item("CREDITS")])
 
 
 def test_a_check_in_costs_the_same_whatever_came_before(
@@ -160,7 +160,7 @@ def test_a_check_in_costs_the_same_whatever_came_before(
     put_in_force(lowest(BadgeTrack.PERMANENT), [item("EXPERIENCE", least=Decimal(1), most=Decimal(2))])
     user = earner()
     execute(user=user, now=now)
-    # Savepoint, pause, attempts, standing (4), tables, earned, seed, items, the row, its effect, release.
+    # Savepoint, pause, attempts, rewards (4), tables, earned, seed, items, the row, its effect, release.
     for _ in range(5):
         with django_assert_num_queries(14):
             execute(user=user, now=now)

@@ -20,7 +20,7 @@ from earnings.services import networks
 from gateway.admin.audit import details_of, sentence_of
 from gateway.common.errors import NotFound
 from rewards.models import Modifier, ModifierType
-from rewards.queries import standing_of
+from rewards.queries import current_rewards
 from rewards.services import modifiers
 from tests.earnings.ad_networks import set_up
 from tests.staff import address_of, browser_of, confirm, everything, member, messages_of, prove
@@ -152,7 +152,7 @@ def test_a_modifier_is_ended_before_its_time_and_the_log_keeps_when_it_would_hav
     given, kept = granted(user), granted(user)
     told = prove("rewards_modifier", "end", given, roles=SUPPORT)
     assert told == f"{given}: It has ended."
-    assert standing_of(user=user, now=timezone.now()).modifiers == [kept]
+    assert current_rewards(user=user, now=timezone.now()).modifiers == [kept]
     entry = LogEntry.objects.latest("pk")
     assert details_of(entry)["changes"] == {"expires_at": [str(given.expires_at), "now"]}
     assert entry.object_id == str(given.pk)

@@ -17,10 +17,11 @@ from credits.queries import account_of, balance_of, has_earned
 from credits.services import entries, holds
 from credits.services.allowance import set_allowance
 from rewards.models import Badge, BadgeTrack, ModifierType
-from rewards.queries import badges_at, debt_limit_of, standing_of
+from rewards.queries import badges_at, current_rewards, debt_limit_of
 from rewards.services import experience
 from tests.credits.rows import query
 from tests.factories import UserFactory, random_address
+from tests.rewards.rows import set_experience
 from users.models import User
 from users.queries import owner_of, staff_named
 
@@ -76,13 +77,13 @@ def test_staff_are_found_by_username_and_nobody_else_is() -> None:
 def test_a_newcomer_wears_the_lowest_badges_and_enjoys_nothing(django_assert_num_queries: NumQueries) -> None:
     user = UserFactory.create()
     with django_assert_num_queries(4):
-        standing = standing_of(user=user, now=timezone.now())
+        rewards = current_rewards(user=user, now=timezone.now())
     lowest = [Badge.objects.filter(track=track).earliest("exp_lower_bound") for track in BadgeTrack]
-    assert [standing.permanent_badge, standing.subscriber_badge] == lowest
-    assert not standing.is_subscriber
-    assert standing.benefits.check_in_attempts == 1
-    assert standing.benefits.debt_limit == 0
-    assert {standing.benefits.bonus(raised) for raised in ModifierType} == {0}
+    assert [rewards.permanent_badge, rewards.subscriber_badge] == lowest
+    assert not rewards.is_subscriber
+    assert rewards.benefits.check_in_attempts == 1
+    assert rewards.benefits.debt_limit == 0
+    assert {rewards.benefits.bonus(raised) for raised in ModifierType} == {0}
 
 
 def test_the_subscriber_badge_counts_while_the_allowance_runs(user: User) -> None:
@@ -96,13 +97,13 @@ def test_the_subscriber_badge_counts_while_the_allowance_runs(user: User) -> Non
         cause="TEST",
     )
     set_allowance(user=user, credits=5, starts_at=begin, ends_at=begin + timedelta(days=30), renews=False)
-    during = standing_of(user=user, now=begin)
+    during = current_rewards(user=user, now=begin)
     assert (during.subscriber_badge, during.is_subscriber) == (top, True)
     assert during.benefits.debt_limit == top.acceptable_credit_debt
     assert during.benefits.check_in_attempts == 1 + top.bonus_daily_check_in_attempts
     assert during.benefits.bonus(ModifierType.BONUS_SURVEYS_CREDITS) == top.bonus_creds_surveys
 
-    after = standing_of(user=user, now=begin + timedelta(days=30))
+    after = current_rewards(user=user, now=begin + timedelta(days=30))
     assert (after.subscriber_badge.exp_lower_bound, after.is_subscriber) == (0, False)
     assert after.benefits.bonus(ModifierType.BONUS_SURVEYS_CREDITS) == 0
 
@@ -121,7 +122,7 @@ def test_the_debt_limit_is_the_standings_at_any_time(user: User, richer: str, re
     limits = []
     for now in (*seconds, end + timedelta(hours=72, seconds=-1), end + timedelta(hours=72)):
         limits.append(debt_limit_of(user=user, now=now))
-        assert limits[-1] == standing_of(user=user, now=now).benefits.debt_limit
+        assert limits[-1] == current_rewards(user=user, now=now).benefits.debt_limit
     if richer == BadgeTrack.SUBSCRIBER:
         assert len(set(limits)) == 2
 
@@ -151,7 +152,7 @@ def test_the_debt_limit_is_that_of_the_badge_worn_by_nobody_else(user: User, tra
             subscribe(user=user, credits=5)
         for position, badge in enumerate(ladder):
             for offset in (0, 1) if position == 0 else (-1, 0, 1):
-                CreditAccount.objects.filter(user=user).update(**{column: badge.exp_lower_bound + offset})
+                set_experience(user, **{column: badge.exp_lower_bound + offset})
                 worn = debts[position - 1 if offset == -1 else position]
                 expected = worn if is_subscribed or not is_subscribers else 0
                 assert debt_limit_of(user=user, now=now) == expected
@@ -186,15 +187,14 @@ def test_a_badge_is_worn_from_its_lower_bound_on(user: User, offset: int) -> Non
     ladder = list(Badge.objects.filter(track=BadgeTrack.PERMANENT))
     position = random.randint(1, len(ladder) - 1)
     at = ladder[position].exp_lower_bound + offset
-    worn, _ = badges_at(permanent_experience=at, subscriber_experience=0)
-    assert worn == ladder[position + offset]
+    assert badges_at([(BadgeTrack.PERMANENT, at)]) == [ladder[position + offset]]
 
 
 def test_without_ladders_a_badge_grants_nothing(user: User) -> None:
     Badge.objects.all().delete()
-    standing = standing_of(user=user, now=timezone.now())
-    assert standing.permanent_badge.exp_upper_bound is None
-    assert standing.benefits.check_in_attempts == 1
+    rewards = current_rewards(user=user, now=timezone.now())
+    assert rewards.permanent_badge.exp_upper_bound is None
+    assert rewards.benefits.check_in_attempts == 1
 
 
 @pytest.mark.django_db

@@ -12,7 +12,7 @@ from django.db.models import F
 
 from credits.models import CreditAccount
 from credits.services import entries, holds
-from credits.tasks import LedgerDiffers, audit
+from credits.tasks import LedgerDiffers, reconcile_ledger
 from gateway.common.db import try_advisory_lock
 from rewards.models import Modifier, ModifierType
 from rewards.services import modifiers
@@ -24,9 +24,9 @@ from users.models import User
 def test_a_sound_ledger_says_what_was_checked(user: User, key: str, caplog: pytest.LogCaptureFixture) -> None:
     holds.hold(user=user, credits=1, key=key)
     with caplog.at_level(logging.INFO):
-        audit()
+        reconcile_ledger()
     assert [(line.levelname, line.getMessage()) for line in caplog.records] == [
-        ("INFO", "ledger audit: no difference; 1 accounts, 1 entries, 1 holds checked")
+        ("INFO", "ledger reconciliation: no difference; 1 accounts, 1 entries, 1 holds checked")
     ]
 
 
@@ -37,10 +37,10 @@ def test_each_difference_is_an_error_and_the_task_fails(
     off = random.randint(1, 1000)
     CreditAccount.objects.update(balance=F("balance") + off, version=F("version") + 1)
     with pytest.raises(LedgerDiffers, match=r"^2 differences; 1 accounts, 1 entries, 0 holds checked$"):
-        audit()
+        reconcile_ledger()
     errors = [line.getMessage() for line in caplog.records if line.levelname == "ERROR"]
     assert len(errors) == 2
-    assert all(line.startswith("ledger audit: Finding(rule=") for line in errors)
+    assert all(line.startswith("ledger reconciliation: Finding(rule=") for line in errors)
     assert f"account_id={account.pk}" in errors[0]
     assert {f"found={funds + off}" in line for line in errors} == {True, False}
     assert CreditAccount.objects.get().balance == funds + off
@@ -48,14 +48,14 @@ def test_each_difference_is_an_error_and_the_task_fails(
 
 def test_a_failure_reaches_the_worker(user: User, funds: int) -> None:
     query("UPDATE credits_account SET balance = balance + 1")
-    assert current_app.tasks["credits.audit"].apply().state == "FAILURE"
+    assert current_app.tasks["credits.reconcile"].apply().state == "FAILURE"
 
 
 @pytest.mark.django_db(transaction=True)
 def test_two_at_once_are_one(user: User, caplog: pytest.LogCaptureFixture) -> None:
-    with try_advisory_lock("credits.audit") as acquired, caplog.at_level(logging.INFO):
+    with try_advisory_lock("reconciliation.ledger") as acquired, caplog.at_level(logging.INFO):
         assert acquired
-        assert at_once([audit]) == [None]
+        assert at_once([reconcile_ledger]) == [None]
     assert not [line for line in caplog.records if line.name == "credits.tasks"]
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from checkin.models import CheckIn, DailySeed
 from checkin.services.verification import verify_day
-from credits.models import AdjustmentDecision, AdjustmentRequest, CreditAccount, CreditEntry, EntrySource
+from credits.models import AdjustmentDecision, AdjustmentRequest, CreditEntry, EntrySource
 from credits.services.reconciliation import find_differences
 from devstack.ad_networks.demo import enable_networks, serve_verifier_keys
 from devstack.population.settling import populate, residents
@@ -25,8 +25,8 @@ from relay.models import Attempt, Relayer, RelayTransaction
 from relay.pricing import cost_in_credits
 from relay.services import replacement
 from relay.services.replacement import fees_today
-from rewards.benefits import earned_credits
-from rewards.models import BadgeTrack, ExperienceEntry, Modifier
+from rewards.models import BadgeTrack, ExperienceEntry, Modifier, Progress
+from rewards.rules import earned_credits
 from users.models import User
 from users.services.profiles import user_of_profile
 
@@ -68,10 +68,10 @@ def test_their_ledger_adds_up_and_no_payment_is_made_up(seed: str) -> None:
 
 
 def test_their_experience_is_the_sum_of_its_log(seed: str) -> None:
-    for account in CreditAccount.objects.all():
-        log = ExperienceEntry.objects.filter(account=account, track=BadgeTrack.PERMANENT)
+    for progress in Progress.objects.all():
+        log = ExperienceEntry.objects.filter(progress=progress, track=BadgeTrack.PERMANENT)
         found = log.aggregate(total=Sum("amount"))["total"] or 0
-        assert account.permanent_experience == found >= 0
+        assert progress.permanent_experience == found >= 0
 
 
 def test_their_earnings_are_worth_what_their_factors_say(seed: str) -> None:

@@ -121,10 +121,10 @@ class EconomyMachine(RuleBasedStateMachine):
 
     # --- spending ----------------------------------------------------------------------------
 
-    def spend(self, owner: int, name: int, amount: int, content: str, which: int, fate: str) -> None:
+    def spend(self, owner: int, name: int, amount: int, which: int, fate: str) -> None:
         """Hold something, or decide what becomes of something that was held, once more too."""
         if fate == "hold" or not any(subject.paper.holds for subject in self.subjects):
-            self._hold(owner, name, amount, content)
+            self._hold(owner, name, amount)
             return
         subject, hold_id, hold = self._some_hold(which)
         if fate == "capture":
@@ -134,16 +134,13 @@ class EconomyMachine(RuleBasedStateMachine):
         else:
             self._release(hold_id, hold)
 
-    def _hold(self, owner: int, name: int, amount: int, content: str) -> None:
+    def _hold(self, owner: int, name: int, amount: int) -> None:
         subject, paper = self._of(owner), self.subjects[owner].paper
         key, known = f"{self.run}:{owner}:{name}", self.named_holds.get((owner, name))
         limit = queries.debt_limit_of(user=subject.user, now=self.now)
         assert limit == paper.debt_limit(self.now)
         try:
-            result = holds.hold(user=subject.user, credits=amount, key=key, debt_limit=limit, content=content)
-        except KeyConflict:
-            assert known is not None
-            assert known.content != content
+            result = holds.hold(user=subject.user, credits=amount, key=key, debt_limit=limit)
         except InsufficientCredits:
             assert known is None
             assert not paper.affords(amount, limit)
@@ -151,7 +148,7 @@ class EconomyMachine(RuleBasedStateMachine):
             assert result.created is (known is None)
             if known is None:
                 assert paper.affords(amount, limit)
-                self.named_holds[owner, name] = placed = PaperHold(amount, content)
+                self.named_holds[owner, name] = placed = PaperHold(amount)
                 paper.holds.append((result.hold.pk, placed))
                 found = rows.snapshots([subject.account_id])[subject.account_id]
                 assert found.balance - found.held >= -limit
@@ -177,7 +174,7 @@ class EconomyMachine(RuleBasedStateMachine):
         """Settle what was held; a repeat finds the first charge, and rewards nothing again."""
         try:
             with transaction.atomic():
-                cashback.settle_many(costs={hold_id: cost}, now=self.now)
+                cashback.settle(costs={hold_id: cost}, now=self.now)
         except HoldReleased:
             assert hold.paid == 0
             return
@@ -329,12 +326,12 @@ class EconomyMachine(RuleBasedStateMachine):
     def the_service_tells_the_standing_that_paper_has(self) -> None:
         """Ask the service about whoever moved last."""
         subject = self.subjects[self.moved]
-        standing, paper = queries.standing_of(user=subject.user, now=self.now), subject.paper
-        assert standing.is_subscriber is paper.is_subscribed(self.now)
+        rewards, paper = queries.current_rewards(user=subject.user, now=self.now), subject.paper
+        assert rewards.is_subscriber is paper.is_subscribed(self.now)
         for kind in ModifierType:
-            assert Fraction(standing.benefits.bonus(kind)) == paper.bonus(kind, self.now)
-        assert standing.benefits.debt_limit == paper.debt_limit(self.now)
-        assert standing.benefits.check_in_attempts == paper.attempts(self.now)
+            assert Fraction(rewards.benefits.bonus(kind)) == paper.bonus(kind, self.now)
+        assert rewards.benefits.debt_limit == paper.debt_limit(self.now)
+        assert rewards.benefits.check_in_attempts == paper.attempts(self.now)
 
 
 def compare(found: rows.Snapshot, paper: PaperAccount, *, now: datetime) -> None:

@@ -25,7 +25,6 @@ _ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "owner": _OWNERS,
         "name": _NAMES,
         "amount": st.integers(1, 90),
-        "content": st.sampled_from("aaab"),
         "which": _MANY,
         "fate": st.sampled_from(["hold", "hold", "hold", "capture", "capture", "raise", "release"]),
     },

@@ -38,7 +38,6 @@ class PaperHold:
     """A hold; `paid` is None until it is closed, and 0 for a release."""
 
     amount: int
-    content: str
     paid: int | None = None
 
 

@@ -12,7 +12,7 @@ from django.db import connection
 _SNAPSHOT = """
 SELECT account.id, json_build_object(
     'balance', balance, 'held', held, 'version', version,
-    'permanent', permanent_experience, 'subscriber', subscriber_experience,
+    'permanent', coalesce(permanent_experience, 0), 'subscriber', coalesce(subscriber_experience, 0),
     'open_holds', (
         SELECT coalesce(sum(amount), 0) FROM credits_hold WHERE account_id = account.id AND status = 'HELD'
     ),
@@ -23,7 +23,7 @@ SELECT account.id, json_build_object(
     ),
     'experience', (
         SELECT coalesce(json_agg(json_build_array(track, amount, total_after) ORDER BY id), '[]')
-        FROM rewards_experience WHERE account_id = account.id
+        FROM rewards_experience WHERE progress_id = progress.id
     ),
     'active', (
         SELECT coalesce(json_agg(json_build_array(modifier_type, value::text)), '[]') FROM rewards_modifier
@@ -35,7 +35,8 @@ SELECT account.id, json_build_object(
         WHERE user_id = account.user_id AND kind = 'CREDIT'
     )
 )::text
-FROM credits_account AS account WHERE account.id = ANY(%s)
+FROM credits_account AS account LEFT JOIN rewards_progress AS progress ON progress.user_id = account.user_id
+WHERE account.id = ANY(%s)
 """
 _AGE = """
 UPDATE rewards_modifier SET created_at = created_at - %s * interval '1 minute',

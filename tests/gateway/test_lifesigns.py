@@ -53,7 +53,7 @@ def test_every_task_of_beat_tells_how_often_it_is_rung(redis: Redis) -> None:
     for entry in project.CELERY_BEAT_SCHEDULE.values():
         assert found["periodic_task_period_seconds", str(entry["task"])] > 0
     assert found["periodic_task_period_seconds", "relay.track"] == project.RELAY_TRACK_SECONDS
-    assert found["periodic_task_period_seconds", "credits.audit"] == 86_400
+    assert found["periodic_task_period_seconds", "credits.reconcile"] == 86_400
 
 
 @pytest.mark.parametrize("task", PERIODIC)
@@ -81,11 +81,11 @@ def test_a_task_that_celery_runs_leaves_its_sign(redis: Redis) -> None:
     earned(UserFactory.create(), 1)
     query("UPDATE credits_account SET balance = balance + 1")
     checkin_tasks.keep_seeds.apply()
-    credits_tasks.audit.apply()
+    credits_tasks.reconcile_ledger.apply()
     found = figures()
     assert ("periodic_task_succeeded_timestamp_seconds", "checkin.keep_seeds") in found
-    assert ("periodic_task_ended_timestamp_seconds", "credits.audit") in found
-    assert ("periodic_task_succeeded_timestamp_seconds", "credits.audit") not in found
+    assert ("periodic_task_ended_timestamp_seconds", "credits.reconcile") in found
+    assert ("periodic_task_succeeded_timestamp_seconds", "credits.reconcile") not in found
 
 
 def test_what_beat_does_not_ring_leaves_no_sign(redis: Redis) -> None:

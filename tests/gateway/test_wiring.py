@@ -36,7 +36,7 @@ _ALWAYS = {
     "payments-subscriptions": ("payments.refresh_subscriptions", crontab(hour="2", minute="20"), None),
     "earnings-purge": ("earnings.purge", crontab(hour="2", minute="50"), None),
     "rewards-purge": ("rewards.purge", crontab(hour="2", minute="55"), None),
-    "credits-audit": ("credits.audit", crontab(hour="3", minute="10"), None),
+    "credits-reconcile": ("credits.reconcile", crontab(hour="3", minute="10"), None),
     "relay-reconcile": ("relay.reconcile", crontab(hour="3", minute="25"), None),
     "earnings-release": ("earnings.release", 60, 60),
     "earnings-verifier-keys": ("earnings.refresh_verifier_keys", 900, None),

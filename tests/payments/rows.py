@@ -6,6 +6,7 @@ from django.db.models import Model
 
 from credits.models import Allowance, CreditAccount, CreditEntry
 from payments.models import BillingOperation, Clawback, Customer, Payout, StripeEvent, Subscription
+from rewards.models import Progress
 
 _TABLES: tuple[type[Model], ...] = (
     Customer,
@@ -17,6 +18,7 @@ _TABLES: tuple[type[Model], ...] = (
     Allowance,
     CreditAccount,
     CreditEntry,
+    Progress,
 )
 # What tells when a row was written, or names another row by a number that a rollback uses up.
 _INCIDENTAL = {
@@ -37,7 +39,7 @@ def outcome() -> dict[str, list[Any]]:
     Running balances depend on the order; their sums do not, and the ledger's own audit holds their chain.
     """
     found = {}
-    for table in (Customer, Subscription, Payout, Allowance, CreditAccount):
+    for table in (Customer, Subscription, Payout, Allowance, CreditAccount, Progress):
         dropped = _INCIDENTAL | ({"version"} if table is CreditAccount else set())
         rows = table._default_manager.values()
         found[table.__name__] = sorted(

@@ -9,13 +9,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from credits.models import ReconciliationRun
 from payments.models import (
     BillingOperation,
     Clawback,
     Customer,
     Payout,
     PayoutRate,
-    ReconciliationRun,
     StripeEvent,
     Subscription,
 )

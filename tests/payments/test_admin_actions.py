@@ -88,18 +88,18 @@ def test_the_comparison_with_stripe_is_asked_for_by_finance(
     monkeypatch.setattr(current_app, "send_task", lambda name, **_: rung.append(name))
     before = everything()
     for role in ("support", "operations"):
-        assert confirm(browser_of(member(role)), "payments_reconciliationrun", "run").status_code == 403
+        assert confirm(browser_of(member(role)), "credits_reconciliationrun", "run").status_code == 403
     client = browser_of(member("finance"))
-    confirm(client, "payments_reconciliationrun", "run", reason="")
+    confirm(client, "credits_reconciliationrun", "run", reason="")
     assert rung == []
-    assert "A worker is asked" in messages_of(confirm(client, "payments_reconciliationrun", "run"))
+    assert "A worker is asked" in messages_of(confirm(client, "credits_reconciliationrun", "run"))
     assert everything() == before
     assert rung == ["payments.reconcile"]
 
 
 def test_without_a_broker_nobody_is_told_that_the_comparison_begins(db: None, broker_away: None) -> None:
     client = browser_of(member("finance"))
-    told = messages_of(confirm(client, "payments_reconciliationrun", "run"))
+    told = messages_of(confirm(client, "credits_reconciliationrun", "run"))
     assert "No worker can be reached" in told
     assert "is asked to compare" not in told
     assert [sentence_of(entry) for entry in LogEntry.objects.order_by("pk")] == ["run begun", "run refused"]

@@ -7,9 +7,10 @@ import pytest
 from celery import current_app
 from django.conf import settings as django_settings
 
+from credits.models import ReconciliationRun
 from gateway.celery import app
 from payments.errors import BillingUnavailable
-from payments.models import ReconciliationRun, StripeEvent
+from payments.models import StripeEvent
 from payments.services import events
 from payments.tasks import StripeDiffers, process_due_events, process_event, reconcile_with_stripe
 from tests.fakes.billing import FakeBilling
@@ -62,7 +63,9 @@ def test_a_service_without_payments_has_no_runs(payer: Payer, settings: Any) -> 
 def test_what_is_scheduled_exists() -> None:
     app.loader.import_default_modules()
     named = {entry["task"] for entry in django_settings.CELERY_BEAT_SCHEDULE.values()}
-    assert {"credits.audit", "payments.process_due_events", "payments.catch_up"} <= named <= set(app.tasks)
+    assert (
+        {"credits.reconcile", "payments.process_due_events", "payments.catch_up"} <= named <= set(app.tasks)
+    )
 
 
 def test_a_message_about_an_event_that_is_not_there_is_passed_over(fake: FakeBilling) -> None:

@@ -6,6 +6,7 @@ from django.db.models import Model
 
 from credits.models import CreditAccount, CreditEntry, CreditHold
 from relay.models import Attempt, Relayer, RelayTransaction
+from rewards.models import Progress
 
 _TABLES: tuple[type[Model], ...] = (
     RelayTransaction,
@@ -14,6 +15,7 @@ _TABLES: tuple[type[Model], ...] = (
     CreditAccount,
     CreditEntry,
     CreditHold,
+    Progress,
 )
 
 

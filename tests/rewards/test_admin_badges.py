@@ -8,12 +8,11 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
-from credits.models import CreditAccount
-from credits.services import entries
 from gateway.admin.audit import details_of
 from rewards.models import Badge, BadgeTrack, Modifier
 from rewards.services import levels
 from tests.factories import UserFactory
+from tests.rewards.rows import set_experience
 from tests.staff import browser_of, confirmed, member, messages_of
 from users.models import User
 
@@ -44,8 +43,7 @@ def rows() -> list[Any]:
 
 
 def experienced(amount: int) -> None:
-    account = entries.open_account(user=UserFactory.create())
-    CreditAccount.objects.filter(pk=account.pk).update(permanent_experience=amount)
+    set_experience(UserFactory.create(), permanent_experience=amount)
 
 
 def test_a_change_is_shown_with_its_effect_and_made_when_confirmed(finance: Client) -> None:
@@ -171,7 +169,7 @@ def test_modifiers_and_experience_are_read(finance: Client) -> None:
     listed = finance.get("/admin/rewards/modifier/", {"q": str(user.profile_address)})
     assert [row.pk for row in listed.context["cl"].result_list] == [given.pk]
     for page in ("modifier", "experienceentry"):
-        assert finance.get(f"/admin/credits/{page}/add/").status_code == 403
+        assert finance.get(f"/admin/rewards/{page}/add/").status_code == 403
     assert finance.post(f"/admin/rewards/modifier/{given.pk}/change/", {"value": "9"}).status_code == 403
     assert finance.post(f"/admin/rewards/modifier/{given.pk}/delete/", {"post": "yes"}).status_code == 403
 

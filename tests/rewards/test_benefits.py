@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from credits.allowances import PaidPeriod
-from rewards.benefits import benefits_of, credits_back, earned_credits, ladder_faults, progress_within
+from credits.queries import PaidPeriod
 from rewards.models import Badge, ModifierType
+from rewards.rules import benefits_of, cashback_credits, earned_credits, level_faults, progress_within
 
 _END = datetime(2032, 3, 1, tzinfo=UTC)
 _HOUR = timedelta(hours=1)
@@ -73,7 +73,7 @@ def test_an_earning_is_rounded_down_once(amount: Decimal, rate: Decimal, bonus: 
 
 @given(cost=st.integers(min_value=0, max_value=10**15), fraction=_FRACTIONS)
 def test_what_comes_back_is_rounded_down_and_never_more_than_the_cost(cost: int, fraction: Decimal) -> None:
-    assert credits_back(cost=cost, fraction=fraction) == min(cost, floor(cost * Fraction(fraction)))
+    assert cashback_credits(cost=cost, fraction=fraction) == min(cost, floor(cost * Fraction(fraction)))
 
 
 def test_badges_and_modifiers_add_up_and_the_larger_debt_counts() -> None:
@@ -95,7 +95,7 @@ def test_badges_and_modifiers_add_up_and_the_larger_debt_counts() -> None:
     assert benefits.check_in_attempts == 4
     assert benefits.debt_limit == 70
     assert benefits.modifier_bonuses[ModifierType.BONUS_CREDITS_BACK] == 1
-    assert benefits.credits_back == 1
+    assert benefits.cashback_fraction == 1
 
 
 @pytest.mark.parametrize(
@@ -140,6 +140,6 @@ class Step:
     ],
 )
 def test_what_is_no_ladder_is_named(ranges: list[tuple[int, int | None]], faults: list[str]) -> None:
-    found = list(ladder_faults(Step(name, *bounds) for name, bounds in zip("ABC", ranges, strict=False)))
+    found = list(level_faults(Step(name, *bounds) for name, bounds in zip("ABC", ranges, strict=False)))
     assert len(found) == len(faults)
     assert all(words in fault for words, fault in zip(faults, found, strict=True))

@@ -12,4 +12,4 @@ class Command(ComparingCommand):
     help = "Recompute every balance, version chain and held sum from the rows; exit 1 on any difference."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.report(reconciliation.audit_ledger(now=timezone.now()))
+        self.report(reconciliation.reconcile(now=timezone.now()))

@@ -13,11 +13,10 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from gateway.common.db import try_advisory_lock
-from gateway.common.tasks import enqueue_now
+from credits.models import ReconciliationRun
+from credits.services.reconciliation import Comparison, run
 from payments.errors import BillingUnavailable
-from payments.models import ReconciliationRun
-from payments.services import clawbacks, synchronisation
+from payments.services import clawbacks
 from payments.services.reconciliation import ledger, payouts, repairs, subscriptions
 from payments.services.reconciliation.findings import Finding, Window
 
@@ -25,8 +24,6 @@ logger = logging.getLogger(__name__)
 DAYS = 40
 # A webhook, the sweep and an operation's resumption have long happened by then.
 MINUTES = 15
-# A run that finds more is as wrong, and its row stays readable.
-_MAX_STORED = 1000
 
 
 def reconcile(
@@ -43,31 +40,27 @@ def reconcile(
     """
     if not settings.STRIPE_SECRET_KEY:
         raise BillingUnavailable("Payments are not set up on this service.", retry_after=3600)
-    with try_advisory_lock("payments.reconcile") as acquired:
-        if not acquired:
-            return None
-        run = ReconciliationRun.objects.create(kind=ReconciliationRun.Kind.STRIPE, started_at=now)
-        window = Window(
-            since=now - timedelta(days=days),
-            returned_since=now - max(timedelta(days=days), clawbacks.LOOKBACK),
-            settled_before=now - timedelta(minutes=minutes),
-        )
+    window = Window(
+        since=now - timedelta(days=days),
+        returned_since=now - max(timedelta(days=days), clawbacks.LOOKBACK),
+        settled_before=now - timedelta(minutes=minutes),
+    )
+    return run(
+        kind=ReconciliationRun.Kind.STRIPE,
+        compare=lambda: _compare_and_repair(window, repair=repair, now=now),
+        now=now,
+    )
+
+
+def _compare_and_repair(window: Window, *, repair: bool, now: datetime) -> Comparison:
+    counts, findings = _compare_twice(window)
+    if repair and findings:
+        repaired = repairs.repair(findings, now=now)
         counts, findings = _compare_twice(window)
-        if repair and findings:
-            repaired = repairs.repair(findings, now=now)
-            counts, findings = _compare_twice(window)
-            counts["repaired"] = repaired
-        return _finish(run, counts, findings)
-
-
-def enqueue_run() -> None:
-    """
-    Let a worker compare the usual window; a run that is active is not doubled.
-
-    Raises:
-        WorkersUnreachable: the broker is unreachable, so no worker was asked.
-    """
-    enqueue_now("payments.reconcile")
+        counts["repaired"] = repaired
+    for finding in findings:
+        logger.error("reconciliation: %s", finding)
+    return Comparison(counts, [asdict(finding) for finding in findings])
 
 
 def _compare_twice(window: Window) -> tuple[Counter[str], list[Finding]]:
@@ -88,14 +81,3 @@ def _compare(window: Window) -> tuple[Counter[str], list[Finding]]:
         *ledger.compare_rows(window=window, counts=counts),
     ]
     return counts, findings
-
-
-def _finish(run: ReconciliationRun, counts: Counter[str], findings: list[Finding]) -> ReconciliationRun:
-    run.counts = {**counts, "findings": len(findings)}
-    run.findings = [asdict(finding) for finding in findings[:_MAX_STORED]]
-    # The run's own length counts, whatever clock `now` is of.
-    run.finished_at = max(synchronisation.db_now(), run.started_at)
-    run.save()
-    for finding in findings:
-        logger.error("reconciliation: %s", finding)
-    return run

@@ -12,7 +12,6 @@ from jsonschema import validate
 
 from checkin.models import CheckIn, DropTable
 from checkin.services.checkins import switch
-from credits.models import CreditAccount
 from tests.checkin.api.conftest import wallet_of
 from tests.checkin.api.spec import CHECK_IN_RESULT, EXECUTE
 from tests.checkin.items import TYPES
@@ -20,6 +19,7 @@ from tests.checkin.rows import allow_attempts, everything, only, subscribe, wear
 from tests.factories import UserFactory
 from tests.relay.api.conftest import Answer, Wallet
 from tests.relay.api.test_execute import assert_problem
+from tests.rewards.rows import experience_of
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -223,6 +223,6 @@ def test_the_award_stands_whatever_is_refused_later(wallet: Wallet, proven: User
     [offered] = only("EXPERIENCE")
     answers = [wallet.send("get", EXECUTE) for _ in range(2)]
     assert [answer.status for answer in answers] == [200, 409]
-    won = CreditAccount.objects.get(user=proven).permanent_experience
+    won = experience_of(proven)[0]
     assert won == answers[0].body["result"]["value"]
     assert offered.least <= won <= offered.most

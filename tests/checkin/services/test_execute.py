@@ -18,9 +18,10 @@ from checkin.services.checkins import execute, ticket_of
 from credits.models import CreditAccount, CreditEntry
 from credits.queries import balance_of
 from rewards.models import Badge, BadgeTrack, ExperienceEntry, Modifier
-from rewards.queries import standing_of
+from rewards.queries import current_rewards
 from tests.checkin.items import TYPES, drop_of, item
 from tests.checkin.rows import allow_attempts, everything, lowest, only, put_in_force, subscribe
+from tests.rewards.rows import experience_of
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -49,8 +50,7 @@ def test_experience_grows_the_permanent_track_at_the_badges_rate(proven: User, n
     check_in = execute(user=proven, now=now)
 
     value = int(check_in.result["value"])
-    account = CreditAccount.objects.get(user=proven)
-    assert (account.permanent_experience, account.subscriber_experience) == (value * 3 // 2, 0)
+    assert experience_of(proven) == (value * 3 // 2, 0)
     assert ExperienceEntry.objects.get(key=check_in.effect_key).base == value
     assert CreditEntry.objects.filter(source="CHECK_IN").count() == 0
     assert not Modifier.objects.exists()
@@ -145,16 +145,16 @@ def test_no_ladder_gives_more_attempts_than_the_operator(proven: User, now: date
     Badge.objects.update(bonus_daily_check_in_attempts=32_767)
     subscribe(proven, now)
     for left in (2, 1):
-        board = queries.board_of(user=proven, standing=standing_of(user=proven, now=now), now=now)
+        board = queries.board_of(user=proven, rewards=current_rewards(user=proven, now=now), now=now)
         assert board.can_check_in, left
         execute(user=proven, now=now)
     before = everything()
     with pytest.raises(CheckInUnavailable):
         execute(user=proven, now=now)
     assert everything() == before
-    standing = standing_of(user=proven, now=now)
-    assert not queries.board_of(user=proven, standing=standing, now=now).can_check_in
-    assert queries.most_attempts(standing.permanent_badge) == 2
+    rewards = current_rewards(user=proven, now=now)
+    assert not queries.board_of(user=proven, rewards=rewards, now=now).can_check_in
+    assert queries.most_attempts(rewards.permanent_badge) == 2
 
 
 def test_more_than_the_attempts_of_the_day_are_refused_and_change_nothing(

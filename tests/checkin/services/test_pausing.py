@@ -10,7 +10,7 @@ from checkin.errors import CheckInsPaused
 from checkin.models import CheckInSwitch
 from checkin.services.checkins import execute, switch
 from gateway.common.errors import ReasonRequired
-from rewards.queries import standing_of
+from rewards.queries import current_rewards
 from tests.checkin.rows import everything
 from tests.factories import UserFactory
 from users.models import User
@@ -32,7 +32,7 @@ def test_while_paused_nobody_checks_in_and_nothing_changes(proven: User, staff: 
         execute(user=proven, now=now)
 
     assert everything() == before
-    board = queries.board_of(user=proven, standing=standing_of(user=proven, now=now), now=now)
+    board = queries.board_of(user=proven, rewards=current_rewards(user=proven, now=now), now=now)
     assert not board.can_check_in
 
 

@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from credits.models import LedgerAudit
+from credits.models import ReconciliationRun
 from credits.services import entries, holds, reconciliation
 from gateway.common.db import try_advisory_lock
 from tests.credits.rows import query
@@ -19,7 +19,7 @@ def test_a_sound_ledger_is_one_line_with_what_was_checked(user: User, key: str) 
     out = StringIO()
     call_command("reconcile_credits", stdout=out)
     assert out.getvalue() == "Compared: 1 accounts, 1 entries, 1 holds.\nNo difference.\n"
-    assert LedgerAudit.objects.get().counts["findings"] == 0
+    assert ReconciliationRun.objects.get().counts["findings"] == 0
 
 
 def test_a_difference_is_printed_and_the_exit_status_is_1(user: User, funds: int) -> None:
@@ -35,14 +35,14 @@ def test_a_difference_is_printed_and_the_exit_status_is_1(user: User, funds: int
         "Compared: 1 accounts, 1 entries, 0 holds.\n"
     )
     # The nightly run's figures and pages know of it.
-    assert LedgerAudit.objects.get().counts["findings"] == 1
+    assert ReconciliationRun.objects.get().counts["findings"] == 1
 
 
 def test_it_says_how_many_differences_it_does_not_print(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     for owner in (user, *UserFactory.create_batch(2)):
         entries.open_account(user=owner)
     query("UPDATE credits_account SET balance = balance + 1")
-    monkeypatch.setattr(reconciliation, "_KEPT", 1)
+    monkeypatch.setattr(reconciliation, "MAX_STORED_FINDINGS", 1)
     out = StringIO()
     with pytest.raises(CommandError, match="3 differences"):
         call_command("reconcile_credits", stdout=out)
@@ -51,10 +51,10 @@ def test_it_says_how_many_differences_it_does_not_print(user: User, monkeypatch:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_behind_another_audit_it_does_not_wait(user: User) -> None:
-    with try_advisory_lock("credits.audit") as acquired:
+def test_it_does_not_wait_for_another_reconciliation(user: User) -> None:
+    with try_advisory_lock("reconciliation.ledger") as acquired:
         assert acquired
         with pytest.raises(CommandError, match="under way") as failure:
             at_once([lambda: call_command("reconcile_credits")])
     assert failure.value.returncode == 2
-    assert not LedgerAudit.objects.exists()
+    assert not ReconciliationRun.objects.exists()

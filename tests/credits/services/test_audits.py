@@ -5,9 +5,9 @@ import random
 import pytest
 from django.utils import timezone
 
-from credits.models import EntrySource, LedgerAudit
+from credits.models import EntrySource, ReconciliationRun
 from credits.services import entries, reconciliation
-from credits.services.reconciliation import Compared
+from credits.services.reconciliation import Comparison
 from gateway.common.db import try_advisory_lock
 from tests.credits.rows import query
 from tests.factories import UserFactory
@@ -25,8 +25,8 @@ def account(credits: int) -> int:
 def test_a_sound_ledger_is_recorded_as_such() -> None:
     account(random.randint(1, 99))
     begin = timezone.now()
-    audit = reconciliation.audit_ledger(now=begin)
-    assert audit == LedgerAudit.objects.get()
+    audit = reconciliation.reconcile(now=begin)
+    assert audit == ReconciliationRun.objects.get()
     assert audit is not None
     assert (audit.kind, audit.started_at) == ("ledger", begin)
     assert audit.counts == {"accounts": 1, "entries": 1, "holds": 0, "findings": 0}
@@ -40,7 +40,7 @@ def test_findings_say_what_is_and_what_should_be() -> None:
     meddled = account(amount)
     account(amount)
     query("UPDATE credits_account SET balance = balance + %s WHERE id = %s", off, meddled)
-    audit = reconciliation.audit_ledger(now=timezone.now())
+    audit = reconciliation.reconcile(now=timezone.now())
     assert audit is not None
     assert audit.counts["findings"] == 1
     assert audit.findings == [
@@ -55,10 +55,9 @@ def test_findings_say_what_is_and_what_should_be() -> None:
 
 def test_of_very_many_findings_the_first_are_kept_and_all_are_counted() -> None:
     many = [{"rule": str(number)} for number in range(1_001)]
-    audit = reconciliation.keep(
-        kind=LedgerAudit.Kind.CHAIN,
-        lock="test",
-        compare=lambda: Compared({"rows": 7}, many),
+    audit = reconciliation.run(
+        kind=ReconciliationRun.Kind.CHAIN,
+        compare=lambda: Comparison({"rows": 7}, many),
         now=timezone.now(),
     )
     assert audit is not None
@@ -67,17 +66,17 @@ def test_of_very_many_findings_the_first_are_kept_and_all_are_counted() -> None:
 
 
 def test_a_comparison_that_breaks_off_stays_unfinished() -> None:
-    def break_off() -> Compared:
+    def break_off() -> Comparison:
         raise RuntimeError("the database went away")
 
     with pytest.raises(RuntimeError):
-        reconciliation.keep(kind=LedgerAudit.Kind.LEDGER, lock="test", compare=break_off, now=timezone.now())
-    assert LedgerAudit.objects.get().finished_at is None
+        reconciliation.run(kind=ReconciliationRun.Kind.LEDGER, compare=break_off, now=timezone.now())
+    assert ReconciliationRun.objects.get().finished_at is None
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_two_at_once_one_is_made() -> None:
-    with try_advisory_lock("credits.audit") as acquired:
+    with try_advisory_lock("reconciliation.ledger") as acquired:
         assert acquired
-        assert at_once([lambda: reconciliation.audit_ledger(now=timezone.now())]) == [None]
-    assert not LedgerAudit.objects.exists()
+        assert at_once([lambda: reconciliation.reconcile(now=timezone.now())]) == [None]
+    assert not ReconciliationRun.objects.exists()

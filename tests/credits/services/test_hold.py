@@ -22,14 +22,10 @@ from users.models import User
 
 def test_held_credits_are_no_longer_available(user: User, funds: int, key: str) -> None:
     amount = random.randint(1, funds)
-    result = credits_holds.hold(user=user, credits=amount, key=key, content="a call")
+    result = credits_holds.hold(user=user, credits=amount, key=key)
 
     assert (result.created, result.balance) == (True, funds)
-    assert (result.hold.amount, result.hold.status, result.hold.content) == (
-        amount,
-        HoldStatus.HELD,
-        "a call",
-    )
+    assert (result.hold.amount, result.hold.status) == (amount, HoldStatus.HELD)
     assert result.hold == CreditHold.objects.get(key=key)
     assert balance_of(user) == (funds, amount, funds - amount)
 
@@ -100,11 +96,11 @@ def test_a_user_without_an_account_may_hold_on_debt_alone(key: str) -> None:
 def test_a_repeated_key_returns_the_first_hold_even_when_the_user_is_broke(
     user: User, funds: int, key: str
 ) -> None:
-    first = credits_holds.hold(user=user, credits=funds, key=key, content="a call")
+    first = credits_holds.hold(user=user, credits=funds, key=key)
     entries.adjust(user=user, credits=-funds, key=secrets.token_hex(16), actor=None, reason="clawed back")
     before = everything()
     # The price of the same thing has moved since.
-    again = credits_holds.hold(user=user, credits=funds + 1, key=key, content="a call")
+    again = credits_holds.hold(user=user, credits=funds + 1, key=key)
     assert again == HoldResult(first.hold, created=False, balance=0)
     assert everything() == before
 
@@ -117,15 +113,13 @@ def test_a_repeated_key_returns_the_first_hold_when_it_is_closed(user: User, key
     assert balance_of(user).held == 0
 
 
-def test_a_key_with_other_content_or_another_user_is_a_conflict(user: User, key: str) -> None:
-    credits_holds.hold(user=user, credits=5, key=key, content="a call")
+def test_the_key_of_another_users_hold_is_a_conflict(user: User, key: str) -> None:
+    credits_holds.hold(user=user, credits=5, key=key)
     other = UserFactory.create()
     entries.grant(user=other, credits=5, source=EntrySource.SURVEYS, key=secrets.token_hex(16))
     before = everything()
     with pytest.raises(KeyConflict):
-        credits_holds.hold(user=user, credits=5, key=key, content="another call")
-    with pytest.raises(KeyConflict):
-        credits_holds.hold(user=other, credits=5, key=key, content="a call")
+        credits_holds.hold(user=other, credits=5, key=key)
     assert everything() == before
 
 
@@ -139,7 +133,7 @@ def test_amounts_that_mean_nothing_are_refused(user: User, key: str, amount: int
 
 def test_a_hold_is_one_statement(user: User, key: str, django_assert_num_queries: type) -> None:
     with django_assert_num_queries(1):
-        credits_holds.hold(user=user, credits=1, key=key, content="a call")
+        credits_holds.hold(user=user, credits=1, key=key)
 
 
 def test_40_holds_at_once_take_exactly_what_the_account_affords(transactional_db: None, key: str) -> None:

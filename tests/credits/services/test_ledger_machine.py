@@ -28,7 +28,6 @@ class PaperHold:
 
     owner: int
     amount: int
-    content: str
     paid: int | None = None
 
 
@@ -88,17 +87,17 @@ class LedgerMachine(RuleBasedStateMachine):
     def adjust(self, name: int, owner: int, amount: int, sign: int) -> None:
         self._post(f"{name}-adjust", owner, sign * amount)
 
-    @rule(name=_NAMES, owner=_OWNERS, amount=_AMOUNTS, debt=st.integers(0, 20), content=st.sampled_from("ab"))
-    def hold(self, name: int, owner: int, amount: int, debt: int, content: str) -> None:
+    @rule(name=_NAMES, owner=_OWNERS, amount=_AMOUNTS, debt=st.integers(0, 20))
+    def hold(self, name: int, owner: int, amount: int, debt: int) -> None:
         key, known = f"{name}-hold", self.paper.holds.get(f"{name}-hold")
         balance = self.paper.balance(owner)
         try:
             result = credits_holds.hold(
-                user=self.users[owner], credits=amount, key=self.run + key, debt_limit=debt, content=content
+                user=self.users[owner], credits=amount, key=self.run + key, debt_limit=debt
             )
         except KeyConflict:
             assert known is not None
-            assert (known.owner, known.content) != (owner, content)
+            assert known.owner != owner
         except InsufficientCredits:
             assert known is None
             assert not self.paper.affords(owner, amount, debt)
@@ -107,10 +106,10 @@ class LedgerMachine(RuleBasedStateMachine):
             assert result.created is (known is None)
             if known is None:
                 assert self.paper.affords(owner, amount, debt)
-                self.paper.holds[key] = PaperHold(owner, amount, content)
+                self.paper.holds[key] = PaperHold(owner, amount)
                 self.ids[key] = result.hold.pk
             else:
-                assert (known.owner, known.content, self.ids[key]) == (owner, content, result.hold.pk)
+                assert (known.owner, self.ids[key]) == (owner, result.hold.pk)
 
     @rule(name=_NAMES, amount=_AMOUNTS, debt=st.integers(0, 20))
     def raise_hold(self, name: int, amount: int, debt: int) -> None:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from credits.models import CreditEntry
-from credits.queries import account_of, balance_of
+from credits.queries import balance_of
 from credits.services.reconciliation import find_differences
 from devstack.ad_networks.signing import Reward
 from earnings.models import Postback, PostbackState
@@ -19,6 +19,7 @@ from rewards.models import BadgeTrack, ExperienceEntry
 from rewards.services import experience
 from tests.earnings.ad_networks import Network, random_id, set_up
 from tests.factories import UserFactory
+from tests.rewards.rows import experience_of
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -31,8 +32,7 @@ def _says(network: Network, user: User, survey: str, amount: str, *, is_reversal
 
 
 def _experience(user: User) -> int:
-    account = account_of(user)
-    return account.permanent_experience if account else 0
+    return experience_of(user)[0]
 
 
 def test_a_part_is_taken_back_and_the_rest_stays() -> None:

@@ -13,7 +13,7 @@ from django.db import models
 from django.test import Client
 from django.urls import reverse
 
-from credits.models import LedgerAudit
+from credits.models import ReconciliationRun
 from payments.models import Payout
 from relay.models import Attempt, RelayTransaction
 from tests.factories import UserFactory
@@ -83,8 +83,10 @@ def test_the_pages_of_our_own_name_the_zone_too(client: Client) -> None:
     relayed(user, 2)
     make(Payout)
     Payout.objects.update(user=user)
-    LedgerAudit.objects.create(kind="ledger", started_at=_MOMENT, finished_at=_MOMENT, counts={"findings": 0})
-    LedgerAudit.objects.create(kind="ledger", started_at=_MOMENT)
+    ReconciliationRun.objects.create(
+        kind="ledger", started_at=_MOMENT, finished_at=_MOMENT, counts={"findings": 0}
+    )
+    ReconciliationRun.objects.create(kind="ledger", started_at=_MOMENT)
     pages = {path: read(client, path) for path in ("/admin/", "/admin/books/", page_of(user))}
     assert {path: vague_times(text) for path, text in pages.items()} == {path: [] for path in pages}
     assert "2026-03-07 17:04" in pages["/admin/books/"]

@@ -6,8 +6,9 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from credits.models import ReconciliationRun
 from gateway.common.db import try_advisory_lock
-from payments.models import Payout, ReconciliationRun
+from payments.models import Payout
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import deliver
 from tests.payments.people import Payer
@@ -86,7 +87,7 @@ def test_with_stripe_away_nothing_is_said(payer: Payer, fake: FakeBilling) -> No
 
 @pytest.mark.django_db(transaction=True)
 def test_behind_another_run_it_does_not_wait(payer: Payer) -> None:
-    with try_advisory_lock("payments.reconcile") as acquired:
+    with try_advisory_lock("reconciliation.stripe") as acquired:
         assert acquired
         ((printed, code),) = at_once([_run])  # type: ignore[misc]
     assert (printed, code) == ("Another reconciliation is under way.", 2)

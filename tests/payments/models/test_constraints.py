@@ -8,13 +8,13 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models import F
 
+from credits.models import ReconciliationRun
 from payments.models import (
     BillingOperation,
     Clawback,
     Customer,
     Payout,
     PayoutRate,
-    ReconciliationRun,
     StripeEvent,
     Subscription,
 )
@@ -84,7 +84,7 @@ REFUSED: list[tuple[str, Callable[[Payer], object]]] = [
     ("payoutrate_one_per_moment", lambda _: _again(PayoutRate)),
     ("payoutrate_credits_positive", lambda _: PayoutRate.objects.update(credits_per_major_unit=0)),
     (
-        "reconciliationrun_times_in_order",
+        "credits_reconciliationrun_times_in_order",
         lambda _: ReconciliationRun.objects.update(finished_at=F("started_at") - timedelta(seconds=1)),
     ),
 ]

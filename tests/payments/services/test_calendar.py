@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils import timezone
 
-from credits.allowances import RENEWAL_GRACE
+from credits.queries import RENEWAL_GRACE
 from payments.services import synchronisation
 from payments.services.reconciliation import repairs
 from tests.factories import UserFactory

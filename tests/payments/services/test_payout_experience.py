@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from credits.models import CreditAccount, CreditEntry
+from credits.models import CreditEntry
 from payments.models import Clawback, Payout, PayoutRate
 from payments.services import events
 from payments.services.reconciliation import repairs
@@ -22,6 +22,7 @@ from tests.fakes.billing import FakeBilling
 from tests.payments.mail import deliver, store
 from tests.payments.meddling import Killed
 from tests.payments.people import Payer
+from tests.rewards.rows import experience_of
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -39,8 +40,8 @@ def subscriber(fake: FakeBilling, user: User, amount: int) -> Payer:
 
 
 def _totals(payer: Payer) -> tuple[int, int]:
-    account = CreditAccount.objects.get(user=payer.user)
-    return account.subscriber_experience, account.permanent_experience
+    permanent, subscriber = experience_of(payer.user)
+    return subscriber, permanent
 
 
 def _worth(payer: Payer) -> tuple[int, int]:

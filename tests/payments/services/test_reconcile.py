@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from credits.models import Allowance, CreditEntry, EntrySource
+from credits.models import Allowance, CreditEntry, EntrySource, ReconciliationRun
 from credits.services import entries
 from payments.models import (
     BillingOperation,
@@ -17,7 +17,6 @@ from payments.models import (
     Customer,
     Payout,
     PayoutRate,
-    ReconciliationRun,
     StripeEvent,
     Subscription,
 )

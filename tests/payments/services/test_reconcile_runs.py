@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
-from credits.models import CreditEntry
+from credits.models import CreditEntry, ReconciliationRun
 from payments.errors import BillingUnavailable, CardDeclined
-from payments.models import Clawback, Customer, Payout, PayoutRate, ReconciliationRun, Subscription
+from payments.models import Clawback, Customer, Payout, PayoutRate, Subscription
 from payments.services import reconciliation
 from payments.stripe import get_billing_client
 from tests.factories import UserFactory

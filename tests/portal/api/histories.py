@@ -32,8 +32,8 @@ WITH account AS (
     FROM account, generate_series(1, %(count)s) AS n
     RETURNING id, account_id, account_version, balance_before
 ), held AS (
-    INSERT INTO credits_hold (account_id, key, content, amount, status, captured_amount, entry_id, closed_at)
-    SELECT account_id, %(salt)s || account_version, '', 1, 'CAPTURED', 1, id, now() FROM charge
+    INSERT INTO credits_hold (account_id, key, amount, status, captured_amount, entry_id, closed_at)
+    SELECT account_id, %(salt)s || account_version, 1, 'CAPTURED', 1, id, now() FROM charge
     RETURNING id, entry_id
 ), moved AS (
     UPDATE credits_account AS kept

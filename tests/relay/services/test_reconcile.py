@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from credits.models import CreditHold, LedgerAudit
+from credits.models import CreditHold, ReconciliationRun
 from credits.services import holds
 from gateway.common.db import try_advisory_lock
 from relay.models import Attempt, RelayTransaction
@@ -55,7 +55,7 @@ def settled(accept: Accept, settle: Settle) -> RelayTransaction:
 def test_a_sound_relay_has_no_findings(settled: RelayTransaction) -> None:
     assert found() == {}
     run = reconciliation.reconcile(now=timezone.now())
-    assert run == LedgerAudit.objects.get(kind="chain")
+    assert run == ReconciliationRun.objects.get(kind="chain")
     assert run is not None
     assert run.counts == {
         "settled calls": 1,
@@ -164,14 +164,14 @@ def test_the_nightly_task_fails_where_something_differs(settled: RelayTransactio
     assert reconcile_with_chain.apply().state == "SUCCESS"
     RelayTransaction.objects.filter(pk=settled.pk).update(real_cost=settled.real_cost + 1)
     assert reconcile_with_chain.apply().state == "FAILURE"
-    assert [run.counts["findings"] for run in LedgerAudit.objects.order_by("pk")] == [0, 2]
+    assert [run.counts["findings"] for run in ReconciliationRun.objects.order_by("pk")] == [0, 2]
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_two_at_once_one_is_made(services: object) -> None:
-    with try_advisory_lock("relay.reconcile") as acquired:
+    with try_advisory_lock("reconciliation.chain") as acquired:
         assert acquired
         assert at_once([lambda: reconciliation.reconcile(now=timezone.now())]) == [None]
         with pytest.raises(CommandError, match="under way"):
             at_once([lambda: call_command("reconcile_relay", stdout=StringIO())])
-    assert not LedgerAudit.objects.exists()
+    assert not ReconciliationRun.objects.exists()

@@ -14,7 +14,7 @@ from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 from pytest_django import Settings
 
-from credits.models import CreditAccount, CreditEntry, EntrySource, HoldStatus
+from credits.models import CreditEntry, EntrySource, HoldStatus
 from credits.queries import balance_of
 from credits.services import entries
 from credits.services.reconciliation import find_differences
@@ -35,6 +35,7 @@ from rewards.models import Badge, BadgeTrack
 from tests.relay.chain import Chain, MeddlingClient
 from tests.relay.signing import execute_payload, set_data_payload
 from tests.relay.workers import broadcast_all, track
+from tests.rewards.rows import experience_of
 from tests.threads import at_once
 from users.models import User
 
@@ -325,7 +326,7 @@ def test_a_settled_call_earns_experience_and_a_part_of_its_cost_back(
     back = CreditEntry.objects.get(account__user=user, source=EntrySource.CREDITS_BACK)
     assert back.amount == cost // 10
     assert balance_of(user).balance == before - cost + cost // 10
-    assert CreditAccount.objects.get(user=user).permanent_experience == cost
+    assert experience_of(user)[0] == cost
     report = queries.transaction_report(user=user, transaction_hash=row.transaction_hash)
     assert report.credits_used == cost
 
@@ -335,7 +336,7 @@ def test_a_cancelled_call_earns_nothing(user: User, accept: Accept, settle: Call
     row = accept()
     settlement.settle_lost(attempts=[row.attempts.get()], now=timezone.now())
     assert not CreditEntry.objects.filter(source=EntrySource.CREDITS_BACK).exists()
-    assert CreditAccount.objects.get(user=user).permanent_experience == 0
+    assert experience_of(user)[0] == 0
 
 
 def test_calls_that_cannot_be_settled_together_are_settled_one_by_one(

@@ -40,10 +40,10 @@ def test_overlaps_and_gaps_are_refused(track: BadgeTrack) -> None:
     before = list(Badge.objects.values())
     changes: list[tuple[str, Callable[[], object]]] = [
         ("no_overlap", lambda: Badge.objects.filter(pk=second.pk).update(exp_upper_bound=10**12)),
-        ("ladder", lambda: Badge.objects.filter(pk=second.pk).update(exp_upper_bound=second.exp_lower_bound + 1)),
-        ("ladder", lambda: Badge.objects.filter(pk=second.pk).delete()),
-        ("ladder", lambda: Badge.objects.filter(pk=first.pk).update(exp_lower_bound=1)),
-        ("ladder", lambda: Badge.objects.filter(track=track, exp_upper_bound=None).update(exp_upper_bound=10**12)),
+        ("levels", lambda: Badge.objects.filter(pk=second.pk).update(exp_upper_bound=second.exp_lower_bound + 1)),
+        ("levels", lambda: Badge.objects.filter(pk=second.pk).delete()),
+        ("levels", lambda: Badge.objects.filter(pk=first.pk).update(exp_lower_bound=1)),
+        ("levels", lambda: Badge.objects.filter(track=track, exp_upper_bound=None).update(exp_upper_bound=10**12)),
         ("no_overlap", lambda: Badge.objects.create(track=track, name="Twin", exp_lower_bound=10**10)),
     ]  # fmt: skip
     for constraint, change in changes:

@@ -10,12 +10,12 @@ import pytest
 from django.db import DatabaseError, transaction
 
 from credits.errors import KeyConflict
-from credits.models import CreditAccount
 from credits.services import entries
 from rewards.models import Badge, BadgeTrack, ExperienceEntry
 from rewards.services import experience
 from tests.credits.rows import query
 from tests.factories import UserFactory
+from tests.rewards.rows import experience_of
 from tests.threads import at_once
 from users.models import User
 
@@ -23,11 +23,8 @@ pytestmark = pytest.mark.django_db
 
 
 def totals(user: User) -> dict[str, int]:
-    account = CreditAccount.objects.get(user=user)
-    return {
-        BadgeTrack.PERMANENT: account.permanent_experience,
-        BadgeTrack.SUBSCRIBER: account.subscriber_experience,
-    }
+    permanent, subscriber = experience_of(user)
+    return {BadgeTrack.PERMANENT: permanent, BadgeTrack.SUBSCRIBER: subscriber}
 
 
 @pytest.mark.parametrize("track", BadgeTrack)
@@ -111,9 +108,9 @@ def test_what_is_given_again_does_not_grow_again(user: User, key: str) -> None:
         "key": key,
         "cause": "TEST",
     }
-    entry = experience.give_again(**again)
+    entry = experience.restore(**again)
     assert (entry.base, entry.amount, entry.total_after) == (4, 4, 4)
-    assert experience.give_again(**again) == entry
+    assert experience.restore(**again) == entry
     assert totals(user) == {BadgeTrack.SUBSCRIBER: 4, BadgeTrack.PERMANENT: 0}
 
 
@@ -124,7 +121,7 @@ def test_nothing_is_no_gain_and_no_loss(user: User, key: str, amount: int) -> No
     with pytest.raises(ValueError, match="positive"):
         experience.take_back(user=user, track=BadgeTrack.PERMANENT, amount=amount, key=key, cause="TEST")
     with pytest.raises(ValueError, match="positive"):
-        experience.give_again(user=user, track=BadgeTrack.PERMANENT, amount=amount, key=key, cause="TEST")
+        experience.restore(user=user, track=BadgeTrack.PERMANENT, amount=amount, key=key, cause="TEST")
     assert not ExperienceEntry.objects.exists()
 
 

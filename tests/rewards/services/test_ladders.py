@@ -8,14 +8,13 @@ from functools import partial
 import pytest
 from django.core.exceptions import ValidationError
 
-from credits.models import CreditAccount
-from credits.services import entries
-from rewards.errors import LadderBroken
+from rewards.errors import InvalidLevels
 from rewards.models import Badge, BadgeTrack
 from rewards.queries import badges_at
 from rewards.services import levels
 from tests.credits.rows import query
 from tests.factories import UserFactory
+from tests.rewards.rows import set_experience
 from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db
@@ -44,8 +43,7 @@ def new(track: str, begins: int, **terms: object) -> Badge:
 def experienced(track: str, *amounts: int) -> None:
     column = f"{track.lower()}_experience"
     for amount in amounts:
-        account = entries.open_account(user=UserFactory.create())
-        CreditAccount.objects.filter(pk=account.pk).update(**{column: amount})
+        set_experience(UserFactory.create(), **{column: amount})
 
 
 def test_a_new_badge_takes_its_range_from_the_one_below(track: str) -> None:
@@ -116,23 +114,25 @@ def test_a_ladder_grows_from_nothing(track: str) -> None:
     only = levels.save_badge(badge=new(track, 0))
     commit()
     assert ladder(track) == [(only.name, 0, None)]
-    with pytest.raises(LadderBroken, match="at least one badge"):
+    with pytest.raises(InvalidLevels, match="at least one badge"):
         levels.remove_badge(badge=only)
 
 
 def test_each_fault_is_named_and_nothing_changes(track: str) -> None:
     before = list(Badge.objects.values())
     bottom, second = Badge.objects.filter(track=track)[:2]
-    with pytest.raises(LadderBroken, match=r"and .* overlap at \d+"):
+    with pytest.raises(InvalidLevels, match=r"and .* overlap at \d+"):
         levels.save_badge(badge=new(track, second.exp_lower_bound))
-    with pytest.raises(LadderBroken, match="begins at -3 and not at 0"):
+    with pytest.raises(InvalidLevels, match="begins at -3 and not at 0"):
         levels.save_badge(badge=new(track, -3))
-    with pytest.raises(LadderBroken, match="JSON"):
+    with pytest.raises(InvalidLevels, match="JSON"):
         levels.save_badge(badge=new(track, 2**53 - 1))
-    with pytest.raises(LadderBroken, match=f"{second.name}, begins at {second.exp_lower_bound} and not at 0"):
+    with pytest.raises(
+        InvalidLevels, match=f"{second.name}, begins at {second.exp_lower_bound} and not at 0"
+    ):
         levels.remove_badge(badge=bottom)
     bottom.exp_lower_bound = 1
-    with pytest.raises(LadderBroken, match="begins at 1 and not at 0"):
+    with pytest.raises(InvalidLevels, match="begins at 1 and not at 0"):
         levels.save_badge(badge=bottom)
     assert list(Badge.objects.values()) == before
 
@@ -216,10 +216,9 @@ def test_the_preview_says_what_the_change_then_does(track: str) -> None:
     second.exp_lower_bound = random.randint(1, third.exp_lower_bound - 1)
     preview = levels.preview_saving(badge=second)
     levels.save_badge(badge=second)
-    worn = [badges_at(permanent_experience=amount, subscriber_experience=amount) for amount in amounts]
-    place = 0 if track == BadgeTrack.PERMANENT else 1
+    current = badges_at([(BadgeTrack(track), amount) for amount in amounts])
     for count in preview.counts:
-        assert count.after == sum(badges[place].pk == count.badge.pk for badges in worn)
+        assert count.after == sum(badge.pk == count.badge.pk for badge in current)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -12,10 +12,10 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from credits.errors import KeyConflict
-from rewards.benefits import MOST_OF_MODIFIERS
 from rewards.errors import ModifierEnded
 from rewards.models import Modifier, ModifierType
-from rewards.queries import standing_of
+from rewards.queries import current_rewards
+from rewards.rules import MAX_MODIFIER_SUM
 from rewards.services import modifiers
 from tests.factories import UserFactory
 from tests.threads import waits_for_this_transaction
@@ -36,14 +36,14 @@ def give(user: User, *, kind: ModifierType, value: str = "0.05", key: str | None
 
 
 def active(user: User) -> list[Modifier]:
-    return standing_of(user=user, now=timezone.now()).modifiers
+    return current_rewards(user=user, now=timezone.now()).modifiers
 
 
 @pytest.mark.parametrize("kind", ModifierType)
 def test_a_modifier_adds_to_the_badge_while_it_is_active(user: User, kind: ModifierType) -> None:
-    before = standing_of(user=user, now=timezone.now()).benefits
+    before = current_rewards(user=user, now=timezone.now()).benefits
     given = give(user, kind=kind, value="0.0525")
-    after = standing_of(user=user, now=timezone.now()).benefits
+    after = current_rewards(user=user, now=timezone.now()).benefits
     assert {other: after.bonus(other) - before.bonus(other) for other in ModifierType} == {
         other: Decimal("0.0525") if other == kind else 0 for other in ModifierType
     }
@@ -85,8 +85,8 @@ def test_what_has_ended_or_not_begun_counts_for_nothing(user: User) -> None:
 def test_modifiers_of_a_type_add_up_to_the_cap(user: User) -> None:
     for value in ("0.6", "0.3", "0.3"):
         give(user, kind=ModifierType.BONUS_OFFERWALL_CREDITS, value=value)
-    benefits = standing_of(user=user, now=timezone.now()).benefits
-    assert benefits.modifier_bonuses[ModifierType.BONUS_OFFERWALL_CREDITS] == MOST_OF_MODIFIERS
+    benefits = current_rewards(user=user, now=timezone.now()).benefits
+    assert benefits.modifier_bonuses[ModifierType.BONUS_OFFERWALL_CREDITS] == MAX_MODIFIER_SUM
     assert benefits.modifier_bonuses[ModifierType.BONUS_SURVEYS_CREDITS] == 0
 
 
@@ -118,7 +118,7 @@ def test_an_ended_modifier_adds_nothing_from_now_on_and_the_others_stay(user: Us
     theirs = give(other, kind=ModifierType.BONUS_SURVEYS_CREDITS)
     modifiers.end(modifier_id=mistaken.pk)
     assert (active(user), active(other)) == ([kept], [theirs])
-    benefits = standing_of(user=user, now=timezone.now()).benefits
+    benefits = current_rewards(user=user, now=timezone.now()).benefits
     assert benefits.modifier_bonuses[ModifierType.BONUS_SURVEYS_CREDITS] == Decimal("0.1")
     row = Modifier.objects.get(pk=mistaken.pk)
     assert row.created_at < row.expires_at < mistaken.expires_at

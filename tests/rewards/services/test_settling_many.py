@@ -20,11 +20,12 @@ from credits.services import entries as credits_entries
 from credits.services import holds as credits_holds
 from credits.services.reconciliation import find_differences
 from rewards import queries
-from rewards.benefits import credits_back
-from rewards.models import Badge, BadgeTrack, ExperienceEntry, ModifierType
+from rewards.models import Badge, BadgeTrack, ExperienceEntry, ModifierType, Progress
+from rewards.rules import cashback_credits
 from rewards.services import cashback, experience, modifiers
 from tests.credits.rows import everything
 from tests.factories import UserFactory
+from tests.rewards.rows import experience_of
 from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
 
@@ -44,6 +45,7 @@ def ladders() -> None:
 
 def person(*, subscribes: bool = False) -> User:
     user = UserFactory.create()
+    experience.open_progress(user_ids=[user.pk])
     credits_entries.grant(user=user, credits=FUNDS, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
     if subscribes:
         now = timezone.now()
@@ -71,7 +73,7 @@ def held(user: User, credits: int) -> int:
 
 def settle(costs: dict[int, int], *, capped: bool = False) -> None:
     with transaction.atomic():
-        cashback.settle_many(costs=costs, now=timezone.now(), capped=capped)
+        cashback.settle(costs=costs, now=timezone.now(), capped=capped)
 
 
 def settle_by_hand(user: User, hold_id: int, cost: int) -> None:
@@ -81,8 +83,8 @@ def settle_by_hand(user: User, hold_id: int, cost: int) -> None:
         return
     gained = f"spent:{entry.key}"
     experience.gain(user=user, track=BadgeTrack.PERMANENT, base=cost, key=gained, cause=entry.source)
-    fraction = queries.standing_of(user=user, now=timezone.now()).benefits.credits_back
-    back = credits_back(cost=cost, fraction=fraction)
+    fraction = queries.current_rewards(user=user, now=timezone.now()).benefits.cashback_fraction
+    back = cashback_credits(cost=cost, fraction=fraction)
     if back:
         credits_entries.grant(
             user=user, credits=back, source=EntrySource.CREDITS_BACK, key=f"back:{entry.key}"
@@ -147,7 +149,7 @@ def test_settling_costs_six_statements_for_any_number(
     people = [person() for _ in range(min(count, 7))]
     costs = {held(people[number % len(people)], 20): 10 + number for number in range(count)}
     with django_assert_num_queries(6):
-        cashback.settle_many(costs=costs, now=timezone.now())
+        cashback.settle(costs=costs, now=timezone.now())
     assert CreditHold.objects.filter(status=HoldStatus.CAPTURED).count() == count
     assert CreditEntry.objects.filter(source=EntrySource.CREDITS_BACK).count() == count
     assert find_differences() == []
@@ -202,6 +204,14 @@ def test_a_reward_whose_key_is_taken_undoes_all(taken: str) -> None:
     assert everything() == before
 
 
+def test_users_without_progress_gain_as_others_do() -> None:
+    users = [person() for _ in range(3)]
+    Progress.objects.filter(user__in=users[1:]).delete()
+    settle({held(user, 50): 40 for user in users})
+    assert [experience_of(user)[0] > 0 for user in users] == [True] * 3
+    assert ExperienceEntry.objects.count() == 3
+
+
 def test_a_negative_cost_settles_nothing() -> None:
     user = person()
     good, bad = held(user, 50), held(user, 50)
@@ -223,7 +233,7 @@ def test_workers_that_settle_the_same_holds_in_any_order_settle_each_once(transa
     holds = [held(random.choice(people), 20) for _ in range(40)]
     batches = [dict.fromkeys(random.sample(holds, 25), 10) for _ in range(8)] + [dict.fromkeys(holds, 10)]
     at_once(
-        [partial(cashback.settle_many, costs=batch, now=timezone.now()) for batch in batches],
+        [partial(cashback.settle, costs=batch, now=timezone.now()) for batch in batches],
         in_transaction=True,
     )
     assert CreditHold.objects.filter(status=HoldStatus.CAPTURED, captured_amount=10).count() == 40

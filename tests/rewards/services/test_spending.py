@@ -8,13 +8,14 @@ import pytest
 from django.utils import timezone
 
 from credits.errors import HoldReleased
-from credits.models import CreditAccount, CreditEntry, EntrySource
+from credits.models import CreditEntry, EntrySource
 from credits.queries import balance_of
 from credits.services import holds
 from credits.services.reconciliation import find_differences
 from rewards.models import Badge, BadgeTrack, ExperienceEntry, ModifierType
 from rewards.services import cashback, modifiers
 from tests.credits.rows import everything
+from tests.rewards.rows import experience_of
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +30,7 @@ def give_back(fraction: str) -> None:
 
 
 def settle(user: User, hold_id: int, cost: int) -> CreditEntry:
-    cashback.settle_many(costs={hold_id: cost}, now=timezone.now())
+    cashback.settle(costs={hold_id: cost}, now=timezone.now())
     return CreditEntry.objects.get(hold=hold_id)
 
 
@@ -42,7 +43,7 @@ def test_the_lowest_badge_gives_experience_and_nothing_back(user: User, funds: i
     cost = random.randint(1, 900)
     entry = settle(user, held(user, cost + 5), cost)
     assert (entry.amount, entry.source) == (-cost, EntrySource.RELAY_TRANSACTION)
-    assert CreditAccount.objects.get(user=user).permanent_experience == cost
+    assert experience_of(user)[0] == cost
     assert returned(user) == []
     assert balance_of(user) == (funds - cost, 0, funds - cost)
 

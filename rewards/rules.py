@@ -18,10 +18,10 @@ from credits.models import EntrySource
 from rewards.models import LARGEST_EXPERIENCE, ModifierType
 
 # All modifiers of a type together add no more than this.
-MOST_OF_MODIFIERS = Decimal(1)
+MAX_MODIFIER_SUM = Decimal(1)
 
 
-class LadderStep(Protocol):
+class Level(Protocol):
     """A badge's name and range: from the lower bound on, up to the upper one, which is the next badge's."""
 
     name: str
@@ -60,7 +60,7 @@ class Benefits:
     debt_limit: int
 
     @property
-    def credits_back(self) -> Decimal:
+    def cashback_fraction(self) -> Decimal:
         """Return the fraction of a relay transaction's cost that comes back, never above 1."""
         return min(Decimal(1), self.bonus(ModifierType.BONUS_CREDITS_BACK))
 
@@ -69,7 +69,7 @@ class Benefits:
         return self.badge_bonuses[raised] + self.modifier_bonuses[raised]
 
 
-RAISED_BY = {
+MODIFIER_TYPE_BY_SOURCE = {
     EntrySource.PUSH_ADS: ModifierType.BONUS_PUSH_ADS_CREDITS,
     EntrySource.VIDEO_ADS: ModifierType.BONUS_VIDEO_ADS_CREDITS,
     EntrySource.OFFERWALL: ModifierType.BONUS_OFFERWALL_CREDITS,
@@ -105,7 +105,7 @@ def _capped_sums(modifiers: Iterable[ModifierTerms]) -> dict[ModifierType, Decim
     sums = dict.fromkeys(ModifierType, Decimal(0))
     for modifier in modifiers:
         sums[ModifierType(modifier.modifier_type)] += modifier.value
-    return {raised: min(total, MOST_OF_MODIFIERS) for raised, total in sums.items()}
+    return {raised: min(total, MAX_MODIFIER_SUM) for raised, total in sums.items()}
 
 
 def earned_credits(*, amount: Decimal, rate: Decimal, bonus: Decimal) -> int:
@@ -113,7 +113,7 @@ def earned_credits(*, amount: Decimal, rate: Decimal, bonus: Decimal) -> int:
     return floor(Fraction(amount) * Fraction(rate) * (1 + Fraction(bonus)))
 
 
-def credits_back(*, cost: int, fraction: Decimal) -> int:
+def cashback_credits(*, cost: int, fraction: Decimal) -> int:
     """Return the part of a cost in credits that comes back, rounded down; never more than the cost."""
     return min(cost, floor(cost * Fraction(fraction)))
 
@@ -127,7 +127,7 @@ def progress_within(*, badge: BadgeTerms, experience: int) -> Decimal:
     return max(Decimal(0), min(Decimal(1), part)).quantize(Decimal("0.0001"), rounding=ROUND_FLOOR)
 
 
-def ladder_faults(steps: Iterable[LadderStep]) -> Iterator[str]:
+def level_faults(steps: Iterable[Level]) -> Iterator[str]:
     """Yield a sentence for each reason why these badges do not give every experience exactly one badge."""
     ladder = sorted(steps, key=lambda step: step.exp_lower_bound)
     if not ladder:
@@ -144,7 +144,7 @@ def ladder_faults(steps: Iterable[LadderStep]) -> Iterator[str]:
         yield f"{top.name} begins at {LARGEST_EXPERIENCE} or above, which JSON holds no longer."
 
 
-def _faults_between(below: LadderStep, above: LadderStep) -> Iterator[str]:
+def _faults_between(below: Level, above: Level) -> Iterator[str]:
     begins, ends = above.exp_lower_bound, below.exp_upper_bound
     if below.exp_lower_bound == begins or ends is None or ends > begins:
         yield f"{below.name} and {above.name} overlap at {begins}."

@@ -21,7 +21,10 @@ def _permissions() -> set[str]:
     return {
         f"{model._meta.app_label}.{codename}"
         for model in apps.get_models()
-        for codename, _ in model._meta.permissions
+        for codename in (
+            *(f"{action}_{model._meta.model_name}" for action in model._meta.default_permissions),
+            *(codename for codename, _ in model._meta.permissions),
+        )
     }
 
 
@@ -75,7 +78,10 @@ def test_every_file_that_the_architecture_lists_for_a_package_is_in_it() -> None
     assert {name for name in listed if not (ROOT / name).exists()} == set()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+# The changelog also names what was replaced.
+@pytest.mark.parametrize(
+    "page", sorted({*PAGES} - {ROOT / "CHANGELOG.md"}), ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_every_dotted_name_on_a_page_is_code_a_task_or_a_permission(page: Path) -> None:
     current_app.loader.import_default_modules()
     elsewhere = {*current_app.tasks, *_permissions()}

@@ -1,4 +1,4 @@
-"""The levers of the dev chain: when blocks come, what gas costs, what the node knows."""
+"""Control of the dev chain, and a client that injects faults."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -93,7 +93,7 @@ class Chain:
         return str(self._rpc.call("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex()))
 
 
-class MeddlingClient(JsonRpcChainClient):
+class FaultyClient(JsonRpcChainClient):
     """
     The real client, with faults on the way that a real node shows only under stress.
 

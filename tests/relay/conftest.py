@@ -24,7 +24,7 @@ from relay.services import relayers as relay_relayers
 from relay.services.submission import execute
 from rewards.models import Badge
 from tests.factories import UserFactory
-from tests.relay.chain import GWEI, Chain, MeddlingClient
+from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.rows import everything
 from tests.relay.signing import sign_call
 from tests.relay.workers import broadcast_all, track
@@ -65,9 +65,9 @@ def chain(services: Services) -> Iterator[Chain]:
 
 
 @pytest.fixture
-def node(services: Services) -> Iterator[MeddlingClient]:
+def node(services: Services) -> Iterator[FaultyClient]:
     """The service's chain client, whose answers a test may change."""
-    meddling = MeddlingClient(services)
+    meddling = FaultyClient(services)
     set_chain_client(meddling)
     yield meddling
     set_chain_client(None)

@@ -1,4 +1,4 @@
-"""The relay in the admin: everything to find, little to change."""
+"""The relay in the admin: lists and pages, and the actions of operations."""
 
 import secrets
 from collections.abc import Callable
@@ -11,18 +11,21 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 from django_otp import DEVICE_ID_SESSION_KEY
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from credits.models import HoldStatus
+from credits.queries import balance_of
 from gateway.admin.audit import sentence_of
 from gateway.chain.fees import Fees
-from relay.models import Relayer, RelayTransaction
+from relay import queries
+from relay.models import Relayer, RelaySwitch, RelayTransaction
 from relay.services import replacement
 from tests.factories import UserFactory, random_address
-from tests.relay.chain import GWEI
-from tests.relay.rows import everything
+from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.workers import broadcast_all, later
-from tests.staff import confirm
+from tests.staff import address_of, browser_of, confirm, everything, member, messages_of, prove
 from users.models import TrustedImplementation, User
 
 pytestmark = pytest.mark.django_db
@@ -91,7 +94,7 @@ def test_a_relayer_is_paused_and_resumed(staff: Client, relayers: list[Relayer])
     assert [sentence_of(entry) for entry in entries] == ["pause", "resume"]
 
 
-def test_who_may_only_look_can_pause_no_relayer(staff: Client, relayers: list[Relayer]) -> None:
+def test_staff_who_may_only_view_cannot_pause_a_relayer(staff: Client, relayers: list[Relayer]) -> None:
     person = User.objects.get(is_staff=True)
     person.is_superuser = False
     person.save()
@@ -107,7 +110,7 @@ def test_who_may_only_look_can_pause_no_relayer(staff: Client, relayers: list[Re
     assert Relayer.objects.get(is_active=False) == relayers[0]
 
 
-def test_searching_compares_what_is_indexed(staff: Client, accept: Accept) -> None:
+def test_a_search_uses_indexed_columns(staff: Client, accept: Accept) -> None:
     row = accept()
     for model, term in (
         ("relaytransaction", row.transaction_hash.upper().replace("0X", "0x")),
@@ -137,7 +140,7 @@ def test_trusted_code_is_edited_and_nonsense_is_refused(staff: Client) -> None:
 
 
 @pytest.mark.parametrize("model", ["relaytransaction", "attempt"])
-def test_a_list_asks_the_database_no_more_for_more_rows(
+def test_a_list_of_more_rows_needs_no_more_queries(
     staff: Client, accept: Accept, model: str, django_assert_max_num_queries: Any
 ) -> None:
     for _ in range(6):
@@ -145,3 +148,128 @@ def test_a_list_asks_the_database_no_more_for_more_rows(
     results(staff, model)
     with django_assert_max_num_queries(8):
         assert len(results(staff, model)) == 6
+
+
+OPERATIONS = {"operations"}
+
+
+def test_a_relayer_is_paused_and_resumed_by_operations(relayers: list[Relayer]) -> None:
+    for action, is_active in (("pause", False), ("resume", True)):
+        prove("relay_relayer", action, relayers[0], roles=OPERATIONS)
+        assert Relayer.objects.get(pk=relayers[0].pk).is_active == is_active
+
+
+def test_the_whole_relay_is_paused_and_resumed(accept: Accept) -> None:
+    prove("relay_relayswitch", "pause", roles=OPERATIONS)
+    assert queries.is_paused()
+    prove("relay_relayswitch", "resume", roles=OPERATIONS)
+    assert not queries.is_paused()
+    assert list(RelaySwitch.objects.order_by("pk").values_list("is_open", flat=True)) == [False, True]
+    assert accept().status == "Pending"
+
+
+def test_the_relays_page_offers_what_is_possible_now(db: None) -> None:
+    client, page = browser_of(member("operations")), reverse("admin:relay_relayswitch_changelist")
+    for action, other in (("pause", "resume"), ("resume", "pause")):
+        shown = client.get(page).content.decode()
+        assert reverse("admin:relay_relayswitch_do", args=[action]) in shown
+        assert reverse("admin:relay_relayswitch_do", args=[other]) not in shown
+        confirm(client, "relay_relayswitch", action)
+    assert "data-staff-actions" not in browser_of(member("support")).get(page).content.decode()
+
+
+def test_to_pause_what_is_paused_changes_nothing(db: None) -> None:
+    client = browser_of(member("operations"))
+    confirm(client, "relay_relayswitch", "pause")
+    before = everything()
+    assert "does not apply" in messages_of(confirm(client, "relay_relayswitch", "pause"))
+    assert everything() == before
+
+
+def test_the_pages_of_relayers_and_calls_offer_their_actions(accept: Accept) -> None:
+    row = accept()
+    for role, offered in (("operations", True), ("support", False)):
+        page = reverse("admin:relay_relaytransaction_change", args=[row.pk])
+        shown = browser_of(member(role)).get(page).content.decode()
+        for action in ("broadcast_again", "cancel_unsent"):
+            assert (address_of("relay_relaytransaction", action, row) in shown) == offered
+
+
+def test_an_unmined_call_is_broadcast_again(accept: Accept, node: FaultyClient, chain: Chain) -> None:
+    row = accept()
+    broadcast_all()
+    chain.drop_pool()
+    sent = len(node.sent)
+    told = prove("relay_relaytransaction", "broadcast_again", row, roles=OPERATIONS)
+    assert "The node took it." in told
+    assert bytes(row.attempts.get().raw) == node.sent[-1]
+    assert len(node.sent) == sent + 1
+
+
+def test_what_waits_for_its_first_broadcast_leaves_in_the_order_of_account_nonces(
+    accept: Accept, node: FaultyClient
+) -> None:
+    Relayer.objects.exclude(pk=Relayer.objects.order_by("pk")[0].pk).update(is_active=False)
+    first, second = accept(channel=secrets.randbits(120)), accept(channel=secrets.randbits(120))
+    confirm(browser_of(member("operations")), "relay_relaytransaction", "broadcast_again", second)
+    assert node.sent == [bytes(row.attempts.get().raw) for row in (first, second)]
+
+
+def test_a_settled_call_is_not_broadcast_again(
+    accept: Accept, node: FaultyClient, settle: Callable[[], int]
+) -> None:
+    row = accept()
+    settle()
+    before, sent = everything(), list(node.sent)
+    answer = confirm(browser_of(member("operations")), "relay_relaytransaction", "broadcast_again", row)
+    assert "does not apply" in messages_of(answer)
+    assert (everything(), node.sent) == (before, sent)
+
+
+def test_a_call_that_was_never_sent_is_cancelled_and_costs_its_user_nothing(
+    accept: Accept, node: FaultyClient, settle: Callable[[], int]
+) -> None:
+    row = accept()
+    before = balance_of(row.user)
+    told = prove("relay_relaytransaction", "cancel_unsent", row, roles=OPERATIONS)
+    assert "once that is confirmed, the hold is released" in told
+    # Until then the hold stays: an account nonce is not given back.
+    assert balance_of(row.user) == before
+    assert settle() == 1
+    row.refresh_from_db()
+    assert (row.status, row.failure_code, row.hold.status) == (
+        "Cancelled",
+        "cancelled-by-staff",
+        HoldStatus.RELEASED,
+    )
+    call, cancellation = row.attempts.order_by("sequence")
+    assert node.sent == [bytes(cancellation.raw)]
+    assert (call.status, cancellation.account_nonce) == ("withdrawn", call.account_nonce)
+    assert balance_of(row.user).held == 0
+
+
+def test_a_call_that_was_sent_since_the_page_was_shown_is_not_cancelled(accept: Accept, chain: Chain) -> None:
+    row = accept()
+    client = browser_of(member("operations"))
+    assert client.get(address_of("relay_relaytransaction", "cancel_unsent", row)).status_code == 200
+    broadcast_all()
+    before = everything()
+    answer = confirm(client, "relay_relaytransaction", "cancel_unsent", row)
+    assert "does not apply" in messages_of(answer)
+    assert everything() == before
+
+
+def test_only_an_orphaned_hold_is_released(accept: Accept) -> None:
+    row = accept()
+    client, before = browser_of(member("operations")), everything()
+    assert "does not apply" in messages_of(
+        confirm(client, "credits_credithold", "release_orphaned_hold", row.hold)
+    )
+    assert everything() == before
+
+    # Meddled with: the call has ended, and nothing has closed its hold.
+    RelayTransaction.objects.filter(pk=row.pk).update(status="Cancelled", settled_at=timezone.now())
+    told = prove("credits_credithold", "release_orphaned_hold", row.hold, roles=OPERATIONS)
+    row.hold.refresh_from_db()
+    assert f"{row.hold.amount} credits are released" in told
+    assert (row.hold.status, balance_of(row.user).held) == (HoldStatus.RELEASED, 0)

@@ -1,4 +1,4 @@
-"""What `manage.py check` says before the first call is made."""
+"""What `manage.py check` reports about the relay."""
 
 import os
 import secrets
@@ -21,39 +21,41 @@ def _signer_of_the_settings() -> Iterator[None]:
     set_signer(None)
 
 
-def found(*, deploy: bool = False) -> list[tuple[str | None, str]]:
+def messages(*, deploy: bool = False) -> list[tuple[str | None, str]]:
     """Return id and text of every finding that is more than information."""
     findings = run_checks(tags=["relay"], include_deployment_checks=deploy)
-    return [(found.id, found.msg) for found in findings if found.level > INFO]
+    return [(messages.id, messages.msg) for messages in findings if messages.level > INFO]
 
 
-def role() -> str:
+def role_message() -> str:
     """Return what the checks say of this process."""
-    [text] = [found.msg for found in run_checks(tags=["relay"]) if found.id == "relay.I001"]
+    [text] = [messages.msg for messages in run_checks(tags=["relay"]) if messages.id == "relay.I001"]
     return text
 
 
-def test_a_sound_configuration_passes(services: Services) -> None:
-    assert found(deploy=True) == []
+def test_a_correct_configuration_passes(services: Services) -> None:
+    assert messages(deploy=True) == []
 
 
 @pytest.mark.parametrize(
     "keys", [[], ["0x1234"], ["no key at all"], ["0x" + "0" * 64], [f"0x{secrets.token_hex(32)}", "0x12"]]
 )
-def test_a_missing_or_unreadable_key_is_told_without_quoting_it(settings: Settings, keys: list[str]) -> None:
+def test_a_missing_or_unreadable_key_is_reported_without_quoting_it(
+    settings: Settings, keys: list[str]
+) -> None:
     settings.RELAY_RELAYER_KEYS = keys
     set_signer(None)
-    [(identifier, text)] = found()
+    [(identifier, text)] = messages()
     assert identifier == "relay.E001"
     assert not any(key in text for key in keys)
 
 
-def test_a_process_is_told_whether_it_signs(settings: Settings) -> None:
+def test_the_check_reports_whether_the_process_signs(settings: Settings) -> None:
     settings.RELAY_RELAYER_KEYS = [f"0x{secrets.token_hex(32)}", f"0x{secrets.token_hex(32)}"]
     set_signer(None)
-    assert role() == "This process signs, for 2 relayers."
+    assert role_message() == "This process signs, for 2 relayers."
     settings.RELAY_SIGNER, settings.RELAY_RELAYER_KEYS = "none", []
-    assert (role(), found()) == ("This process signs nothing and holds no relayer key.", [])
+    assert (role_message(), messages()) == ("This process signs nothing and holds no relayer key.", [])
 
 
 @pytest.mark.parametrize(
@@ -94,25 +96,27 @@ def test_a_key_that_cannot_be_read_stops_the_start() -> None:
     assert b"RELAY_RELAYER_KEYS: entry 1 is not a private key" in started.stderr
 
 
-def test_fee_bounds_that_contradict_each_other_are_told(settings: Settings) -> None:
+def test_fee_bounds_that_contradict_each_other_are_an_error(settings: Settings) -> None:
     settings.RELAY_FEE_FLOOR_WEI = settings.RELAY_FEE_CAP_WEI + 1
-    assert [identifier for identifier, _ in found()] == ["relay.E003"]
+    assert [identifier for identifier, _ in messages()] == ["relay.E003"]
     settings.RELAY_FEE_FLOOR_WEI = settings.RELAY_FEE_CAP_WEI
-    assert found() == []
+    assert messages() == []
 
 
-def test_another_chain_than_the_nodes_is_told_on_deployment(services: Services, settings: Settings) -> None:
+def test_another_chain_than_the_nodes_is_an_error_on_deployment(
+    services: Services, settings: Settings
+) -> None:
     settings.CHAIN_ID = services.chain_id + 1
     set_signer(None)
-    assert found() == []
-    [(identifier, text)] = found(deploy=True)
+    assert messages() == []
+    [(identifier, text)] = messages(deploy=True)
     assert identifier == "relay.E002"
     assert str(services.chain_id) in text
 
 
 def test_a_node_that_is_away_is_a_warning(services: Services) -> None:
     with node_away():
-        assert [identifier for identifier, _ in found(deploy=True)] == ["relay.W001"]
+        assert [identifier for identifier, _ in messages(deploy=True)] == ["relay.W001"]
 
 
 @pytest.mark.parametrize(("blocks", "starts"), [(1, False), (2, True)])

@@ -22,7 +22,7 @@ from relay.services import lsp15, replacement
 from relay.services.relayers import switch
 from relay.services.submission import identify
 from tests.factories import UserFactory, random_address
-from tests.relay.chain import GWEI, Chain, MeddlingClient
+from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.signing import execute_payload
 from tests.relay.workers import broadcast_all
 from users.models import TrustedImplementation, User
@@ -74,7 +74,7 @@ def test_settled_the_figures_are_the_entrys_own(
     assert balance_of(user).balance == 10_000 - sum(-entry.amount for entry in charged())
 
 
-def test_a_failure_tells_its_burned_gas(
+def test_the_report_of_a_failure_has_its_burned_gas(
     services: Services, user: User, accept: Accept, settle: Callable[[], int], chain: Chain
 ) -> None:
     flaky = services.world.deploy_flaky()
@@ -88,7 +88,7 @@ def test_a_failure_tells_its_burned_gas(
 
 
 def test_what_was_cancelled_costs_nothing(
-    user: User, accept: Accept, node: MeddlingClient, settle: Callable[[], int]
+    user: User, accept: Accept, node: FaultyClient, settle: Callable[[], int]
 ) -> None:
     row = accept()
     node.answer_next(SendKind.REFUSED)
@@ -98,7 +98,7 @@ def test_what_was_cancelled_costs_nothing(
     assert report == queries.TransactionReport("Cancelled", row.profile_address, 0, 10_000, 10_000)
 
 
-def test_every_attempts_hash_names_the_transaction_in_any_casing(user: User, accept: Accept) -> None:
+def test_the_hash_of_every_attempt_finds_the_transaction_in_any_casing(user: User, accept: Accept) -> None:
     row = accept()
     broadcast_all()
     old = row.attempts.get()
@@ -112,7 +112,7 @@ def test_every_attempts_hash_names_the_transaction_in_any_casing(user: User, acc
     assert len(reports) == 1
 
 
-def test_only_the_owner_is_told(user: User, accept: Accept) -> None:
+def test_only_the_owner_gets_the_report(user: User, accept: Accept) -> None:
     row = accept()
     for asker, known in (
         (UserFactory.create(), row.transaction_hash),
@@ -161,7 +161,7 @@ def test_generations_are_counted_per_digest_and_controller(
     assert queries.call_history(user=user, identity=identify(call=other)[1]).generation == 0
 
 
-def test_another_call_and_another_controller_are_known_by_nothing_of_this_one(
+def test_another_call_and_another_controller_have_no_history_of_this_one(
     user: User, accept: Accept, new_call: Callable[..., RelayCall]
 ) -> None:
     call = new_call()
@@ -194,7 +194,7 @@ def test_the_newest_decision_of_staff_tells_whether_calls_are_accepted(
         assert queries.is_paused() is not is_open
 
 
-def test_a_call_stands_for_its_owner_while_it_may_still_be_executed(
+def test_a_call_is_active_for_its_owner_while_in_progress_or_executed(
     user: User, accept: Accept, new_call: Callable[..., RelayCall]
 ) -> None:
     call = new_call()

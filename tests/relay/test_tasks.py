@@ -1,4 +1,4 @@
-"""The doors for Celery: messages name rows, and a node that is away is no crash."""
+"""The Celery tasks: one task per moment, and a node that is away is no crash."""
 
 import secrets
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from gateway.chain.types import SendKind
 from gateway.common import tasks as gateway_common_tasks
 from relay import tasks as relay_tasks
 from relay.models import Attempt, RelayTransaction
-from tests.relay.chain import Chain, MeddlingClient, node_away
+from tests.relay.chain import Chain, FaultyClient, node_away
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +31,7 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, dict[str, 
 
 def test_accepting_rings_after_the_commit_and_once_until_a_worker_answers(
     accept: Callable[..., RelayTransaction],
-    node: MeddlingClient,
+    node: FaultyClient,
     rung: list[tuple[str, dict[str, object]]],
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
@@ -54,7 +54,7 @@ def test_accepting_rings_after_the_commit_and_once_until_a_worker_answers(
 
 def test_what_is_committed_after_the_bell_was_answered_rings_again(
     accept: Callable[..., RelayTransaction],
-    node: MeddlingClient,
+    node: FaultyClient,
     rung: list[tuple[str, dict[str, object]]],
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:

@@ -1,4 +1,4 @@
-"""What workers and beat do, called by hand."""
+"""What workers and beat do, called directly."""
 
 from datetime import datetime, timedelta
 
@@ -26,7 +26,7 @@ def track(*, now: datetime | None = None) -> int:
     return tracking.track(now=now or timezone.now())
 
 
-def dearer_than(attempt: Attempt) -> Fees:
+def bumped_fees(attempt: Attempt) -> Fees:
     """Return fees that replace the attempt in the nodes' pools; the cap leaves room for them above any new call."""
     fees = Fees(attempt.max_fee_per_gas_wei, attempt.max_priority_fee_per_gas_wei, 1)
     raised = bump(fees, cap_wei=settings.RELAY_FEE_CAP_WEI)

@@ -1,4 +1,4 @@
-"""A wallet that speaks HTTP to the relay, signed in the way that real ones are."""
+"""A wallet that calls the relay over HTTP, signed in as real ones are."""
 
 import json
 import secrets

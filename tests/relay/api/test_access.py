@@ -1,4 +1,4 @@
-"""Who may speak to the relay at all."""
+"""Who may use the relay's API."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("path", [EXECUTE, QUOTA, STATUS])
-def test_without_a_token_one_is_asked_to_sign_in(stranger: Wallet, path: str) -> None:
+def test_without_a_token_the_answer_is_401(stranger: Wallet, path: str) -> None:
     answer = stranger.post(path, {})
     assert_problem(answer, 401, "not-authenticated")
     assert answer.headers["WWW-Authenticate"] == "Bearer"

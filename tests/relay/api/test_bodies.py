@@ -1,4 +1,4 @@
-"""Bodies that are not what is documented: each fault at its place, and nothing happens."""
+"""Invalid bodies: each error has its pointer, and nothing else happens."""
 
 import json
 import secrets
@@ -55,7 +55,7 @@ def spoiled(body: dict[str, Any], pointer: str, value: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("pointer", FAULTS)
-def test_each_fault_of_execute_is_named_by_its_pointer(
+def test_each_error_of_execute_has_its_pointer(
     wallet: Wallet, new_call: Callable[..., RelayCall], pointer: str
 ) -> None:
     body = execute_body(new_call())
@@ -68,7 +68,7 @@ def test_each_fault_of_execute_is_named_by_its_pointer(
     assert everything() == before
 
 
-def test_all_faults_are_told_at_once(wallet: Wallet) -> None:
+def test_all_errors_are_answered_at_once(wallet: Wallet) -> None:
     answer = wallet.post(EXECUTE, {"keyManagerAddress": 1, "transaction": {"nonce": 1.5}})
     members = assert_problem(answer, 400, "invalid-request")
     assert {fault["pointer"] for fault in members["errors"]} == {
@@ -91,14 +91,14 @@ QUOTA_FAULTS: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("path", [QUOTA, LSP15_QUOTA])
 @pytest.mark.parametrize("pointer", QUOTA_FAULTS)
-def test_each_fault_of_quota_is_named_by_its_pointer(wallet: Wallet, path: str, pointer: str) -> None:
+def test_each_error_of_quota_has_its_pointer(wallet: Wallet, path: str, pointer: str) -> None:
     body = {"address": random_address(), "timestamp": 1_700_000_000, "signature": "0x" + "11" * 65}
     for value in QUOTA_FAULTS[pointer]:
         members = assert_problem(wallet.post(path, spoiled(body, pointer, value)), 400, "invalid-request")
         assert [fault["pointer"] for fault in members["errors"]] == [f"/{pointer}"], value
 
 
-def test_each_fault_of_transaction_status_is_named_by_its_pointer(wallet: Wallet) -> None:
+def test_each_error_of_transaction_status_has_its_pointer(wallet: Wallet) -> None:
     known = "0x" + secrets.token_hex(32)
     for value in (
         MISSING,
@@ -151,7 +151,7 @@ NO_BODIES: dict[str, str | bytes] = {
         (b"\xff", "The body is not valid JSON."),
     ],
 )
-def test_the_reason_why_a_body_is_not_read_is_told(wallet: Wallet, body: str | bytes, told: str) -> None:
+def test_the_detail_says_why_a_body_is_not_read(wallet: Wallet, body: str | bytes, told: str) -> None:
     answer = wallet.post(EXECUTE, body)
     assert_problem(answer, 400, "invalid-request")
     assert told in answer.body["detail"]
@@ -168,7 +168,7 @@ def test_the_reason_why_a_body_is_not_read_is_told(wallet: Wallet, body: str | b
         ("true", "true or false"),
     ],
 )
-def test_what_stands_in_the_place_of_an_object_is_told_in_the_words_of_json(
+def test_what_was_sent_instead_of_an_object_is_named_as_json_names_it(
     wallet: Wallet, new_call: Callable[..., RelayCall], body: str, kind: str
 ) -> None:
     whole = wallet.post(EXECUTE, body).body["errors"]

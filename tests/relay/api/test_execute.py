@@ -121,7 +121,9 @@ def test_too_few_credits_are_a_402_with_the_numbers(
     assert everything() == before
 
 
-def test_a_gap_tells_the_expected_nonce_as_text(wallet: Wallet, new_call: Callable[..., RelayCall]) -> None:
+def test_a_gap_is_answered_with_the_expected_nonce_as_text(
+    wallet: Wallet, new_call: Callable[..., RelayCall]
+) -> None:
     channel = secrets.randbits(120)
     answer = wallet.post(EXECUTE, execute_body(new_call(channel=channel, ahead=1)))
     assert assert_problem(answer, 409, "relay-nonce-gap") == {"expectedNonce": str(channel << 128)}
@@ -146,7 +148,7 @@ def test_what_the_chain_refuses_is_a_422(wallet: Wallet, new_call: Callable[...,
 
 
 @pytest.mark.parametrize("trouble", ["node away", "relayers busy"])
-def test_what_passes_is_a_503_with_retry_after(
+def test_a_temporary_error_is_a_503_with_retry_after(
     wallet: Wallet, new_call: Callable[..., RelayCall], settings: Settings, trouble: str
 ) -> None:
     body = execute_body(new_call())
@@ -163,7 +165,7 @@ def test_what_passes_is_a_503_with_retry_after(
         assert answer.headers["Retry-After"] == str(settings.RELAY_TRACK_SECONDS + 1)
 
 
-def test_callers_are_slowed_down_each_for_themselves(
+def test_each_caller_has_a_rate_limit_of_its_own(
     wallet: Wallet, new_call: Callable[..., RelayCall], settings: Settings
 ) -> None:
     settings.RELAY_EXECUTE_RATE = "2/hour"

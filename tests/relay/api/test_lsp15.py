@@ -1,4 +1,4 @@
-"""The paths for wallets without a token: the signature is the authorisation."""
+"""The LSP-15 paths for wallets without a token: the signature is the authorisation."""
 
 import secrets
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def test_a_signed_call_is_relayed_on_the_profiles_credits(
     assert balance_of(user).balance == 10_000 - row.real_cost
 
 
-def test_both_doors_lead_to_the_same_call(
+def test_both_paths_return_the_same_call(
     stranger: Wallet, wallet: Wallet, profile: Profile, new_call: Callable[..., RelayCall]
 ) -> None:
     call = new_call()
@@ -97,7 +97,7 @@ def test_a_profile_that_is_no_contract_has_no_key_manager(
 
 
 @pytest.mark.parametrize("path", [LSP15_QUOTA, LSP15_QUOTA + "/"])
-def test_the_quota_is_told_in_gas(
+def test_the_quota_is_in_gas(
     stranger: Wallet, user: User, profile: Profile, settings: Settings, path: str
 ) -> None:
     # At one gwei a credit of 10^12 wei buys 1,000 gas.

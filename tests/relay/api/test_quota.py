@@ -61,7 +61,9 @@ def test_an_address_is_read_in_any_casing(wallet: Wallet, profile: Profile) -> N
 
 
 @pytest.mark.parametrize("seconds", [-6, 60])
-def test_outside_the_window_the_servers_time_is_told(wallet: Wallet, profile: Profile, seconds: int) -> None:
+def test_outside_the_window_the_answer_has_the_servers_time(
+    wallet: Wallet, profile: Profile, seconds: int
+) -> None:
     before = int(timezone.now().timestamp())
     answer = wallet.post(QUOTA, quota_body(profile, seconds=seconds))
     members = assert_problem(answer, 401, "timestamp-out-of-window")
@@ -75,7 +77,7 @@ def test_another_address_is_refused(wallet: Wallet, profile: Profile, user: User
     assert members == {"profile": user.profile_address}
 
 
-def test_a_signature_of_nobody_is_refused(wallet: Wallet, profile: Profile) -> None:
+def test_a_signature_of_no_controller_is_refused(wallet: Wallet, profile: Profile) -> None:
     body = quota_body(profile)
     other = quota_body(profile, seconds=1)["signature"]
     assert_problem(wallet.post(QUOTA, {**body, "signature": other}), 401, "quota-signature-invalid")

@@ -56,7 +56,7 @@ def test_a_hash_in_upper_case_is_the_same(wallet: Wallet, accept: Callable[..., 
     assert wallet.post(STATUS, {"transactionHash": "0x" + known[2:].upper()}).status == 200
 
 
-def test_other_peoples_transactions_do_not_exist(
+def test_transactions_of_others_are_not_found(
     wallet: Wallet, accept: Callable[..., RelayTransaction]
 ) -> None:
     row = accept()

@@ -1,18 +1,23 @@
-"""Stored bytes go out in order, as often as it takes, and nothing is lost on the way."""
+"""Stored bytes are sent in order and as often as needed, and the sweep sends what lost tasks left unsent."""
 
 import secrets
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from django.conf import settings
+from django.db import connections
 from django.utils import timezone
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.errors import NodeUnavailable
+from gateway.chain.signing import PolicyViolation
 from gateway.chain.types import SendKind
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import broadcasting
-from tests.relay.chain import Chain, MeddlingClient, node_away
+from relay.services.broadcasting import sweep
+from tests.relay.chain import Chain, FaultyClient, node_away
 from tests.relay.workers import broadcast_all, later, track
 
 pytestmark = pytest.mark.django_db
@@ -20,7 +25,7 @@ Accept = Callable[..., RelayTransaction]
 
 
 def test_accepting_sends_nothing_and_broadcasting_sends_the_stored_bytes(
-    accept: Accept, node: MeddlingClient, chain: Chain
+    accept: Accept, node: FaultyClient, chain: Chain
 ) -> None:
     row = accept()
     attempt = row.attempts.get()
@@ -41,7 +46,7 @@ def test_accepting_sends_nothing_and_broadcasting_sends_the_stored_bytes(
 
 
 def test_a_relayers_bytes_leave_in_the_order_of_its_account_nonces(
-    accept: Accept, node: MeddlingClient, relayers: list[Relayer]
+    accept: Accept, node: FaultyClient, relayers: list[Relayer]
 ) -> None:
     Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
     channels = [secrets.randbits(120) for _ in range(3)]
@@ -55,7 +60,7 @@ def test_a_relayers_bytes_leave_in_the_order_of_its_account_nonces(
 
 
 def test_a_replacement_leaves_before_later_account_nonces_that_were_signed_first(
-    accept: Accept, node: MeddlingClient, relayers: list[Relayer]
+    accept: Accept, node: FaultyClient, relayers: list[Relayer]
 ) -> None:
     Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
     first, second = (accept(channel=secrets.randbits(120)) for _ in range(2))
@@ -68,8 +73,8 @@ def test_a_replacement_leaves_before_later_account_nonces_that_were_signed_first
     assert first.attempts.count() == 2
 
 
-def test_calls_of_one_channel_leave_in_waves_and_others_together(
-    accept: Accept, node: MeddlingClient, relayers: list[Relayer]
+def test_calls_of_one_channel_leave_in_separate_batches_and_others_together(
+    accept: Accept, node: FaultyClient, relayers: list[Relayer]
 ) -> None:
     Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
     for _ in range(4):
@@ -84,7 +89,7 @@ def test_calls_of_one_channel_leave_in_waves_and_others_together(
     assert node.batches == [4, 1, 1, 1]
 
 
-def test_a_worker_that_dies_after_sending_is_made_up_for(
+def test_what_a_worker_sent_before_it_died_is_sent_again(
     accept: Accept, chain: Chain, settle: Callable[[], int]
 ) -> None:
     row = accept()
@@ -98,9 +103,7 @@ def test_a_worker_that_dies_after_sending_is_made_up_for(
     assert RelayTransaction.objects.get().status == "Success"
 
 
-def test_a_worker_that_dies_after_sending_what_is_mined_since_is_made_up_for(
-    accept: Accept, chain: Chain
-) -> None:
+def test_what_a_worker_sent_before_it_died_and_is_mined_counts_as_sent(accept: Accept, chain: Chain) -> None:
     row = accept()
     get_chain_client().send_raw_transactions([bytes(row.attempts.get().raw)])
     chain.mine(settings.CONFIRMATIONS)
@@ -136,7 +139,7 @@ def test_while_the_node_is_away_the_bytes_stay(accept: Accept, settle: Callable[
 
 
 def test_a_node_that_goes_away_while_sending_leaves_the_rest_for_later(
-    accept: Accept, node: MeddlingClient, relayers: list[Relayer]
+    accept: Accept, node: FaultyClient, relayers: list[Relayer]
 ) -> None:
     Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
     first, second = (accept(channel=secrets.randbits(120)) for _ in range(2))
@@ -154,7 +157,7 @@ def test_a_node_that_goes_away_while_sending_leaves_the_rest_for_later(
 
 
 def test_two_workers_do_no_harm_to_each_other(
-    accept: Accept, node: MeddlingClient, settle: Callable[[], int]
+    accept: Accept, node: FaultyClient, settle: Callable[[], int]
 ) -> None:
     row = accept()
     node.meanwhile("send_raw_transactions", broadcast_all)
@@ -164,7 +167,7 @@ def test_two_workers_do_no_harm_to_each_other(
     assert RelayTransaction.objects.get().status == "Success"
 
 
-def test_what_was_sent_long_ago_is_sent_again(accept: Accept, chain: Chain, node: MeddlingClient) -> None:
+def test_what_was_sent_long_ago_is_sent_again(accept: Accept, chain: Chain, node: FaultyClient) -> None:
     row = accept()
     broadcast_all()
     chain.drop_pool()
@@ -181,9 +184,7 @@ def test_what_was_sent_long_ago_is_sent_again(accept: Accept, chain: Chain, node
     assert attempt.first_sent_at < again
 
 
-def test_what_is_mined_or_settled_is_not_sent_again(
-    accept: Accept, chain: Chain, node: MeddlingClient
-) -> None:
+def test_what_is_mined_or_settled_is_not_sent_again(accept: Accept, chain: Chain, node: FaultyClient) -> None:
     accept()
     broadcast_all()
     chain.mine()
@@ -195,8 +196,8 @@ def test_what_is_mined_or_settled_is_not_sent_again(
     assert len(node.sent) == 1
 
 
-def test_behind_what_the_node_left_open_nothing_of_the_relayer_leaves_in_that_run(
-    accept: Accept, node: MeddlingClient
+def test_after_an_unanswered_attempt_nothing_of_its_relayer_is_sent_in_that_run(
+    accept: Accept, node: FaultyClient
 ) -> None:
     channel = secrets.randbits(120)
     rows = [accept(channel=channel, ahead=ahead) for ahead in range(3)]
@@ -209,8 +210,8 @@ def test_behind_what_the_node_left_open_nothing_of_the_relayer_leaves_in_that_ru
     assert node.sent == [bytes(row.attempts.get().raw) for row in rows]
 
 
-def test_behind_what_the_node_left_open_of_one_relayer_the_others_go_on(
-    accept: Accept, node: MeddlingClient, relayers: list[Relayer]
+def test_after_an_unanswered_attempt_other_relayers_go_on(
+    accept: Accept, node: FaultyClient, relayers: list[Relayer]
 ) -> None:
     rows: dict[int, list[RelayTransaction]] = {}
     for relayer in relayers[:2]:
@@ -228,3 +229,83 @@ def test_behind_what_the_node_left_open_of_one_relayer_the_others_go_on(
     assert node.sent == [bytes(row.attempts.get().raw) for row in rows[second]]
     assert broadcasting.broadcast(now=timezone.now()) == 2
     assert node.sent[2:] == [bytes(row.attempts.get().raw) for row in rows[first]]
+
+
+def test_the_sweep_sends_what_a_lost_task_left_unsent(
+    accept: Accept, relayers: list[Relayer], node: FaultyClient
+) -> None:
+    start = timezone.now()
+    for _ in range(len(relayers)):
+        accept(channel=secrets.randbits(120))
+    # A worker that was told needs a moment.
+    assert sweep(now=start + timedelta(seconds=2)) == 0
+    assert sweep(now=later(3)) == len(relayers)
+    assert sweep(now=later(3)) == 0
+    assert len(node.sent) == len(relayers)
+
+
+def test_the_sweep_sends_again_what_the_nodes_dropped(accept: Accept, chain: Chain) -> None:
+    row, start = accept(), timezone.now()
+    broadcast_all(now=start)
+    chain.drop_pool()
+    assert sweep(now=start + timedelta(seconds=settings.RELAY_RESEND_SECONDS)) == 0
+    assert sweep(now=start + timedelta(seconds=settings.RELAY_RESEND_SECONDS + 1)) == 1
+    assert chain.knows(row.transaction_hash)
+
+
+def test_without_a_node_the_next_sweep_sends(accept: Accept) -> None:
+    accept()
+    with pytest.raises(NodeUnavailable), node_away():
+        sweep(now=later(3))
+    assert sweep(now=later(3)) == 1
+
+
+def test_a_call_that_raises_an_error_does_not_stop_the_sweep(
+    accept: Accept, relayers: list[Relayer], node: FaultyClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
+    first, second = (accept(channel=secrets.randbits(120)) for _ in range(2))
+    Relayer.objects.update(is_active=True)
+    elsewhere = accept(channel=secrets.randbits(120))
+    refusals: list[int] = []
+
+    def fail(*, attempt: Attempt, **_: object) -> None:
+        refusals.append(attempt.relay_transaction_id)
+        raise PolicyViolation("the key is gone")
+
+    monkeypatch.setattr(broadcasting, "handle_send_error", fail)
+    node.answer_next(SendKind.REFUSED, SendKind.REFUSED)
+    assert sweep(now=later(3)) == 1
+    assert refusals == [first.pk, second.pk]
+    assert elsewhere.attempts.get().status == "sent"
+
+    def fail_altogether(*, relayer_id: int, **_: object) -> int:
+        if relayer_id == first.relayer_id:
+            raise PolicyViolation("the key is gone")
+        return 7
+
+    accept(channel=secrets.randbits(120))
+    Relayer.objects.filter(pk=first.relayer_id).update(is_active=False)
+    accept(channel=secrets.randbits(120))
+    monkeypatch.setattr(broadcasting, "broadcast", fail_altogether)
+    assert sweep(now=later(3)) == 7 * len(
+        set(Attempt.objects.unsent().values_list("relayer_id", flat=True)) - {first.relayer_id}
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_sweeps_at_once_one_works(accept: Accept, node: FaultyClient) -> None:
+    accept()
+    outcomes: list[int] = []
+
+    def second() -> None:
+        outcomes.append(sweep(now=later(3)))
+        connections.close_all()
+
+    def start_second() -> None:
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(second).result()
+
+    node.meanwhile("head", start_second)
+    assert sweep(now=later(3)) == 1
+    assert (outcomes, len(node.sent)) == ([0], 1)

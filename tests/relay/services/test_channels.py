@@ -1,4 +1,4 @@
-"""The order of calls within a channel, and what is refused for its sake."""
+"""The order of calls within a channel."""
 
 import random
 import secrets
@@ -103,7 +103,7 @@ def test_calls_of_another_profile_by_the_same_controller_close_no_gap(
     execute(user=user, call=sign_call(services=services, profile=second), now=timezone.now())
 
 
-class TestBehindANodeThatIsBehind:
+class TestWithANodeThatLags:
     """The node still tells the nonce of before the call was executed."""
 
     @pytest.fixture

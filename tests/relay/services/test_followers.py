@@ -1,4 +1,4 @@
-"""Followers share the fate of the call before them while they are unsent."""
+"""Followers are cancelled with the call before them while they are unsent."""
 
 import secrets
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayNonceGap
 from relay.models import Relayer, RelayTransaction
 from relay.services.submission import execute
-from tests.relay.chain import Chain, MeddlingClient
+from tests.relay.chain import Chain, FaultyClient
 from tests.relay.conftest import Refused
 from tests.relay.signing import execute_payload, window
 from tests.relay.workers import broadcast_all, later, track
@@ -47,8 +47,8 @@ def assert_nothing_is_missing(relayer: Relayer, chain: Chain, user: User) -> Non
     assert find_differences() == []
 
 
-def test_unsent_followers_of_a_dead_end_are_cancelled_unsent(
-    user: User, accept: Accept, node: MeddlingClient, chain: Chain, channel: int, settle: Callable[[], int]
+def test_unsent_followers_of_a_cancelled_call_are_cancelled_unsent(
+    user: User, accept: Accept, node: FaultyClient, chain: Chain, channel: int, settle: Callable[[], int]
 ) -> None:
     before = balance_of(user)
     first = accept(channel=channel, validity=window(0, int(timezone.now().timestamp()) + 100))
@@ -68,7 +68,7 @@ def test_unsent_followers_of_a_dead_end_are_cancelled_unsent(
     assert_nothing_is_missing(first.relayer, chain, user)
 
 
-def test_a_refused_call_takes_its_followers_along_in_the_same_broadcast(
+def test_a_send_error_cancels_the_followers_in_the_same_broadcast(
     accept: Accept, chain: Chain, channel: int, settle: Callable[[], int], user: User
 ) -> None:
     rows = [accept(channel=channel, ahead=ahead) for ahead in range(3)]
@@ -121,7 +121,7 @@ def test_a_revert_cancels_what_is_unsent_behind_it_and_lets_nobody_follow(
     user: User,
     accept: Accept,
     new_call: Callable[..., RelayCall],
-    node: MeddlingClient,
+    node: FaultyClient,
     chain: Chain,
     channel: int,
     flaky: Flaky,

@@ -1,4 +1,4 @@
-"""One item that cannot be worked on holds up no other of a run; what would stop them all ends the run."""
+"""An error of one item does not stop the others of a run; an error that would stop them all ends it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whose key manager it is, and whose code: claims that are refused before anything is stored."""
+"""Whose key manager and whose code it is: what is refused before anything is stored."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -79,7 +79,7 @@ def test_a_key_manager_that_claims_the_users_profile_without_owning_it_is_refuse
     assert refusal.value.members == {"owner": profile.key_manager_address}
 
 
-def test_an_impostor_is_refused_as_profile_and_as_key_manager(
+def test_a_contract_of_unknown_code_is_refused_as_profile_and_as_key_manager(
     services: Services,
     profile: Profile,
     user: User,
@@ -165,7 +165,7 @@ def test_open_mode_serves_unknown_code_up_to_its_own_gas_cap(
     assert RelayTransaction.objects.get().gas_limit <= settings.RELAY_MAX_GAS_UNTRUSTED
 
 
-def test_open_mode_still_asks_who_owns_the_profile(
+def test_open_mode_still_checks_who_owns_the_profile(
     services: Services, profile: Profile, user: User, refused: Refused, settings: Settings
 ) -> None:
     settings.CHAIN_TRUST = "open"

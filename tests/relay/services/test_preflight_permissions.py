@@ -1,4 +1,4 @@
-"""What the controller may do, and what the chain would refuse: each LSP-6 error under its own code."""
+"""What the controller may do, and what the chain would refuse: each LSP-6 error has its own code."""
 
 import random
 import secrets
@@ -65,7 +65,7 @@ def test_sign_without_execute_relay_call_is_refused(
     assert refusal.value.members == {"controller": controller.address}
 
 
-def test_a_controller_whose_permissions_were_taken_away_is_a_stranger(
+def test_a_controller_whose_permissions_were_taken_away_is_no_controller(
     services: Services,
     create_profile: Callable[..., Profile],
     open_account: Callable[..., User],
@@ -185,7 +185,7 @@ def reverting_with(services: Services, data: bytes) -> str:
     return services.world.deployer.deploy(creation)[0]
 
 
-def test_the_reason_of_a_reverting_target_is_told(
+def test_the_reason_of_a_reverting_target_is_in_the_detail(
     services: Services, user: User, new_call: Callable[..., RelayCall], refused: Refused
 ) -> None:
     reason = f"no {secrets.token_hex(6)} today"

@@ -1,4 +1,4 @@
-"""Who signed: unknown keys, known mistakes, and the spellings of one signature."""
+"""Who signed: unknown keys, known mistakes, and the forms of one signature."""
 
 import random
 import secrets
@@ -41,7 +41,7 @@ MISTAKES = [
 ]
 
 
-def test_an_unknown_signer_is_told_who_was_recovered(
+def test_the_error_of_an_unknown_signer_names_the_recovered_address(
     user: User, new_call: Callable[..., RelayCall], refused: Refused
 ) -> None:
     stranger = Account.create()
@@ -67,7 +67,7 @@ def test_a_controllers_known_mistake_has_its_own_code(
     assert "{" not in refusal.value.detail
 
 
-def test_a_strangers_mistake_is_an_unknown_signer(
+def test_a_mistake_of_somebody_who_is_no_controller_is_an_unknown_signer(
     services: Services, profile: Profile, user: User, refused: Refused
 ) -> None:
     call = call_with_every_part(services, profile)

@@ -1,4 +1,4 @@
-"""How often the database is asked, so that a growing history or a careless loop shows."""
+"""How many queries each path makes, so that a loop or a growing history shows."""
 
 import secrets
 from collections.abc import Callable
@@ -85,7 +85,7 @@ def test_a_broadcast_of_all_relayers_costs_what_one_costs(
 
 
 @pytest.mark.parametrize("count", [1, 5])
-def test_a_tick_costs_a_constant_and_so_do_the_settlements_of_a_block(
+def test_tracking_and_settling_a_block_cost_a_constant(
     history: None,
     accept: Accept,
     chain: Chain,
@@ -109,7 +109,7 @@ def test_a_tick_costs_a_constant_and_so_do_the_settlements_of_a_block(
         assert track() == count
 
 
-def test_a_status_is_one_question(
+def test_a_status_is_one_query(
     user: User, history: None, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     known = [row.transaction_hash for row in RelayTransaction.objects.all()]

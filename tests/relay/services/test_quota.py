@@ -1,4 +1,4 @@
-"""Reading the quota with a controller's signature, in every dialect that wallets speak."""
+"""Reading the quota with a controller's signature, in every form that wallets sign."""
 
 import random
 import secrets
@@ -17,7 +17,7 @@ from relay.errors import NotYourProfile, QuotaSignatureInvalid, TimestampOutOfWi
 from relay.models import RelayTransaction
 from relay.services.quota import Quota, check_timestamp, quota_of, read_quota
 from tests.factories import UserFactory, random_address
-from tests.relay.chain import MeddlingClient, node_away
+from tests.relay.chain import FaultyClient, node_away
 from tests.relay.signing import QUOTA_DIALECTS, sign_digest
 from tests.relay.workers import later
 from users.errors import SignPermissionMissing
@@ -28,7 +28,7 @@ Ask = Callable[..., Quota]
 
 
 @pytest.fixture
-def ask(user: User, profile: Profile) -> Ask:
+def read(user: User, profile: Profile) -> Ask:
     """Return a function that reads the quota, signed by the profile's controller, with changes."""
 
     def run(
@@ -49,8 +49,8 @@ def ask(user: User, profile: Profile) -> Ask:
 
 
 @pytest.mark.parametrize("dialect", QUOTA_DIALECTS)
-def test_every_dialect_is_understood(ask: Ask, node: MeddlingClient, dialect: str) -> None:
-    assert ask(dialect=dialect) == Quota(available=10_000, total=0, reset_date=-1)
+def test_every_form_of_the_message_is_accepted(ask: Ask, node: FaultyClient, dialect: str) -> None:
+    assert read(dialect=dialect) == Quota(available=10_000, total=0, reset_date=-1)
     assert node.requests == 1
 
 
@@ -58,7 +58,7 @@ def test_every_dialect_is_understood(ask: Ask, node: MeddlingClient, dialect: st
     ("seconds", "microsecond"), [(-5, 0), (-4, 999_999), (-1, 500_000), (0, 0), (1, 1), (5, 0), (5, 999_999)]
 )
 def test_within_five_seconds_either_way_is_in_time(ask: Ask, seconds: int, microsecond: int) -> None:
-    assert ask(seconds=seconds, now=timezone.now().replace(microsecond=microsecond)).available == 10_000
+    assert read(seconds=seconds, now=timezone.now().replace(microsecond=microsecond)).available == 10_000
 
 
 @pytest.mark.parametrize(
@@ -73,29 +73,29 @@ def test_within_five_seconds_either_way_is_in_time(ask: Ask, seconds: int, micro
         (10**9, 0, "+1000000000.000000 s"),
     ],
 )
-def test_a_microsecond_more_is_too_far_and_the_servers_time_is_told(
+def test_a_microsecond_more_is_refused_with_the_servers_time(
     ask: Ask, seconds: int, microsecond: int, told: str
 ) -> None:
     now = timezone.now().replace(microsecond=microsecond)
     with pytest.raises(TimestampOutOfWindow) as refusal:
-        ask(seconds=seconds, now=now)
+        read(seconds=seconds, now=now)
     assert (refusal.value.status, refusal.value.members) == (401, {"serverTime": int(now.timestamp())})
     assert told in refusal.value.detail
     assert "milliseconds" not in refusal.value.detail
 
 
 @pytest.mark.parametrize("timestamp", [1_795_255_737_000, 10**11, 2**63 - 1])
-def test_a_timestamp_in_milliseconds_is_told_as_such(timestamp: int) -> None:
+def test_the_error_for_milliseconds_says_so(timestamp: int) -> None:
     with pytest.raises(TimestampOutOfWindow, match=r"Send seconds, not milliseconds\."):
         check_timestamp(timestamp=timestamp, now=timezone.now())
 
 
-def test_another_profiles_quota_is_nobodys_business(
+def test_the_quota_of_another_profile_is_refused(
     ask: Ask, create_profile: Callable[..., Profile], user: User
 ) -> None:
     other = create_profile()
     with pytest.raises(NotYourProfile) as refusal:
-        ask(address=other.profile_address, private_key=other.controller.private_key)
+        read(address=other.profile_address, private_key=other.controller.private_key)
     assert (refusal.value.status, refusal.value.members) == (403, {"profile": user.profile_address})
 
 
@@ -107,19 +107,19 @@ def test_a_signature_for_another_second_or_address_is_invalid(ask: Ask, profile:
         (random_address(), int(now.timestamp())),
     ):
         with pytest.raises(QuotaSignatureInvalid) as refusal:
-            ask(signature=sign(address, timestamp, key), now=now)
+            read(signature=sign(address, timestamp, key), now=now)
         assert refusal.value.status == 401
 
 
-def test_a_strangers_signature_is_invalid(ask: Ask) -> None:
+def test_a_signature_of_somebody_who_is_no_controller_is_invalid(ask: Ask) -> None:
     with pytest.raises(QuotaSignatureInvalid):
-        ask(private_key="0x" + secrets.token_hex(32))
+        read(private_key="0x" + secrets.token_hex(32))
 
 
-def test_a_malformed_signature_is_a_fault_of_form(ask: Ask, profile: Profile) -> None:
+def test_a_malformed_signature_is_refused_as_unusable(ask: Ask, profile: Profile) -> None:
     signature = sign_digest(profile.controller.private_key, secrets.token_bytes(32))
     with pytest.raises(UnusableSignature):
-        ask(signature=signature[:64] + b"\x05")
+        read(signature=signature[:64] + b"\x05")
 
 
 @pytest.mark.parametrize("dialect", QUOTA_DIALECTS)
@@ -142,26 +142,26 @@ def test_a_controller_without_sign_may_not_read(
     assert read_quota(signature=with_sign, **asked).available == 10_000  # type: ignore[arg-type]
 
 
-def test_without_a_node_nothing_is_believed(ask: Ask) -> None:
+def test_without_a_node_no_signature_is_accepted(ask: Ask) -> None:
     with pytest.raises(NodeUnavailable), node_away():
-        ask()
+        read()
 
 
-def test_what_is_held_is_not_left(
+def test_held_credits_are_not_available(
     ask: Ask, accept: Callable[..., RelayTransaction], settle: Callable[[], int]
 ) -> None:
     row = accept()
-    assert ask().available == 10_000 - row.hold.amount
+    assert read().available == 10_000 - row.hold.amount
     settle()
     row.refresh_from_db()
-    assert ask().available == 10_000 - row.real_cost
+    assert read().available == 10_000 - row.real_cost
     assert find_differences() == []
 
 
 def test_a_subscriber_sees_the_period_and_its_end(ask: Ask, user: User) -> None:
     paid, end = random.randint(1, 10**6), later(random.randint(60, 10**6)).replace(microsecond=0)
     set_allowance(user=user, credits=paid, starts_at=end - timedelta(days=31), ends_at=end, renews=False)
-    assert ask() == Quota(available=10_000, total=paid, reset_date=int(end.timestamp()))
+    assert read() == Quota(available=10_000, total=paid, reset_date=int(end.timestamp()))
     assert quota_of(user=user, now=end) == Quota(available=10_000, total=0, reset_date=-1)
 
 

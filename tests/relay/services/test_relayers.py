@@ -1,4 +1,4 @@
-"""The pool of sending accounts: who takes a call, and when nobody does."""
+"""Which relayer takes a call, and when none does."""
 
 import random
 import secrets
@@ -24,7 +24,7 @@ from tests.factories import random_address
 from tests.relay.chain import Chain
 from tests.relay.conftest import LYX, Refused
 from tests.relay.signing import set_data_payload, sign_call
-from tests.relay.workers import broadcast_all, dearer_than, track
+from tests.relay.workers import broadcast_all, bumped_fees, track
 from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
 
@@ -117,7 +117,7 @@ def test_the_last_account_nonce_below_the_cap_is_taken(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_who_finds_a_relayer_locked_takes_another_and_waits_where_there_is_none(
+def test_a_locked_relayer_is_passed_over_and_waited_for_where_there_is_no_other(
     relayers: list[Relayer], accept: Accept
 ) -> None:
     def hold(locked: list[Relayer], begun: threading.Event, over: threading.Event) -> None:
@@ -147,7 +147,7 @@ def test_who_finds_a_relayer_locked_takes_another_and_waits_where_there_is_none(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_sticky", [False, True])
-def test_who_waits_for_a_relayer_sees_what_was_stored_for_it_meanwhile(
+def test_a_request_that_waited_for_a_relayer_counts_what_was_stored_for_it_meanwhile(
     relayers: list[Relayer], accept: Accept, is_sticky: bool
 ) -> None:
     one = relayers[0]
@@ -165,7 +165,7 @@ def test_who_waits_for_a_relayer_sees_what_was_stored_for_it_meanwhile(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_sticky", [False, True])
-def test_users_at_once_are_promised_no_more_than_the_balance(
+def test_requests_at_once_commit_no_more_than_the_balance(
     relayers: list[Relayer],
     create_profile: Callable[..., Profile],
     open_account: Callable[..., User],
@@ -247,7 +247,9 @@ def test_what_may_still_be_mined_is_set_aside(relayers: list[Relayer], accept: A
 
 
 @pytest.mark.parametrize("status", ["withdrawn", "mined"])
-def test_what_is_over_is_set_aside_no_more(relayers: list[Relayer], accept: Accept, status: str) -> None:
+def test_withdrawn_and_mined_attempts_are_not_set_aside(
+    relayers: list[Relayer], accept: Accept, status: str
+) -> None:
     one = relayers[0]
     Relayer.objects.exclude(pk=one.pk).update(is_active=False)
     attempt = accept(channel=any_channel()).attempts.get()
@@ -298,7 +300,7 @@ def test_what_is_mined_is_set_aside_no_more(
     worst = attempt.worst_cost_wei
     broadcast_all()
     # What was outbid on the same account nonce is over as well.
-    assert replacement.replace(attempt_id=attempt.pk, fees=dearer_than(attempt), now=timezone.now())
+    assert replacement.replace(attempt_id=attempt.pk, fees=bumped_fees(attempt), now=timezone.now())
     broadcast_all()
     chain.mine()
     chain.fund(worst * 3 // 2, one.address)

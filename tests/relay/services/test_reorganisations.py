@@ -1,4 +1,4 @@
-"""Blocks that are taken back."""
+"""Reorganisations: blocks that are taken back."""
 
 from collections.abc import Callable
 

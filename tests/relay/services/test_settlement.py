@@ -32,7 +32,7 @@ from relay.services import settlement
 from relay.services.settlement import Confirmed
 from relay.services.submission import execute
 from rewards.models import Badge, BadgeTrack
-from tests.relay.chain import Chain, MeddlingClient
+from tests.relay.chain import Chain, FaultyClient
 from tests.relay.signing import execute_payload, set_data_payload
 from tests.relay.workers import broadcast_all, track
 from tests.rewards.rows import experience_of
@@ -130,7 +130,7 @@ def test_a_repeat_after_a_failure_is_a_new_generation(
         assert report.status == status
 
 
-def test_what_somebody_else_executed_first_is_told_and_costs_burned_gas(
+def test_a_call_that_somebody_else_executed_first_costs_burned_gas(
     user: User, accept: Accept, new_call: Callable[..., RelayCall], chain: Chain, settle: Callable[[], int]
 ) -> None:
     before, call = balance_of(user), new_call()
@@ -151,7 +151,7 @@ def test_what_somebody_else_executed_first_is_told_and_costs_burned_gas(
 
 
 @pytest.mark.parametrize("is_ours", [True, False])
-def test_a_call_that_a_stranger_wraps_in_a_batch_is_told_from_others(
+def test_a_call_that_a_third_party_wraps_in_a_batch_is_recognised(
     services: Services,
     accept: Accept,
     new_call: Callable[..., RelayCall],
@@ -188,7 +188,7 @@ def test_another_call_that_used_the_nonce_elsewhere_fails_ours(
 
 
 def test_a_revert_that_cannot_be_explained_yet_waits(
-    user: User, accept: Accept, node: MeddlingClient, flaky: Flaky, settle: Callable[[], int]
+    user: User, accept: Accept, node: FaultyClient, flaky: Flaky, settle: Callable[[], int]
 ) -> None:
     row = accept(payload=execute_payload(flaky.address))
     other = accept(channel=secrets.randbits(120))
@@ -213,7 +213,7 @@ def test_a_revert_that_cannot_be_explained_yet_waits(
 def test_a_key_manager_that_stops_answering_holds_nothing_up(
     user: User,
     accept: Accept,
-    node: MeddlingClient,
+    node: FaultyClient,
     flaky: Flaky,
     settle: Callable[[], int],
     monkeypatch: pytest.MonkeyPatch,
@@ -237,7 +237,7 @@ def test_a_revert_that_nobody_can_explain_is_settled_as_failed_after_a_while(
     user: User,
     accept: Accept,
     chain: Chain,
-    node: MeddlingClient,
+    node: FaultyClient,
     flaky: Flaky,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Pausing the whole relay: nothing new is accepted, nothing accepted is lost."""
+"""Pausing the whole relay: no new call is accepted, and accepted ones are settled."""
 
 from collections.abc import Callable
 

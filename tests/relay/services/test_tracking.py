@@ -1,4 +1,4 @@
-"""The tracker brings rows up to what the chain says, in few questions, and repeats what it could not finish."""
+"""The tracker brings rows up to date with the chain in few requests, and repeats what it could not finish."""
 
 import secrets
 from collections.abc import Callable
@@ -21,10 +21,10 @@ from gateway.chain.signing import PolicyViolation
 from gateway.chain.types import ChainView
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import replacement
-from tests.relay.chain import GWEI, Chain, MeddlingClient, node_away
+from tests.relay.chain import GWEI, Chain, FaultyClient, node_away
 from tests.relay.conftest import LYX
 from tests.relay.rows import everything
-from tests.relay.services.test_roster import keys
+from tests.relay.services.test_relayer_sync import keys
 from tests.relay.workers import broadcast_all, later, track
 from users.models import User
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
 
 
-def test_the_first_block_is_written_down(accept: Accept, chain: Chain) -> None:
+def test_the_first_block_of_an_attempt_is_stored(accept: Accept, chain: Chain) -> None:
     row = accept()
     broadcast_all()
     assert track() == 0
@@ -49,7 +49,7 @@ def test_the_first_block_is_written_down(accept: Accept, chain: Chain) -> None:
     assert attempt.effective_gas_price_wei == int(receipt["effectiveGasPrice"], 16)
 
 
-def test_relayers_are_kept_up_with_the_chain(accept: Accept, chain: Chain) -> None:
+def test_relayers_are_kept_in_sync_with_the_chain(accept: Accept, chain: Chain) -> None:
     relayer = accept().relayer
     relayer.refresh_from_db()
     assert relayer.in_flight == 1
@@ -63,7 +63,7 @@ def test_relayers_are_kept_up_with_the_chain(accept: Accept, chain: Chain) -> No
     assert (relayer.balance_wei, relayer.synced_at) == (7 * LYX, now)
 
 
-def test_without_a_node_nothing_changes_and_the_next_tick_settles(accept: Accept, chain: Chain) -> None:
+def test_without_a_node_nothing_changes_and_the_next_run_settles(accept: Accept, chain: Chain) -> None:
     accept()
     broadcast_all()
     chain.mine(settings.CONFIRMATIONS)
@@ -75,8 +75,8 @@ def test_without_a_node_nothing_changes_and_the_next_tick_settles(accept: Accept
 
 
 @pytest.mark.parametrize("count", [2, 12])
-def test_the_nodes_questions_do_not_grow_with_the_work(
-    accept: Accept, chain: Chain, node: MeddlingClient, count: int
+def test_requests_to_the_node_do_not_grow_with_the_work(
+    accept: Accept, chain: Chain, node: FaultyClient, count: int
 ) -> None:
     for _ in range(count):
         accept(channel=secrets.randbits(120))
@@ -121,11 +121,11 @@ def test_an_account_nonce_that_another_transaction_used_is_lost(
     assert find_differences() == []
 
 
-def test_a_node_that_fell_behind_is_not_believed_that_an_account_nonce_is_lost(
+def test_a_node_that_lags_does_not_make_an_account_nonce_lost(
     accept: Accept,
     relayers: list[Relayer],
     chain: Chain,
-    node: MeddlingClient,
+    node: FaultyClient,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
@@ -174,7 +174,7 @@ def test_a_call_that_cannot_be_settled_or_replaced_stops_no_other(
     assert CreditEntry.objects.filter(source="RELAY_TRANSACTION").count() == 2
 
 
-def test_a_key_that_ran_ahead_elsewhere_is_followed(
+def test_a_key_that_was_used_elsewhere_moves_the_next_account_nonce(
     accept: Accept, relayers: list[Relayer], chain: Chain, settle: Callable[[], int]
 ) -> None:
     one = relayers[0]
@@ -191,8 +191,8 @@ def test_a_key_that_ran_ahead_elsewhere_is_followed(
 
 
 @pytest.mark.parametrize("deeper", [0, 30], ids=["just confirmed", "deep enough to count as lost"])
-def test_a_replacement_that_is_mined_while_the_tracker_looks_is_not_lost(
-    user: User, accept: Accept, chain: Chain, node: MeddlingClient, deeper: int
+def test_a_replacement_that_is_mined_during_the_run_is_not_lost(
+    user: User, accept: Accept, chain: Chain, node: FaultyClient, deeper: int
 ) -> None:
     row = accept()
     broadcast_all()
@@ -216,7 +216,7 @@ def test_a_replacement_that_is_mined_while_the_tracker_looks_is_not_lost(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_trackers_one_works(accept: Accept, chain: Chain, node: MeddlingClient) -> None:
+def test_of_two_trackers_at_once_one_works(accept: Accept, chain: Chain, node: FaultyClient) -> None:
     accept()
     broadcast_all()
     chain.mine(settings.CONFIRMATIONS)

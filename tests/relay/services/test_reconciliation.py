@@ -1,4 +1,4 @@
-"""What was captured is what the chain took: found wrong wherever somebody meddled, and nowhere else."""
+"""Captured credits agree with the receipts; every difference is found."""
 
 import random
 from collections.abc import Callable
@@ -34,7 +34,7 @@ HOLD_CALL = "an open hold has a call in progress"
 RECEIPT = "a mined attempt has a whole receipt"
 
 
-def found() -> dict[str, tuple[int | None, int, int]]:
+def findings() -> dict[str, tuple[int | None, int, int]]:
     return {
         finding.rule: (finding.relay_transaction_id, finding.expected, finding.found)
         for finding in reconciliation.find_differences(since=timezone.now() - timedelta(days=1))
@@ -52,8 +52,8 @@ def settled(accept: Accept, settle: Settle) -> RelayTransaction:
     return row
 
 
-def test_a_sound_relay_has_no_findings(settled: RelayTransaction) -> None:
-    assert found() == {}
+def test_a_consistent_relay_has_no_findings(settled: RelayTransaction) -> None:
+    assert findings() == {}
     run = reconciliation.reconcile(now=timezone.now())
     assert run == ReconciliationRun.objects.get(kind="chain")
     assert run is not None
@@ -74,7 +74,7 @@ def test_a_cost_that_is_not_that_of_the_gas_is_found(settled: RelayTransaction) 
     price = mined.effective_gas_price_wei * random.randint(2, 9)
     Attempt.objects.filter(pk=mined.pk).update(effective_gas_price_wei=price)
     wanted = -(-mined.gas_used * price // settings.CREDIT_WEI)
-    assert found() == {COST: (settled.pk, wanted, before)}
+    assert findings() == {COST: (settled.pk, wanted, before)}
     assert reconciliation.find_differences(since=timezone.now() + timedelta(minutes=1)) == []
 
 
@@ -83,7 +83,7 @@ def test_more_or_less_captured_than_the_cost_is_found(settled: RelayTransaction)
     assert captured is not None
     assert captured > 1
     CreditHold.objects.filter(pk=settled.hold_id).update(captured_amount=captured - 1)
-    assert found() == {CAPTURED: (settled.pk, captured, captured - 1)}
+    assert findings() == {CAPTURED: (settled.pk, captured, captured - 1)}
 
 
 def test_a_cost_above_the_hold_takes_the_hold(settled: RelayTransaction) -> None:
@@ -97,18 +97,18 @@ def test_a_cost_above_the_hold_takes_the_hold(settled: RelayTransaction) -> None
     cost = -(-(mined.gas_used or 0) * price // settings.CREDIT_WEI)
     RelayTransaction.objects.filter(pk=settled.pk).update(real_cost=cost)
     assert cost > captured
-    assert found() == {}
+    assert findings() == {}
 
 
 def test_a_success_that_nobody_mined_is_found(settled: RelayTransaction) -> None:
     Attempt.objects.filter(relay_transaction=settled).update(status=Attempt.Status.SENT)
-    assert set(found()) == {COST, MINED}
+    assert set(findings()) == {COST, MINED}
 
 
 def test_a_closed_hold_of_a_call_in_progress_is_found(accept: Accept) -> None:
     row = accept()
     holds.release(hold_id=row.hold_id)
-    assert found() == {CALL_HOLD: (row.pk, 1, 0)}
+    assert findings() == {CALL_HOLD: (row.pk, 1, 0)}
 
 
 def test_an_open_hold_whose_call_has_ended_is_found_until_staff_release_it(accept: Accept) -> None:
@@ -118,31 +118,31 @@ def test_an_open_hold_whose_call_has_ended_is_found_until_staff_release_it(accep
         status="Failed", settled_at=timezone.now() - timedelta(days=9), real_cost=cost
     )
     held = row.hold.amount
-    assert found() == {CAPTURED: (row.pk, cost, 0), HOLD_CALL: (row.pk, 0, held)}
+    assert findings() == {CAPTURED: (row.pk, cost, 0), HOLD_CALL: (row.pk, 0, held)}
     staff = UserFactory.create(profile_address=None, is_staff=True)
     cancellation.release(hold_id=row.hold_id, actor=staff, reason="stuck", now=timezone.now())
-    assert found() == {}
+    assert findings() == {}
 
 
 def test_an_open_hold_without_any_call_is_found_where_it_is_the_relays(user: User) -> None:
     holds.hold(user=user, credits=3, key="shop:1")
-    assert found() == {}
+    assert findings() == {}
     amount = random.randint(1, 99)
     holds.hold(user=user, credits=amount, key="relay:0x1:0x2:0")
-    assert found() == {HOLD_CALL: (None, 0, amount)}
+    assert findings() == {HOLD_CALL: (None, 0, amount)}
 
 
 @pytest.mark.parametrize("missing", ["block_hash = ''", "effective_gas_price_wei = NULL"])
 def test_a_receipt_that_lacks_something_is_found(settled: RelayTransaction, missing: str) -> None:
     query(f"UPDATE relay_attempt SET {missing} WHERE relay_transaction_id = {settled.pk}")  # noqa: S608
-    assert set(found()) == {RECEIPT}
+    assert set(findings()) == {RECEIPT}
 
 
 def test_a_call_that_was_cancelled_costs_nothing(accept: Accept) -> None:
     row = accept()
     holds.release(hold_id=row.hold_id)
     RelayTransaction.objects.filter(pk=row.pk).update(status="Cancelled", settled_at=timezone.now())
-    assert found() == {}
+    assert findings() == {}
 
 
 def test_the_command_exits_by_what_it_finds(settled: RelayTransaction) -> None:
@@ -168,7 +168,7 @@ def test_the_nightly_task_fails_where_something_differs(settled: RelayTransactio
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_at_once_one_is_made(services: object) -> None:
+def test_of_two_runs_at_once_one_is_made(services: object) -> None:
     with try_advisory_lock("reconciliation.chain") as acquired:
         assert acquired
         assert at_once([lambda: reconciliation.reconcile(now=timezone.now())]) == [None]

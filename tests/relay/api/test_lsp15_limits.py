@@ -1,4 +1,4 @@
-"""What callers without a token can cost: form and count come before the node, and nobody can use up another's rate."""
+"""What requests without a token can cost: form and rate are checked before the node is asked."""
 
 import secrets
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from tests.relay.api.test_bodies import LSP15_EXECUTE, LSP15_QUOTA
 from tests.relay.api.test_execute import EXECUTE, assert_problem
 from tests.relay.api.test_lsp15 import lsp15_body
 from tests.relay.api.test_quota import quota_body
-from tests.relay.chain import MeddlingClient
+from tests.relay.chain import FaultyClient
 from tests.relay.rows import everything
 from tests.relay.signing import execute_payload, window
 from users.models import User
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 NewCall = Callable[..., RelayCall]
 
 
-def ask(path: str, body: Any) -> Answer:
+def post_without_token(path: str, body: Any) -> Answer:
     """Ask from a network of its own."""
     return Wallet(None, network_address()).post(path, body)
 
@@ -51,35 +51,37 @@ def forged(profile: Profile, new_call: NewCall) -> Callable[[], dict[str, Any]]:
         ("0x" + "00" * 31 + "05" + "11" * 32 + "1b", "signature-unrecoverable"),
     ],
 )
-def test_a_signature_of_nobody_costs_no_question_to_the_node(
-    user: User, profile: Profile, new_call: NewCall, node: MeddlingClient, signature: str, code: str
+def test_a_signature_of_no_controller_costs_no_request_to_the_node(
+    user: User, profile: Profile, new_call: NewCall, node: FaultyClient, signature: str, code: str
 ) -> None:
     call = lsp15_body(profile, new_call())
     call["transaction"]["signature"] = signature
     before = everything()
     for path, body in ((LSP15_EXECUTE, call), (LSP15_QUOTA, {**quota_body(profile), "signature": signature})):
-        assert_problem(ask(path, body), 400, code)
+        assert_problem(post_without_token(path, body), 400, code)
     assert (node.requests, everything()) == (0, before)
 
 
-def test_a_call_that_is_over_costs_no_question_to_the_node(
-    user: User, profile: Profile, new_call: NewCall, node: MeddlingClient
+def test_an_expired_call_costs_no_request_to_the_node(
+    user: User, profile: Profile, new_call: NewCall, node: FaultyClient
 ) -> None:
     past = int(timezone.now().timestamp()) - 60
     assert_problem(
-        ask(LSP15_EXECUTE, lsp15_body(profile, new_call(validity=window(0, past)))), 422, "relay-call-expired"
+        post_without_token(LSP15_EXECUTE, lsp15_body(profile, new_call(validity=window(0, past)))),
+        422,
+        "relay-call-expired",
     )
     assert node.requests == 0
 
 
 @pytest.mark.parametrize("path", [LSP15_EXECUTE, LSP15_QUOTA])
-def test_without_a_counter_nobody_gets_in_without_a_token(
-    user: User, profile: Profile, new_call: NewCall, settings: Settings, node: MeddlingClient, path: str
+def test_without_redis_requests_without_a_token_are_refused(
+    user: User, profile: Profile, new_call: NewCall, settings: Settings, node: FaultyClient, path: str
 ) -> None:
     settings.REDIS_URL = f"redis://127.0.0.1:{free_port()}/0"
     body = lsp15_body(profile, new_call()) if path == LSP15_EXECUTE else quota_body(profile)
     before = everything()
-    answer = ask(path, body)
+    answer = post_without_token(path, body)
     assert_problem(answer, 503, "service-unavailable")
     assert answer.headers["Retry-After"] == "5"
     assert (node.requests, everything()) == (0, before)
@@ -96,26 +98,26 @@ def test_callers_are_counted_by_their_network(
     assert statuses == [200, 429, 429, 200]
 
 
-def test_signers_nobody_knows_are_counted_by_the_profile_they_claim(
+def test_unknown_signers_are_counted_by_the_profile_they_claim(
     profile: Profile,
     user: User,
     new_call: NewCall,
     forged: Callable[[], dict[str, Any]],
     settings: Settings,
-    node: MeddlingClient,
+    node: FaultyClient,
 ) -> None:
     settings.LSP15_NEW_SIGNER_RATE = "2/hour"
-    codes = [ask(LSP15_EXECUTE, forged()).body["code"] for _ in range(3)]
+    codes = [post_without_token(LSP15_EXECUTE, forged()).body["code"] for _ in range(3)]
     assert codes == ["signer-not-a-controller"] * 2 + ["too-many-requests"]
     asked = node.requests
-    answer = ask(LSP15_QUOTA, quota_body(profile))
+    answer = post_without_token(LSP15_QUOTA, quota_body(profile))
     assert_problem(answer, 429, "too-many-requests")
     assert 1 < int(answer.headers["Retry-After"]) <= 3601
     assert node.requests == asked
     assert not RelayTransaction.objects.exists()
 
 
-def test_strangers_use_up_no_known_signers_rate(
+def test_unknown_signers_use_up_no_known_signers_rate(
     profile: Profile,
     user: User,
     new_call: NewCall,
@@ -123,10 +125,10 @@ def test_strangers_use_up_no_known_signers_rate(
     settings: Settings,
 ) -> None:
     settings.LSP15_NEW_SIGNER_RATE = "3/hour"
-    assert ask(LSP15_EXECUTE, lsp15_body(profile, new_call())).status == 200
-    assert {ask(LSP15_EXECUTE, forged()).status for _ in range(3)} == {403, 429}
-    assert ask(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=7))).status == 200
-    assert ask(LSP15_QUOTA, quota_body(profile)).status == 200
+    assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, new_call())).status == 200
+    assert {post_without_token(LSP15_EXECUTE, forged()).status for _ in range(3)} == {403, 429}
+    assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=7))).status == 200
+    assert post_without_token(LSP15_QUOTA, quota_body(profile)).status == 200
 
 
 def test_a_known_signer_has_a_rate_that_repeats_of_a_known_call_do_not_touch(
@@ -134,20 +136,22 @@ def test_a_known_signer_has_a_rate_that_repeats_of_a_known_call_do_not_touch(
 ) -> None:
     settings.LSP15_SIGNER_RATE = "1/hour"
     first = lsp15_body(profile, new_call())
-    hashes = {ask(LSP15_EXECUTE, first).body["transactionHash"] for _ in range(4)}
+    hashes = {post_without_token(LSP15_EXECUTE, first).body["transactionHash"] for _ in range(4)}
     assert len(hashes) == 1
-    statuses = [ask(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=at))).status for at in (8, 9)]
+    statuses = [
+        post_without_token(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=at))).status for at in (8, 9)
+    ]
     assert statuses == [200, 429]
     assert RelayTransaction.objects.count() == 2
 
 
-def test_a_profile_that_is_known_costs_one_question_less(
-    profile: Profile, user: User, new_call: NewCall, node: MeddlingClient
+def test_a_known_profile_costs_one_request_to_the_node_less(
+    profile: Profile, user: User, new_call: NewCall, node: FaultyClient
 ) -> None:
     spent = []
     for channel in (3, 4):
         before = node.requests
-        assert ask(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=channel))).status == 200
+        assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=channel))).status == 200
         spent.append(node.requests - before)
     assert spent[1] == spent[0] - 1
 
@@ -155,11 +159,11 @@ def test_a_profile_that_is_known_costs_one_question_less(
 def test_a_profile_that_has_moved_to_another_key_manager_is_served_there(
     profile: Profile, user: User, new_call: NewCall, services: Services
 ) -> None:
-    assert ask(LSP15_EXECUTE, lsp15_body(profile, new_call())).status == 200
+    assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, new_call())).status == 200
     # What is remembered is a key manager of the profile that does not own it any more.
     former = services.world.deploy_stray_key_manager(profile.profile_address)
     RelayTransaction.objects.update(key_manager_address=former)
-    answer = ask(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=5)))
+    answer = post_without_token(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=5)))
     assert answer.status == 200, answer.body
     assert RelayTransaction.objects.latest("id").key_manager_address == profile.key_manager_address
 
@@ -171,13 +175,13 @@ def test_a_call_that_failed_is_repeated_without_a_token_so_often_and_no_more(
     services: Services,
     settle: Callable[[], int],
     settings: Settings,
-    node: MeddlingClient,
+    node: FaultyClient,
 ) -> None:
     settings.LSP15_FAILURES_PER_CALL = 2
     flaky = services.world.deploy_flaky()
     call = new_call(payload=execute_payload(flaky.address))
     for _ in range(2):
-        assert ask(LSP15_EXECUTE, lsp15_body(profile, call)).status == 200
+        assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, call)).status == 200
         flaky.flip()
         settle()
         flaky.flip()
@@ -186,19 +190,21 @@ def test_a_call_that_failed_is_repeated_without_a_token_so_often_and_no_more(
     settings.LSP15_SIGNER_RATE = "1/day"
     before, asked = everything(), node.requests
     for _ in range(3):
-        members = assert_problem(ask(LSP15_EXECUTE, lsp15_body(profile, call)), 409, "call-failed-before")
+        members = assert_problem(
+            post_without_token(LSP15_EXECUTE, lsp15_body(profile, call)), 409, "call-failed-before"
+        )
         assert members == {"maximum": 2}
     assert (everything(), node.requests) == (before, asked)
     # Another call of the same controller goes on, and so does this one with a token.
     another = new_call(payload=execute_payload(flaky.address), channel=11)
-    assert ask(LSP15_EXECUTE, lsp15_body(profile, another)).status == 200
+    assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, another)).status == 200
     again = wallet.post(EXECUTE, execute_body(call))
     assert again.status == 200, again.body
     # What is in progress is known to everybody again.
-    assert ask(LSP15_EXECUTE, lsp15_body(profile, call)).body == again.body
+    assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, call)).body == again.body
 
 
-def test_a_call_that_failed_while_a_stranger_waited_is_refused_when_it_is_accepted(
+def test_a_call_that_fails_while_an_equal_request_waits_is_refused(
     profile: Profile,
     user: User,
     new_call: NewCall,
@@ -216,7 +222,7 @@ def test_a_call_that_failed_while_a_stranger_waited_is_refused_when_it_is_accept
         settle()
         flaky.flip()
 
-    assert ask(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=12))).status == 200
+    assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=12))).status == 200
     with pytest.raises(CallFailedBefore):
         lsp15.execute(user=user, call=call, now=timezone.now(), admit=fail_first)
     assert RelayTransaction.objects.filter(payload=call.payload).count() == 1

@@ -1,8 +1,9 @@
-"""Calls that cannot be executed any more: their account nonce is used up, and only then do they end."""
+"""Cancelling calls: by the service when they cannot be executed any more, and by staff before they are sent."""
 
 import secrets
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.conf import settings
@@ -12,13 +13,15 @@ from credits.models import CreditEntry, HoldStatus
 from credits.queries import balance_of
 from credits.services.reconciliation import find_differences
 from gateway.chain.client import get_chain_client
+from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import Fees
 from gateway.chain.types import SendKind
+from relay.errors import AlreadyBroadcast
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services import broadcasting
-from relay.services import cancellation as relay_cancellation
-from tests.relay.chain import GWEI, Chain, MeddlingClient
+from relay.services import broadcasting, cancellation
+from tests.relay.chain import GWEI, Chain, FaultyClient, node_away
 from tests.relay.conftest import LYX
+from tests.relay.rows import everything
 from tests.relay.signing import window
 from tests.relay.workers import broadcast_all, later, track
 from users.models import User
@@ -33,7 +36,7 @@ def until(seconds: int) -> int:
     return window(0, int(timezone.now().timestamp()) + seconds)
 
 
-def assert_goes_on(accept: Accept, settle: Settle, relayer: Relayer, chain: Chain) -> None:
+def assert_next_call_succeeds(accept: Accept, settle: Settle, relayer: Relayer, chain: Chain) -> None:
     """The relayer takes the next call on the next account nonce, and no account nonce was left out."""
     Relayer.objects.exclude(pk=relayer.pk).update(is_active=False)
     row = accept(channel=secrets.randbits(120))
@@ -45,7 +48,7 @@ def assert_goes_on(accept: Accept, settle: Settle, relayer: Relayer, chain: Chai
 
 
 def test_a_call_that_expired_before_its_first_broadcast_is_never_sent(
-    user: User, accept: Accept, node: MeddlingClient, chain: Chain, settle: Settle
+    user: User, accept: Accept, node: FaultyClient, chain: Chain, settle: Settle
 ) -> None:
     before = balance_of(user)
     row = accept(validity=until(100))
@@ -79,12 +82,10 @@ def test_a_call_that_expired_before_its_first_broadcast_is_never_sent(
     assert balance_of(user) == before
     assert not chain.knows(call.transaction_hash)
     assert find_differences() == []
-    assert_goes_on(accept, settle, row.relayer, chain)
+    assert_next_call_succeeds(accept, settle, row.relayer, chain)
 
 
-def test_a_call_that_ends_with_the_next_block_is_not_worth_sending(
-    accept: Accept, node: MeddlingClient
-) -> None:
+def test_a_call_that_expires_before_the_next_block_is_not_sent(accept: Accept, node: FaultyClient) -> None:
     start = timezone.now()
     validity = window(0, int(start.timestamp()) + 100)
     row = accept(validity=validity)
@@ -120,10 +121,10 @@ def test_a_call_that_expires_in_the_pool_is_replaced(
     # The self-transfer is nothing that its wallet has ever heard of.
     assert (row.status, row.transaction_hash) == ("Expired", answered)
     assert balance_of(user) == before
-    assert_goes_on(accept, settle, row.relayer, chain)
+    assert_next_call_succeeds(accept, settle, row.relayer, chain)
 
 
-def test_a_relayer_emptied_after_signing_ends_the_call_once_it_has_money_again(
+def test_a_call_of_a_relayer_without_funds_is_cancelled_once_it_is_funded_again(
     user: User, accept: Accept, chain: Chain, settle: Settle
 ) -> None:
     before = balance_of(user)
@@ -151,11 +152,11 @@ def test_a_relayer_emptied_after_signing_ends_the_call_once_it_has_money_again(
     assert (row.status, row.failure_code) == ("Cancelled", "refused-by-node")
     assert balance_of(user) == before
     assert find_differences() == []
-    assert_goes_on(accept, settle, row.relayer, chain)
+    assert_next_call_succeeds(accept, settle, row.relayer, chain)
 
 
-def test_a_verdict_for_good_ends_the_call_with_the_nodes_words(
-    user: User, accept: Accept, node: MeddlingClient, settle: Settle
+def test_a_permanent_send_error_cancels_the_call_with_the_nodes_message(
+    user: User, accept: Accept, node: FaultyClient, settle: Settle
 ) -> None:
     row = accept()
     words = f"tx fee exceeds the configured cap {secrets.token_hex(4)}"
@@ -175,8 +176,8 @@ def test_a_verdict_for_good_ends_the_call_with_the_nodes_words(
     assert not CreditEntry.objects.filter(source="RELAY_TRANSACTION").exists()
 
 
-def test_a_refusal_does_not_keep_others_from_being_sent(
-    accept: Accept, node: MeddlingClient, relayers: list[Relayer]
+def test_a_send_error_of_one_call_does_not_keep_others_from_being_sent(
+    accept: Accept, node: FaultyClient, relayers: list[Relayer]
 ) -> None:
     Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
     rows = [accept(channel=secrets.randbits(120)) for _ in range(3)]
@@ -185,7 +186,7 @@ def test_a_refusal_does_not_keep_others_from_being_sent(
     assert node.sent == [bytes(row.attempts.get().raw) for row in rows[1:]]
 
 
-def test_a_call_that_was_sent_after_all_counts_though_its_dead_end_has_begun(
+def test_a_call_that_is_mined_after_its_cancellation_began_is_charged(
     user: User, accept: Accept, chain: Chain
 ) -> None:
     row = accept(validity=until(100))
@@ -206,22 +207,22 @@ def test_a_call_that_was_sent_after_all_counts_though_its_dead_end_has_begun(
 
 
 @pytest.mark.parametrize("state", ["begun", "reverted", "settled"])
-def test_a_dead_end_is_begun_once(accept: Accept, settle: Settle, state: str) -> None:
+def test_a_cancellation_begins_once(accept: Accept, settle: Settle, state: str) -> None:
     row = accept()
     attempt = row.attempts.get()
     if state == "begun":
-        assert begin(attempt)
+        assert begin_cancellation(attempt)
     elif state == "reverted":
         RelayTransaction.objects.update(terminal_status="Failed")
     else:
         settle()
     count = Attempt.objects.count()
-    assert not begin(attempt)
+    assert not begin_cancellation(attempt)
     assert Attempt.objects.count() == count
 
 
-def begin(attempt: Attempt) -> bool:
-    return relay_cancellation.begin(
+def begin_cancellation(attempt: Attempt) -> bool:
+    return cancellation.begin(
         attempt=attempt,
         terminal_status=RelayTransaction.Status.CANCELLED,
         code="for-a-test",
@@ -229,3 +230,87 @@ def begin(attempt: Attempt) -> bool:
         fees=Fees(3 * GWEI, GWEI, 2 * GWEI),
         now=timezone.now(),
     )
+
+
+def assert_not_cancelled(row: RelayTransaction) -> None:
+    """It is refused by what the rows say, before any node is asked."""
+    before = everything()
+    with node_away(), pytest.raises(AlreadyBroadcast):
+        cancellation.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
+    assert everything() == before
+
+
+def test_staff_cannot_cancel_what_was_broadcast_settled_or_cancelled_before(
+    accept: Accept, settle: Callable[[], int], chain: Chain
+) -> None:
+    sent = accept()
+    broadcast_all()
+    assert_not_cancelled(sent)
+    settle()
+    assert_not_cancelled(sent)
+    cancelled = accept()
+    cancellation.cancel_unsent(relay_transaction_id=cancelled.pk, now=timezone.now())
+    assert_not_cancelled(cancelled)
+
+
+def test_a_call_that_is_sent_before_the_lock_is_taken_is_not_cancelled(
+    accept: Accept, node: FaultyClient
+) -> None:
+    row = accept()
+    node.meanwhile("head", broadcast_all)
+    with pytest.raises(AlreadyBroadcast):
+        cancellation.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
+    row.refresh_from_db()
+    attempt = row.attempts.get()
+    assert (row.terminal_status, attempt.kind, attempt.status) == ("", "call", "sent")
+    assert node.sent == [bytes(attempt.raw)]
+
+
+def test_followers_of_a_cancelled_call_are_cancelled(accept: Accept, settle: Callable[[], int]) -> None:
+    channel = secrets.randbits(120)
+    first, follower = (accept(channel=channel, ahead=ahead) for ahead in (0, 1))
+    cancellation.cancel_unsent(relay_transaction_id=first.pk, now=timezone.now())
+    broadcast_all()
+    assert settle() == 2
+    ends = RelayTransaction.objects.order_by("pk").values_list("pk", "status", "failure_code")
+    assert list(ends) == [
+        (first.pk, "Cancelled", "cancelled-by-staff"),
+        (follower.pk, "Cancelled", "predecessor-failed"),
+    ]
+    assert not Attempt.objects.filter(kind="call", status="mined").exists()
+
+
+def test_without_a_node_staff_cancel_nothing(accept: Accept) -> None:
+    row = accept()
+    before = everything()
+    with node_away(), pytest.raises(NodeUnavailable):
+        cancellation.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
+    assert everything() == before
+
+
+def test_an_expired_call_is_not_sent_by_the_slower_worker(accept: Accept, node: FaultyClient) -> None:
+    row = accept(validity=window(0, int(timezone.now().timestamp()) + 100))
+    faster = partial(broadcast_all, now=later(101))
+    node.meanwhile("head", faster)
+
+    broadcast_all(now=later(101))
+
+    assert bytes(row.attempts.get(kind="call").raw) not in node.sent
+    assert row.attempts.filter(kind="cancellation").count() == 1
+
+
+def test_a_call_that_was_replaced_meanwhile_is_not_cancelled(
+    accept: Accept, node: FaultyClient, chain: Chain, settle: Callable[[], int]
+) -> None:
+    row = accept()
+    chain.set_base_fee(row.attempts.get().max_fee_per_gas_wei + GWEI)
+    node.meanwhile("send_raw_transactions", broadcast_all)
+
+    broadcast_all()
+
+    row.refresh_from_db()
+    assert row.terminal_status == ""
+    assert [attempt.kind for attempt in row.attempts.all()] == ["call", "call"]
+    assert settle() == 1
+    row.refresh_from_db()
+    assert row.status == "Success"

@@ -1,4 +1,4 @@
-"""What one profile may take: calls that end without effect, and account nonces in flight."""
+"""Limits per profile: calls that end without effect, and account nonces in flight."""
 
 import random
 import secrets
@@ -18,10 +18,10 @@ from relay.errors import RelayShareUsed, TooManyCancelledCalls
 from relay.models import Relayer, RelayTransaction
 from relay.services import limits, replacement
 from relay.services.submission import execute
-from tests.relay.chain import Chain, MeddlingClient
+from tests.relay.chain import Chain, FaultyClient
 from tests.relay.conftest import Refused
 from tests.relay.signing import execute_payload, sign_call, window
-from tests.relay.workers import broadcast_all, dearer_than, later, track
+from tests.relay.workers import broadcast_all, bumped_fees, later, track
 from tests.threads import at_once
 from users.models import User
 
@@ -48,7 +48,7 @@ def any_channel() -> int:
 
 
 @pytest.fixture
-def end(accept: Accept, settle: Callable[[], int]) -> Callable[..., None]:
+def end_calls(accept: Accept, settle: Callable[[], int]) -> Callable[..., None]:
     """Return a function that leaves calls behind that ended in these ways, some seconds ago."""
 
     def make(*endings: tuple[str, str], ago: float = 0) -> None:
@@ -67,11 +67,11 @@ def test_a_user_whose_calls_end_without_effect_waits(
     refused: Refused,
     settings: Settings,
     end: Callable[..., None],
-    node: MeddlingClient,
+    node: FaultyClient,
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR = 3
     ago = random.randint(60, 3000)
-    end(*random.sample(WITHOUT_EFFECT, 3), ago=ago)
+    end_calls(*random.sample(WITHOUT_EFFECT, 3), ago=ago)
     call, asked = new_call(channel=any_channel()), node.requests
     with refused(TooManyCancelledCalls) as refusal:
         execute(user=user, call=call, now=timezone.now())
@@ -87,7 +87,7 @@ def test_every_way_to_end_without_effect_counts(
     user: User, new_call: NewCall, refused: Refused, settings: Settings, end: Callable[..., None]
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR = len(WITHOUT_EFFECT)
-    end(*WITHOUT_EFFECT)
+    end_calls(*WITHOUT_EFFECT)
     call = new_call(channel=any_channel())
     with refused(TooManyCancelledCalls):
         execute(user=user, call=call, now=timezone.now())
@@ -97,16 +97,16 @@ def test_what_is_not_the_callers_doing_does_not_count(
     accept: Accept, settings: Settings, end: Callable[..., None]
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR = settings.RELAY_CANCELLED_CALLS_PER_DAY = 1
-    end(*NOT_THE_CALLERS_DOING)
+    end_calls(*NOT_THE_CALLERS_DOING)
     assert accept(channel=any_channel()).status == "Pending"
 
 
-def test_a_day_has_a_budget_of_its_own(
+def test_a_day_has_a_limit_of_its_own(
     user: User, new_call: NewCall, refused: Refused, settings: Settings, end: Callable[..., None]
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR, settings.RELAY_CANCELLED_CALLS_PER_DAY = 2, 3
     for hours in (20, 10, 5):
-        end(random.choice(WITHOUT_EFFECT), ago=3600 * hours)
+        end_calls(random.choice(WITHOUT_EFFECT), ago=3600 * hours)
     call = new_call(channel=any_channel())
     with refused(TooManyCancelledCalls) as refusal:
         execute(user=user, call=call, now=timezone.now())
@@ -115,12 +115,12 @@ def test_a_day_has_a_budget_of_its_own(
     assert execute(user=user, call=call, now=later(4 * 3600 + 1))
 
 
-def test_the_newest_of_the_hour_count_though_the_day_has_room(
+def test_the_hours_limit_counts_below_the_limit_of_the_day(
     user: User, new_call: NewCall, refused: Refused, settings: Settings, end: Callable[..., None]
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR, settings.RELAY_CANCELLED_CALLS_PER_DAY = 1, 3
     for ago in (7200, 60):
-        end(random.choice(WITHOUT_EFFECT), ago=ago)
+        end_calls(random.choice(WITHOUT_EFFECT), ago=ago)
     with connection.cursor() as cursor:
         # Rows come as they lie, and not as an index happens to have them.
         cursor.execute("SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off")
@@ -138,7 +138,7 @@ def test_a_window_is_over_at_its_last_moment(
         hourly,
         1 if hours == 24 else 9,
     )
-    end(random.choice(WITHOUT_EFFECT))
+    end_calls(random.choice(WITHOUT_EFFECT))
     settled_at = RelayTransaction.objects.get().settled_at
     assert settled_at is not None
     over = settled_at + timedelta(hours=hours)
@@ -149,7 +149,7 @@ def test_a_window_is_over_at_its_last_moment(
     limits.check_cancelled_calls(user=user, now=over)
 
 
-def test_one_users_dead_ends_are_not_anothers(
+def test_calls_of_one_user_do_not_count_for_another(
     settings: Settings,
     end: Callable[..., None],
     create_profile: Callable[..., Profile],
@@ -157,7 +157,7 @@ def test_one_users_dead_ends_are_not_anothers(
     services: Services,
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR = 1
-    end(random.choice(WITHOUT_EFFECT))
+    end_calls(random.choice(WITHOUT_EFFECT))
     other = create_profile()
     assert execute(
         user=open_account(other), call=sign_call(services=services, profile=other), now=timezone.now()
@@ -168,7 +168,7 @@ def test_a_call_in_progress_answers_its_hash_whatever_ended_meanwhile(
     user: User, accept: Accept, new_call: NewCall, settings: Settings, end: Callable[..., None]
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR = 1
-    end(random.choice(WITHOUT_EFFECT))
+    end_calls(random.choice(WITHOUT_EFFECT))
     settings.RELAY_CANCELLED_CALLS_PER_HOUR = 2
     call = new_call(channel=any_channel())
     row = accept(call)
@@ -176,7 +176,7 @@ def test_a_call_in_progress_answers_its_hash_whatever_ended_meanwhile(
     assert execute(user=user, call=call, now=timezone.now()) == row.transaction_hash
 
 
-def test_calls_that_pass_here_and_revert_on_chain_run_into_the_budget(
+def test_calls_that_pass_here_and_revert_on_chain_reach_the_limit(
     user: User,
     accept: Accept,
     new_call: NewCall,
@@ -198,7 +198,7 @@ def test_calls_that_pass_here_and_revert_on_chain_run_into_the_budget(
     assert set(RelayTransaction.objects.values_list("status", flat=True)) == {"Failed"}
 
 
-def test_calls_that_expire_unsent_run_into_the_budget(
+def test_calls_that_expire_unsent_reach_the_limit(
     user: User,
     accept: Accept,
     new_call: NewCall,
@@ -251,7 +251,7 @@ def test_one_user_leaves_account_nonces_for_others(
     assert execute(user=user, call=call, now=timezone.now())
 
 
-def test_what_is_sent_counts_until_it_is_mined(
+def test_a_sent_attempt_counts_until_it_is_mined(
     accept: Accept, user: User, new_call: NewCall, refused: Refused, settings: Settings
 ) -> None:
     settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 1, 34
@@ -264,7 +264,7 @@ def test_what_is_sent_counts_until_it_is_mined(
         execute(user=user, call=call, now=timezone.now())
 
 
-def test_a_call_that_has_ended_counts_no_more_whatever_became_of_its_bytes(
+def test_a_settled_call_holds_no_account_nonce_whatever_its_attempts_say(
     accept: Accept, settings: Settings
 ) -> None:
     settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 1, 34
@@ -283,7 +283,7 @@ def test_a_call_whose_bytes_were_replaced_counts_once(
     attempt = accept(channel=any_channel()).attempts.get()
     if is_sent:
         broadcast_all()
-    assert replacement.replace(attempt_id=attempt.pk, fees=dearer_than(attempt), now=timezone.now())
+    assert replacement.replace(attempt_id=attempt.pk, fees=bumped_fees(attempt), now=timezone.now())
     attempt.refresh_from_db()
     assert attempt.status == ("replaced" if is_sent else "withdrawn")
     accept(channel=any_channel())
@@ -305,7 +305,7 @@ def test_a_share_is_rounded_down_and_is_one_at_least(
     assert refusal.value.members == {"maximum": 1}
 
 
-def test_a_paused_relayer_gives_no_share(
+def test_a_paused_relayer_adds_nothing_to_the_share(
     user: User,
     accept: Accept,
     new_call: NewCall,

@@ -1,4 +1,4 @@
-"""Holds that nothing will ever close are released by staff, and no others."""
+"""Orphaned holds are released by staff, and no others."""
 
 import random
 import secrets
@@ -37,7 +37,7 @@ def now() -> datetime:
     return timezone.now()
 
 
-def end(row: RelayTransaction, status: str, cost: int = 0) -> CreditHold:
+def end_call(row: RelayTransaction, status: str, cost: int = 0) -> CreditHold:
     """Let the call end in the rows alone, past the service that would close its hold."""
     RelayTransaction.objects.filter(pk=row.pk).update(
         status=status, settled_at=timezone.now(), real_cost=cost
@@ -51,7 +51,7 @@ def orphan(user: User, *, key: str, age: timedelta) -> CreditHold:
     return placed
 
 
-def refuse(hold: CreditHold, staff: User, now: datetime) -> None:
+def assert_not_released(hold: CreditHold, staff: User, now: datetime) -> None:
     before = everything()
     assert hold not in cancellation.orphaned_holds(now=now)
     with pytest.raises(HoldNotOrphaned):
@@ -65,7 +65,7 @@ def test_the_open_hold_of_an_ended_call_is_released_with_a_reason_on_record(
     user: User, accept: Accept, staff: User, now: datetime, status: str
 ) -> None:
     cost = random.randint(0, 500)
-    hold = end(accept(), status, cost)
+    hold = end_call(accept(), status, cost)
     assert list(cancellation.orphaned_holds(now=now)) == [hold]
     released = cancellation.release(hold_id=hold.pk, actor=staff, reason=" rows were meddled with ", now=now)
     assert (released.status, released.entry) == (HoldStatus.RELEASED, None)
@@ -90,17 +90,17 @@ def test_a_call_in_progress_keeps_its_hold_however_old(
 ) -> None:
     row = accept()
     RelayTransaction.objects.filter(pk=row.pk).update(status=status)
-    refuse(row.hold, staff, now + timedelta(days=300))
+    assert_not_released(row.hold, staff, now + timedelta(days=300))
 
 
 @pytest.mark.parametrize(
     ("key", "age"),
     [("relay:0x1:0x2:0", timedelta(minutes=59)), ("shop:1", timedelta(days=9))],
 )
-def test_young_ones_and_those_of_other_parts_are_kept(
+def test_young_holds_and_those_of_other_apps_are_kept(
     user: User, staff: User, now: datetime, key: str, age: timedelta
 ) -> None:
-    refuse(orphan(user, key=key, age=age), staff, now)
+    assert_not_released(orphan(user, key=key, age=age), staff, now)
 
 
 def test_a_closed_hold_is_not_released_again(
@@ -108,14 +108,14 @@ def test_a_closed_hold_is_not_released_again(
 ) -> None:
     row = accept()
     assert settle() == 1
-    refuse(row.hold, staff, now)
+    assert_not_released(row.hold, staff, now)
     gone = orphan(user, key=f"relay:{secrets.token_hex(4)}", age=timedelta(days=1))
     holds.release(hold_id=gone.pk)
-    refuse(gone, staff, now)
+    assert_not_released(gone, staff, now)
 
 
 def test_a_reason_is_needed(accept: Accept, staff: User, now: datetime) -> None:
-    hold = end(accept(), "Cancelled")
+    hold = end_call(accept(), "Cancelled")
     before = everything()
     with pytest.raises(ReasonRequired, match="Say why"):
         cancellation.release(hold_id=hold.pk, actor=staff, reason=" ", now=now)
@@ -123,8 +123,8 @@ def test_a_reason_is_needed(accept: Accept, staff: User, now: datetime) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_who_release_at_once_one_does(user: User, accept: Accept, now: datetime) -> None:
-    hold = end(accept(), "Expired")
+def test_of_several_releases_at_once_one_succeeds(user: User, accept: Accept, now: datetime) -> None:
+    hold = end_call(accept(), "Expired")
     staff = [UserFactory.create(profile_address=None, is_staff=True) for _ in range(6)]
     calls = [
         partial(cancellation.release, hold_id=hold.pk, actor=actor, reason="stuck", now=now)

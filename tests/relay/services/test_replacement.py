@@ -1,4 +1,4 @@
-"""Better offers on the same account nonce, who pays for them, and where they end."""
+"""Replacing an attempt at bumped fees: when it happens, who pays, and where it ends."""
 
 import secrets
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from relay import queries
 from relay.models import Attempt, RelayTransaction
 from relay.services import broadcasting, replacement
 from relay.services.replacement import fees_today
-from tests.relay.chain import GWEI, Chain, MeddlingClient
+from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.signing import window
 from tests.relay.workers import broadcast_all, later, track
 from users.models import User
@@ -47,7 +47,7 @@ def assert_replaced(row: RelayTransaction) -> tuple[Attempt, Attempt]:
     return old, new
 
 
-def test_a_base_fee_above_our_offer_is_met_by_a_dearer_attempt(
+def test_a_base_fee_above_our_fees_is_met_by_bumped_fees(
     user: User, accept: Accept, calm: Chain, settle: Callable[[], int]
 ) -> None:
     row = accept()
@@ -71,7 +71,7 @@ def test_a_base_fee_above_our_offer_is_met_by_a_dearer_attempt(
     assert find_differences() == []
 
 
-def test_what_waits_too_cheap_in_the_pool_is_replaced_after_a_while(
+def test_an_attempt_too_cheap_for_the_base_fee_is_replaced_after_a_while(
     user: User, accept: Accept, calm: Chain, settle: Callable[[], int]
 ) -> None:
     row, start = accept(), timezone.now()
@@ -94,7 +94,7 @@ def test_what_waits_too_cheap_in_the_pool_is_replaced_after_a_while(
     assert (row.status, row.transaction_hash) == ("Success", new.transaction_hash)
 
 
-def test_what_pays_no_full_tip_any_more_is_replaced_after_a_while(accept: Accept, calm: Chain) -> None:
+def test_an_attempt_that_pays_no_full_tip_is_replaced_after_a_while(accept: Accept, calm: Chain) -> None:
     row, start = accept(), timezone.now()
     broadcast_all(now=start)
     most = row.attempts.get().max_fee_per_gas_wei
@@ -107,7 +107,7 @@ def test_what_pays_no_full_tip_any_more_is_replaced_after_a_while(accept: Accept
     assert_replaced(row)
 
 
-def test_a_new_call_leaves_room_below_the_cap_for_a_dearer_offer(accept: Accept, calm: Chain) -> None:
+def test_the_fees_of_a_new_call_can_be_bumped_below_the_cap(accept: Accept, calm: Chain) -> None:
     calm.set_base_fee(settings.RELAY_FEE_CAP_WEI * 7 // 10)
     row = accept()
     broadcast_all()
@@ -117,7 +117,7 @@ def test_a_new_call_leaves_room_below_the_cap_for_a_dearer_offer(accept: Accept,
     assert_replaced(row)
 
 
-def test_what_today_would_still_be_mined_is_left_alone(accept: Accept, calm: Chain) -> None:
+def test_an_attempt_that_would_still_be_mined_is_not_replaced(accept: Accept, calm: Chain) -> None:
     row = accept()
     broadcast_all()
     calm.drop_pool()
@@ -144,8 +144,8 @@ def test_the_old_attempt_may_be_mined_instead(user: User, accept: Accept, calm: 
 
 
 @pytest.mark.parametrize("ends", [True, False], ids=["expired since", "too cheap since"])
-def test_what_is_mined_is_neither_ended_nor_replaced_through_its_other_attempt(
-    accept: Accept, calm: Chain, node: MeddlingClient, settings: Settings, ends: bool
+def test_a_mined_call_is_neither_cancelled_nor_replaced_through_its_other_attempt(
+    accept: Accept, calm: Chain, node: FaultyClient, settings: Settings, ends: bool
 ) -> None:
     settings.CONFIRMATIONS = 4
     row = accept(validity=window(0, int(timezone.now().timestamp()) + 100) if ends else 0)
@@ -224,7 +224,7 @@ def test_above_the_cap_the_call_is_cancelled_once_that_is_possible(
 
 
 def test_a_node_that_wants_more_than_todays_fees_gets_an_eighth_more_each_time(
-    user: User, accept: Accept, calm: Chain, node: MeddlingClient, settle: Callable[[], int]
+    user: User, accept: Accept, calm: Chain, node: FaultyClient, settle: Callable[[], int]
 ) -> None:
     row = accept()
     for _ in range(2):
@@ -238,8 +238,8 @@ def test_a_node_that_wants_more_than_todays_fees_gets_an_eighth_more_each_time(
     assert (row.status, row.transaction_hash) == ("Success", new.transaction_hash)
 
 
-def test_a_self_transfer_that_is_too_cheap_is_raised_too(
-    user: User, accept: Accept, calm: Chain, node: MeddlingClient, settle: Callable[[], int]
+def test_the_fees_of_a_self_transfer_are_bumped_too(
+    user: User, accept: Accept, calm: Chain, node: FaultyClient, settle: Callable[[], int]
 ) -> None:
     row = accept()
     answered = row.transaction_hash

@@ -19,7 +19,7 @@ from relay.errors import RelayersBusy, RelayNonceTaken
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services.broadcasting import sweep
 from relay.services.submission import execute
-from tests.relay.chain import Chain, MeddlingClient
+from tests.relay.chain import Chain, FaultyClient
 from tests.relay.signing import execute_payload, set_data_payload, sign_call
 from tests.relay.workers import broadcast_all, later, track
 from tests.threads import at_once
@@ -60,7 +60,7 @@ def test_the_same_call_50_times_at_once_is_accepted_once(
 def test_a_call_that_an_equal_request_overtakes_gets_its_hash(
     user: User,
     new_call: Callable[..., RelayCall],
-    node: MeddlingClient,
+    node: FaultyClient,
     settle: Callable[[], int],
     is_mined: bool,
 ) -> None:
@@ -81,7 +81,7 @@ def test_a_call_that_an_equal_request_overtakes_and_loses_gets_its_hash_too(
     services: Services,
     user: User,
     new_call: Callable[..., RelayCall],
-    node: MeddlingClient,
+    node: FaultyClient,
     settle: Callable[[], int],
 ) -> None:
     flaky = services.world.deploy_flaky()
@@ -180,7 +180,7 @@ def test_workers_of_every_kind_at_once_settle_each_call_once(
     assert find_differences() == []
 
 
-def test_relayers_without_money_turn_a_crowd_away_without_a_deadlock(
+def test_relayers_without_funds_refuse_many_requests_without_a_deadlock(
     services: Services, relayers: list[Relayer], open_account: Callable[..., User]
 ) -> None:
     crowd = services.world.create_profiles(*[ProfilePlan() for _ in range(24)])
@@ -193,7 +193,7 @@ def test_relayers_without_money_turn_a_crowd_away_without_a_deadlock(
     assert CreditHold.objects.count() == 0
 
 
-def test_a_crowd_of_users_shares_relayers_that_can_pay_for_some(
+def test_many_users_share_relayers_that_can_pay_for_some_calls(
     services: Services, relayers: list[Relayer], open_account: Callable[..., User], settle: Callable[[], int]
 ) -> None:
     crowd = services.world.create_profiles(*[ProfilePlan() for _ in range(24)])

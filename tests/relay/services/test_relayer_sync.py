@@ -1,4 +1,4 @@
-"""Relayers as rows: enlisted from the keys we hold, kept up with the chain."""
+"""Relayer rows: registered from the keys of the signer, kept in sync with the chain."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -56,7 +56,7 @@ def test_a_key_that_was_used_elsewhere_jumps_forward(chain: Chain, relayers: lis
 
 
 @pytest.mark.django_db
-def test_account_nonces_that_were_given_out_are_not_taken_back(chain: Chain, relayers: list[Relayer]) -> None:
+def test_account_nonces_that_are_taken_are_not_given_back(chain: Chain, relayers: list[Relayer]) -> None:
     Relayer.objects.filter(pk=relayers[0].pk).update(next_account_nonce=relayers[0].next_account_nonce + 2)
     relay_relayers.sync(now=timezone.now())
     kept = Relayer.objects.get(pk=relayers[0].pk)
@@ -64,19 +64,19 @@ def test_account_nonces_that_were_given_out_are_not_taken_back(chain: Chain, rel
 
 
 @pytest.mark.django_db
-def test_without_a_node_nobody_is_enlisted(chain: Chain) -> None:
+def test_without_a_node_no_relayer_is_registered(chain: Chain) -> None:
     with pytest.raises(NodeUnavailable), node_away():
         relay_relayers.register_new_relayers(now=timezone.now())
     assert Relayer.objects.count() == 0
 
 
-def test_processes_that_start_together_enlist_each_key_once(transactional_db: None, chain: Chain) -> None:
+def test_processes_that_start_together_register_each_key_once(transactional_db: None, chain: Chain) -> None:
     at_once([partial(relay_relayers.register_new_relayers, now=timezone.now())] * 8)
     assert sorted(Relayer.objects.values_list("address", flat=True)) == sorted(get_signer().addresses())
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_relayer_that_a_request_holds_keeps_no_other_from_being_noted(
+def test_a_locked_relayer_does_not_keep_others_from_being_updated(
     chain: Chain, relayers: list[Relayer]
 ) -> None:
     busy, free = relayers[0], relayers[1]

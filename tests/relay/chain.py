@@ -42,18 +42,18 @@ class Chain:
         self._rpc.call("anvil_dropAllTransactions")
 
     def receipt(self, transaction_hash: str) -> dict[str, Any] | None:
-        """Return the receipt as the node tells it."""
-        found: dict[str, Any] | None = self._rpc.call("eth_getTransactionReceipt", transaction_hash)
-        return found
+        """Return the receipt as the node returns it."""
+        receipt: dict[str, Any] | None = self._rpc.call("eth_getTransactionReceipt", transaction_hash)
+        return receipt
 
     def knows(self, transaction_hash: str) -> bool:
-        """Say whether the node holds the transaction, mined or not."""
+        """Return whether the node holds the transaction, mined or not."""
         return self._rpc.call("eth_getTransactionByHash", transaction_hash) is not None
 
     def transaction(self, transaction_hash: str) -> dict[str, Any]:
-        """Return the transaction as the node tells it."""
-        found: dict[str, Any] = self._rpc.call("eth_getTransactionByHash", transaction_hash)
-        return found
+        """Return the transaction as the node returns it."""
+        transaction: dict[str, Any] = self._rpc.call("eth_getTransactionByHash", transaction_hash)
+        return transaction
 
     def account_nonce(self, address: str) -> int:
         """Return how many transactions of the account are mined."""
@@ -67,15 +67,15 @@ class Chain:
         """Return the height and the size of the pool: what changes when anything was sent or mined."""
         return self._rpc.call("eth_blockNumber"), self._rpc.call("txpool_status")
 
-    def execute_by_stranger(self, call: RelayCall) -> None:
-        """Let somebody who is no relayer put the call on chain, in a block of its own."""
+    def execute_externally(self, call: RelayCall) -> None:
+        """Execute the call from an account that is no relayer, in a block of its own."""
         data = encode_execute_relay_call(
             signature=call.signature, nonce=call.relay_nonce, validity=call.validity, payload=call.payload
         )
         self._services.world.deployer.send([WorldCall(call.key_manager, data, gas=1_000_000)])
 
     def use_key_elsewhere(self, private_key: str, *, account_nonce: int) -> str:
-        """Send a transaction that the service knows nothing of, signed by a relayer's key; return its hash."""
+        """Send a transaction from outside the service, signed by a relayer's key; return its hash."""
         account = Account.from_key(private_key)
         signed = account.sign_transaction(
             {
@@ -105,43 +105,43 @@ class FaultyClient(JsonRpcChainClient):
         self.requests = 0
         self.sent: list[bytes] = []
         self.batches: list[int] = []
-        self._verdicts: list[SendOutcome] = []
+        self._prepared: list[SendOutcome] = []
         self._meanwhile: dict[str, Callable[[], object]] = {}
 
-    def meanwhile(self, question: str, happens: Callable[[], object]) -> None:
-        """Let something else happen once, just before the node is next asked this question."""
-        self._meanwhile[question] = happens
+    def meanwhile(self, method: str, action: Callable[[], object]) -> None:
+        """Call `action` once, just before this method next asks the node."""
+        self._meanwhile[method] = action
 
     def answer_next(self, *kinds: SendKind, message: str = "as prepared") -> None:
-        """Meet the next raw transactions with these verdicts, one each; they do not reach the node."""
-        self._verdicts += [SendOutcome(kind, message) for kind in kinds]
+        """Answer the next raw transactions with these send errors, one each; they do not reach the node."""
+        self._prepared += [SendOutcome(kind, message) for kind in kinds]
 
     def head(self) -> Head:
-        self._let_happen("head")
+        self._run_meanwhile("head")
         return super().head()
 
-    def read_relay_state(self, **question: Any) -> RelayState:
-        self._let_happen("read_relay_state")
-        return super().read_relay_state(**question)
+    def read_relay_state(self, **arguments: Any) -> RelayState:
+        self._run_meanwhile("read_relay_state")
+        return super().read_relay_state(**arguments)
 
-    def read_chain(self, **question: Any) -> ChainView:
-        self._let_happen("read_chain")
-        return super().read_chain(**question)
+    def read_chain(self, **arguments: Any) -> ChainView:
+        self._run_meanwhile("read_chain")
+        return super().read_chain(**arguments)
 
-    def read_relay_nonce(self, **question: Any) -> int | None:
-        self._let_happen("read_relay_nonce")
-        return super().read_relay_nonce(**question)
+    def read_relay_nonce(self, **arguments: Any) -> int | None:
+        self._run_meanwhile("read_relay_nonce")
+        return super().read_relay_nonce(**arguments)
 
     def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:
-        self._let_happen("send_raw_transactions")
+        self._run_meanwhile("send_raw_transactions")
         self.batches.append(len(raw))
-        told, self._verdicts = self._verdicts[: len(raw)], self._verdicts[len(raw) :]
-        forwarded = list(raw[len(told) :])
+        prepared, self._prepared = self._prepared[: len(raw)], self._prepared[len(raw) :]
+        forwarded = list(raw[len(prepared) :])
         self.sent += forwarded
-        return told + super().send_raw_transactions(forwarded)
+        return prepared + super().send_raw_transactions(forwarded)
 
-    def _let_happen(self, question: str) -> None:
-        self._meanwhile.pop(question, lambda: None)()
+    def _run_meanwhile(self, method: str) -> None:
+        self._meanwhile.pop(method, lambda: None)()
 
     def _read(self, *calls: Call) -> list[Any]:
         self.requests += 1
@@ -150,7 +150,7 @@ class FaultyClient(JsonRpcChainClient):
 
 @contextmanager
 def node_away() -> Iterator[None]:
-    """Point the service at a port where nobody listens."""
+    """Point the service at a port where nothing listens."""
     set_chain_client(JsonRpcChainClient(["http://127.0.0.1:1"], timeout_seconds=1))
     try:
         yield

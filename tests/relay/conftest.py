@@ -36,8 +36,8 @@ LYX = 10**18
 
 
 @pytest.fixture(autouse=True)
-def _asked_outside_of_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every question to the node fail that is asked while a transaction of ours is open."""
+def _no_node_request_in_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail every request to the node that is made while a transaction of ours is open."""
     ask = Transport.batch
 
     def batch(transport: Transport, *args: Any, **options: Any) -> list[Any]:
@@ -55,21 +55,21 @@ def profile(services: Services) -> Profile:
 
 @pytest.fixture
 def chain(services: Services) -> Iterator[Chain]:
-    """The chain's levers; it mines on demand alone, and its pool is empty before and after."""
+    """The chain; it mines only on demand, and its pool is empty before and after."""
     services.rpc.call("evm_setAutomine", False)
-    levers = Chain(services)
-    levers.set_base_fee(random.randint(GWEI // 2, 2 * GWEI))
-    yield levers
-    levers.drop_pool()
+    control = Chain(services)
+    control.set_base_fee(random.randint(GWEI // 2, 2 * GWEI))
+    yield control
+    control.drop_pool()
     services.rpc.call("evm_setAutomine", True)
 
 
 @pytest.fixture
 def node(services: Services) -> Iterator[FaultyClient]:
     """The service's chain client, whose answers a test may change."""
-    meddling = FaultyClient(services)
-    set_chain_client(meddling)
-    yield meddling
+    client = FaultyClient(services)
+    set_chain_client(client)
+    yield client
     set_chain_client(None)
 
 
@@ -83,13 +83,13 @@ def relayers(services: Services, chain: Chain, db: None) -> list[Relayer]:
 
 @pytest.fixture
 def trusted(services: Services, db: None) -> None:
-    """The chain's implementations are vetted."""
-    found = services.world.implementations
+    """The chain's implementations are trusted."""
+    implementations = services.world.implementations
     trusted_code.trust(
-        kind=TrustedImplementation.Kind.PROFILE, address=found.universal_profile, name="profile"
+        kind=TrustedImplementation.Kind.PROFILE, address=implementations.universal_profile, name="profile"
     )
     trusted_code.trust(
-        kind=TrustedImplementation.Kind.KEY_MANAGER, address=found.key_manager, name="key manager"
+        kind=TrustedImplementation.Kind.KEY_MANAGER, address=implementations.key_manager, name="key manager"
     )
 
 
@@ -139,8 +139,8 @@ def accept(user: User, new_call: Callable[..., RelayCall]) -> Callable[..., Rela
     """Return a function that has a call accepted, given or signed with changes, and returns its row."""
 
     def run(call: RelayCall | None = None, **changes: object) -> RelayTransaction:
-        known = execute(user=user, call=call or new_call(**changes), now=timezone.now())
-        return RelayTransaction.objects.get(attempts__transaction_hash=known)
+        transaction_hash = execute(user=user, call=call or new_call(**changes), now=timezone.now())
+        return RelayTransaction.objects.get(attempts__transaction_hash=transaction_hash)
 
     return run
 

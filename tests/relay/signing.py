@@ -39,10 +39,10 @@ def window(start: int, end: int) -> int:
 
 def next_nonce(services: Services, profile: Profile, controller: str, channel: int = 0) -> int:
     """Ask the key manager for the controller's next nonce on the channel."""
-    question = keccak(text="getNonce(address,uint128)")[:4] + encode(
+    call_data = keccak(text="getNonce(address,uint128)")[:4] + encode(
         ["address", "uint128"], [controller, channel]
     )
-    target = {"to": profile.key_manager_address, "data": "0x" + question.hex()}
+    target = {"to": profile.key_manager_address, "data": "0x" + call_data.hex()}
     return int(services.rpc.call("eth_call", target, "latest"), 16)
 
 

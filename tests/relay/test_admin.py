@@ -125,16 +125,16 @@ def test_a_search_uses_indexed_columns(staff: Client, accept: Accept) -> None:
 def test_trusted_code_is_edited_and_nonsense_is_refused(staff: Client) -> None:
     add = reverse("admin:users_trustedimplementation_add")
     before = TrustedImplementation.objects.count()
-    known = {"kind": "profile", "name": "a release", "is_active": "on"}
+    form = {"kind": "profile", "name": "a release", "is_active": "on"}
     code_hash = "0x" + secrets.token_hex(32)
     for wrong in ({}, {"address": "0x12"}, {"address": random_address(), "code_hash": code_hash}):
-        answer = staff.post(add, {**known, **wrong})
+        answer = staff.post(add, {**form, **wrong})
         assert (answer.status_code, bool(answer.context["errors"])) == (200, True)
     assert TrustedImplementation.objects.count() == before
 
     address = random_address()
     for right in ({"address": address.lower()}, {"code_hash": code_hash}):
-        assert staff.post(add, {**known, **right}).status_code == 302
+        assert staff.post(add, {**form, **right}).status_code == 302
     assert TrustedImplementation.objects.filter(address=address, code_hash=None).exists()
     assert TrustedImplementation.objects.filter(address=None, code_hash=code_hash).exists()
 
@@ -200,8 +200,8 @@ def test_an_unmined_call_is_broadcast_again(accept: Accept, node: FaultyClient, 
     broadcast_all()
     chain.drop_pool()
     sent = len(node.sent)
-    told = prove("relay_relaytransaction", "broadcast_again", row, roles=OPERATIONS)
-    assert "The node took it." in told
+    message = prove("relay_relaytransaction", "broadcast_again", row, roles=OPERATIONS)
+    assert "The node took it." in message
     assert bytes(row.attempts.get().raw) == node.sent[-1]
     assert len(node.sent) == sent + 1
 
@@ -231,8 +231,8 @@ def test_a_call_that_was_never_sent_is_cancelled_and_costs_its_user_nothing(
 ) -> None:
     row = accept()
     before = balance_of(row.user)
-    told = prove("relay_relaytransaction", "cancel_unsent", row, roles=OPERATIONS)
-    assert "once that is confirmed, the hold is released" in told
+    message = prove("relay_relaytransaction", "cancel_unsent", row, roles=OPERATIONS)
+    assert "once that is confirmed, the hold is released" in message
     # Until then the hold stays: an account nonce is not given back.
     assert balance_of(row.user) == before
     assert settle() == 1
@@ -269,7 +269,7 @@ def test_only_an_orphaned_hold_is_released(accept: Accept) -> None:
 
     # Meddled with: the call has ended, and nothing has closed its hold.
     RelayTransaction.objects.filter(pk=row.pk).update(status="Cancelled", settled_at=timezone.now())
-    told = prove("credits_credithold", "release_orphaned_hold", row.hold, roles=OPERATIONS)
+    message = prove("credits_credithold", "release_orphaned_hold", row.hold, roles=OPERATIONS)
     row.hold.refresh_from_db()
-    assert f"{row.hold.amount} credits are released" in told
+    assert f"{row.hold.amount} credits are released" in message
     assert (row.hold.status, balance_of(row.user).held) == (HoldStatus.RELEASED, 0)

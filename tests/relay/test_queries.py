@@ -114,12 +114,12 @@ def test_the_hash_of_every_attempt_finds_the_transaction_in_any_casing(user: Use
 
 def test_only_the_owner_gets_the_report(user: User, accept: Accept) -> None:
     row = accept()
-    for asker, known in (
+    for asker, transaction_hash in (
         (UserFactory.create(), row.transaction_hash),
         (user, "0x" + secrets.token_hex(32)),
     ):
         with pytest.raises(TransactionNotFound) as refusal:
-            queries.transaction_report(user=asker, transaction_hash=known)
+            queries.transaction_report(user=asker, transaction_hash=transaction_hash)
         assert (refusal.value.status, refusal.value.members) == (404, {})
 
 
@@ -144,12 +144,12 @@ def test_code_is_trusted_as_what_it_was_vetted_for(
     targets = {name: secrets.token_bytes(20) for name in ("one", "two")}
     codes = {name: proxy_code(target) if is_proxy else target for name, target in targets.items()}
     for kind, name in vetted:
-        known = {"address" if is_proxy else "code_hash": code_name(codes[name])}
-        TrustedImplementation.objects.create(kind=kind, name=name, **known)
-    asked = {"profile_code": codes["one"], "key_manager_code": codes["two"]}
-    assert trusted_code.code_is_trusted(**asked) is is_trusted
+        implementation = {"address" if is_proxy else "code_hash": code_name(codes[name])}
+        TrustedImplementation.objects.create(kind=kind, name=name, **implementation)
+    arguments = {"profile_code": codes["one"], "key_manager_code": codes["two"]}
+    assert trusted_code.code_is_trusted(**arguments) is is_trusted
     TrustedImplementation.objects.update(is_active=False)
-    assert not trusted_code.code_is_trusted(**asked)
+    assert not trusted_code.code_is_trusted(**arguments)
 
 
 def test_generations_are_counted_per_digest_and_controller(
@@ -200,17 +200,17 @@ def test_a_call_is_active_for_its_owner_while_in_progress_or_executed(
     call = new_call()
     row = accept(call)
     identity = identify(call=call)[1]
-    stands = {}
+    is_active = {}
     for status in RelayTransaction.Status.values:
         settled = None if status in {"Pending", "Submitted"} else timezone.now()
         RelayTransaction.objects.update(status=status, settled_at=settled)
-        stands[status] = queries.active_transaction(user=user, identity=identity) == row
-        known = queries.call_history(user=user, identity=identity)
-        assert known.transaction_hash == (row.transaction_hash if stands[status] else None)
-        stranger = UserFactory.create()
-        assert queries.active_transaction(user=stranger, identity=identity) is None
-        assert queries.call_history(user=stranger, identity=identity).transaction_hash is None
-    assert [status for status, yes in stands.items() if yes] == [
+        is_active[status] = queries.active_transaction(user=user, identity=identity) == row
+        history = queries.call_history(user=user, identity=identity)
+        assert history.transaction_hash == (row.transaction_hash if is_active[status] else None)
+        other_user = UserFactory.create()
+        assert queries.active_transaction(user=other_user, identity=identity) is None
+        assert queries.call_history(user=other_user, identity=identity).transaction_hash is None
+    assert [status for status, yes in is_active.items() if yes] == [
         "Pending", "Submitted", "Success", "ExecutedExternally",
     ]  # fmt: skip
 

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def rung(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, dict[str, object]]]]:
-    """The messages that are sent from here on; no bell rings yet, and one that does rings until it is answered."""
+def tasks_sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, dict[str, object]]]]:
+    """The tasks sent from here on; a task is enqueued once until a worker starts it."""
     monkeypatch.setattr(gateway_common_tasks, "_RINGS_MILLISECONDS", 600_000)
     gateway_common_tasks.answer("relay.broadcast")
     sent: list[tuple[str, dict[str, object]]] = []
@@ -32,22 +32,22 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, dict[str, 
 def test_accepting_rings_after_the_commit_and_once_until_a_worker_answers(
     accept: Callable[..., RelayTransaction],
     node: FaultyClient,
-    rung: list[tuple[str, dict[str, object]]],
+    tasks_sent: list[tuple[str, dict[str, object]]],
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
         row = accept()
-        assert rung == []
-    assert rung == [("relay.broadcast", {})]
+        assert tasks_sent == []
+    assert tasks_sent == [("relay.broadcast", {})]
     with django_capture_on_commit_callbacks(execute=True):
         accept(channel=secrets.randbits(120))
-    assert rung == [("relay.broadcast", {})]
+    assert tasks_sent == [("relay.broadcast", {})]
 
-    # What is signed on its account nonce later rings again, because the worker answered first.
+    # What is signed on its account nonce later is enqueued again, because the worker cleared the debounce first.
     node.answer_next(SendKind.REFUSED)
     with django_capture_on_commit_callbacks(execute=True):
         relay_tasks.broadcast()
-    assert rung == [("relay.broadcast", {})] * 2
+    assert tasks_sent == [("relay.broadcast", {})] * 2
     assert len(node.sent) == 1
     assert row.attempts.count() == 2
 
@@ -55,7 +55,7 @@ def test_accepting_rings_after_the_commit_and_once_until_a_worker_answers(
 def test_what_is_committed_after_the_bell_was_answered_rings_again(
     accept: Callable[..., RelayTransaction],
     node: FaultyClient,
-    rung: list[tuple[str, dict[str, object]]],
+    tasks_sent: list[tuple[str, dict[str, object]]],
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
@@ -70,7 +70,7 @@ def test_what_is_committed_after_the_bell_was_answered_rings_again(
     node.meanwhile("head", accept_late)
     relay_tasks.broadcast()
     assert len(node.sent) == 1
-    assert rung == [("relay.broadcast", {})] * 2
+    assert tasks_sent == [("relay.broadcast", {})] * 2
     relay_tasks.broadcast()
     assert late[0].attempts.get().status == "sent"
 

@@ -18,7 +18,9 @@ def later(seconds: float) -> datetime:
 def broadcast_all(*, now: datetime | None = None) -> int:
     """Send what every relayer has signed; return how many the node took."""
     relayers = Relayer.objects.order_by("pk")
-    return sum(broadcasting.broadcast(relayer_id=found.pk, now=now or timezone.now()) for found in relayers)
+    return sum(
+        broadcasting.broadcast(relayer_id=relayer.pk, now=now or timezone.now()) for relayer in relayers
+    )
 
 
 def track(*, now: datetime | None = None) -> int:
@@ -27,7 +29,7 @@ def track(*, now: datetime | None = None) -> int:
 
 
 def bumped_fees(attempt: Attempt) -> Fees:
-    """Return fees that replace the attempt in the nodes' pools; the cap leaves room for them above any new call."""
+    """Return fees that replace the attempt in the nodes' pools; they stay below the cap."""
     fees = Fees(attempt.max_fee_per_gas_wei, attempt.max_priority_fee_per_gas_wei, 1)
     raised = bump(fees, cap_wei=settings.RELAY_FEE_CAP_WEI)
     assert raised is not None

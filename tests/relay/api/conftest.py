@@ -47,8 +47,8 @@ class Wallet:
             # Left alone, Django's client posts a form.
             options = {"data": b"", "content_type": "application/json", **options}
         client = Client(raise_request_exception=False, REMOTE_ADDR=self.address)
-        known = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        answer = getattr(client, method)(path, headers={**known, **(headers or {})}, **options)
+        authorization = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        answer = getattr(client, method)(path, headers={**authorization, **(headers or {})}, **options)
         return Answer(answer.status_code, answer.json(), answer.headers)
 
 
@@ -82,6 +82,6 @@ def wallet(user: User, profile: Profile) -> Wallet:
 
 
 @pytest.fixture
-def stranger() -> Wallet:
+def anonymous() -> Wallet:
     """A caller without a token."""
     return Wallet(None, network_address())

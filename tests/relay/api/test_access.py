@@ -16,8 +16,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("path", [EXECUTE, QUOTA, STATUS])
-def test_without_a_token_the_answer_is_401(stranger: Wallet, path: str) -> None:
-    answer = stranger.post(path, {})
+def test_without_a_token_the_answer_is_401(anonymous: Wallet, path: str) -> None:
+    answer = anonymous.post(path, {})
     assert_problem(answer, 401, "not-authenticated")
     assert answer.headers["WWW-Authenticate"] == "Bearer"
 

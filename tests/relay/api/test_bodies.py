@@ -99,20 +99,20 @@ def test_each_error_of_quota_has_its_pointer(wallet: Wallet, path: str, pointer:
 
 
 def test_each_error_of_transaction_status_has_its_pointer(wallet: Wallet) -> None:
-    known = "0x" + secrets.token_hex(32)
+    valid = "0x" + secrets.token_hex(32)
     for value in (
         MISSING,
         None,
         "",
         5,
         [],
-        known[:-1],
-        known[2:],
-        known + "00",
-        known[:-1] + "g",
-        known + "\u0000",
+        valid[:-1],
+        valid[2:],
+        valid + "00",
+        valid[:-1] + "g",
+        valid + "\u0000",
     ):
-        answer = wallet.post(STATUS, spoiled({"transactionHash": known}, "transactionHash", value))
+        answer = wallet.post(STATUS, spoiled({"transactionHash": valid}, "transactionHash", value))
         members = assert_problem(answer, 400, "invalid-request")
         assert [fault["pointer"] for fault in members["errors"]] == ["/transactionHash"]
 
@@ -139,7 +139,7 @@ NO_BODIES: dict[str, str | bytes] = {
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "detail"),
     [
         ('{"transaction": {"nonce": 1, "nonce": 2}}', 'An object has the member "nonce" twice.'),
         ('{"NAME": 1, "NAME": 2}'.replace("NAME", "n" * 99), f'the member "{"n" * 64}" twice'),
@@ -151,10 +151,10 @@ NO_BODIES: dict[str, str | bytes] = {
         (b"\xff", "The body is not valid JSON."),
     ],
 )
-def test_the_detail_says_why_a_body_is_not_read(wallet: Wallet, body: str | bytes, told: str) -> None:
+def test_the_detail_says_why_a_body_is_not_read(wallet: Wallet, body: str | bytes, detail: str) -> None:
     answer = wallet.post(EXECUTE, body)
     assert_problem(answer, 400, "invalid-request")
-    assert told in answer.body["detail"]
+    assert detail in answer.body["detail"]
 
 
 @pytest.mark.parametrize(

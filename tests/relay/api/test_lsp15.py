@@ -33,14 +33,14 @@ def lsp15_body(profile: Profile, call: RelayCall) -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", [LSP15_EXECUTE, LSP15_EXECUTE + "/"])
 def test_a_signed_call_is_relayed_on_the_profiles_credits(
-    stranger: Wallet,
+    anonymous: Wallet,
     user: User,
     profile: Profile,
     new_call: Callable[..., RelayCall],
     settle: Callable[[], int],
     path: str,
 ) -> None:
-    answer = stranger.post(path, lsp15_body(profile, new_call()))
+    answer = anonymous.post(path, lsp15_body(profile, new_call()))
     assert (answer.status, answer.body) == (200, {"transactionHash": Attempt.objects.get().transaction_hash})
     assert settle() == 1
     row = RelayTransaction.objects.get()
@@ -49,27 +49,27 @@ def test_a_signed_call_is_relayed_on_the_profiles_credits(
 
 
 def test_both_paths_return_the_same_call(
-    stranger: Wallet, wallet: Wallet, profile: Profile, new_call: Callable[..., RelayCall]
+    anonymous: Wallet, wallet: Wallet, profile: Profile, new_call: Callable[..., RelayCall]
 ) -> None:
     call = new_call()
-    first = stranger.post(LSP15_EXECUTE, lsp15_body(profile, call))
+    first = anonymous.post(LSP15_EXECUTE, lsp15_body(profile, call))
     second = wallet.post(EXECUTE, execute_body(call))
     assert first.body == second.body
     assert RelayTransaction.objects.count() == 1
 
 
 def test_a_signature_of_nobody_relays_nothing(
-    stranger: Wallet, user: User, profile: Profile, new_call: Callable[..., RelayCall]
+    anonymous: Wallet, user: User, profile: Profile, new_call: Callable[..., RelayCall]
 ) -> None:
     body = lsp15_body(profile, new_call(private_key="0x" + secrets.token_hex(32)))
     before = everything()
-    assert_problem(stranger.post(LSP15_EXECUTE, body), 403, "signer-not-a-controller")
+    assert_problem(anonymous.post(LSP15_EXECUTE, body), 403, "signer-not-a-controller")
     assert everything() == before
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
 def test_a_profile_that_never_signed_in_is_unknown(
-    stranger: Wallet,
+    anonymous: Wallet,
     user: User,
     create_profile: Callable[..., Profile],
     new_call: Callable[..., RelayCall],
@@ -80,8 +80,8 @@ def test_a_profile_that_never_signed_in_is_unknown(
         UserFactory.create(profile_address=other.profile_address, is_active=False)
     before = everything()
     for answer in (
-        stranger.post(LSP15_EXECUTE, lsp15_body(other, new_call())),
-        stranger.post(LSP15_QUOTA, quota_body(other)),
+        anonymous.post(LSP15_EXECUTE, lsp15_body(other, new_call())),
+        anonymous.post(LSP15_QUOTA, quota_body(other)),
     ):
         members = assert_problem(answer, 404, "profile-not-registered")
         assert members == {"profile": other.profile_address}
@@ -89,19 +89,19 @@ def test_a_profile_that_never_signed_in_is_unknown(
 
 
 def test_a_profile_that_is_no_contract_has_no_key_manager(
-    stranger: Wallet, profile: Profile, user: User, new_call: Callable[..., RelayCall]
+    anonymous: Wallet, profile: Profile, user: User, new_call: Callable[..., RelayCall]
 ) -> None:
     somebody = UserFactory.create()
     body = {**lsp15_body(profile, new_call()), "address": somebody.profile_address}
-    assert_problem(stranger.post(LSP15_EXECUTE, body), 422, "key-manager-not-found")
+    assert_problem(anonymous.post(LSP15_EXECUTE, body), 422, "key-manager-not-found")
 
 
 @pytest.mark.parametrize("path", [LSP15_QUOTA, LSP15_QUOTA + "/"])
 def test_the_quota_is_in_gas(
-    stranger: Wallet, user: User, profile: Profile, settings: Settings, path: str
+    anonymous: Wallet, user: User, profile: Profile, settings: Settings, path: str
 ) -> None:
     # At one gwei a credit of 10^12 wei buys 1,000 gas.
-    assert stranger.post(path, quota_body(profile)).body == {
+    assert anonymous.post(path, quota_body(profile)).body == {
         "quota": 10_000_000,
         "unit": "gas",
         "totalQuota": 0,
@@ -110,20 +110,20 @@ def test_the_quota_is_in_gas(
     start = timezone.now()
     set_allowance(user=user, credits=77, starts_at=start, ends_at=start + timedelta(days=30), renews=False)
     settings.CREDIT_WEI = 5 * 10**8
-    answer = stranger.post(path, quota_body(profile))
+    answer = anonymous.post(path, quota_body(profile))
     assert (answer.body["quota"], answer.body["totalQuota"]) == (5_000, 38)
     assert answer.body["resetDate"] == int((start + timedelta(days=30)).timestamp())
 
 
-def test_a_debt_is_a_negative_quota(stranger: Wallet, user: User, profile: Profile) -> None:
+def test_a_debt_is_a_negative_quota(anonymous: Wallet, user: User, profile: Profile) -> None:
     entries.adjust(user=user, credits=-10_003, key=secrets.token_hex(8), actor=None, reason="clawed back")
-    assert stranger.post(LSP15_QUOTA, quota_body(profile)).body["quota"] == -3_000
+    assert anonymous.post(LSP15_QUOTA, quota_body(profile)).body["quota"] == -3_000
 
 
 def test_quota_signatures_are_checked_as_strictly_as_with_a_token(
-    stranger: Wallet, user: User, profile: Profile
+    anonymous: Wallet, user: User, profile: Profile
 ) -> None:
-    late = stranger.post(LSP15_QUOTA, quota_body(profile, seconds=-6))
+    late = anonymous.post(LSP15_QUOTA, quota_body(profile, seconds=-6))
     assert "serverTime" in assert_problem(late, 401, "timestamp-out-of-window")
     body = {**quota_body(profile), "signature": quota_body(profile, seconds=1)["signature"]}
-    assert_problem(stranger.post(LSP15_QUOTA, body), 401, "quota-signature-invalid")
+    assert_problem(anonymous.post(LSP15_QUOTA, body), 401, "quota-signature-invalid")

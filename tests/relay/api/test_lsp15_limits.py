@@ -1,4 +1,4 @@
-"""What requests without a token can cost: form and rate are checked before the node is asked."""
+"""What requests without a token can cost: form and rate are checked before the node is requests_before."""
 
 import secrets
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def post_without_token(path: str, body: Any) -> Answer:
 
 @pytest.fixture
 def forged(profile: Profile, new_call: NewCall) -> Callable[[], dict[str, Any]]:
-    """Return a function that makes well-formed calls whose signer nobody knows."""
+    """Return a function that makes well-formed calls of an unknown signer."""
     return lambda: lsp15_body(profile, new_call(private_key="0x" + secrets.token_hex(32)))
 
 
@@ -109,11 +109,11 @@ def test_unknown_signers_are_counted_by_the_profile_they_claim(
     settings.LSP15_NEW_SIGNER_RATE = "2/hour"
     codes = [post_without_token(LSP15_EXECUTE, forged()).body["code"] for _ in range(3)]
     assert codes == ["signer-not-a-controller"] * 2 + ["too-many-requests"]
-    asked = node.requests
+    requests_before = node.requests
     answer = post_without_token(LSP15_QUOTA, quota_body(profile))
     assert_problem(answer, 429, "too-many-requests")
     assert 1 < int(answer.headers["Retry-After"]) <= 3601
-    assert node.requests == asked
+    assert node.requests == requests_before
     assert not RelayTransaction.objects.exists()
 
 
@@ -186,21 +186,21 @@ def test_a_call_that_failed_is_repeated_without_a_token_so_often_and_no_more(
         settle()
         flaky.flip()
     assert set(RelayTransaction.objects.values_list("status", flat=True)) == {"Failed"}
-    # Strangers who repeat it use up nobody's rate.
+    # Repeats by third parties use up nobody's rate.
     settings.LSP15_SIGNER_RATE = "1/day"
-    before, asked = everything(), node.requests
+    before, requests_before = everything(), node.requests
     for _ in range(3):
         members = assert_problem(
             post_without_token(LSP15_EXECUTE, lsp15_body(profile, call)), 409, "call-failed-before"
         )
         assert members == {"maximum": 2}
-    assert (everything(), node.requests) == (before, asked)
+    assert (everything(), node.requests) == (before, requests_before)
     # Another call of the same controller goes on, and so does this one with a token.
     another = new_call(payload=execute_payload(flaky.address), channel=11)
     assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, another)).status == 200
     again = wallet.post(EXECUTE, execute_body(call))
     assert again.status == 200, again.body
-    # What is in progress is known to everybody again.
+    # A call in progress is answered with its hash again.
     assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, call)).body == again.body
 
 

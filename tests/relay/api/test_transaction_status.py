@@ -52,8 +52,8 @@ def test_a_call_is_followed_from_pending_to_success(
 
 
 def test_a_hash_in_upper_case_is_the_same(wallet: Wallet, accept: Callable[..., RelayTransaction]) -> None:
-    known = accept().transaction_hash
-    assert wallet.post(STATUS, {"transactionHash": "0x" + known[2:].upper()}).status == 200
+    transaction_hash = accept().transaction_hash
+    assert wallet.post(STATUS, {"transactionHash": "0x" + transaction_hash[2:].upper()}).status == 200
 
 
 def test_transactions_of_others_are_not_found(
@@ -61,6 +61,6 @@ def test_transactions_of_others_are_not_found(
 ) -> None:
     row = accept()
     RelayTransaction.objects.update(user=UserFactory.create())
-    for known in (row.transaction_hash, "0x" + secrets.token_hex(32)):
-        answer = wallet.post(STATUS, {"transactionHash": known})
+    for transaction_hash in (row.transaction_hash, "0x" + secrets.token_hex(32)):
+        answer = wallet.post(STATUS, {"transactionHash": transaction_hash})
         assert assert_problem(answer, 404, "transaction-not-found") == {}

@@ -94,7 +94,7 @@ def test_what_a_worker_sent_before_it_died_is_sent_again(
 ) -> None:
     row = accept()
     raw = bytes(row.attempts.get().raw)
-    # Sent, and dead before the row was marked.
+    # The worker died after sending, before the row was marked.
     get_chain_client().send_raw_transactions([raw])
 
     assert broadcast_all() == 1
@@ -237,7 +237,7 @@ def test_the_sweep_sends_what_a_lost_task_left_unsent(
     start = timezone.now()
     for _ in range(len(relayers)):
         accept(channel=secrets.randbits(120))
-    # A worker that was told needs a moment.
+    # A worker that received the task needs a moment.
     assert sweep(now=start + timedelta(seconds=2)) == 0
     assert sweep(now=later(3)) == len(relayers)
     assert sweep(now=later(3)) == 0
@@ -271,7 +271,7 @@ def test_a_call_that_raises_an_error_does_not_stop_the_sweep(
 
     def fail(*, attempt: Attempt, **_: object) -> None:
         refusals.append(attempt.relay_transaction_id)
-        raise PolicyViolation("the key is gone")
+        raise PolicyViolation("no key")
 
     monkeypatch.setattr(broadcasting, "handle_send_error", fail)
     node.answer_next(SendKind.REFUSED, SendKind.REFUSED)
@@ -281,7 +281,7 @@ def test_a_call_that_raises_an_error_does_not_stop_the_sweep(
 
     def fail_altogether(*, relayer_id: int, **_: object) -> int:
         if relayer_id == first.relayer_id:
-            raise PolicyViolation("the key is gone")
+            raise PolicyViolation("no key")
         return 7
 
     accept(channel=secrets.randbits(120))

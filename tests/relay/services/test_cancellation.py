@@ -61,10 +61,14 @@ def test_a_call_that_expired_before_its_first_broadcast_is_never_sent(
     assert cancellation.account_nonce == call.account_nonce
 
     broadcast_all(now=later(101))
-    told = chain.transaction(cancellation.transaction_hash)
-    assert told["from"] == told["to"] == row.relayer.address.lower()
-    assert [int(told[part], 16) for part in ("value", "gas", "nonce")] == [0, 21_000, call.account_nonce]
-    assert told["input"] == "0x"
+    transaction = chain.transaction(cancellation.transaction_hash)
+    assert transaction["from"] == transaction["to"] == row.relayer.address.lower()
+    assert [int(transaction[part], 16) for part in ("value", "gas", "nonce")] == [
+        0,
+        21_000,
+        call.account_nonce,
+    ]
+    assert transaction["input"] == "0x"
 
     # Mined, not confirmed: the hold stays.
     chain.mine()
@@ -202,7 +206,7 @@ def test_a_call_that_is_mined_after_its_cancellation_began_is_charged(
     call = row.attempts.get(kind="call")
     assert (row.status, row.transaction_hash, row.failure_code) == ("Success", call.transaction_hash, "")
     assert row.real_cost == -CreditEntry.objects.get(source="RELAY_TRANSACTION").amount > 0
-    # What is left of the self-transfer bothers nobody.
+    # The rest of the self-transfer has no effect.
     assert broadcast_all(now=later(102)) == 0
 
 
@@ -233,7 +237,7 @@ def begin_cancellation(attempt: Attempt) -> bool:
 
 
 def assert_not_cancelled(row: RelayTransaction) -> None:
-    """It is refused by what the rows say, before any node is asked."""
+    """It is refused by its rows, before the node is asked."""
     before = everything()
     with node_away(), pytest.raises(AlreadyBroadcast):
         cancellation.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())

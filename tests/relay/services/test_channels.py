@@ -31,7 +31,7 @@ Approve = Callable[[RelayCall], preflight.Approval]
 
 @pytest.fixture
 def channel() -> int:
-    """A channel that nobody has used."""
+    """An unused channel."""
     return secrets.randbits(120)
 
 

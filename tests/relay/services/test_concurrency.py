@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def any_channel() -> int:
-    """Return a channel that nobody has used."""
+    """Return an unused channel."""
     return secrets.randbits(120)
 
 
@@ -147,7 +147,7 @@ def test_a_whole_channel_posted_at_once_stays_in_order(
 ) -> None:
     channel = any_channel()
     calls = [new_call(channel=channel, ahead=ahead) for ahead in range(6)]
-    # Who comes too early is told the nonce that is missing, and repeats.
+    # A request that comes too early is refused with the missing nonce, and repeats.
     for _ in calls:
         at_once([partial(execute, user=user, call=call, now=timezone.now()) for call in calls])
 

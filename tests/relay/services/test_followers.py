@@ -35,7 +35,7 @@ def flaky(services: Services, chain: Chain) -> Flaky:
 
 @pytest.fixture
 def channel(relayers: list[Relayer]) -> int:
-    """A channel that nobody has used."""
+    """An unused channel."""
     return secrets.randbits(120)
 
 
@@ -97,8 +97,8 @@ def test_a_revert_in_the_middle_of_a_channel_fails_what_was_sent_behind_it(
     chain.mine(settings.CONFIRMATIONS)
     assert track() == 4
 
-    found = list(RelayTransaction.objects.order_by("relay_nonce").values_list("status", "failure_code"))
-    assert found == [
+    outcomes = list(RelayTransaction.objects.order_by("relay_nonce").values_list("status", "failure_code"))
+    assert outcomes == [
         ("Success", ""),
         ("Failed", "target-reverted"),
         ("Failed", "relay-nonce-refused"),

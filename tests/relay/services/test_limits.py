@@ -43,7 +43,7 @@ NOT_THE_CALLERS_DOING = [
 
 
 def any_channel() -> int:
-    """Return a channel that nobody has used."""
+    """Return an unused channel."""
     return secrets.randbits(120)
 
 
@@ -72,10 +72,10 @@ def test_a_user_whose_calls_end_without_effect_waits(
     settings.RELAY_CANCELLED_CALLS_PER_HOUR = 3
     ago = random.randint(60, 3000)
     end_calls(*random.sample(WITHOUT_EFFECT, 3), ago=ago)
-    call, asked = new_call(channel=any_channel()), node.requests
+    call, requests_before = new_call(channel=any_channel()), node.requests
     with refused(TooManyCancelledCalls) as refusal:
         execute(user=user, call=call, now=timezone.now())
-    assert (refusal.value.status, node.requests) == (429, asked)
+    assert (refusal.value.status, node.requests) == (429, requests_before)
     assert refusal.value.members == {"maximum": 3, "windowSeconds": 3600}
     wait = refusal.value.retry_after or 0
     assert 0 <= 3600 - ago - wait + 2 <= 30
@@ -244,7 +244,7 @@ def test_one_user_leaves_account_nonces_for_others(
         theirs = sign_call(services=services, profile=other, channel=channel)
         assert execute(user=newcomer, call=theirs, now=timezone.now())
 
-    # A block makes room, though nothing is final yet.
+    # A new block frees account nonces, though nothing is final yet.
     broadcast_all()
     chain.mine()
     assert track() == 0

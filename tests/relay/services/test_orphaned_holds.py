@@ -67,13 +67,15 @@ def test_the_open_hold_of_an_ended_call_is_released_with_a_reason_on_record(
     cost = random.randint(0, 500)
     hold = end_call(accept(), status, cost)
     assert list(cancellation.orphaned_holds(now=now)) == [hold]
-    released = cancellation.release(hold_id=hold.pk, actor=staff, reason=" rows were meddled with ", now=now)
+    released = cancellation.release(
+        hold_id=hold.pk, actor=staff, reason=" rows were changed by hand ", now=now
+    )
     assert (released.status, released.entry) == (HoldStatus.RELEASED, None)
     assert balance_of(user).held == 0
     assert find_differences() == []
     entry = LogEntry.objects.get()
     assert (entry.user_id, entry.object_id) == (staff.pk, str(hold.pk))
-    assert '"reason": "rows were meddled with"' in entry.change_message
+    assert '"reason": "rows were changed by hand"' in entry.change_message
     assert f'"cost borne by the service": ["0", "{cost}"]' in entry.change_message
 
 
@@ -109,9 +111,9 @@ def test_a_closed_hold_is_not_released_again(
     row = accept()
     assert settle() == 1
     assert_not_released(row.hold, staff, now)
-    gone = orphan(user, key=f"relay:{secrets.token_hex(4)}", age=timedelta(days=1))
-    holds.release(hold_id=gone.pk)
-    assert_not_released(gone, staff, now)
+    closed = orphan(user, key=f"relay:{secrets.token_hex(4)}", age=timedelta(days=1))
+    holds.release(hold_id=closed.pk)
+    assert_not_released(closed, staff, now)
 
 
 def test_a_reason_is_needed(accept: Accept, staff: User, now: datetime) -> None:

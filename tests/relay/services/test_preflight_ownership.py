@@ -99,34 +99,34 @@ def test_a_contract_of_unknown_code_is_refused_as_profile_and_as_key_manager(
 def test_a_working_profile_of_unknown_code_is_refused(
     services: Services, open_account: Callable[..., User], refused: Refused
 ) -> None:
-    stranger = services.world.deploy_untrusted_profile()
-    user, call = open_account(stranger), sign_call(services=services, profile=stranger)
+    untrusted = services.world.deploy_untrusted_profile()
+    user, call = open_account(untrusted), sign_call(services=services, profile=untrusted)
     with refused(UntrustedCode) as refusal:
         execute(user=user, call=call, now=timezone.now())
     assert refusal.value.status == 403
-    for told, address in (
-        ("profileCode", stranger.profile_address),
-        ("keyManagerCode", stranger.key_manager_address),
+    for member, address in (
+        ("profileCode", untrusted.profile_address),
+        ("keyManagerCode", untrusted.key_manager_address),
     ):
         code = get_chain_client().read_key_manager(key_manager=address).code
-        assert refusal.value.members[told] == code_hash(code)
+        assert refusal.value.members[member] == code_hash(code)
 
 
 def test_code_that_is_deployed_whole_is_trusted_by_its_hash(
     services: Services, open_account: Callable[..., User]
 ) -> None:
-    stranger = services.world.deploy_untrusted_profile()
-    user, call = open_account(stranger), sign_call(services=services, profile=stranger)
+    untrusted = services.world.deploy_untrusted_profile()
+    user, call = open_account(untrusted), sign_call(services=services, profile=untrusted)
     for kind, address in (
-        (Kind.PROFILE, stranger.profile_address),
-        (Kind.KEY_MANAGER, stranger.key_manager_address),
+        (Kind.PROFILE, untrusted.profile_address),
+        (Kind.KEY_MANAGER, untrusted.key_manager_address),
     ):
         code = get_chain_client().read_key_manager(key_manager=address).code
         TrustedImplementation.objects.create(kind=kind, name="whole", code_hash=code_hash(code))
 
     execute(user=user, call=call, now=timezone.now())
 
-    assert RelayTransaction.objects.get().profile_address == stranger.profile_address
+    assert RelayTransaction.objects.get().profile_address == untrusted.profile_address
 
 
 @pytest.mark.parametrize("kind", Kind.values)
@@ -142,8 +142,10 @@ def test_one_deactivated_half_is_enough_to_refuse(
 def test_a_trusted_profile_implementation_is_not_trusted_as_a_key_manager(
     services: Services, user: User, new_call: Callable[..., RelayCall], refused: Refused
 ) -> None:
-    call, found = new_call(), services.world.implementations
-    TrustedImplementation.objects.filter(address=found.key_manager).update(address=found.universal_profile)
+    call, implementations = new_call(), services.world.implementations
+    TrustedImplementation.objects.filter(address=implementations.key_manager).update(
+        address=implementations.universal_profile
+    )
     with refused(UntrustedCode):
         execute(user=user, call=call, now=timezone.now())
 
@@ -152,15 +154,15 @@ def test_open_mode_serves_unknown_code_up_to_its_own_gas_cap(
     services: Services, open_account: Callable[..., User], refused: Refused, settings: Settings
 ) -> None:
     settings.CHAIN_TRUST = "open"
-    stranger = services.world.deploy_untrusted_profile()
-    user = open_account(stranger)
-    costly = sign_call(services=services, profile=stranger, payload=set_data_payload(b"\x01" * 700))
+    untrusted = services.world.deploy_untrusted_profile()
+    user = open_account(untrusted)
+    costly = sign_call(services=services, profile=untrusted, payload=set_data_payload(b"\x01" * 700))
     with refused(GasLimitExceeded) as refusal:
         execute(user=user, call=costly, now=timezone.now())
     assert refusal.value.members["maximum"] == settings.RELAY_MAX_GAS_UNTRUSTED
     assert settings.RELAY_MAX_GAS_UNTRUSTED < refusal.value.members["gasLimit"] < settings.RELAY_MAX_GAS
 
-    execute(user=user, call=sign_call(services=services, profile=stranger), now=timezone.now())
+    execute(user=user, call=sign_call(services=services, profile=untrusted), now=timezone.now())
 
     assert RelayTransaction.objects.get().gas_limit <= settings.RELAY_MAX_GAS_UNTRUSTED
 
@@ -181,7 +183,7 @@ def test_an_ownership_refusal_costs_no_simulation(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     call = claim(services, profile, random_address())
-    # One look at standing transaction, generation and pause, the user's dead ends, and the standing one again
+    # The call's history, the user's cancelled calls, and the active transaction again
     # before the refusal is believed.
     with django_assert_num_queries(3), pytest.raises(KeyManagerNotFound):
         execute(user=user, call=call, now=timezone.now())

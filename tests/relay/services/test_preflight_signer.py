@@ -44,11 +44,11 @@ MISTAKES = [
 def test_the_error_of_an_unknown_signer_names_the_recovered_address(
     user: User, new_call: Callable[..., RelayCall], refused: Refused
 ) -> None:
-    stranger = Account.create()
-    call = new_call(private_key="0x" + bytes(stranger.key).hex())
+    unknown = Account.create()
+    call = new_call(private_key="0x" + bytes(unknown.key).hex())
     with refused(SignerNotController) as refusal:
         execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members == {"recovered": stranger.address}
+    assert refusal.value.members == {"recovered": unknown.address}
 
 
 @pytest.mark.parametrize(

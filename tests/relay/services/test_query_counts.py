@@ -22,7 +22,7 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
 
-# What is known, dead ends, trust; BEGIN, debt limit, hold, channel, the user's share, relayer's lock, its account
+# Call history, cancelled calls, trust; BEGIN, debt limit, hold, channel, the user's share, relayer's lock, its account
 # nonce if its balance covers the call, both rows, COMMIT.
 OF_EXECUTE = 12
 OF_REPEAT = 1
@@ -112,7 +112,7 @@ def test_tracking_and_settling_a_block_cost_a_constant(
 def test_a_status_is_one_query(
     user: User, history: None, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    known = [row.transaction_hash for row in RelayTransaction.objects.all()]
-    for transaction_hash in known:
+    hashes = [row.transaction_hash for row in RelayTransaction.objects.all()]
+    for transaction_hash in hashes:
         with django_assert_num_queries(1):
             queries.transaction_report(user=user, transaction_hash=transaction_hash)

@@ -24,11 +24,11 @@ from users.errors import SignPermissionMissing
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Ask = Callable[..., Quota]
+Read = Callable[..., Quota]
 
 
 @pytest.fixture
-def read(user: User, profile: Profile) -> Ask:
+def read(user: User, profile: Profile) -> Read:
     """Return a function that reads the quota, signed by the profile's controller, with changes."""
 
     def run(
@@ -49,7 +49,7 @@ def read(user: User, profile: Profile) -> Ask:
 
 
 @pytest.mark.parametrize("dialect", QUOTA_DIALECTS)
-def test_every_form_of_the_message_is_accepted(ask: Ask, node: FaultyClient, dialect: str) -> None:
+def test_every_form_of_the_message_is_accepted(read: Read, node: FaultyClient, dialect: str) -> None:
     assert read(dialect=dialect) == Quota(available=10_000, total=0, reset_date=-1)
     assert node.requests == 1
 
@@ -57,12 +57,12 @@ def test_every_form_of_the_message_is_accepted(ask: Ask, node: FaultyClient, dia
 @pytest.mark.parametrize(
     ("seconds", "microsecond"), [(-5, 0), (-4, 999_999), (-1, 500_000), (0, 0), (1, 1), (5, 0), (5, 999_999)]
 )
-def test_within_five_seconds_either_way_is_in_time(ask: Ask, seconds: int, microsecond: int) -> None:
+def test_within_five_seconds_either_way_is_in_time(read: Read, seconds: int, microsecond: int) -> None:
     assert read(seconds=seconds, now=timezone.now().replace(microsecond=microsecond)).available == 10_000
 
 
 @pytest.mark.parametrize(
-    ("seconds", "microsecond", "told"),
+    ("seconds", "microsecond", "hint"),
     [
         (-5, 1, "-5.000001 s"),
         (-5, 999_999, "-5.999999 s"),
@@ -74,13 +74,13 @@ def test_within_five_seconds_either_way_is_in_time(ask: Ask, seconds: int, micro
     ],
 )
 def test_a_microsecond_more_is_refused_with_the_servers_time(
-    ask: Ask, seconds: int, microsecond: int, told: str
+    read: Read, seconds: int, microsecond: int, hint: str
 ) -> None:
     now = timezone.now().replace(microsecond=microsecond)
     with pytest.raises(TimestampOutOfWindow) as refusal:
         read(seconds=seconds, now=now)
     assert (refusal.value.status, refusal.value.members) == (401, {"serverTime": int(now.timestamp())})
-    assert told in refusal.value.detail
+    assert hint in refusal.value.detail
     assert "milliseconds" not in refusal.value.detail
 
 
@@ -91,7 +91,7 @@ def test_the_error_for_milliseconds_says_so(timestamp: int) -> None:
 
 
 def test_the_quota_of_another_profile_is_refused(
-    ask: Ask, create_profile: Callable[..., Profile], user: User
+    read: Read, create_profile: Callable[..., Profile], user: User
 ) -> None:
     other = create_profile()
     with pytest.raises(NotYourProfile) as refusal:
@@ -99,7 +99,7 @@ def test_the_quota_of_another_profile_is_refused(
     assert (refusal.value.status, refusal.value.members) == (403, {"profile": user.profile_address})
 
 
-def test_a_signature_for_another_second_or_address_is_invalid(ask: Ask, profile: Profile) -> None:
+def test_a_signature_for_another_second_or_address_is_invalid(read: Read, profile: Profile) -> None:
     key, now = profile.controller.private_key, timezone.now()
     sign = random.choice(list(QUOTA_DIALECTS.values()))
     for address, timestamp in (
@@ -111,12 +111,12 @@ def test_a_signature_for_another_second_or_address_is_invalid(ask: Ask, profile:
         assert refusal.value.status == 401
 
 
-def test_a_signature_of_somebody_who_is_no_controller_is_invalid(ask: Ask) -> None:
+def test_a_signature_of_somebody_who_is_no_controller_is_invalid(read: Read) -> None:
     with pytest.raises(QuotaSignatureInvalid):
         read(private_key="0x" + secrets.token_hex(32))
 
 
-def test_a_malformed_signature_is_refused_as_unusable(ask: Ask, profile: Profile) -> None:
+def test_a_malformed_signature_is_refused_as_unusable(read: Read, profile: Profile) -> None:
     signature = sign_digest(profile.controller.private_key, secrets.token_bytes(32))
     with pytest.raises(UnusableSignature):
         read(signature=signature[:64] + b"\x05")
@@ -134,21 +134,21 @@ def test_a_controller_without_sign_may_not_read(
         QUOTA_DIALECTS[dialect](made.profile_address, timestamp, controller.private_key)
         for controller in made.controllers
     )
-    asked = {"user": user, "address": made.profile_address, "timestamp": timestamp, "now": now}
+    arguments = {"user": user, "address": made.profile_address, "timestamp": timestamp, "now": now}
     with pytest.raises(SignPermissionMissing) as refusal:
-        read_quota(signature=without, **asked)  # type: ignore[arg-type]
+        read_quota(signature=without, **arguments)  # type: ignore[arg-type]
     assert (refusal.value.status, refusal.value.members) == (403, {"controller": made.controllers[0].address})
     # SIGN is enough; it needs no permission to relay.
-    assert read_quota(signature=with_sign, **asked).available == 10_000  # type: ignore[arg-type]
+    assert read_quota(signature=with_sign, **arguments).available == 10_000  # type: ignore[arg-type]
 
 
-def test_without_a_node_no_signature_is_accepted(ask: Ask) -> None:
+def test_without_a_node_no_signature_is_accepted(read: Read) -> None:
     with pytest.raises(NodeUnavailable), node_away():
         read()
 
 
 def test_held_credits_are_not_available(
-    ask: Ask, accept: Callable[..., RelayTransaction], settle: Callable[[], int]
+    read: Read, accept: Callable[..., RelayTransaction], settle: Callable[[], int]
 ) -> None:
     row = accept()
     assert read().available == 10_000 - row.hold.amount
@@ -158,7 +158,7 @@ def test_held_credits_are_not_available(
     assert find_differences() == []
 
 
-def test_a_subscriber_sees_the_period_and_its_end(ask: Ask, user: User) -> None:
+def test_a_subscriber_sees_the_period_and_its_end(read: Read, user: User) -> None:
     paid, end = random.randint(1, 10**6), later(random.randint(60, 10**6)).replace(microsecond=0)
     set_allowance(user=user, credits=paid, starts_at=end - timedelta(days=31), ends_at=end, renews=False)
     assert read() == Quota(available=10_000, total=paid, reset_date=int(end.timestamp()))

@@ -146,15 +146,15 @@ def test_a_call_that_was_cancelled_costs_nothing(accept: Accept) -> None:
 
 
 def test_the_command_exits_by_what_it_finds(settled: RelayTransaction) -> None:
-    told = StringIO()
-    call_command("reconcile_relay", stdout=told)
-    assert told.getvalue().splitlines()[-1] == "No difference."
+    output = StringIO()
+    call_command("reconcile_relay", stdout=output)
+    assert output.getvalue().splitlines()[-1] == "No difference."
     RelayTransaction.objects.filter(pk=settled.pk).update(real_cost=settled.real_cost + 1)
-    told = StringIO()
+    output = StringIO()
     with pytest.raises(CommandError, match=r"^2 differences$") as refusal:
-        call_command("reconcile_relay", stdout=told)
+        call_command("reconcile_relay", stdout=output)
     assert refusal.value.returncode == 1
-    assert f"{COST}: call={settled.pk} row={settled.attempts.get().pk}: have" in told.getvalue()
+    assert f"{COST}: call={settled.pk} row={settled.attempts.get().pk}: have" in output.getvalue()
 
 
 def test_the_nightly_task_fails_where_something_differs(settled: RelayTransaction) -> None:

@@ -20,8 +20,8 @@ from tests.threads import at_once
 
 def keys() -> list[str]:
     """Return the relayers' private keys in the order of their addresses."""
-    found: list[str] = settings.RELAY_RELAYER_KEYS
-    return found
+    private_keys: list[str] = settings.RELAY_RELAYER_KEYS
+    return private_keys
 
 
 @pytest.mark.django_db

@@ -33,7 +33,7 @@ Accept = Callable[..., RelayTransaction]
 
 
 def any_channel() -> int:
-    """Return a channel that nobody has used."""
+    """Return an unused channel."""
     return secrets.randbits(120)
 
 
@@ -54,7 +54,7 @@ def test_each_relayer_takes_calls_up_to_the_cap(
         execute(user=user, call=call, now=timezone.now())
     assert (refusal.value.status, bool(refusal.value.retry_after)) == (503, True)
 
-    # A block makes room, though nothing is final yet.
+    # A new block frees account nonces, though nothing is final yet.
     broadcast_all()
     chain.mine()
     assert track() == 0
@@ -113,7 +113,7 @@ def test_the_last_account_nonce_below_the_cap_is_taken(
 ) -> None:
     settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 2, 100
     taken = [accept(channel=any_channel()).relayer for _ in range(2 * len(relayers))]
-    assert sorted(found.pk for found in taken) == sorted(2 * [found.pk for found in relayers])
+    assert sorted(relayer.pk for relayer in taken) == sorted(2 * [relayer.pk for relayer in relayers])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -122,7 +122,7 @@ def test_a_locked_relayer_is_passed_over_and_waited_for_where_there_is_no_other(
 ) -> None:
     def hold(locked: list[Relayer], begun: threading.Event, over: threading.Event) -> None:
         with transaction.atomic():
-            keys = [found.pk for found in locked]
+            keys = [relayer.pk for relayer in locked]
             list(Relayer.objects.select_for_update(no_key=True).filter(pk__in=keys))
             begun.set()
             assert over.wait(120)
@@ -253,7 +253,7 @@ def test_withdrawn_and_mined_attempts_are_not_set_aside(
     one = relayers[0]
     Relayer.objects.exclude(pk=one.pk).update(is_active=False)
     attempt = accept(channel=any_channel()).attempts.get()
-    # The relayer's mined account nonce is not told yet.
+    # The relayer's mined account nonce is not updated yet.
     Attempt.objects.update(status=status)
     Relayer.objects.filter(pk=one.pk).update(balance_wei=attempt.worst_cost_wei)
     with transaction.atomic():
@@ -299,7 +299,7 @@ def test_what_is_mined_is_set_aside_no_more(
     attempt = row.attempts.get()
     worst = attempt.worst_cost_wei
     broadcast_all()
-    # What was outbid on the same account nonce is over as well.
+    # Replaced attempts on the same account nonce are not set aside any more either.
     assert replacement.replace(attempt_id=attempt.pk, fees=bumped_fees(attempt), now=timezone.now())
     broadcast_all()
     chain.mine()

@@ -40,7 +40,7 @@ def worst_of(attempt: Attempt) -> int:
 
 
 def assert_replaced(row: RelayTransaction) -> tuple[Attempt, Attempt]:
-    """The newest attempt carries the same call on the same account nonce, dearer. Return old and new."""
+    """Return the last two attempts, after checking that the newer one carries the same call at higher fees."""
     old, new = row.attempts.order_by("-sequence")[:2][::-1]
     assert (new.kind, new.account_nonce, new.gas_limit) == (old.kind, old.account_nonce, old.gas_limit)
     assert new.max_fee_per_gas_wei > old.max_fee_per_gas_wei

@@ -135,7 +135,7 @@ def test_a_call_that_somebody_else_executed_first_costs_burned_gas(
 ) -> None:
     before, call = balance_of(user), new_call()
     row = accept(call)
-    chain.execute_by_stranger(call)
+    chain.execute_externally(call)
     assert settle() == 1
 
     row.refresh_from_db()
@@ -146,7 +146,7 @@ def test_a_call_that_somebody_else_executed_first_costs_burned_gas(
         cost,
     )
     assert balance_of(user).balance == before.balance - cost
-    # It stands: the call was executed.
+    # It occupies its nonce: the call was executed.
     assert execute(user=user, call=call, now=timezone.now()) == row.transaction_hash
 
 
@@ -179,7 +179,7 @@ def test_another_call_that_used_the_nonce_elsewhere_fails_ours(
 ) -> None:
     rival = new_call(payload=set_data_payload())
     row = accept()
-    chain.execute_by_stranger(rival)
+    chain.execute_externally(rival)
     assert settle() == 1
     row.refresh_from_db()
     assert (row.status, row.failure_code) == ("Failed", "relay-nonce-used")
@@ -243,7 +243,7 @@ def test_a_revert_that_nobody_can_explain_is_settled_as_failed_after_a_while(
 ) -> None:
     row = accept(payload=execute_payload(flaky.address))
     flaky.flip()
-    # A stranger's call moved the nonce, and the key manager's logs are more than the node returns.
+    # A call of a third party moved the nonce, and the key manager's logs are more than the node returns.
     monkeypatch.setattr(node, "read_relay_nonce", lambda **_: row.relay_nonce + 1)
 
     def too_many(**_: Any) -> list[Any]:

@@ -103,7 +103,7 @@ def test_an_account_nonce_that_another_transaction_used_is_lost(
     assert (lost.status, lost.hold.status) == ("Submitted", HoldStatus.HELD)
 
     chain.mine(settings.CONFIRMATIONS)
-    # Confirmed, but a node that lags may not have told everything: only the one with a receipt is settled.
+    # Confirmed, but a node that lags may not know every receipt: only the one with a receipt is settled.
     assert track() == 1
     lost.refresh_from_db()
     assert lost.status == "Submitted"
@@ -133,11 +133,11 @@ def test_a_node_that_lags_does_not_make_an_account_nonce_lost(
     chain.use_key_elsewhere(keys()[0], account_nonce=relayers[0].next_account_nonce)
     chain.mine(settings.CONFIRMATIONS + 30)
     broadcast_all()
-    asked = node.read_chain
+    read_chain = node.read_chain
     lag = [0, 1]
 
-    def lagging(**question: Any) -> ChainView:
-        view = asked(**question)
+    def lagging(**arguments: Any) -> ChainView:
+        view = read_chain(**arguments)
         return replace(view, head=replace(view.head, number=view.head.number - lag.pop(0)))
 
     with monkeypatch.context() as patched:
@@ -153,18 +153,18 @@ def test_a_call_that_cannot_be_settled_or_replaced_stops_no_other(
 ) -> None:
     bad, good, other = (accept(channel=secrets.randbits(120)) for _ in range(3))
     broadcast_all()
-    asked = []
+    replaced = []
 
     def fail(*, attempt_id: int, **_: object) -> bool:
-        asked.append(Attempt.objects.get(pk=attempt_id).relay_transaction_id)
-        raise PolicyViolation("the key is gone")
+        replaced.append(Attempt.objects.get(pk=attempt_id).relay_transaction_id)
+        raise PolicyViolation("no key")
 
     monkeypatch.setattr(replacement, "replace", fail)
     Attempt.objects.update(max_fee_per_gas_wei=1)
     track(now=later(settings.RELAY_REPLACE_SECONDS + 5))
-    assert sorted(asked) == [bad.pk, good.pk, other.pk]
+    assert sorted(replaced) == [bad.pk, good.pk, other.pk]
 
-    # Somebody meddled: a charge can never be made. The three are confirmed in one block.
+    # A row was changed by hand: its charge can never be made. The three are confirmed in one block.
     assert holds.release(hold_id=bad.hold_id)
     chain.mine(settings.CONFIRMATIONS)
     assert track() == 2

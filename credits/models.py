@@ -23,7 +23,7 @@ class CreditAccount(models.Model):
     """
     Whole credits of one user.
 
-    There is no constraint on `balance`: a clawback, or gas dearer than expected,
+    There is no constraint on `balance`: a clawback, or a gas price above the expected,
     may overshoot. The debt limit is enforced when credits are held.
     """
 

@@ -1,1 +1,1 @@
-"""Relay calls: what was asked, how it went to the chain, what it cost."""
+"""Relay calls: from acceptance through the chain to settlement in credits."""

@@ -215,6 +215,7 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
             "Relay call",
             {
                 "fields": (
+                    "chain_id",
                     "profile_address",
                     "key_manager_address",
                     "controller_address",

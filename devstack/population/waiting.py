@@ -3,7 +3,7 @@ Calls that wait for their block for good, so that staff see what that looks like
 
 They are signed for account nonces after a missing one, which a node keeps and never
 mines. The relayer has retired: its key is not among the service's. So they offer the
-most that the service ever pays, or it would try to sign them again when gas gets dearer.
+most that the service ever pays, or it would try to sign them again when gas prices rise.
 """
 
 from datetime import datetime, timedelta

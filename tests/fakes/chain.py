@@ -45,7 +45,7 @@ class FakeChain(FakeWorld):
         self._refusals: list[SendOutcome] = []
 
     def refuse_next(self, *outcomes: SendOutcome) -> None:
-        """Let the next raw transactions meet these verdicts, one each, instead of the pool's."""
+        """Answer the next raw transactions with these send errors, one each, instead of the pool's."""
         self._refusals += outcomes
 
     @contextmanager

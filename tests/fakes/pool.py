@@ -80,7 +80,7 @@ class Pool:
             return SendOutcome(SendKind.UNDERPRICED, "max fee per gas less than block base fee")
         if transaction.value + transaction.gas_limit * transaction.max_fee_wei > balance_wei:
             return SendOutcome(SendKind.REFUSED, "Insufficient funds for gas * price + value")
-        if held is not None and not _outbids(transaction, held):
+        if held is not None and not _replaces(transaction, held):
             return SendOutcome(SendKind.UNDERPRICED, "replacement transaction underpriced")
         self._pending[place] = transaction
         return SendOutcome(SendKind.ACCEPTED, "")
@@ -112,5 +112,5 @@ class Pool:
         return [self._pending[place] for place in sorted(self._pending)]
 
 
-def _outbids(new: Transaction, old: Transaction) -> bool:
+def _replaces(new: Transaction, old: Transaction) -> bool:
     return 10 * new.max_fee_wei >= 11 * old.max_fee_wei and 10 * new.tip_wei >= 11 * old.tip_wei

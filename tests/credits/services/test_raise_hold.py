@@ -1,4 +1,4 @@
-"""Raising a hold for a dearer replacement."""
+"""Raising a hold for a replacement replacement."""
 
 import secrets
 from functools import partial

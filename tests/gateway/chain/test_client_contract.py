@@ -309,7 +309,7 @@ class TestSending:
         chain.world.mine()
         assert _kinds(chain, signed.raw) == [SendKind.NONCE_TOO_LOW]
 
-    def test_verdicts_come_in_the_order_of_the_bytes(self, chain: Setting) -> None:
+    def test_outcomes_come_in_the_order_of_the_bytes(self, chain: Setting) -> None:
         good = [chain.transaction(chain.relayer, account_nonce=nonce).raw for nonce in (0, 1)]
         assert _kinds(chain, good[0], b"\x02nonsense", good[1]) == [
             SendKind.ACCEPTED,
@@ -318,18 +318,18 @@ class TestSending:
         ]
         assert chain.client.send_raw_transactions([]) == []
 
-    def test_a_replacement_must_be_dearer_and_then_takes_the_place(self, chain: Setting) -> None:
+    def test_a_replacement_needs_bumped_fees_and_then_takes_the_place(self, chain: Setting) -> None:
         first = chain.transaction(chain.relayer)
         profile = chain.world.create_profile()
         hardly = chain.signed(chain.call(profile, set_data()))
-        dearer = chain.transaction(
+        replacement = chain.transaction(
             chain.relayer, max_fee_per_gas_wei=12 * GWEI, max_priority_fee_per_gas_wei=2 * GWEI
         )
-        kinds = [_kinds(chain, signed.raw)[0] for signed in (first, hardly, dearer)]
+        kinds = [_kinds(chain, signed.raw)[0] for signed in (first, hardly, replacement)]
         assert kinds == [SendKind.ACCEPTED, SendKind.UNDERPRICED, SendKind.ACCEPTED]
         chain.world.mine()
-        hashes = (first.transaction_hash, hardly.transaction_hash, dearer.transaction_hash)
-        assert set(_receipts(chain, *hashes)) == {dearer.transaction_hash}
+        hashes = (first.transaction_hash, hardly.transaction_hash, replacement.transaction_hash)
+        assert set(_receipts(chain, *hashes)) == {replacement.transaction_hash}
 
     def test_fees_below_the_base_fee_may_be_repaired(self, chain: Setting) -> None:
         poor = chain.transaction(chain.relayer, max_fee_per_gas_wei=1, max_priority_fee_per_gas_wei=0)

@@ -46,15 +46,15 @@ def test_an_offer_can_always_be_signed_and_mined(base: int, tip: int, floor: int
 
 
 @given(st.lists(_WEI, min_size=3, max_size=3).map(sorted))
-def test_a_replacement_is_an_eighth_dearer_in_both_parts_or_none(wei: list[int]) -> None:
+def test_a_bump_is_an_eighth_in_both_parts_or_none(wei: list[int]) -> None:
     tip, highest, cap = wei
     fees = Fees(highest, tip, highest)
-    dearer = bump(fees, cap_wei=cap)
-    if dearer is None:
+    bumped = bump(fees, cap_wei=cap)
+    if bumped is None:
         assert 8 * cap < 9 * highest + 8
         return
-    assert dearer.max_fee_per_gas_wei <= cap
-    assert dearer.expected_price_wei <= dearer.max_fee_per_gas_wei
-    assert 8 * dearer.max_fee_per_gas_wei >= 9 * highest
-    assert 8 * dearer.max_priority_fee_per_gas_wei >= 9 * tip
-    assert dearer.max_priority_fee_per_gas_wei > tip
+    assert bumped.max_fee_per_gas_wei <= cap
+    assert bumped.expected_price_wei <= bumped.max_fee_per_gas_wei
+    assert 8 * bumped.max_fee_per_gas_wei >= 9 * highest
+    assert 8 * bumped.max_priority_fee_per_gas_wei >= 9 * tip
+    assert bumped.max_priority_fee_per_gas_wei > tip

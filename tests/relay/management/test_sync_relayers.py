@@ -20,7 +20,7 @@ def printed() -> list[str]:
     return out.getvalue().splitlines()
 
 
-def test_it_enlists_every_key_once_and_lists_the_relayers(chain: Chain) -> None:
+def test_it_registers_every_key_once_and_lists_the_relayers(chain: Chain) -> None:
     addresses = get_signer().addresses()
     chain.fund(5 * LYX, *addresses)
     first, *lines = printed()

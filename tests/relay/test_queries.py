@@ -225,6 +225,8 @@ def test_calls_of_another_chain_are_not_found(
         model._default_manager.update(chain_id=row.chain_id + 1)
     assert queries.call_history(user=user, identity=identity) == (None, 0, 0, False)
     assert queries.active_transaction(user=user, identity=identity) is None
+    RelayTransaction.objects.update(status="Failed", settled_at=timezone.now())
+    assert queries.call_history(user=user, identity=identity).failures == 0
     with pytest.raises(TransactionNotFound):
         queries.transaction_report(user=user, transaction_hash=row.transaction_hash)
     assert lsp15.last_key_manager(user=user) is None

@@ -66,7 +66,7 @@ def test_a_user_whose_calls_end_without_effect_waits(
     new_call: NewCall,
     refused: Refused,
     settings: Settings,
-    end: Callable[..., None],
+    end_calls: Callable[..., None],
     node: FaultyClient,
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR = 3
@@ -84,7 +84,7 @@ def test_a_user_whose_calls_end_without_effect_waits(
 
 
 def test_every_way_to_end_without_effect_counts(
-    user: User, new_call: NewCall, refused: Refused, settings: Settings, end: Callable[..., None]
+    user: User, new_call: NewCall, refused: Refused, settings: Settings, end_calls: Callable[..., None]
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR = len(WITHOUT_EFFECT)
     end_calls(*WITHOUT_EFFECT)
@@ -94,7 +94,7 @@ def test_every_way_to_end_without_effect_counts(
 
 
 def test_what_is_not_the_callers_doing_does_not_count(
-    accept: Accept, settings: Settings, end: Callable[..., None]
+    accept: Accept, settings: Settings, end_calls: Callable[..., None]
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR = settings.RELAY_CANCELLED_CALLS_PER_DAY = 1
     end_calls(*NOT_THE_CALLERS_DOING)
@@ -102,7 +102,7 @@ def test_what_is_not_the_callers_doing_does_not_count(
 
 
 def test_a_day_has_a_limit_of_its_own(
-    user: User, new_call: NewCall, refused: Refused, settings: Settings, end: Callable[..., None]
+    user: User, new_call: NewCall, refused: Refused, settings: Settings, end_calls: Callable[..., None]
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR, settings.RELAY_CANCELLED_CALLS_PER_DAY = 2, 3
     for hours in (20, 10, 5):
@@ -116,7 +116,7 @@ def test_a_day_has_a_limit_of_its_own(
 
 
 def test_the_hours_limit_counts_below_the_limit_of_the_day(
-    user: User, new_call: NewCall, refused: Refused, settings: Settings, end: Callable[..., None]
+    user: User, new_call: NewCall, refused: Refused, settings: Settings, end_calls: Callable[..., None]
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR, settings.RELAY_CANCELLED_CALLS_PER_DAY = 1, 3
     for ago in (7200, 60):
@@ -132,7 +132,7 @@ def test_the_hours_limit_counts_below_the_limit_of_the_day(
 
 @pytest.mark.parametrize(("hourly", "hours"), [(1, 1), (9, 24)])
 def test_a_window_is_over_at_its_last_moment(
-    user: User, settings: Settings, end: Callable[..., None], hourly: int, hours: int
+    user: User, settings: Settings, end_calls: Callable[..., None], hourly: int, hours: int
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR, settings.RELAY_CANCELLED_CALLS_PER_DAY = (
         hourly,
@@ -151,7 +151,7 @@ def test_a_window_is_over_at_its_last_moment(
 
 def test_calls_of_one_user_do_not_count_for_another(
     settings: Settings,
-    end: Callable[..., None],
+    end_calls: Callable[..., None],
     create_profile: Callable[..., Profile],
     open_account: Callable[..., User],
     services: Services,
@@ -165,7 +165,7 @@ def test_calls_of_one_user_do_not_count_for_another(
 
 
 def test_a_call_in_progress_answers_its_hash_whatever_ended_meanwhile(
-    user: User, accept: Accept, new_call: NewCall, settings: Settings, end: Callable[..., None]
+    user: User, accept: Accept, new_call: NewCall, settings: Settings, end_calls: Callable[..., None]
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR = 1
     end_calls(random.choice(WITHOUT_EFFECT))

@@ -1,12 +1,4 @@
-"""
-A drop table's odds, for whoever writes or approves it.
-
-What staff do about check-ins, each through its service.
-
-Drop tables: written as drafts, weighed, published by a second person.
-
-Check-ins, seeds, and the switch.
-"""
+"""Check-ins in the admin: drop tables with their odds, check-ins, seeds, and the pause."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -39,12 +31,12 @@ def odds_page(table: DropTable) -> SafeString:
     items = queries.items_of([table])
     # Nobody draws from a table whose badge is gone.
     attempts = queries.most_attempts(table.badge) if table.badge else 0
-    shown = {
+    context = {
         "items": [_item(*pair) for pair in zip(items, probabilities_of(items), strict=True)],
         "attempts": attempts,
         "worths": [_worth(odds, attempts) for odds in odds_of(items)],
     }
-    return render_to_string("staff/odds.html", shown)
+    return render_to_string("staff/odds.html", context)
 
 
 def _item(item: Item, chance: Fraction) -> dict[str, Any]:
@@ -148,10 +140,10 @@ PUBLISH = ReasonedAction(
 
 def _may_write(request: HttpRequest, table: DropTable | None) -> bool:
     """
-    Return whether the table is a draft of whoever asks, or a new one.
+    Return whether the table is a draft of the signed-in member of staff, or a new one.
 
     The table may have been published by the time its author saves; the form and the
-    page of deletion say so, because a bare refusal would lose what was typed.
+    page of deletion say so, because a plain 403 would lose what was typed.
     """
     if table is None:
         return True
@@ -167,8 +159,8 @@ class DropItemFormSet(BaseInlineFormSet[DropItem, DropTable, ModelForm[DropItem]
             return
         try:
             drop_tables.keep(table_id=self.instance.pk)
-        except DropTableNotADraft as refusal:
-            raise ValidationError(refusal.detail) from refusal
+        except DropTableNotADraft as error:
+            raise ValidationError(error.detail) from error
 
 
 class DropItemInline(StaffInline[DropItem, DropTable]):
@@ -216,8 +208,8 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
         """Begin a draft through the service; of an old one, only the items change."""
         if change or obj.badge is None:
             return
-        begun = drop_tables.begin(badge=obj.badge, author=staff_of(request))
-        obj.pk, obj.version, obj.author_id = begun.pk, begun.version, begun.author_id
+        draft = drop_tables.begin(badge=obj.badge, author=staff_of(request))
+        obj.pk, obj.version, obj.author_id = draft.pk, draft.version, draft.author_id
         obj._state.adding = False
 
     def delete_view(
@@ -225,8 +217,8 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
     ) -> HttpResponse:
         try:
             return super().delete_view(request, object_id, extra_context)
-        except DropTableNotADraft as refusal:
-            messages.error(request, f"{refusal.title}. {refusal.detail}")
+        except DropTableNotADraft as error:
+            messages.error(request, f"{error.title}. {error.detail}")
             return HttpResponseRedirect(self._url("change", object_id))
 
     def delete_model(self, request: HttpRequest, obj: DropTable) -> None:

@@ -11,8 +11,8 @@ from gateway.common.env import SECRET_LETTERS
 @register("checkin")
 def seed_secrets_are_strong(**_: Any) -> list[CheckMessage]:
     """Refuse seed secrets that are missing, short, or do another job as well."""
-    found = settings.CHECKIN_SEED_SECRETS
-    if found and all(len(text) >= SECRET_LETTERS and text != settings.SECRET_KEY for text in found):
+    secrets = settings.CHECKIN_SEED_SECRETS
+    if secrets and all(len(text) >= SECRET_LETTERS and text != settings.SECRET_KEY for text in secrets):
         return []
     hint = "Make one with: openssl rand -base64 48"
     message = (

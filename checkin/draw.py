@@ -1,11 +1,7 @@
 """
-What may drop, and what has dropped.
+The draw of a check-in, and what drops are worth: integers and HMAC-SHA256 of a seed, so that anyone can recompute it.
 
-Fair dice whose throws can be repeated: HMAC-SHA256 of a seed, without the bias of a remainder.
-
-One draw: a drop is rolled for every item, and one of the drops is chosen by weight.
-
-What a table is worth, exactly: probabilities, expected values, variances, the most that can drop.
+A drop is rolled for every item, and one of the drops is chosen by weight.
 """
 
 import hashlib
@@ -17,13 +13,13 @@ from fractions import Fraction
 from itertools import accumulate, count
 
 # Whole amounts that take effect at once; every other type is a fraction for some minutes.
-MINUTELESS = frozenset({"EXPERIENCE", "CREDITS"})
+WITHOUT_DURATION = frozenset({"EXPERIENCE", "CREDITS"})
 _WHOLE, _FRACTION = Decimal(1), Decimal("0.0001")
 
 
-def grain_of(drop_type: str) -> Decimal:
+def step_of(drop_type: str) -> Decimal:
     """Return the distance between neighbouring values of that type."""
-    return _WHOLE if drop_type in MINUTELESS else _FRACTION
+    return _WHOLE if drop_type in WITHOUT_DURATION else _FRACTION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +33,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A kind of drop with its weight, and the values it may have: `least`, `most` and every grain between."""
+    """A kind of drop with its weight, and the values it may have: `least`, `most` and every step between."""
 
     drop_type: str
     weight: int
@@ -48,11 +44,11 @@ class Item:
     @property
     def values(self) -> int:
         """Return how many values the drop may have."""
-        return int((self.most - self.least) / grain_of(self.drop_type)) + 1
+        return int((self.most - self.least) / step_of(self.drop_type)) + 1
 
     def drop_at(self, index: int) -> Drop:
         """Return the drop of the `index`-th value, counted from 0 at the least one."""
-        value = self.least + index * grain_of(self.drop_type)
+        value = self.least + index * step_of(self.drop_type)
         return Drop(drop_type=self.drop_type, value=value, minutes=self.minutes)
 
 
@@ -62,7 +58,7 @@ _SPAN = 2**64
 
 def below(*, seed: bytes, message: str, outcomes: int) -> int:
     """
-    Return one of 0 … `outcomes` − 1, each as likely as any other, named by `seed` and `message`.
+    Return one of 0 … `outcomes` − 1, each as likely as any other, determined by `seed` and `message`.
 
     Numbers from the last, incomplete run of `outcomes` are thrown again, with the
     next counter at the end of the message.
@@ -73,11 +69,11 @@ def below(*, seed: bytes, message: str, outcomes: int) -> int:
     if not 1 <= outcomes <= _SPAN:
         raise ValueError("a throw has between 1 and 2^64 outcomes")
     fair = _SPAN - _SPAN % outcomes
-    throws = (_throw(seed, f"{message}:{counter}") for counter in count())
+    throws = (_number(seed, f"{message}:{counter}") for counter in count())
     return next(number for number in throws if number < fair) % outcomes
 
 
-def _throw(seed: bytes, message: str) -> int:
+def _number(seed: bytes, message: str) -> int:
     return int.from_bytes(hmac.digest(seed, message.encode(), "sha256")[:8], "big")
 
 
@@ -190,5 +186,5 @@ def _mean(item: Item) -> Fraction:
 
 
 def _variance(item: Item) -> Fraction:
-    """Return the variance of n equally likely values that lie a grain g apart: g² (n² − 1) / 12."""
-    return Fraction(grain_of(item.drop_type)) ** 2 * (item.values**2 - 1) / 12
+    """Return the variance of n equally likely values that lie a step s apart: s² (n² − 1) / 12."""
+    return Fraction(step_of(item.drop_type)) ** 2 * (item.values**2 - 1) / 12

@@ -1,4 +1,4 @@
-"""What the check-in refuses."""
+"""Errors of the check-in. Their docstrings are public documentation."""
 
 from datetime import datetime
 
@@ -52,7 +52,7 @@ class DropTableChanged(DomainError):
 
 
 class SecondPersonNeeded(DomainError):
-    """Whoever wrote a drop table does not publish it; another member of staff does."""
+    """The author of a drop table does not publish it; another member of staff does."""
 
     code, title, status = "second-person-needed", "A second person is needed", 403
 

@@ -1,14 +1,8 @@
 """
-What may drop for whom: one table of items per badge, in versions.
+Drop tables with their items, daily seeds, check-ins with their draws, and the pause of check-ins.
 
-A table is a draft until a second person publishes it. Published, it never changes
+A drop table is a draft until a second person publishes it. Published, it never changes
 again, because draws are recomputed from it; the database refuses every attempt.
-
-The secret of a day, promised before the day begins and revealed after it is over.
-
-A check-in and its draw: one append-only row per attempt.
-
-Whether users may check in: the newest row decides, and the older ones record who decided what, and why.
 """
 
 from decimal import Decimal
@@ -74,9 +68,9 @@ def _staff(help_text: str) -> Any:
 
 class DropTable(models.Model):
     """
-    The drops of those who wear a badge. The one published last is in force.
+    The drops of a badge's users. The table published last is in force.
 
-    A badge that staff take out of its ladder leaves its tables behind, without a badge.
+    When staff delete a badge, its tables stay, without a badge.
     """
 
     badge = models.ForeignKey(

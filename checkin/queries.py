@@ -1,4 +1,4 @@
-"""What may drop for a user and whether they may check in. Nothing here changes a row."""
+"""Which drop tables are in force, what may drop for a user, and whether they may check in."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class CheckInBoard:
 
 
 def board_of(*, user: User, rewards: CurrentRewards, now: datetime) -> CheckInBoard:
-    """Return the user's board, in five statements."""
+    """Return the user's status, in five statements."""
     tables = tables_of(rewards)
     items = items_for(rewards=rewards, tables=tables, is_proven=has_earned(user))
     return CheckInBoard(
@@ -54,8 +54,8 @@ def board_of(*, user: User, rewards: CurrentRewards, now: datetime) -> CheckInBo
 
 def drop_ranges(*, user: User, rewards: CurrentRewards) -> dict[DropType, DropRange]:
     """Return the range of every type that may drop for the user now, in three statements."""
-    found = items_for(rewards=rewards, tables=tables_of(rewards), is_proven=has_earned(user))
-    return ranges_of(found)
+    items = items_for(rewards=rewards, tables=tables_of(rewards), is_proven=has_earned(user))
+    return ranges_of(items)
 
 
 def _may_draw(*, user: User, rewards: CurrentRewards, now: datetime) -> bool:
@@ -65,16 +65,16 @@ def _may_draw(*, user: User, rewards: CurrentRewards, now: datetime) -> bool:
 
 
 def attempts_of(rewards: CurrentRewards) -> int:
-    """Return how often a day the user may check in: what the badges give, within the operator's bound."""
+    """Return how often a day the user may check in: what the badges give, within the operator's limit."""
     return min(settings.CHECKIN_MAX_DAILY_ATTEMPTS, rewards.benefits.check_in_attempts)
 
 
 def tables_of(rewards: CurrentRewards) -> Tables:
     """Return the tables in force for both badges that the user is shown."""
-    found = tables_in_force([rewards.permanent_badge, rewards.subscriber_badge])
+    by_track = tables_in_force([rewards.permanent_badge, rewards.subscriber_badge])
     return Tables(
-        permanent=found.get(rewards.permanent_badge.track),
-        subscriber=found.get(rewards.subscriber_badge.track),
+        permanent=by_track.get(rewards.permanent_badge.track),
+        subscriber=by_track.get(rewards.subscriber_badge.track),
     )
 
 
@@ -83,7 +83,7 @@ def tables_in_force(badges: Iterable[Badge]) -> dict[str, DropTable]:
     Return the newest published table of each badge, by track.
 
     A badge that has none yet drops what the nearest badge below it does, so that a new
-    step in a ladder does not close the check-in.
+    badge does not stop its users' check-ins.
     """
     wanted = Q()
     for badge in badges:
@@ -104,8 +104,8 @@ def items_for(*, rewards: CurrentRewards, tables: Tables, is_proven: bool) -> li
     if tables.permanent is None:
         return []
     added = [tables.subscriber] if tables.subscriber and rewards.is_subscriber else []
-    found = items_of([tables.permanent, *added])
-    return [item for item in found if is_proven or item.drop_type == DropType.EXPERIENCE]
+    items = items_of([tables.permanent, *added])
+    return [item for item in items if is_proven or item.drop_type == DropType.EXPERIENCE]
 
 
 def items_of(tables: list[DropTable]) -> list[Item]:
@@ -127,10 +127,10 @@ def item_of(row: DropItem) -> Item:
 
 def most_attempts(badge: Badge) -> int:
     """
-    Return how often a day anybody may draw from a table of the badge.
+    Return the most attempts a day that a user of the badge's table may have.
 
-    Those are the wearers of the badge, or of one above it without a table of its own, with
-    the best badge of the other track; never more than the operator's bound.
+    Its users have the badge, or one above it without a table of its own, and at best the
+    highest badge of the other track. It is never more than the operator's limit.
     """
     above = Badge.objects.filter(track=badge.track, exp_lower_bound__gt=badge.exp_lower_bound)
     next_own = above.filter(drop_tables__published_at__isnull=False).aggregate(at=Min("exp_lower_bound"))[
@@ -149,20 +149,20 @@ def _most_bonus(badges: QuerySet[Badge]) -> int:
 
 def ranges_of(items: list[Item]) -> dict[DropType, DropRange]:
     """Return the range of each type; 0 to 0 for a type that is not among the items."""
-    found = {}
+    ranges = {}
     for drop_type in DropType:
         of_type = [item for item in items if item.drop_type == drop_type]
-        found[drop_type] = DropRange(
+        ranges[drop_type] = DropRange(
             least=min((item.least for item in of_type), default=Decimal(0)),
             most=max((item.most for item in of_type), default=Decimal(0)),
         )
-    return found
+    return ranges
 
 
 def attempts_used(*, user: User, day: date) -> int:
     """Return how often the user has checked in on that UTC day."""
-    found = CheckIn.objects.filter(user_id=user.pk, day=day).aggregate(last=Max("attempt"))["last"]
-    return found or 0
+    last: int | None = CheckIn.objects.filter(user_id=user.pk, day=day).aggregate(last=Max("attempt"))["last"]
+    return last or 0
 
 
 def is_paused() -> bool:

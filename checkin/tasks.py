@@ -1,4 +1,4 @@
-"""A door for Celery."""
+"""Celery tasks of the check-in, run by beat."""
 
 from typing import Any
 
@@ -10,5 +10,5 @@ from checkin.services import seeds
 
 @shared_task(name="checkin.keep_seeds")
 def keep_seeds(**_: Any) -> None:
-    """Promise the seeds of today and tomorrow, and reveal those that are due."""
+    """Commit to the seeds of today and tomorrow, and reveal those that are due."""
     seeds.keep(now=timezone.now())

@@ -1,8 +1,4 @@
-"""
-Which refusals each check-in path may answer, for the API's description.
-
-Real answers for the API's description.
-"""
+"""Descriptions, error responses and examples of the check-in for the OpenAPI document."""
 
 from drf_spectacular.utils import OpenApiExample
 

@@ -1,13 +1,9 @@
 """
-What a drop does, in the transaction of its check-in and under its key.
+Check in: draw once per attempt, and apply the drop in the same transaction.
 
-Check in: draw once per attempt and let the drop take effect.
-
-No row is locked. The unique (user, day, attempt) decides which of simultaneous
-check-ins has an attempt; whoever loses looks again, and finds the next attempt, the
-same key, or nothing left. Lock order: the check-in's row, then the credit account.
-
-Pause check-ins and let them go on, by name and with a reason.
+No row is locked. The unique (user, day, attempt) decides which of simultaneous check-ins
+has an attempt; the others try again, and find the next attempt, the same key, or nothing
+left. Lock order: the check-in's row, then the credit account.
 """
 
 from datetime import datetime
@@ -28,42 +24,6 @@ from rewards.models import BadgeTrack, ModifierType
 from rewards.queries import CurrentRewards, current_rewards
 from rewards.services import experience, modifiers
 from users.models import User
-
-
-def apply(*, user: User, check_in: CheckIn, drop: Drop) -> None:
-    """
-    Give the user what dropped, once per check-in.
-
-    Experience goes to the permanent track, at the growth rate of the badge. Runs inside
-    the caller's transaction.
-    """
-    key = check_in.effect_key
-    match drop.drop_type:
-        case DropType.EXPERIENCE:
-            experience.gain(
-                user=user,
-                track=BadgeTrack.PERMANENT,
-                base=int(drop.value),
-                key=key,
-                cause=EntrySource.CHECK_IN,
-            )
-        case DropType.CREDITS:
-            entries.grant(user=user, credits=int(drop.value), source=EntrySource.CHECK_IN, key=key)
-        case bonus:
-            modifiers.grant(
-                user=user,
-                modifier_type=ModifierType(bonus),
-                value=drop.value,
-                minutes=drop.minutes or 0,
-                key=key,
-                reason="check-in",
-            )
-
-
-def as_json(drop: Drop) -> dict[str, object]:
-    """Return a drop as a check-in stores it."""
-    return {"type": drop.drop_type, "value": f"{drop.value.normalize():f}", "minutes": drop.minutes}
-
 
 # What a simultaneous check-in of the same user may have taken before this one.
 _TAKEN = {"checkin_checkin_attempt", "checkin_checkin_key"}
@@ -97,8 +57,8 @@ def _repeat(user: User, key: str) -> CheckIn | None:
 def _check_in(user: User, now: datetime, key: str) -> CheckIn:
     if queries.is_paused():
         raise CheckInsPaused
-    # Counted before anything else is read: whoever commits after this count takes the same attempt as we
-    # do and makes us look again, so the badges below are never older than the attempt.
+    # Counted before anything else is read: a check-in that commits after this count takes the same attempt
+    # and makes this one try again, so the badges below are never older than the attempt.
     day = queries.day_of(now)
     attempt = queries.attempts_used(user=user, day=day) + 1
     rewards = current_rewards(user=user, now=now)
@@ -107,7 +67,7 @@ def _check_in(user: User, now: datetime, key: str) -> CheckIn:
     check_in = CheckIn(user_id=user.pk, day=day, attempt=attempt, idempotency_key=key)
     drawn = _draw_into(check_in, user=user, rewards=rewards)
     check_in.save(force_insert=True)
-    apply(user=user, check_in=check_in, drop=drawn.result)
+    _apply(user=user, check_in=check_in, drop=drawn.result)
     return check_in
 
 
@@ -129,6 +89,41 @@ def _draw_into(check_in: CheckIn, *, user: User, rewards: CurrentRewards) -> Dra
     check_in.possible_results = [as_json(drop) for drop in drawn.possible]
     check_in.result_place = drawn.chosen
     return drawn
+
+
+def _apply(*, user: User, check_in: CheckIn, drop: Drop) -> None:
+    """
+    Give the user what dropped, once per check-in.
+
+    Experience goes to the permanent track, at the growth rate of the badge. Runs inside
+    the caller's transaction.
+    """
+    key = check_in.effect_key
+    match drop.drop_type:
+        case DropType.EXPERIENCE:
+            experience.gain(
+                user=user,
+                track=BadgeTrack.PERMANENT,
+                base=int(drop.value),
+                key=key,
+                cause=EntrySource.CHECK_IN,
+            )
+        case DropType.CREDITS:
+            entries.grant(user=user, credits=int(drop.value), source=EntrySource.CHECK_IN, key=key)
+        case bonus:
+            modifiers.grant(
+                user=user,
+                modifier_type=ModifierType(bonus),
+                value=drop.value,
+                minutes=drop.minutes or 0,
+                key=key,
+                reason="check-in",
+            )
+
+
+def as_json(drop: Drop) -> dict[str, object]:
+    """Return a drop as a check-in stores it."""
+    return {"type": drop.drop_type, "value": f"{drop.value.normalize():f}", "minutes": drop.minutes}
 
 
 def tables_drawn(check_in: CheckIn) -> list[DropTable]:

@@ -1,7 +1,7 @@
 """
-Drafts of drop tables: begun by one member of staff, who alone may change them.
+Drop tables: drafted by one member of staff, who alone may change the draft, and published by a second.
 
-Publish a drop table: by a second person, as that person saw it, within the operator's caps, for good.
+What is published is what the second person saw, within the operator's limits, and stays for good.
 """
 
 import hashlib
@@ -47,8 +47,8 @@ def keep(*, table_id: int) -> None:
     Raises:
         DropTableNotADraft: it was published before, or thrown away.
     """
-    held = DropTable.objects.select_for_update(no_key=True).filter(pk=table_id, published_at=None)
-    if not held.values_list("pk", flat=True):
+    draft = DropTable.objects.select_for_update(no_key=True).filter(pk=table_id, published_at=None)
+    if not draft.values_list("pk", flat=True):
         raise DropTableNotADraft(
             "It was published or thrown away meanwhile. Copy it as a new draft to change it."
         )
@@ -72,12 +72,12 @@ def publish(*, table_id: int, actor: User, reviewed: Collection[str]) -> DropTab
         if table.published_at is not None:
             raise DropTableNotADraft("Copy it as a new draft to change what drops.")
         if table.author_id is None or table.author_id == actor.pk:
-            raise SecondPersonNeeded("Whoever did not write this table may publish it.")
+            raise SecondPersonNeeded("Somebody else than its author publishes a table.")
         if fingerprint_of(table) not in reviewed:
             raise DropTableChanged("Its items were changed meanwhile. Look at the odds again, then publish.")
-        found = list(faults_of(table))
-        if found:
-            raise DropTableInvalid(" ".join(found))
+        faults = list(faults_of(table))
+        if faults:
+            raise DropTableInvalid(" ".join(faults))
         DropTable.objects.filter(pk=table.pk).update(published_at=Now(), published_by_id=actor.pk)
         table.refresh_from_db()
     return table
@@ -100,7 +100,7 @@ def faults_of(table: DropTable) -> Iterator[str]:
     if not experience:
         yield "It needs an item of experience, for users who have not paid or earned yet."
         return
-    # Not by the ladders as they are: those may be changed later, and the table stays.
+    # Not by the badges as they are: those may be changed later, and the table stays.
     attempts = settings.CHECKIN_MAX_DAILY_ATTEMPTS
     # Users who can win only experience win it more often than the whole table says.
     yield from _excess(experience, DropType.EXPERIENCE, attempts, settings.CHECKIN_MAX_DAILY_EXPERIENCE)

@@ -1,11 +1,9 @@
 """
-Daily seeds: promised ahead, known to the processes alone, revealed two days after their day began.
+Daily seeds: committed to ahead, secret during their day, revealed two days after it began.
 
 A seed is an HMAC of its day and salt under a secret of the processes. Neither the
 database alone nor the secret alone gives it away, and the commitment shows whether the
 right secret was used.
-
-What lets users check that nobody chose their drops.
 """
 
 import hmac
@@ -31,6 +29,8 @@ logger = logging.getLogger(__name__)
 # Counted from the beginning of the day: 24 hours after nobody can check in on it any more.
 REVEALED_AFTER = timedelta(hours=48)
 _SALT_BYTES = 32
+# Days whose seeds are shown, counted back from the newest one that is public.
+DAYS_SHOWN = 14
 
 
 def keep(*, now: datetime) -> int:
@@ -52,9 +52,9 @@ def _due(now: datetime) -> QuerySet[DailySeed]:
 
 def seed_of(day: date) -> DailySeed:
     """Return the row of the day; the first of any number of simultaneous callers makes it."""
-    found = DailySeed.objects.filter(day=day).first()
-    if found is not None:
-        return found
+    row = DailySeed.objects.filter(day=day).first()
+    if row is not None:
+        return row
     if not settings.CHECKIN_SEED_SECRETS:
         raise ImproperlyConfigured("This process has no CHECKIN_SEED_SECRETS.")
     salt = secrets.token_bytes(_SALT_BYTES)
@@ -95,10 +95,6 @@ def _reveal(row: DailySeed) -> int:
     return unrevealed.update(revealed_seed=seed, revealed_at=Now())
 
 
-# Days whose seeds are shown, counted back from the newest one that is public.
-DAYS_TOLD = 14
-
-
 @dataclass(frozen=True, kw_only=True)
 class FairnessRecord:
     """Commitments, public seeds (newest first), and the user's draws under them with the tables drawn from."""
@@ -115,7 +111,7 @@ def record_of(*, user: User, now: datetime) -> FairnessRecord:
     today = day_of(now)
     with transaction.atomic(durable=True):
         committed = [seed_of(today + timedelta(days=ahead)) for ahead in range(2)]
-    oldest = day_of(now - REVEALED_AFTER) - timedelta(days=DAYS_TOLD - 1)
+    oldest = day_of(now - REVEALED_AFTER) - timedelta(days=DAYS_SHOWN - 1)
     revealed = DailySeed.objects.filter(day__gte=oldest, revealed_at__isnull=False).order_by("-day")
     draws = list(
         CheckIn.objects.filter(user_id=user.pk, seed__in=revealed.order_by())

@@ -1,4 +1,4 @@
-"""Draw a day again from what is public, and compare."""
+"""Recompute the draws of a day from what is public, and compare."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -52,25 +52,25 @@ def verify_day(day: date) -> Verification:
     differences = list(_compare(None, "commitment", row.commitment, commitment_of(seed)))
     drawn = CheckIn.objects.filter(day=day).select_related("user", "permanent_table", "subscriber_table")
     rows = drawn.order_by("id").iterator(chunk_size=_CHUNK)
-    known: _Items = {}
+    items: _Items = {}
     count = 0
     while chunk := list(islice(rows, _CHUNK)):
         count += len(chunk)
         for check_in in chunk:
             differences += _compare(check_in.pk, "seed", check_in.seed_id, row.pk)
-        again = {check_in: _redraw(check_in, seed, _items_of(check_in, known)) for check_in in chunk}
+        again = {check_in: _redraw(check_in, seed, _items_of(check_in, items)) for check_in in chunk}
         differences += _compare_draws(again)
         differences += _compare_effects(again)
     return Verification(check_ins=count, differences=differences)
 
 
-def _items_of(check_in: CheckIn, known: _Items) -> list[Item]:
+def _items_of(check_in: CheckIn, by_tables: _Items) -> list[Item]:
     only = check_in.experience_only
     key = (check_in.permanent_table_id, check_in.subscriber_table_id, only)
-    if key not in known:
-        found = queries.items_of(tables_drawn(check_in))
-        known[key] = [item for item in found if not only or item.drop_type == DropType.EXPERIENCE]
-    return known[key]
+    if key not in by_tables:
+        drawn_from = queries.items_of(tables_drawn(check_in))
+        by_tables[key] = [item for item in drawn_from if not only or item.drop_type == DropType.EXPERIENCE]
+    return by_tables[key]
 
 
 def _redraw(check_in: CheckIn, seed: bytes, items: list[Item]) -> Draw | None:
@@ -97,17 +97,17 @@ def _compare_effects(again: _Draws) -> Iterator[Difference]:
     """
     keys = [check_in.effect_key for check_in in again]
     credited = dict(CreditEntry.objects.filter(key__in=keys).values_list("key", "amount"))
-    learnt = dict(ExperienceEntry.objects.filter(key__in=keys).values_list("key", "base"))
-    raised = {row.key: row for row in Modifier.objects.filter(key__in=keys)}
+    gained = dict(ExperienceEntry.objects.filter(key__in=keys).values_list("key", "base"))
+    modifiers = {row.key: row for row in Modifier.objects.filter(key__in=keys)}
     for check_in, drawn in again.items():
         if drawn is None:
             continue
         drop, key = drawn.result, check_in.effect_key
         is_credit, is_experience = drop.drop_type == DropType.CREDITS, drop.drop_type == DropType.EXPERIENCE
         yield from _compare(check_in.pk, "credits", credited.get(key), drop.value if is_credit else None)
-        yield from _compare(check_in.pk, "experience", learnt.get(key), drop.value if is_experience else None)
-        if key in raised:
-            given = (raised[key].modifier_type, raised[key].value)
+        yield from _compare(check_in.pk, "experience", gained.get(key), drop.value if is_experience else None)
+        if key in modifiers:
+            given = (modifiers[key].modifier_type, modifiers[key].value)
             yield from _compare(check_in.pk, "bonus", given, (drop.drop_type, drop.value))
 
 

@@ -4,7 +4,7 @@ import random
 import secrets
 from decimal import Decimal
 
-from checkin.draw import Drop, Item, Ticket, grain_of
+from checkin.draw import Drop, Item, Ticket, step_of
 from tests.factories import random_address
 
 TYPES = (
@@ -20,12 +20,12 @@ TYPES = (
 
 def item(drop_type: str, **chosen: object) -> Item:
     """Return an item of that type, random where nothing is chosen."""
-    grain = grain_of(drop_type)
-    least = random.randint(1, 400) * grain
+    step = step_of(drop_type)
+    least = random.randint(1, 400) * step
     made: dict[str, object] = {
         "weight": random.randint(1, 100),
         "least": least,
-        "most": least + random.randint(0, 600) * grain,
+        "most": least + random.randint(0, 600) * step,
         "minutes": None if drop_type in TYPES[:2] else random.randint(1, 10_000),
     }
     return Item(drop_type=drop_type, **{**made, **chosen})  # type: ignore[arg-type]

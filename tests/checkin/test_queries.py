@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from checkin import queries
-from checkin.draw import MINUTELESS
+from checkin.draw import WITHOUT_DURATION
 from checkin.errors import CheckInsNotReady
 from checkin.models import AMOUNTS, CheckIn, DropTable, DropType
 from checkin.services.checkins import execute
@@ -197,5 +197,5 @@ def test_the_attempts_of_badges_that_share_a_table_count(settings: Any) -> None:
 
 
 def test_rows_and_draws_agree_on_what_has_no_minutes() -> None:
-    assert set(AMOUNTS) == MINUTELESS
+    assert set(AMOUNTS) == WITHOUT_DURATION
     assert set(DropType.values) == set(TYPES)

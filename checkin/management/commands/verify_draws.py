@@ -24,15 +24,15 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         day: date = options["day"]
         try:
-            found = verify_day(day)
-        except DayNotRevealed as refusal:
+            verification = verify_day(day)
+        except DayNotRevealed as error:
             is_late = seeds.is_overdue(day, now=timezone.now())
-            raise CommandError(refusal.detail, returncode=1 if is_late else 2) from refusal
-        for difference in found.differences:
+            raise CommandError(error.detail, returncode=1 if is_late else 2) from error
+        for difference in verification.differences:
             of = "the day" if difference.check_in_id is None else f"check-in {difference.check_in_id}"
             self.stdout.write(
                 f"{of}: {difference.what} is {difference.stored}, the seed says {difference.recomputed}"
             )
-        if found.differences:
-            raise CommandError(f"{len(found.differences)} differences", returncode=1)
-        self.stdout.write(f"No difference: {found.check_ins} draws of {day} recomputed.")
+        if verification.differences:
+            raise CommandError(f"{len(verification.differences)} differences", returncode=1)
+        self.stdout.write(f"No difference: {verification.check_ins} draws of {day} recomputed.")

@@ -28,14 +28,14 @@ def test_a_drop_is_rolled_for_every_item_in_order() -> None:
 
 @pytest.mark.parametrize("drop_type", TYPES)
 def test_values_lie_on_the_grid_between_the_bounds_and_both_bounds_can_drop(drop_type: str) -> None:
-    grain = Decimal(1) if drop_type in TYPES[:2] else Decimal("0.0001")
-    offered = item(drop_type, least=3 * grain, most=7 * grain)
+    step = Decimal(1) if drop_type in TYPES[:2] else Decimal("0.0001")
+    offered = item(drop_type, least=3 * step, most=7 * step)
     seed = secrets.token_bytes(32)
     values = {
         draw(seed=seed, ticket=ticket(attempt=attempt), items=[offered]).result.value
         for attempt in range(200)
     }
-    assert values == {step * grain for step in range(3, 8)}
+    assert values == {step * step for step in range(3, 8)}
 
 
 def test_a_range_of_one_value_gives_that_value() -> None:

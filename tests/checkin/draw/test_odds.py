@@ -3,7 +3,7 @@
 from decimal import Decimal
 from fractions import Fraction
 
-from checkin.draw import Item, grain_of, odds_of, probabilities_of
+from checkin.draw import Item, odds_of, probabilities_of, step_of
 from tests.checkin.items import TYPES, item, items
 
 
@@ -46,7 +46,7 @@ def test_more_draws_add_up() -> None:
 
 def test_an_item_counts_the_values_on_its_grid() -> None:
     for name in TYPES:
-        grain = grain_of(name)
-        assert item(name, least=grain, most=grain).values == 1
-        assert item(name, least=2 * grain, most=10 * grain).values == 9
+        step = step_of(name)
+        assert item(name, least=step, most=step).values == 1
+        assert item(name, least=2 * step, most=10 * step).values == 9
     assert item("BONUS_CREDITS_BACK", least=Decimal("0.01"), most=Decimal("0.02")).values == 101

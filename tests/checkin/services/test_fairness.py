@@ -8,7 +8,7 @@ import pytest
 from checkin.models import DailySeed
 from checkin.services import seeds
 from checkin.services.checkins import execute
-from checkin.services.seeds import DAYS_TOLD, record_of
+from checkin.services.seeds import DAYS_SHOWN, record_of
 from tests.checkin.conftest import earner
 from tests.checkin.rows import allow_attempts, subscribe
 from users.models import User
@@ -49,18 +49,18 @@ def test_the_tables_drawn_from_come_along_with_their_items(proven: User, now: da
 
 
 def test_only_so_many_days_are_told(proven: User, now: datetime) -> None:
-    for age in range(DAYS_TOLD + 6):
+    for age in range(DAYS_SHOWN + 6):
         seeds.seed_of(now.date() - timedelta(days=age))
-    execute(user=proven, now=now - timedelta(days=DAYS_TOLD + 5))
+    execute(user=proven, now=now - timedelta(days=DAYS_SHOWN + 5))
     seeds.keep(now=now)
 
     record = record_of(user=proven, now=now)
 
     assert [row.day for row in record.revealed] == [
-        now.date() - timedelta(days=age) for age in range(2, DAYS_TOLD + 2)
+        now.date() - timedelta(days=age) for age in range(2, DAYS_SHOWN + 2)
     ]
     assert record.draws == []
-    assert DailySeed.objects.filter(revealed_at__isnull=False).count() == DAYS_TOLD + 4
+    assert DailySeed.objects.filter(revealed_at__isnull=False).count() == DAYS_SHOWN + 4
 
 
 def test_the_questions_asked_do_not_grow_with_history(

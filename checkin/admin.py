@@ -158,7 +158,7 @@ class DropItemFormSet(BaseInlineFormSet[DropItem, DropTable, ModelForm[DropItem]
         if self.instance._state.adding:
             return
         try:
-            drop_tables.keep(table_id=self.instance.pk)
+            drop_tables.lock_draft(table_id=self.instance.pk)
         except DropTableNotADraft as error:
             raise ValidationError(error.detail) from error
 
@@ -208,7 +208,7 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
         """Begin a draft through the service; of an old one, only the items change."""
         if change or obj.badge is None:
             return
-        draft = drop_tables.begin(badge=obj.badge, author=staff_of(request))
+        draft = drop_tables.create_draft(badge=obj.badge, author=staff_of(request))
         obj.pk, obj.version, obj.author_id = draft.pk, draft.version, draft.author_id
         obj._state.adding = False
 
@@ -223,7 +223,7 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
 
     def delete_model(self, request: HttpRequest, obj: DropTable) -> None:
         """Throw a draft away, unless it was published meanwhile."""
-        drop_tables.keep(table_id=obj.pk)
+        drop_tables.lock_draft(table_id=obj.pk)
         super().delete_model(request, obj)
 
     @admin.action(description="Copy as new drafts of mine", permissions=["add"])
@@ -231,7 +231,7 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
         """Begin a draft with the items of each."""
         for table in queryset.select_related("badge").exclude(badge=None).order_by("id"):
             if table.badge is not None:
-                draft = drop_tables.begin(badge=table.badge, author=staff_of(request), like=table)
+                draft = drop_tables.create_draft(badge=table.badge, author=staff_of(request), like=table)
                 self.log_addition(request, draft, f"copied from {table}")
                 messages.success(request, f"{draft} is yours to change.")
 

@@ -56,7 +56,7 @@ class Item:
 _SPAN = 2**64
 
 
-def below(*, seed: bytes, message: str, outcomes: int) -> int:
+def throw(*, seed: bytes, message: str, outcomes: int) -> int:
     """
     Return one of 0 … `outcomes` − 1, each as likely as any other, determined by `seed` and `message`.
 
@@ -83,7 +83,7 @@ def commitment_of(seed: bytes) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ticket:
+class DrawIdentity:
     """
     What names a draw: who, which day and attempt, and the tables in force as (id, version).
 
@@ -95,10 +95,10 @@ class Ticket:
     attempt: int
     tables: tuple[tuple[int, int], ...]
 
-    def message(self, throw: str) -> str:
-        """Return the text that is hashed for a throw of this draw, less the counter."""
+    def message(self, part: str) -> str:
+        """Return the text that is hashed for one throw of this draw, less the counter."""
         tables = "+".join(f"{number}v{version}" for number, version in self.tables)
-        return f"check-in:{self.profile_address}:{self.day}:{self.attempt}:{tables}:{throw}"
+        return f"check-in:{self.profile_address}:{self.day}:{self.attempt}:{tables}:{part}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,19 +114,19 @@ class Draw:
         return self.possible[self.chosen]
 
 
-def draw(*, seed: bytes, ticket: Ticket, items: Sequence[Item]) -> Draw:
+def draw(*, seed: bytes, identity: DrawIdentity, items: Sequence[Item]) -> Draw:
     """
-    Return the draw of a ticket; the same arguments always give the same draw.
+    Return the draw of a identity; the same arguments always give the same draw.
 
     Raises:
         ValueError: there are no items.
     """
     possible = tuple(
-        item.drop_at(below(seed=seed, message=ticket.message(f"value:{place}"), outcomes=item.values))
+        item.drop_at(throw(seed=seed, message=identity.message(f"value:{place}"), outcomes=item.values))
         for place, item in enumerate(items)
     )
     ends = list(accumulate(item.weight for item in items))
-    point = below(seed=seed, message=ticket.message("choice"), outcomes=ends[-1] if ends else 0)
+    point = throw(seed=seed, message=identity.message("choice"), outcomes=ends[-1] if ends else 0)
     return Draw(possible=possible, chosen=next(place for place, end in enumerate(ends) if point < end))
 
 

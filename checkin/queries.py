@@ -33,7 +33,7 @@ class DropRange:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckInBoard:
+class CheckInStatus:
     """All that a dashboard shows of the check-in. `can_check_in` promises an attempt and something to draw from."""
 
     tables: Tables
@@ -41,11 +41,11 @@ class CheckInBoard:
     can_check_in: bool
 
 
-def board_of(*, user: User, rewards: CurrentRewards, now: datetime) -> CheckInBoard:
+def status_of(*, user: User, rewards: CurrentRewards, now: datetime) -> CheckInStatus:
     """Return the user's status, in five statements."""
     tables = tables_of(rewards)
     items = items_for(rewards=rewards, tables=tables, is_proven=has_earned(user))
-    return CheckInBoard(
+    return CheckInStatus(
         tables=tables,
         drop_ranges=ranges_of(items),
         can_check_in=bool(items) and _may_draw(user=user, rewards=rewards, now=now),

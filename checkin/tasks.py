@@ -11,4 +11,4 @@ from checkin.services import seeds
 @shared_task(name="checkin.keep_seeds")
 def keep_seeds(**_: Any) -> None:
     """Commit to the seeds of today and tomorrow, and reveal those that are due."""
-    seeds.keep(now=timezone.now())
+    seeds.commit_and_reveal(now=timezone.now())

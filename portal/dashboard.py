@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from django.db.models import QuerySet
 
-from checkin.queries import CheckInBoard, board_of
+from checkin.queries import CheckInStatus, status_of
 from credits import queries as credits_queries
 from credits.models import CreditAccount, CreditEntry
 from payments.queries import monthly_amount_of
@@ -33,7 +33,7 @@ class Dashboard:
     account: CreditAccount
     rewards: CurrentRewards
     subscription_amount: Decimal
-    check_in: CheckInBoard
+    check_in: CheckInStatus
     earnings: list[CreditEntry]
     transactions: list[RelayTransaction]
 
@@ -48,8 +48,8 @@ def dashboard_of(*, user: User, now: datetime) -> Dashboard:
         rewards=rewards,
         # A subscription whose first payment was declined is no subscriber's yet.
         subscription_amount=monthly_amount_of(user) if rewards.is_subscriber else Decimal(0),
-        check_in=board_of(user=user, rewards=rewards, now=now),
-        earnings=list(credits_queries.earnings_of(account).order_by("-account_version")[:NEWEST]),
+        check_in=status_of(user=user, rewards=rewards, now=now),
+        earnings=list(credits_queries.earnings_of(rewards.account).order_by("-account_version")[:NEWEST]),
         transactions=list(relay_queries.transactions_of(user).order_by("-id")[:NEWEST]),
     )
 

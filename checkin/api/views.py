@@ -98,7 +98,7 @@ class CheckInViewSet(ViewSet):
     @action(detail=False, url_path="checkInFairness")
     def fairness(self, request: ProfileRequest) -> Response:
         """Answer commitments, public seeds, and the user's draws under them."""
-        record = seeds.record_of(user=request.user, now=timezone.now())
+        record = seeds.fairness_record_of(user=request.user, now=timezone.now())
         answer = serializers.fairness(
             record, profile_address=str(request.user.profile_address), how=schema.HOW_TO_RECOMPUTE
         )

@@ -11,7 +11,7 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 
 from checkin import queries
-from checkin.draw import Draw, Drop, Ticket, draw
+from checkin.draw import Draw, DrawIdentity, Drop, draw
 from checkin.errors import CheckInsNotReady, CheckInsPaused, CheckInUnavailable
 from checkin.models import CheckIn, CheckInSwitch, DropTable, DropType
 from checkin.services import seeds
@@ -82,8 +82,8 @@ def _draw_into(check_in: CheckIn, *, user: User, rewards: CurrentRewards) -> Dra
     check_in.experience_only = not is_proven
     check_in.seed = seeds.seed_of(check_in.day)
     drawn = draw(
-        seed=seeds.open_seed(check_in.seed),
-        ticket=ticket_of(check_in, profile_address=str(user.profile_address)),
+        seed=seeds.secret_seed_of(check_in.seed),
+        identity=identity_of(check_in, profile_address=str(user.profile_address)),
         items=items,
     )
     check_in.possible_results = [as_json(drop) for drop in drawn.possible]
@@ -132,9 +132,9 @@ def tables_drawn(check_in: CheckIn) -> list[DropTable]:
     return [check_in.permanent_table, *([subscriber] if subscriber else [])]
 
 
-def ticket_of(check_in: CheckIn, *, profile_address: str) -> Ticket:
+def identity_of(check_in: CheckIn, *, profile_address: str) -> DrawIdentity:
     """Return what names the draw of a check-in."""
-    return Ticket(
+    return DrawIdentity(
         profile_address=profile_address,
         day=check_in.day.isoformat(),
         attempt=check_in.attempt,

@@ -21,7 +21,7 @@ from rewards.models import Badge
 from users.models import User
 
 
-def begin(*, badge: Badge, author: User, like: DropTable | None = None) -> DropTable:
+def create_draft(*, badge: Badge, author: User, like: DropTable | None = None) -> DropTable:
     """Return a new draft for the badge, with the items of `like` or none."""
     with transaction.atomic():
         # Versions of a badge are counted under the badge's lock.
@@ -40,7 +40,7 @@ def _copy_items(source: DropTable, draft: DropTable) -> None:
     DropItem.objects.bulk_create(copies)
 
 
-def keep(*, table_id: int) -> None:
+def lock_draft(*, table_id: int) -> None:
     """
     Keep a draft from being published until the caller's transaction ends.
 

@@ -33,7 +33,7 @@ _SALT_BYTES = 32
 DAYS_SHOWN = 14
 
 
-def keep(*, now: datetime) -> int:
+def commit_and_reveal(*, now: datetime) -> int:
     """Make sure that today and tomorrow have their seeds, reveal those that are due, and return how many were."""
     with transaction.atomic(durable=True):
         for ahead in range(2):
@@ -64,7 +64,7 @@ def seed_of(day: date) -> DailySeed:
     return DailySeed.objects.get(day=day)
 
 
-def open_seed(row: DailySeed) -> bytes:
+def secret_seed_of(row: DailySeed) -> bytes:
     """
     Return the secret seed of a day that is still to be drawn from.
 
@@ -87,7 +87,7 @@ def _derive(secret: str, day: date, salt: bytes) -> bytes:
 def _reveal(row: DailySeed) -> int:
     """Write the seed down, once. One whose secret was lost is never revealed and must not hold up the others."""
     try:
-        seed = open_seed(row).hex()
+        seed = secret_seed_of(row).hex()
     except CheckInsNotReady:
         logger.exception("the seed of %s cannot be revealed", row.day)
         return 0
@@ -106,7 +106,7 @@ class FairnessRecord:
     tables: list[DropTable]
 
 
-def record_of(*, user: User, now: datetime) -> FairnessRecord:
+def fairness_record_of(*, user: User, now: datetime) -> FairnessRecord:
     """Return the record; a commitment that beat has not made yet is made."""
     today = day_of(now)
     with transaction.atomic(durable=True):

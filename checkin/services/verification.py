@@ -10,7 +10,7 @@ from checkin.draw import Draw, Item, commitment_of, draw
 from checkin.errors import DayNotRevealed
 from checkin.models import CheckIn, DailySeed, DropType
 from checkin.services import checkins
-from checkin.services.checkins import tables_drawn, ticket_of
+from checkin.services.checkins import identity_of, tables_drawn
 from credits.models import CreditEntry
 from rewards.models import ExperienceEntry, Modifier
 
@@ -75,8 +75,8 @@ def _items_of(check_in: CheckIn, by_tables: _Items) -> list[Item]:
 
 def _redraw(check_in: CheckIn, seed: bytes, items: list[Item]) -> Draw | None:
     """Draw again; None where the items are gone."""
-    ticket = ticket_of(check_in, profile_address=str(check_in.user.profile_address))
-    return draw(seed=seed, ticket=ticket, items=items) if items else None
+    identity = identity_of(check_in, profile_address=str(check_in.user.profile_address))
+    return draw(seed=seed, identity=identity, items=items) if items else None
 
 
 def _compare_draws(again: _Draws) -> Iterator[Difference]:

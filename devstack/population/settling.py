@@ -51,7 +51,7 @@ def populate(*, seed: str, people: int, staff: User, rpc_url: str, now: datetime
     key, addresses = "0x" + rng.randbytes(32).hex(), _addresses(rng, people)
     with transaction.atomic():
         _settle(addresses, key=key, rng=rng, staff=staff, rpc_url=rpc_url, now=now)
-    seeds.keep(now=now)
+    seeds.commit_and_reveal(now=now)
     return True
 
 

@@ -47,7 +47,7 @@ class Town:
         published = DropTable.objects.filter(published_at__isnull=False).order_by("published_at", "id")
         self.tables = {row.badge_id: (row, items_of([row])) for row in published if row.badge_id}
         days = [day_of(self.now) - timedelta(days=ago) for ago in range(DAYS + 1)]
-        self.seeds = {day: (row, seeds.open_seed(row)) for day in days if (row := _seed_of(day))}
+        self.seeds = {day: (row, seeds.secret_seed_of(row)) for day in days if (row := _seed_of(day))}
         self.holds, self.check_ins = _numbers(CreditHold), _numbers(CheckIn)
 
     def hexadecimal(self, size: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from checkin.draw import draw
 from checkin.models import CheckIn, DropType
 from checkin.queries import day_of
-from checkin.services.checkins import as_json, ticket_of
+from checkin.services.checkins import as_json, identity_of
 from credits.models import EntrySource
 from devstack.population.life import Life
 from rewards.models import Modifier
@@ -40,8 +40,8 @@ def _drawn(life: Life, at: datetime, attempt: int) -> CheckIn:
         created_at=at,
     )
     possible = [item for item in items if life.is_proven or item.drop_type == DropType.EXPERIENCE]
-    ticket = ticket_of(row, profile_address=str(life.user.profile_address))
-    found = draw(seed=seed, ticket=ticket, items=possible)
+    identity = identity_of(row, profile_address=str(life.user.profile_address))
+    found = draw(seed=seed, identity=identity, items=possible)
     row.possible_results = [as_json(drop) for drop in found.possible]
     row.result_place = found.chosen
     return row

@@ -21,7 +21,7 @@ from tests import staff as staff_logins
 from tests.credits.rows import query
 from tests.factories import UserFactory
 from tests.payments.staff import browser_of
-from tests.portal.api.histories import earned
+from tests.portal.history_rows import earned
 from tests.staff import messages_of
 
 pytestmark = pytest.mark.django_db

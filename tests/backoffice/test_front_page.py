@@ -27,7 +27,7 @@ from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
 from tests.gateway.admin.shelf import make
 from tests.gateway.metrics.conftest import Scrape
-from tests.portal.api.histories import earned, relayed
+from tests.portal.history_rows import earned, relayed
 from tests.staff import browser_of, member
 
 pytestmark = pytest.mark.django_db

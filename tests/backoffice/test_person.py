@@ -26,7 +26,7 @@ from rewards.services import experience, modifiers
 from tests.backoffice.conftest import mined
 from tests.factories import UserFactory
 from tests.gateway.admin.shelf import make
-from tests.portal.api.histories import earned, relayed
+from tests.portal.history_rows import earned, relayed
 from users.models import SignInSession, User
 
 pytestmark = pytest.mark.django_db

@@ -16,7 +16,7 @@ from pytest_django import Settings
 
 from backoffice import front_page
 from tests.factories import UserFactory
-from tests.portal.api.histories import earned
+from tests.portal.history_rows import earned
 
 pytestmark = pytest.mark.django_db
 

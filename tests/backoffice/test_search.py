@@ -22,7 +22,7 @@ from tests.backoffice.conftest import mined
 from tests.factories import UserFactory
 from tests.gateway.admin.shelf import make
 from tests.payments.staff import browser_of
-from tests.portal.api.histories import relayed
+from tests.portal.history_rows import relayed
 from users.models import User
 
 pytestmark = pytest.mark.django_db

@@ -33,7 +33,7 @@ from tests.payments.mail import store
 from tests.payments.people import Payer
 from tests.relay.api.conftest import Answer, Wallet, execute_body, network_address
 from tests.relay.workers import broadcast_all, track
-from tests.users.wallet import signed_in
+from tests.users.auth_client import signed_in
 from users.models import TrustedImplementation, User
 from users.services import trusted_code
 

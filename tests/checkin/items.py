@@ -1,10 +1,10 @@
-"""Items and tickets of random content."""
+"""Items and identities of random content."""
 
 import random
 import secrets
 from decimal import Decimal
 
-from checkin.draw import Drop, Item, Ticket, step_of
+from checkin.draw import DrawIdentity, Drop, Item, step_of
 from tests.factories import random_address
 
 TYPES = (
@@ -36,15 +36,15 @@ def items() -> list[Item]:
     return [item(random.choice(TYPES)) for _ in range(random.randint(1, 9))]
 
 
-def ticket(**chosen: object) -> Ticket:
-    """Return a ticket, random where nothing is chosen."""
+def identity(**chosen: object) -> DrawIdentity:
+    """Return a identity, random where nothing is chosen."""
     made: dict[str, object] = {
         "profile_address": random_address(),
         "day": f"2026-{random.randint(1, 12):02}-{random.randint(1, 28):02}",
         "attempt": random.randint(1, 5),
         "tables": ((secrets.randbelow(1000), random.randint(1, 9)),),
     }
-    return Ticket(**{**made, **chosen})  # type: ignore[arg-type]
+    return DrawIdentity(**{**made, **chosen})  # type: ignore[arg-type]
 
 
 def drop_of(stored: dict[str, object]) -> Drop:

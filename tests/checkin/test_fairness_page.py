@@ -13,7 +13,7 @@ from django.utils import timezone
 from checkin.services import seeds
 from checkin.services.checkins import execute
 from tests.checkin.api.conftest import wallet_of
-from tests.checkin.api.spec import FAIRNESS
+from tests.checkin.api.shapes import FAIRNESS
 from tests.checkin.rows import allow_attempts, subscribe
 from tests.docs.pages import DOCS
 from users.models import User
@@ -31,7 +31,7 @@ def answer(proven: User, user: User) -> dict[str, Any]:
         subscribe(proven, now - timedelta(days=age))
         for _ in range(3):
             execute(user=proven, now=now - timedelta(days=age))
-    seeds.keep(now=now)
+    seeds.commit_and_reveal(now=now)
     return wallet_of(proven).send("get", FAIRNESS).body
 
 
@@ -52,7 +52,7 @@ def test_every_draw_is_recomputed(answer: dict[str, Any]) -> None:
 def test_a_newcomers_draws_are_recomputed_too(user: User) -> None:
     now = timezone.now()
     execute(user=user, now=now - timedelta(days=4))
-    seeds.keep(now=now)
+    seeds.commit_and_reveal(now=now)
     answer = wallet_of(user).send("get", FAIRNESS).body
     assert answer["draws"][0]["experienceOnly"]
     assert recompute(answer).returncode == 0

@@ -87,7 +87,7 @@ def test_the_board_tells_tables_ranges_and_whether_an_attempt_is_left(proven: Us
     allow_attempts(attempts)
     for used in range(attempts + 1):
         rewards = current_rewards(user=proven, now=now)
-        board = queries.board_of(user=proven, rewards=rewards, now=now)
+        board = queries.status_of(user=proven, rewards=rewards, now=now)
         assert board.can_check_in is (used < attempts)
         worn = [rewards.permanent_badge, rewards.subscriber_badge]
         assert [board.tables.permanent, board.tables.subscriber] == [
@@ -97,7 +97,7 @@ def test_the_board_tells_tables_ranges_and_whether_an_attempt_is_left(proven: Us
         if used < attempts:
             execute(user=proven, now=now)
     tomorrow = now + timedelta(days=1)
-    assert queries.board_of(user=proven, rewards=rewards, now=tomorrow).can_check_in
+    assert queries.status_of(user=proven, rewards=rewards, now=tomorrow).can_check_in
 
 
 def _no_table_at_all(_: User, __: datetime) -> None:
@@ -120,7 +120,7 @@ def test_where_a_check_in_has_nothing_to_draw_from_nobody_can_check_in(
     proven: User, now: datetime, nothing_to_draw: Callable[[User, datetime], None]
 ) -> None:
     nothing_to_draw(proven, now)
-    board = queries.board_of(user=proven, rewards=current_rewards(user=proven, now=now), now=now)
+    board = queries.status_of(user=proven, rewards=current_rewards(user=proven, now=now), now=now)
     assert not board.can_check_in
     assert {(span.least, span.most) for span in board.drop_ranges.values()} == {_NOTHING}
     before = everything()
@@ -131,7 +131,7 @@ def test_where_a_check_in_has_nothing_to_draw_from_nobody_can_check_in(
 
 def test_newcomers_cannot_check_in_where_nothing_may_drop_for_them(user: User, now: datetime) -> None:
     only("CREDITS")
-    board = queries.board_of(user=user, rewards=current_rewards(user=user, now=now), now=now)
+    board = queries.status_of(user=user, rewards=current_rewards(user=user, now=now), now=now)
     assert not board.can_check_in
     with pytest.raises(CheckInsNotReady):
         execute(user=user, now=now)
@@ -145,7 +145,7 @@ def test_the_board_costs_five_statements_whatever_came_before(
     for age in range(4):
         rewards = current_rewards(user=proven, now=now)
         with django_assert_num_queries(5):
-            queries.board_of(user=proven, rewards=rewards, now=now)
+            queries.status_of(user=proven, rewards=rewards, now=now)
         with django_assert_num_queries(3):
             queries.drop_ranges(user=proven, rewards=rewards)
         for _ in range(3):

@@ -21,7 +21,7 @@ from gateway.celery import Clock
 from gateway.common import heartbeats
 from tests.credits.rows import query
 from tests.factories import UserFactory
-from tests.portal.api.histories import earned
+from tests.portal.history_rows import earned
 
 PERIODIC = sorted(heartbeats.scheduled())
 

@@ -9,7 +9,7 @@ from rest_framework.test import APIClient
 from gateway.chain.client import set_chain_client
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile
-from tests.users.wallet import Wallet
+from tests.users.auth_client import Wallet
 from users.models import TrustedImplementation
 from users.services import trusted_code
 

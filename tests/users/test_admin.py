@@ -11,7 +11,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile
 from tests.staff import confirm
-from tests.users.wallet import signed_in
+from tests.users.auth_client import signed_in
 from users.models import SignInSession, User
 
 pytestmark = pytest.mark.django_db

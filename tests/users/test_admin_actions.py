@@ -6,7 +6,7 @@ from django.utils.timezone import now
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile
 from tests.staff import browser_of, confirm, everything, member, messages_of, prove
-from tests.users.wallet import signed_in
+from tests.users.auth_client import signed_in
 from users.models import SignInSession, User
 
 pytestmark = pytest.mark.django_db

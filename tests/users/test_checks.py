@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.core.checks import run_checks
 
-from tests.users.pem import ec_key, pem, rsa_key
+from tests.users.private_keys import ec_key, pem, rsa_key
 
 
 def _ids() -> list[str]:

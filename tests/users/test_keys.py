@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import PrivateFormat
 from django.core.exceptions import ImproperlyConfigured
 from jwt.algorithms import ECAlgorithm
 
-from tests.users.pem import ec_key, pem, rsa_key
+from tests.users.private_keys import ec_key, pem, rsa_key
 from users.keys import public_key_set, signing_keys
 
 

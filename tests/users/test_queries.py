@@ -7,7 +7,7 @@ from django.utils.timezone import now
 
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile
-from tests.users.wallet import authenticate, signed_in
+from tests.users.auth_client import authenticate, signed_in
 from users import queries
 from users.errors import SessionEnded
 from users.models import SignInSession, User

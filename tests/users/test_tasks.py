@@ -10,7 +10,7 @@ from django.utils.timezone import now
 
 from tests.factories import random_address
 from tests.fakes.profiles import Profile
-from tests.users.wallet import signed_in
+from tests.users.auth_client import signed_in
 from users import tasks
 from users.models import IssuerKeySet, SignInChallenge, SignInSession
 from users.services import sign_in

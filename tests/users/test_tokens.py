@@ -15,8 +15,8 @@ from jwt.algorithms import ECAlgorithm
 
 from gateway.common.errors import NotAuthenticated
 from tests.factories import random_address
-from tests.users import forge
-from tests.users.pem import ec_key, pem, rsa_key
+from tests.users.forged_tokens import ODD_EXPIRIES, forged_token, raw_token
+from tests.users.private_keys import ec_key, pem, rsa_key
 from users import errors
 from users.keys import public_key_set, signing_keys
 from users.models import SignInSession, User
@@ -82,11 +82,11 @@ def test_a_new_key_in_front_signs_while_the_old_one_still_verifies(settings: Any
 
 
 def test_the_forge_makes_good_tokens_when_nothing_is_changed() -> None:
-    assert AccessToken(forge.token())
+    assert AccessToken(forged_token())
 
 
 def _unsigned() -> str:
-    return forge.raw_token("none", lambda head: b"")
+    return raw_token("none", lambda head: b"")
 
 
 def _signed_with_the_public_key_as_a_secret() -> str:
@@ -95,22 +95,22 @@ def _signed_with_the_public_key_as_a_secret() -> str:
         .private_key.public_key()
         .public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     )
-    return forge.raw_token("HS256", lambda head: hmac.digest(secret, head, "sha256"))
+    return raw_token("HS256", lambda head: hmac.digest(secret, head, "sha256"))
 
 
 def _carrying_its_own_key() -> str:
     stranger = ec_key()
     own_key = ECAlgorithm.to_jwk(stranger.public_key(), as_dict=True)
-    return forge.token(key=stranger, header={"jwk": own_key, "kid": "mine"})
+    return forged_token(key=stranger, header={"jwk": own_key, "kid": "mine"})
 
 
 def _naming_where_to_fetch_its_key() -> str:
-    return forge.token(key=ec_key(), header={"jku": "https://evil.example/jwks.json"})
+    return forged_token(key=ec_key(), header={"jku": "https://evil.example/jwks.json"})
 
 
 def _tampered_with() -> str:
-    head, _, signature = forge.token().split(".")
-    other = forge.token().split(".")[1]
+    head, _, signature = forged_token().split(".")
+    other = forged_token().split(".")[1]
     return f"{head}.{other}.{signature}"
 
 
@@ -119,35 +119,35 @@ def _tampered_with() -> str:
     [
         (_unsigned, errors.AccessTokenAlgorithmRefused),
         (_signed_with_the_public_key_as_a_secret, errors.AccessTokenAlgorithmRefused),
-        (lambda: forge.token(key=rsa_key(), algorithm="RS256"), errors.AccessTokenAlgorithmRefused),
+        (lambda: forged_token(key=rsa_key(), algorithm="RS256"), errors.AccessTokenAlgorithmRefused),
         (
-            lambda: forge.token(key=rsa_key(), algorithm="RS256", header={"kid": "theirs"}),
+            lambda: forged_token(key=rsa_key(), algorithm="RS256", header={"kid": "theirs"}),
             errors.AccessTokenAlgorithmRefused,
         ),
-        (lambda: forge.token(key=ec_key()), errors.AccessTokenSignatureInvalid),
+        (lambda: forged_token(key=ec_key()), errors.AccessTokenSignatureInvalid),
         (_tampered_with, errors.AccessTokenSignatureInvalid),
         (_naming_where_to_fetch_its_key, errors.AccessTokenSignatureInvalid),
         (_carrying_its_own_key, errors.AccessTokenKeyUnknown),
-        (lambda: forge.token(header={"kid": secrets.token_hex(8)}), errors.AccessTokenKeyUnknown),
-        (lambda: forge.token(header={"kid": None}), errors.AccessTokenKeyUnknown),
-        (lambda: forge.token(header={"crit": ["novel"], "novel": 1}), errors.AccessTokenMalformed),
-        (lambda: forge.token(iss="https://elsewhere.example"), errors.AccessTokenIssuerRefused),
-        (lambda: forge.token(aud="https://elsewhere.example"), errors.AccessTokenAudienceRefused),
-        (lambda: forge.token(exp=int(now().timestamp()) - 1), errors.AccessTokenExpired),
-        (lambda: forge.token(exp=str(int(now().timestamp()) + 300)), errors.AccessTokenMalformed),
-        (lambda: forge.token(exp=int(now().timestamp() * 1000)), errors.AccessTokenMalformed),
-        *((lambda odd=odd: forge.token(exp=odd), errors.AccessTokenMalformed) for odd in forge.ODD_EXPIRIES),
-        (lambda: forge.token(iat=float("inf")), errors.AccessTokenMalformed),
-        (lambda: forge.token(nbf=float("inf")), errors.AccessTokenMalformed),
-        (lambda: forge.token(token_type="refresh"), errors.AccessTokenKindRefused),
-        (lambda: forge.token(without="token_type"), errors.AccessTokenKindRefused),
-        (lambda: forge.token(header={"typ": "JWT"}), errors.AccessTokenKindRefused),
-        (lambda: forge.token(sid="not a session"), errors.AccessTokenMalformed),
-        (lambda: forge.token(sub="somebody"), errors.AccessTokenMalformed),
+        (lambda: forged_token(header={"kid": secrets.token_hex(8)}), errors.AccessTokenKeyUnknown),
+        (lambda: forged_token(header={"kid": None}), errors.AccessTokenKeyUnknown),
+        (lambda: forged_token(header={"crit": ["novel"], "novel": 1}), errors.AccessTokenMalformed),
+        (lambda: forged_token(iss="https://elsewhere.example"), errors.AccessTokenIssuerRefused),
+        (lambda: forged_token(aud="https://elsewhere.example"), errors.AccessTokenAudienceRefused),
+        (lambda: forged_token(exp=int(now().timestamp()) - 1), errors.AccessTokenExpired),
+        (lambda: forged_token(exp=str(int(now().timestamp()) + 300)), errors.AccessTokenMalformed),
+        (lambda: forged_token(exp=int(now().timestamp() * 1000)), errors.AccessTokenMalformed),
+        *((lambda odd=odd: forged_token(exp=odd), errors.AccessTokenMalformed) for odd in ODD_EXPIRIES),
+        (lambda: forged_token(iat=float("inf")), errors.AccessTokenMalformed),
+        (lambda: forged_token(nbf=float("inf")), errors.AccessTokenMalformed),
+        (lambda: forged_token(token_type="refresh"), errors.AccessTokenKindRefused),
+        (lambda: forged_token(without="token_type"), errors.AccessTokenKindRefused),
+        (lambda: forged_token(header={"typ": "JWT"}), errors.AccessTokenKindRefused),
+        (lambda: forged_token(sid="not a session"), errors.AccessTokenMalformed),
+        (lambda: forged_token(sub="somebody"), errors.AccessTokenMalformed),
         (lambda: "a.b.c", errors.AccessTokenMalformed),
         (lambda: "Jabberwocky", errors.AccessTokenMalformed),
         *(
-            (lambda claim=claim: forge.token(without=claim), errors.AccessTokenMalformed)
+            (lambda claim=claim: forged_token(without=claim), errors.AccessTokenMalformed)
             for claim in ("exp", "iat", "jti", "sub", "sid", "address", "ctl", "iss", "aud")
         ),
     ],

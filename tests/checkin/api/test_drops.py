@@ -10,7 +10,7 @@ from jsonschema import validate
 from credits.services import entries
 from rewards.models import BadgeTrack
 from tests.checkin.api.conftest import wallet_of
-from tests.checkin.api.spec import DROP_TABLE, DROP_TABLE_FIELDS, DROPS
+from tests.checkin.api.shapes import DROP_TABLE, DROP_TABLE_FIELDS, DROPS
 from tests.checkin.items import item
 from tests.checkin.rows import everything, lowest, put_in_force, subscribe, wear_the_top_badges
 from tests.relay.api.conftest import Wallet

@@ -13,7 +13,7 @@ from jsonschema import validate
 from checkin.models import CheckIn, DropTable
 from checkin.services.checkins import switch
 from tests.checkin.api.conftest import wallet_of
-from tests.checkin.api.spec import CHECK_IN_RESULT, EXECUTE
+from tests.checkin.api.shapes import CHECK_IN_RESULT, EXECUTE
 from tests.checkin.items import TYPES
 from tests.checkin.rows import allow_attempts, everything, only, subscribe, wear_the_top_badges
 from tests.factories import UserFactory

@@ -11,7 +11,7 @@ from checkin.models import DailySeed
 from checkin.services import seeds
 from checkin.services.checkins import execute
 from tests.checkin.api.conftest import wallet_of
-from tests.checkin.api.spec import DROP, FAIRNESS
+from tests.checkin.api.shapes import DROP, FAIRNESS
 from tests.checkin.rows import allow_attempts, subscribe
 from tests.relay.api.conftest import Wallet
 from tests.relay.api.test_execute import assert_problem
@@ -25,7 +25,7 @@ def test_commitments_seeds_draws_and_tables_are_told(proven: User, long_ago: dat
     allow_attempts(2)
     subscribe(proven, long_ago)
     made = [execute(user=proven, now=long_ago) for _ in range(2)]
-    seeds.keep(now=timezone.now())
+    seeds.commit_and_reveal(now=timezone.now())
 
     answer = wallet_of(proven).send("get", path)
 
@@ -50,7 +50,7 @@ def test_no_seed_of_yesterday_today_or_tomorrow_is_told(proven: User) -> None:
     for age in range(-1, 4):
         seeds.seed_of(now.date() - timedelta(days=age))
     execute(user=proven, now=now)
-    seeds.keep(now=now)
+    seeds.commit_and_reveal(now=now)
 
     body = wallet_of(proven).send("get", FAIRNESS).body
 
@@ -59,7 +59,7 @@ def test_no_seed_of_yesterday_today_or_tomorrow_is_told(proven: User) -> None:
     }
     assert body["draws"] == []
     assert set(body["today"]) == set(body["tomorrow"]) == {"day", "commitment"}
-    secret = [seeds.open_seed(row).hex() for row in DailySeed.objects.filter(revealed_at=None)]
+    secret = [seeds.secret_seed_of(row).hex() for row in DailySeed.objects.filter(revealed_at=None)]
     assert len(secret) == 3
     assert not [text for text in secret if text in str(body)]
 

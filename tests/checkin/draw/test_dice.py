@@ -6,14 +6,14 @@ import secrets
 
 import pytest
 
-from checkin.draw import _SPAN, below, commitment_of
+from checkin.draw import _SPAN, commitment_of, throw
 
 
 def test_a_throw_is_the_remainder_of_the_first_eight_bytes_of_an_hmac() -> None:
     seed, message = secrets.token_bytes(32), secrets.token_hex(8)
     number = int(hmac.new(seed, f"{message}:0".encode(), hashlib.sha256).hexdigest()[:16], 16)
 
-    assert below(seed=seed, message=message, outcomes=1000) == number % 1000
+    assert throw(seed=seed, message=message, outcomes=1000) == number % 1000
 
 
 def test_a_number_of_the_incomplete_run_is_thrown_again_with_the_next_counter() -> None:
@@ -27,28 +27,28 @@ def test_a_number_of_the_incomplete_run_is_thrown_again_with_the_next_counter() 
             for counter in range(64)
         ]
         first = next(number for number in numbers if number < outcomes)
-        assert below(seed=seed, message=message, outcomes=outcomes) == first
+        assert throw(seed=seed, message=message, outcomes=outcomes) == first
         found.add(first == numbers[0])
     assert found == {True, False}
 
 
 def test_one_outcome_leaves_no_choice() -> None:
-    assert {below(seed=secrets.token_bytes(32), message=str(n), outcomes=1) for n in range(20)} == {0}
+    assert {throw(seed=secrets.token_bytes(32), message=str(n), outcomes=1) for n in range(20)} == {0}
 
 
 def test_every_outcome_of_a_small_throw_comes_up() -> None:
     seed = secrets.token_bytes(32)
-    assert {below(seed=seed, message=str(n), outcomes=6) for n in range(500)} == set(range(6))
+    assert {throw(seed=seed, message=str(n), outcomes=6) for n in range(500)} == set(range(6))
 
 
 @pytest.mark.parametrize("outcomes", [0, -1, _SPAN + 1])
 def test_a_throw_without_a_fair_answer_is_refused(outcomes: int) -> None:
     with pytest.raises(ValueError, match="outcomes"):
-        below(seed=secrets.token_bytes(32), message="", outcomes=outcomes)
+        throw(seed=secrets.token_bytes(32), message="", outcomes=outcomes)
 
 
 def test_another_seed_is_another_throw() -> None:
-    throws = {below(seed=secrets.token_bytes(32), message="same", outcomes=_SPAN) for _ in range(20)}
+    throws = {throw(seed=secrets.token_bytes(32), message="same", outcomes=_SPAN) for _ in range(20)}
     assert len(throws) == 20
 
 

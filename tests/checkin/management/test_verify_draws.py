@@ -21,7 +21,7 @@ def day(long_ago: datetime, now: datetime) -> str:
     """Let three users check in on a day whose seed is public."""
     for _ in range(3):
         execute(user=earner(), now=long_ago)
-    seeds.keep(now=now)
+    seeds.commit_and_reveal(now=now)
     return long_ago.date().isoformat()
 
 
@@ -52,7 +52,7 @@ def test_a_difference_is_shown_and_exits_1(day: str) -> None:
 
 
 def test_a_day_that_nothing_can_be_said_of_yet_exits_2(now: datetime, day: str) -> None:
-    seeds.keep(now=now)
+    seeds.commit_and_reveal(now=now)
     for other in (now, now - timedelta(days=300)):
         with pytest.raises(CommandError, match="No seed of") as stopped:
             verify(other.date().isoformat())

@@ -14,7 +14,7 @@ from checkin.errors import CheckInsNotReady, CheckInUnavailable
 from checkin.models import CheckIn, DropTable, DropType
 from checkin.queries import items_of
 from checkin.services import checkins, seeds
-from checkin.services.checkins import execute, ticket_of
+from checkin.services.checkins import execute, identity_of
 from credits.models import CreditAccount, CreditEntry
 from credits.queries import balance_of
 from rewards.models import Badge, BadgeTrack, ExperienceEntry, Modifier
@@ -121,8 +121,8 @@ def test_the_draw_is_the_one_that_seed_and_tables_give(proven: User, now: dateti
     check_in = execute(user=proven, now=now)
 
     again = draw(
-        seed=seeds.open_seed(check_in.seed),
-        ticket=ticket_of(check_in, profile_address=str(proven.profile_address)),
+        seed=seeds.secret_seed_of(check_in.seed),
+        identity=identity_of(check_in, profile_address=str(proven.profile_address)),
         items=items_of([check_in.permanent_table]),
     )
     assert [checkins.as_json(drop) for drop in again.possible] == check_in.possible_results
@@ -145,7 +145,7 @@ def test_no_ladder_gives_more_attempts_than_the_operator(proven: User, now: date
     Badge.objects.update(bonus_daily_check_in_attempts=32_767)
     subscribe(proven, now)
     for left in (2, 1):
-        board = queries.board_of(user=proven, rewards=current_rewards(user=proven, now=now), now=now)
+        board = queries.status_of(user=proven, rewards=current_rewards(user=proven, now=now), now=now)
         assert board.can_check_in, left
         execute(user=proven, now=now)
     before = everything()
@@ -153,7 +153,7 @@ def test_no_ladder_gives_more_attempts_than_the_operator(proven: User, now: date
         execute(user=proven, now=now)
     assert everything() == before
     rewards = current_rewards(user=proven, now=now)
-    assert not queries.board_of(user=proven, rewards=rewards, now=now).can_check_in
+    assert not queries.status_of(user=proven, rewards=rewards, now=now).can_check_in
     assert queries.most_attempts(rewards.permanent_badge) == 2
 
 

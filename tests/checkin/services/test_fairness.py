@@ -8,7 +8,7 @@ import pytest
 from checkin.models import DailySeed
 from checkin.services import seeds
 from checkin.services.checkins import execute
-from checkin.services.seeds import DAYS_SHOWN, record_of
+from checkin.services.seeds import DAYS_SHOWN, fairness_record_of
 from tests.checkin.conftest import earner
 from tests.checkin.rows import allow_attempts, subscribe
 from users.models import User
@@ -17,9 +17,9 @@ pytestmark = pytest.mark.django_db
 
 
 def test_commitments_of_today_and_tomorrow_are_told_even_if_beat_is_away(user: User, now: datetime) -> None:
-    record = record_of(user=user, now=now)
+    record = fairness_record_of(user=user, now=now)
     assert [record.today.day, record.tomorrow.day] == [now.date(), now.date() + timedelta(days=1)]
-    assert record_of(user=user, now=now).today.commitment == record.today.commitment
+    assert fairness_record_of(user=user, now=now).today.commitment == record.today.commitment
     assert (record.revealed, record.draws, record.tables) == ([], [], [])
 
 
@@ -29,9 +29,9 @@ def test_draws_are_told_when_their_seed_is_and_only_to_their_user(proven: User, 
     for age in range(5):
         for user in (proven, proven, other):
             execute(user=user, now=now - timedelta(days=age))
-    seeds.keep(now=now)
+    seeds.commit_and_reveal(now=now)
 
-    record = record_of(user=proven, now=now)
+    record = fairness_record_of(user=proven, now=now)
 
     days = [now.date() - timedelta(days=age) for age in (2, 3, 4)]
     assert [row.day for row in record.revealed] == days
@@ -42,8 +42,8 @@ def test_draws_are_told_when_their_seed_is_and_only_to_their_user(proven: User, 
 def test_the_tables_drawn_from_come_along_with_their_items(proven: User, now: datetime) -> None:
     subscribe(proven, now - timedelta(days=4))
     row = execute(user=proven, now=now - timedelta(days=4))
-    seeds.keep(now=now)
-    record = record_of(user=proven, now=now)
+    seeds.commit_and_reveal(now=now)
+    record = fairness_record_of(user=proven, now=now)
     assert {table.pk for table in record.tables} == {row.permanent_table_id, row.subscriber_table_id}
     assert sum(table.items.count() for table in record.tables) == len(row.possible_results)
 
@@ -52,9 +52,9 @@ def test_only_so_many_days_are_told(proven: User, now: datetime) -> None:
     for age in range(DAYS_SHOWN + 6):
         seeds.seed_of(now.date() - timedelta(days=age))
     execute(user=proven, now=now - timedelta(days=DAYS_SHOWN + 5))
-    seeds.keep(now=now)
+    seeds.commit_and_reveal(now=now)
 
-    record = record_of(user=proven, now=now)
+    record = fairness_record_of(user=proven, now=now)
 
     assert [row.day for row in record.revealed] == [
         now.date() - timedelta(days=age) for age in range(2, DAYS_SHOWN + 2)
@@ -66,12 +66,12 @@ def test_only_so_many_days_are_told(proven: User, now: datetime) -> None:
 def test_the_questions_asked_do_not_grow_with_history(
     proven: User, now: datetime, django_assert_num_queries: Any
 ) -> None:
-    seeds.keep(now=now)
+    seeds.commit_and_reveal(now=now)
     for age in (2, 3):
         execute(user=proven, now=now - timedelta(days=age))
-    seeds.keep(now=now)
+    seeds.commit_and_reveal(now=now)
     for age in (4, 5, 6):
         with django_assert_num_queries(2 + 2 + 4):  # savepoint, two seeds; seeds, draws, tables, items
-            record_of(user=proven, now=now)
+            fairness_record_of(user=proven, now=now)
         execute(user=proven, now=now - timedelta(days=age))
-        seeds.keep(now=now)
+        seeds.commit_and_reveal(now=now)

@@ -32,7 +32,7 @@ def test_while_paused_nobody_checks_in_and_nothing_changes(proven: User, staff: 
         execute(user=proven, now=now)
 
     assert everything() == before
-    board = queries.board_of(user=proven, rewards=current_rewards(user=proven, now=now), now=now)
+    board = queries.status_of(user=proven, rewards=current_rewards(user=proven, now=now), now=now)
     assert not board.can_check_in
 
 

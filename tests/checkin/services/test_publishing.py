@@ -129,7 +129,7 @@ def test_a_table_at_the_caps_is_accepted(settings: Any) -> None:
 def test_the_first_tables_obey_the_rules(db: None) -> None:
     for table in DropTable.objects.select_related("badge"):
         assert table.badge
-        draft = drop_tables.begin(badge=table.badge, author=staff(), like=table)
+        draft = drop_tables.create_draft(badge=table.badge, author=staff(), like=table)
         assert approve(draft, staff()).version == 2
 
 
@@ -194,7 +194,9 @@ def test_a_fingerprint_tells_apart_whatever_a_draw_could() -> None:
     same = [fingerprint_of(draft), fingerprint_of(DropTable.objects.get(pk=draft.pk))]
     seen = {
         same[0],
-        fingerprint_of(drop_tables.begin(badge=lowest(BadgeTrack.PERMANENT), author=author, like=draft)),
+        fingerprint_of(
+            drop_tables.create_draft(badge=lowest(BadgeTrack.PERMANENT), author=author, like=draft)
+        ),
     }
     first, second = draft.items.order_by("id")
     for change in (
@@ -237,14 +239,14 @@ def test_a_table_is_published_once_however_many_approve() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_drafts_begun_at_once_have_versions_of_their_own() -> None:
     badge, author = lowest(BadgeTrack.SUBSCRIBER), staff()
-    answers = at_once([partial(drop_tables.begin, badge=badge, author=author)] * 6)
+    answers = at_once([partial(drop_tables.create_draft, badge=badge, author=author)] * 6)
     assert sorted(draft.version for draft in answers if isinstance(draft, DropTable)) == [2, 3, 4, 5, 6, 7]
 
 
 def test_a_copy_has_the_items_and_a_new_author() -> None:
     badge, author = lowest(BadgeTrack.SUBSCRIBER), staff()
     table = DropTable.objects.get(badge=badge)
-    copy = drop_tables.begin(badge=badge, author=author, like=table)
+    copy = drop_tables.create_draft(badge=badge, author=author, like=table)
     names = ("drop_type", "weight", "value_min", "value_max", "minutes")
     of = [list(found.items.order_by("id").values_list(*names)) for found in (table, copy)]
     assert of[0] == of[1]

@@ -20,17 +20,17 @@ pytestmark = pytest.mark.django_db
 
 
 def test_today_and_tomorrow_are_promised(now: datetime) -> None:
-    assert seeds.keep(now=now) == 0
+    assert seeds.commit_and_reveal(now=now) == 0
     days = list(DailySeed.objects.order_by("day").values_list("day", flat=True))
     assert days == [now.date(), now.date() + timedelta(days=1)]
     before = everything()
-    seeds.keep(now=now)
+    seeds.commit_and_reveal(now=now)
     assert everything() == before
 
 
 def test_the_commitment_is_that_of_the_seed_and_seeds_differ(now: datetime) -> None:
     rows = [seeds.seed_of(now.date() + timedelta(days=ahead)) for ahead in range(5)]
-    made = [seeds.open_seed(row) for row in rows]
+    made = [seeds.secret_seed_of(row) for row in rows]
     assert [row.commitment for row in rows] == [commitment_of(seed) for seed in made]
     assert len(set(made)) == 5
     assert all(len(seed) == 32 for seed in made)
@@ -39,27 +39,27 @@ def test_the_commitment_is_that_of_the_seed_and_seeds_differ(now: datetime) -> N
 def test_a_seed_is_told_48_hours_after_its_day_began_and_not_before(now: datetime) -> None:
     row = seeds.seed_of(now.date())
     begun = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    secret = seeds.open_seed(row).hex()
+    secret = seeds.secret_seed_of(row).hex()
 
-    assert seeds.keep(now=begun + timedelta(hours=48, microseconds=-1)) == 0
+    assert seeds.commit_and_reveal(now=begun + timedelta(hours=48, microseconds=-1)) == 0
     row.refresh_from_db()
     assert (row.revealed_at, row.revealed_seed) == (None, "")
-    assert seeds.keep(now=begun + timedelta(hours=48)) == 1
+    assert seeds.commit_and_reveal(now=begun + timedelta(hours=48)) == 1
     row.refresh_from_db()
     assert row.revealed_seed == secret
     assert commitment_of(bytes.fromhex(row.revealed_seed)) == row.commitment
-    assert seeds.keep(now=begun + timedelta(hours=49)) == 0
+    assert seeds.commit_and_reveal(now=begun + timedelta(hours=49)) == 0
 
 
 def test_all_that_are_due_are_told_at_once(now: datetime) -> None:
     for age in range(2, 7):
         seeds.seed_of(now.date() - timedelta(days=age))
-    assert seeds.keep(now=now) == 5
+    assert seeds.commit_and_reveal(now=now) == 5
 
 
 def test_nothing_in_the_row_tells_the_seed_before(now: datetime) -> None:
     row = seeds.seed_of(now.date())
-    secret = seeds.open_seed(row)
+    secret = seeds.secret_seed_of(row)
     told = [str(value) for value in DailySeed.objects.values_list().get()] + [repr(row), str(row)]
     assert not [text for text in told if secret.hex() in text or str(secret) in text]
     assert bytes(row.salt) != secret
@@ -69,18 +69,18 @@ def test_the_database_alone_does_not_make_the_seed(now: datetime, settings: Any)
     row = seeds.seed_of(now.date())
     settings.CHECKIN_SEED_SECRETS = [secrets.token_hex(32)]
     with pytest.raises(CheckInsNotReady):
-        seeds.open_seed(row)
+        seeds.secret_seed_of(row)
 
 
 def test_a_replaced_secret_still_opens_what_it_made(now: datetime, settings: Any) -> None:
     old = seeds.seed_of(now.date())
-    made = seeds.open_seed(old)
+    made = seeds.secret_seed_of(old)
     settings.CHECKIN_SEED_SECRETS = [secrets.token_hex(32), *settings.CHECKIN_SEED_SECRETS]
-    assert seeds.open_seed(old) == made
+    assert seeds.secret_seed_of(old) == made
 
     new = seeds.seed_of(now.date() + timedelta(days=1))
     settings.CHECKIN_SEED_SECRETS = settings.CHECKIN_SEED_SECRETS[:1]
-    assert commitment_of(seeds.open_seed(new)) == new.commitment
+    assert commitment_of(seeds.secret_seed_of(new)) == new.commitment
 
 
 def test_a_lost_secret_refuses_check_ins_and_keeps_no_other_seed_back(
@@ -94,13 +94,13 @@ def test_a_lost_secret_refuses_check_ins_and_keeps_no_other_seed_back(
         execute(user=proven, now=now)
     assert everything() == before
 
-    assert seeds.keep(now=now) == 1
+    assert seeds.commit_and_reveal(now=now) == 1
     assert not DailySeed.objects.filter(pk__in=[row.pk for row in lost], revealed_at__isnull=False).exists()
 
 
 def test_nothing_is_drawn_from_a_seed_that_is_public(proven: User, now: datetime) -> None:
     seeds.seed_of(now.date())
-    seeds.keep(now=now + timedelta(days=2))
+    seeds.commit_and_reveal(now=now + timedelta(days=2))
     before = everything()
     with pytest.raises(CheckInsNotReady):
         execute(user=proven, now=now)
@@ -118,7 +118,7 @@ def test_a_promise_is_never_changed_nor_taken_back(now: datetime) -> None:
     ):
         with pytest.raises(ProgrammingError), transaction.atomic():
             change()
-    seeds.keep(now=now + timedelta(days=2))
+    seeds.commit_and_reveal(now=now + timedelta(days=2))
     with pytest.raises(ProgrammingError), transaction.atomic():
         rows.update(revealed_seed=secrets.token_hex(32))
 

@@ -105,7 +105,7 @@ def test_users_do_not_stand_in_each_others_way_and_share_the_seed(now: datetime)
 def test_after_the_storm_the_day_recomputes(now: datetime, attempts: int) -> None:
     users = [earner() for _ in range(5)]
     at_once([partial(execute, user=user, now=now) for user in users for _ in range(8)])
-    seeds.keep(now=now + timedelta(days=2))
+    seeds.commit_and_reveal(now=now + timedelta(days=2))
 
     found = verify_day(now.date())
 
@@ -113,7 +113,7 @@ def test_after_the_storm_the_day_recomputes(now: datetime, attempts: int) -> Non
 
 
 def test_one_seed_is_made_for_a_day_however_many_need_it(now: datetime) -> None:
-    answers: list[int | DomainError] = at_once([partial(seeds.keep, now=now)] * 12)
+    answers: list[int | DomainError] = at_once([partial(seeds.commit_and_reveal, now=now)] * 12)
     assert answers == [0] * 12
     assert DailySeed.objects.count() == 2
 

@@ -41,7 +41,7 @@ def day(long_ago: datetime) -> datetime:
 @pytest.fixture
 def revealed(day: datetime, now: datetime) -> datetime:
     """Tell the seed of that day."""
-    seeds.keep(now=now)
+    seeds.commit_and_reveal(now=now)
     return day
 
 
@@ -86,7 +86,7 @@ def test_a_changed_row_is_found(now: datetime, long_ago: datetime, sql: str, wha
     others = [item("BONUS_PUSH_ADS_CREDITS", weight=1), item("BONUS_SURVEYS_CREDITS", weight=1)]
     put_in_force(lowest(BadgeTrack.PERMANENT), [item(kind, weight=10**6), *others])
     check_in = execute(user=earner(), now=long_ago)
-    seeds.keep(now=now)
+    seeds.commit_and_reveal(now=now)
     assert verify_day(long_ago.date()).differences == []
 
     _meddle(sql, check_in.pk)
@@ -141,7 +141,7 @@ def test_the_questions_asked_do_not_grow_with_the_draws(
 def test_days_do_not_mix(revealed: datetime, now: datetime) -> None:
     other = revealed - timedelta(days=1)
     execute(user=earner(), now=other)
-    seeds.keep(now=now)
+    seeds.commit_and_reveal(now=now)
     assert verify_day(other.date()).check_ins == 1
     assert DailySeed.objects.filter(revealed_at__isnull=False).count() == 2
 

@@ -14,29 +14,29 @@ from earnings.services import networks
 from earnings.tasks import refresh_verifier_keys
 from tests.earnings.ad_networks import key_pair, set_up
 from tests.factories import UserFactory
-from tests.users.issuer import ForeignIssuer
+from tests.users.external_issuer import ExternalIssuer
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def google(settings: Any) -> Iterator[ForeignIssuer]:
+def google(settings: Any) -> Iterator[ExternalIssuer]:
     """A server that answers with keys, at the configured address."""
-    server = ForeignIssuer()
+    server = ExternalIssuer()
     server.document = {"keys": [{"keyId": int(KEY_ID), "pem": key_pair()[1], "base64": "…"}]}
     with server.serving():
         settings.ADMOB_KEYS_URL = server.url
         yield server
 
 
-def test_while_admob_is_disabled_nothing_is_asked(google: ForeignIssuer) -> None:
+def test_while_admob_is_disabled_nothing_is_asked(google: ExternalIssuer) -> None:
     set_up("admob", is_enabled=False)
 
     assert not networks.refresh_verifier_keys(now=timezone.now())
     assert google.asked == 0
 
 
-def test_fetched_keys_verify_from_then_on(google: ForeignIssuer) -> None:
+def test_fetched_keys_verify_from_then_on(google: ExternalIssuer) -> None:
     user, network = UserFactory.create(), set_up("admob")
     VerifierKeySet.objects.all().delete()
     reward = network.reward(user)
@@ -52,7 +52,7 @@ def test_fetched_keys_verify_from_then_on(google: ForeignIssuer) -> None:
 @pytest.mark.parametrize(
     "document", [{"keys": []}, {"keys": "none"}, [], {"keys": [{"keyId": 1}]}, b"<html>", b"[" * 5_000]
 )
-def test_an_answer_without_keys_leaves_the_last_ones(google: ForeignIssuer, document: Any) -> None:
+def test_an_answer_without_keys_leaves_the_last_ones(google: ExternalIssuer, document: Any) -> None:
     set_up("admob")
     networks.refresh_verifier_keys(now=timezone.now())
     before = VerifierKeySet.objects.get()
@@ -64,7 +64,7 @@ def test_an_answer_without_keys_leaves_the_last_ones(google: ForeignIssuer, docu
 
 
 @pytest.mark.parametrize("status", [302, 404, 500])
-def test_an_answer_other_than_200_leaves_the_last_ones(google: ForeignIssuer, status: int) -> None:
+def test_an_answer_other_than_200_leaves_the_last_ones(google: ExternalIssuer, status: int) -> None:
     set_up("admob")
     google.status = status
 

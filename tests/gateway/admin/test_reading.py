@@ -19,7 +19,7 @@ from relay.models import Attempt, RelayTransaction
 from tests.factories import UserFactory
 from tests.gateway.admin.door import let_in
 from tests.gateway.admin.shelf import make
-from tests.portal.api.histories import earned, relayed
+from tests.portal.history_rows import earned, relayed
 
 pytestmark = pytest.mark.django_db
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)

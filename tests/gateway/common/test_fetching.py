@@ -8,18 +8,18 @@ import pytest
 
 from devstack.services.server import free_port
 from gateway.common.http import FetchFailed, fetch_json
-from tests.users.issuer import ForeignIssuer
+from tests.users.external_issuer import ExternalIssuer
 
 
 @pytest.fixture
-def server() -> Iterator[ForeignIssuer]:
+def server() -> Iterator[ExternalIssuer]:
     """A server of somebody else."""
-    foreign = ForeignIssuer()
-    with foreign.serving():
-        yield foreign
+    external = ExternalIssuer()
+    with external.serving():
+        yield external
 
 
-def test_a_document_is_returned_as_it_is(server: ForeignIssuer) -> None:
+def test_a_document_is_returned_as_it_is(server: ExternalIssuer) -> None:
     assert fetch_json(server.url) == {"keys": server.keys}
     server.document = ["Zürich", 1]
     assert fetch_json(server.url) == server.document
@@ -27,7 +27,7 @@ def test_a_document_is_returned_as_it_is(server: ForeignIssuer) -> None:
 
 @pytest.mark.parametrize("status", [204, 301, 302, 404, 500])
 def test_another_status_is_no_document_and_a_redirect_is_not_followed(
-    server: ForeignIssuer, status: int
+    server: ExternalIssuer, status: int
 ) -> None:
     server.status = status
 
@@ -37,14 +37,14 @@ def test_another_status_is_no_document_and_a_redirect_is_not_followed(
 
 
 @pytest.mark.parametrize("document", [b"", b"<html>", b"\xff", b"[" * 5_000])
-def test_what_is_no_json_is_refused(server: ForeignIssuer, document: Any) -> None:
+def test_what_is_no_json_is_refused(server: ExternalIssuer, document: Any) -> None:
     server.document = document
 
     with pytest.raises(FetchFailed, match="no JSON"):
         fetch_json(server.url)
 
 
-def test_a_document_may_have_256_kibibytes(server: ForeignIssuer) -> None:
+def test_a_document_may_have_256_kibibytes(server: ExternalIssuer) -> None:
     server.document = json.dumps([]).encode() + b" " * (256 * 1024 - 2)
     assert fetch_json(server.url) == []
     server.document += b" "

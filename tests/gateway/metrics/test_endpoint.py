@@ -16,7 +16,7 @@ from pytest_django import Settings
 from tests.factories import UserFactory
 from tests.gateway.metrics.conftest import Scrape
 from tests.gateway.test_wiring import settings_with
-from tests.portal.api.histories import earned, relayed
+from tests.portal.history_rows import earned, relayed
 
 
 def asked(authorization: str = "", method: str = "get", path: str = "/metrics") -> tuple[int, str]:

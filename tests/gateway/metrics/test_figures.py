@@ -18,7 +18,7 @@ from relay.models import Attempt, Relayer, RelaySwitch, RelayTransaction
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory, random_address
 from tests.gateway.metrics.conftest import Scrape
-from tests.portal.api.histories import relayed
+from tests.portal.history_rows import relayed
 
 pytestmark = pytest.mark.django_db
 Status = RelayTransaction.Status

@@ -23,10 +23,10 @@ from payments.models import Customer, Subscription
 from rewards.models import Badge, BadgeTrack, Modifier, ModifierType
 from rewards.services import experience, modifiers
 from tests.fakes.profiles import Profile
-from tests.portal.api import spec
-from tests.portal.api.histories import earned, relayed
+from tests.portal.api import shapes
+from tests.portal.history_rows import earned, relayed
 from tests.staff import browser_of, confirm, member, messages_of
-from tests.users.wallet import signed_in
+from tests.users.auth_client import signed_in
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -68,7 +68,7 @@ def dashboard(read: Read) -> Read:
 
     def ask() -> dict[str, Any]:
         found = read()
-        jsonschema.validate(found, spec.DASHBOARD)
+        jsonschema.validate(found, shapes.DASHBOARD)
         return found
 
     return ask

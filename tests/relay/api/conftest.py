@@ -12,7 +12,7 @@ from django.utils import timezone
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from tests.fakes.profiles import Controller
-from tests.users.wallet import CALLER, personal_sign
+from tests.users.auth_client import CALLER, personal_sign
 from users.models import User
 from users.services import sign_in as users_sign_in
 from users.services.sign_in import sign_in

@@ -10,8 +10,8 @@ from django.utils.timezone import now
 from rest_framework.test import APIClient
 
 from tests.fakes.profiles import Profile
-from tests.users import forge
-from tests.users.wallet import Wallet, signed_in
+from tests.users.auth_client import Wallet, signed_in
+from tests.users.forged_tokens import forged_token
 from users.models import SignInSession, User
 from users.services import sessions
 from users.services.sessions import TokenPair
@@ -73,7 +73,7 @@ def test_a_refresh_token_is_no_access_token(client: APIClient, pair: TokenPair) 
 
 
 def test_a_forged_token_is_told_what_is_wrong(client: APIClient, pair: TokenPair) -> None:
-    answer = _ask(client, f"Bearer {forge.token(header={'kid': secrets.token_hex(8)})}")
+    answer = _ask(client, f"Bearer {forged_token(header={'kid': secrets.token_hex(8)})}")
 
     assert (answer.status_code, answer.json()["code"]) == (401, "access-token-key-unknown")
 
@@ -97,10 +97,10 @@ def test_a_session_that_ran_out_or_is_gone_ends_its_access_tokens(client: APICli
 
 def test_a_token_that_names_another_users_session_is_not_believed(client: APIClient, pair: TokenPair) -> None:
     session = SignInSession.objects.get()
-    stolen = forge.token(sid=str(session.pk), sub=str(session.user_id + 1))
+    stolen = forged_token(sid=str(session.pk), sub=str(session.user_id + 1))
 
     assert _ask(client, f"Bearer {stolen}").json()["code"] == "session-ended"
-    own = forge.token(sid=str(session.pk), sub=str(session.user_id))
+    own = forged_token(sid=str(session.pk), sub=str(session.user_id))
     assert _ask(client, f"Bearer {own}").status_code == 200
 
 

@@ -12,10 +12,10 @@ from credits.models import CreditAccount
 from gateway.common.errors import NotAuthenticated
 from tests.factories import random_address
 from tests.fakes.profiles import Profile
-from tests.users.forge import ODD_EXPIRIES
-from tests.users.issuer import ForeignIssuer
-from tests.users.pem import ec_key
-from tests.users.wallet import authenticate, signed_in
+from tests.users.auth_client import authenticate, signed_in
+from tests.users.external_issuer import ExternalIssuer
+from tests.users.forged_tokens import ODD_EXPIRIES
+from tests.users.private_keys import ec_key
 from users import errors
 from users.models import IssuerKeySet, SignInSession, User
 
@@ -23,18 +23,18 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def issuer(settings: Any) -> ForeignIssuer:
+def issuer(settings: Any) -> ExternalIssuer:
     """An issuer that is configured and whose keys were fetched."""
-    foreign = ForeignIssuer()
+    external = ExternalIssuer()
     settings.AUTH_EXTERNAL_JWKS_URL = "https://id.example/jwks.json"
-    settings.AUTH_EXTERNAL_ISSUER, settings.AUTH_EXTERNAL_AUDIENCE = foreign.name, foreign.audience
-    IssuerKeySet.objects.create(url=settings.AUTH_EXTERNAL_JWKS_URL, keys=foreign.keys, fetched_at=now())
-    return foreign
+    settings.AUTH_EXTERNAL_ISSUER, settings.AUTH_EXTERNAL_AUDIENCE = external.name, external.audience
+    IssuerKeySet.objects.create(url=settings.AUTH_EXTERNAL_JWKS_URL, keys=external.keys, fetched_at=now())
+    return external
 
 
 @pytest.mark.parametrize(("algorithm", "kid"), [("ES256", "ec"), ("RS256", "rsa")])
 def test_the_first_token_makes_the_user_and_its_account(
-    issuer: ForeignIssuer, algorithm: str, kid: str
+    issuer: ExternalIssuer, algorithm: str, kid: str
 ) -> None:
     address = random_address()
     token = issuer.token(algorithm=algorithm, kid=kid, address=address.lower())
@@ -49,7 +49,7 @@ def test_the_first_token_makes_the_user_and_its_account(
     assert not SignInSession.objects.exists()
 
 
-def test_a_known_user_costs_two_queries(issuer: ForeignIssuer) -> None:
+def test_a_known_user_costs_two_queries(issuer: ExternalIssuer) -> None:
     token = issuer.token(address=random_address())
     authenticate(token)
 
@@ -58,7 +58,7 @@ def test_a_known_user_costs_two_queries(issuer: ForeignIssuer) -> None:
     assert len(queries) == 2
 
 
-def test_the_address_claim_may_have_another_name(issuer: ForeignIssuer, settings: Any) -> None:
+def test_the_address_claim_may_have_another_name(issuer: ExternalIssuer, settings: Any) -> None:
     settings.AUTH_EXTERNAL_ADDRESS_CLAIM = "wallet"
     address = random_address()
 
@@ -67,7 +67,7 @@ def test_the_address_claim_may_have_another_name(issuer: ForeignIssuer, settings
     assert user.profile_address == address
 
 
-def test_our_own_tokens_are_believed_beside_it(issuer: ForeignIssuer, profile: Profile) -> None:
+def test_our_own_tokens_are_believed_beside_it(issuer: ExternalIssuer, profile: Profile) -> None:
     pair = signed_in(profile)
 
     user, _ = authenticate(pair.access)
@@ -94,7 +94,7 @@ def test_our_own_tokens_are_believed_beside_it(issuer: ForeignIssuer, profile: P
     ],
 )
 def test_a_token_that_is_wrong_in_one_way_makes_no_user(
-    issuer: ForeignIssuer, changes: dict[str, Any], refusal: type[NotAuthenticated]
+    issuer: ExternalIssuer, changes: dict[str, Any], refusal: type[NotAuthenticated]
 ) -> None:
     token = issuer.token(**{"address": random_address(), **changes})
 
@@ -103,7 +103,7 @@ def test_a_token_that_is_wrong_in_one_way_makes_no_user(
     assert not User.objects.exists()
 
 
-def test_a_token_of_another_issuer_is_not_believed(issuer: ForeignIssuer) -> None:
+def test_a_token_of_another_issuer_is_not_believed(issuer: ExternalIssuer) -> None:
     token = issuer.token(address=random_address(), iss="https://elsewhere.example/")
 
     with pytest.raises(NotAuthenticated):
@@ -111,7 +111,7 @@ def test_a_token_of_another_issuer_is_not_believed(issuer: ForeignIssuer) -> Non
     assert not User.objects.exists()
 
 
-def test_without_an_issuer_configured_its_tokens_mean_nothing(issuer: ForeignIssuer, settings: Any) -> None:
+def test_without_an_issuer_configured_its_tokens_mean_nothing(issuer: ExternalIssuer, settings: Any) -> None:
     settings.AUTH_EXTERNAL_JWKS_URL = ""
 
     # It is read as one of ours would be.
@@ -120,14 +120,14 @@ def test_without_an_issuer_configured_its_tokens_mean_nothing(issuer: ForeignIss
     assert not User.objects.exists()
 
 
-def test_before_the_keys_are_fetched_no_token_is_believed(issuer: ForeignIssuer) -> None:
+def test_before_the_keys_are_fetched_no_token_is_believed(issuer: ExternalIssuer) -> None:
     IssuerKeySet.objects.all().delete()
 
     with pytest.raises(errors.AccessTokenKeyUnknown):
         authenticate(issuer.token(address=random_address()))
 
 
-def test_a_closed_account_stays_closed_for_the_issuer_too(issuer: ForeignIssuer) -> None:
+def test_a_closed_account_stays_closed_for_the_issuer_too(issuer: ExternalIssuer) -> None:
     token = issuer.token(address=random_address())
     authenticate(token)
     User.objects.update(is_active=False)

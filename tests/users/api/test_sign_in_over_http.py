@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 from tests.factories import random_address
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Controller, Profile
-from tests.users.wallet import Wallet, personal_sign
+from tests.users.auth_client import Wallet, personal_sign
 from users.models import SignInChallenge, SignInSession, User
 
 pytestmark = pytest.mark.django_db

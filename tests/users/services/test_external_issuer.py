@@ -9,7 +9,7 @@ import pytest
 from django.utils.timezone import now
 
 from devstack.services.server import free_port
-from tests.users.issuer import ForeignIssuer
+from tests.users.external_issuer import ExternalIssuer
 from users.models import IssuerKeySet
 from users.services import external_issuer
 
@@ -17,12 +17,12 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def issuer(settings: Any) -> Iterator[ForeignIssuer]:
+def issuer(settings: Any) -> Iterator[ExternalIssuer]:
     """An issuer whose address is configured."""
-    foreign = ForeignIssuer()
-    with foreign.serving():
-        settings.AUTH_EXTERNAL_JWKS_URL = foreign.url
-        yield foreign
+    external = ExternalIssuer()
+    with external.serving():
+        settings.AUTH_EXTERNAL_JWKS_URL = external.url
+        yield external
 
 
 def test_without_an_issuer_nothing_is_fetched(settings: Any) -> None:
@@ -32,7 +32,7 @@ def test_without_an_issuer_nothing_is_fetched(settings: Any) -> None:
     assert not IssuerKeySet.objects.exists()
 
 
-def test_the_keys_are_stored_and_replaced_by_newer_ones(issuer: ForeignIssuer) -> None:
+def test_the_keys_are_stored_and_replaced_by_newer_ones(issuer: ExternalIssuer) -> None:
     first, later = now(), now() + timedelta(minutes=5)
     assert external_issuer.refresh_keys(now=first)
     assert IssuerKeySet.objects.get().keys == issuer.keys
@@ -45,19 +45,19 @@ def test_the_keys_are_stored_and_replaced_by_newer_ones(issuer: ForeignIssuer) -
 
 
 @pytest.mark.parametrize("status", [204, 302, 404, 500])
-def test_an_answer_other_than_200_leaves_the_last_set_in_force(issuer: ForeignIssuer, status: int) -> None:
+def test_an_answer_other_than_200_leaves_the_last_set_in_force(issuer: ExternalIssuer, status: int) -> None:
     external_issuer.refresh_keys(now=now())
     before = IssuerKeySet.objects.get()
     issuer.status, issuer.document = status, {"keys": issuer.keys[:1]}
 
     assert not external_issuer.refresh_keys(now=now())
     assert IssuerKeySet.objects.get().keys == before.keys
-    assert issuer.asked == 2
+    assert issuer.requests == 2
 
 
 @pytest.mark.parametrize("document", [{"keys": []}, {"keys": "none"}, [], b"<html>", b"[" * 5_000])
 def test_an_answer_that_is_no_key_set_leaves_the_last_one_in_force(
-    issuer: ForeignIssuer, document: Any
+    issuer: ExternalIssuer, document: Any
 ) -> None:
     external_issuer.refresh_keys(now=now())
     issuer.document = document
@@ -66,14 +66,14 @@ def test_an_answer_that_is_no_key_set_leaves_the_last_one_in_force(
     assert IssuerKeySet.objects.get().keys == issuer.keys
 
 
-def test_an_answer_that_is_too_long_is_not_read_to_its_end(issuer: ForeignIssuer) -> None:
+def test_an_answer_that_is_too_long_is_not_read_to_its_end(issuer: ExternalIssuer) -> None:
     issuer.document = json.dumps({"keys": issuer.keys}).encode() + b" " * 300_000
 
     assert not external_issuer.refresh_keys(now=now())
     assert not IssuerKeySet.objects.exists()
 
 
-def test_an_issuer_that_is_away_leaves_the_last_set_in_force(issuer: ForeignIssuer, settings: Any) -> None:
+def test_an_issuer_that_is_away_leaves_the_last_set_in_force(issuer: ExternalIssuer, settings: Any) -> None:
     settings.AUTH_EXTERNAL_JWKS_URL = f"http://127.0.0.1:{free_port()}/jwks.json"
     IssuerKeySet.objects.create(url=settings.AUTH_EXTERNAL_JWKS_URL, keys=issuer.keys, fetched_at=now())
 
@@ -81,7 +81,7 @@ def test_an_issuer_that_is_away_leaves_the_last_set_in_force(issuer: ForeignIssu
     assert IssuerKeySet.objects.get().keys == issuer.keys
 
 
-def test_keys_that_could_be_misused_are_left_out(issuer: ForeignIssuer) -> None:
+def test_keys_that_could_be_misused_are_left_out(issuer: ExternalIssuer) -> None:
     good = issuer.keys[0]
     issuer.document = {
         "keys": [

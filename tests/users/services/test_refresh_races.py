@@ -7,7 +7,7 @@ from django.utils.timezone import now
 
 from tests.fakes.profiles import Profile
 from tests.threads import at_once
-from tests.users.wallet import signed_in
+from tests.users.auth_client import signed_in
 from users.errors import RefreshTokenReused, SessionEnded
 from users.models import RefreshToken, SignInSession
 from users.services import sessions

@@ -12,7 +12,7 @@ from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission
 from gateway.chain.types import KeyManagerState
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile
-from tests.users.wallet import signed_in
+from tests.users.auth_client import signed_in
 from users.errors import (
     AccountInactive,
     ControllerRevoked,

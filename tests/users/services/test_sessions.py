@@ -8,7 +8,7 @@ from django.utils.timezone import now
 
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile
-from tests.users.wallet import signed_in
+from tests.users.auth_client import signed_in
 from users.models import RefreshToken, SignInSession
 from users.services import sessions
 

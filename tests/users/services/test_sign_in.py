@@ -14,7 +14,7 @@ from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission
 from gateway.chain.signatures import personal_sign_digest
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Controller, Profile
-from tests.users.wallet import CALLER, personal_sign, signed_in
+from tests.users.auth_client import CALLER, personal_sign, signed_in
 from users.errors import (
     AccountInactive,
     ChallengeExpired,

@@ -10,7 +10,7 @@ from devstack.world.permissions import ALL_PERMISSIONS, Permission
 from devstack.world.profiles import ControllerPlan, ProfilePlan
 from gateway.chain.signatures import personal_sign_digest
 from tests.fakes.profiles import Controller, random_address, sign
-from tests.users.wallet import CALLER
+from tests.users.auth_client import CALLER
 from users.errors import ProfileNotDeployed, SignatureNotByController, SignPermissionMissing, UntrustedCode
 from users.models import SignInSession, TrustedImplementation
 from users.services import sessions, sign_in, trusted_code

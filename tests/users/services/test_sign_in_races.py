@@ -6,7 +6,7 @@ from django.utils.timezone import now
 from credits.models import CreditAccount
 from tests.fakes.profiles import Profile
 from tests.threads import at_once
-from tests.users.wallet import CALLER, personal_sign, signed_in
+from tests.users.auth_client import CALLER, personal_sign, signed_in
 from users.errors import ChallengeUsed
 from users.models import SignInSession, User
 from users.services import sign_in

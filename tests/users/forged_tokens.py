@@ -1,4 +1,4 @@
-"""Access tokens that nobody should believe, each wrong in one way."""
+"""Access tokens that are wrong in one way."""
 
 import json
 import uuid
@@ -36,10 +36,10 @@ def claims(without: str = "", **changes: Any) -> dict[str, Any]:
     return {name: value for name, value in {**good, **changes}.items() if name != without}
 
 
-def token(
+def forged_token(
     *, key: Any = None, algorithm: str = "ES256", header: dict[str, Any] | None = None, **changes: Any
 ) -> str:
-    """Return a token signed by our first key unless told otherwise."""
+    """Return a token signed by our first key unless another is given."""
     own = signing_keys()[0]
     headers = {"kid": own.kid, "typ": "at+jwt", **(header or {})}
     named = {name: value for name, value in headers.items() if value is not None}

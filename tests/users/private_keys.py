@@ -1,11 +1,11 @@
-"""Fresh private keys as operators write them."""
+"""New private keys, also as PEM text."""
 
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 
 def ec_key(curve: ec.EllipticCurve | None = None) -> ec.EllipticCurvePrivateKey:
-    """Return a new private key, on P-256 unless told otherwise."""
+    """Return a new private key, on P-256 unless another curve is given."""
     return ec.generate_private_key(curve or ec.SECP256R1())
 
 

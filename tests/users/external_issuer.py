@@ -1,4 +1,4 @@
-"""An identity provider of another house: its keys, its tokens, and the address it publishes the keys at."""
+"""An external identity provider: its keys, its tokens, and the URL at which it publishes the keys."""
 
 import json
 import threading
@@ -12,11 +12,11 @@ import jwt
 from django.utils.timezone import now
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from tests.users.pem import ec_key, rsa_key
+from tests.users.private_keys import ec_key, rsa_key
 
 
-class ForeignIssuer:
-    """Signs with an EC and an RSA key, and serves whatever `document` holds."""
+class ExternalIssuer:
+    """Signs with an EC and an RSA key, and serves `document`."""
 
     name = "https://id.example/"
     audience = "relay"
@@ -26,7 +26,7 @@ class ForeignIssuer:
         self.document: Any = {"keys": self.keys}
         self.status = 200
         self.url = ""
-        self.asked = 0
+        self.requests = 0
 
     @property
     def keys(self) -> list[dict[str, Any]]:
@@ -44,8 +44,8 @@ class ForeignIssuer:
             "exp": int((now() + timedelta(minutes=5)).timestamp()),
             **changes,
         }
-        chosen = key or (self.rsa if algorithm.startswith("RS") else self.ec)
-        return jwt.encode(claims, chosen, algorithm=algorithm, headers={"kid": kid})
+        signing_key = key or (self.rsa if algorithm.startswith("RS") else self.ec)
+        return jwt.encode(claims, signing_key, algorithm=algorithm, headers={"kid": kid})
 
     @contextmanager
     def serving(self) -> Iterator[None]:
@@ -54,7 +54,7 @@ class ForeignIssuer:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                issuer.asked += 1
+                issuer.requests += 1
                 self.send_response(issuer.status)
                 self.send_header("Location", "/elsewhere")
                 self.end_headers()

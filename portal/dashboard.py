@@ -1,8 +1,8 @@
 """
-What a wallet shows first: the user's credits and rewards with histories and today's check-in.
+The dashboard: the user's credits, badges, histories and check-in in one answer.
 
-Composed of the queries of every app below, in a fixed number of statements whatever
-the length of a history.
+It is composed of the queries of the apps below, in a fixed number of statements however
+long a history is.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from rewards.queries import CurrentRewards
 from users.models import User
 
 # The rest of a history is read page by page.
-NEWEST = 100
+_NEWEST = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +49,8 @@ def dashboard_of(*, user: User, now: datetime) -> Dashboard:
         # A subscription whose first payment was declined is no subscriber's yet.
         subscription_amount=monthly_amount_of(user) if rewards.is_subscriber else Decimal(0),
         check_in=status_of(user=user, rewards=rewards, now=now),
-        earnings=list(credits_queries.earnings_of(rewards.account).order_by("-account_version")[:NEWEST]),
-        transactions=list(relay_queries.transactions_of(user).order_by("-id")[:NEWEST]),
+        earnings=list(credits_queries.earnings_of(rewards.account).order_by("-account_version")[:_NEWEST]),
+        transactions=list(relay_queries.transactions_of(user).order_by("-id")[:_NEWEST]),
     )
 
 

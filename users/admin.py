@@ -1,8 +1,4 @@
-"""
-What support does about people and their sessions, each through its service.
-
-Support's pages: find a person by address, see their sessions, end one.
-"""
+"""Sign-in sessions in the admin: find them by address, end one or all of a user."""
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet

@@ -40,16 +40,18 @@ def external_issuer_is_whole(**_: Any) -> list[CheckMessage]:
     missing = [name for name in _EXTERNAL if not getattr(settings, name)]
     if len(missing) == len(_EXTERNAL):
         return []
-    found: list[CheckMessage] = []
+    messages: list[CheckMessage] = []
     if missing:
-        found.append(Error(f"Set {', '.join(missing)} too, or none of the three.", id="users.E003"))
+        messages.append(Error(f"Set {', '.join(missing)} too, or none of the three.", id="users.E003"))
     if settings.SIMPLE_JWT["ISSUER"] == settings.AUTH_EXTERNAL_ISSUER:
-        found.append(Error("AUTH_EXTERNAL_ISSUER must not be our own issuer.", id="users.E003"))
+        messages.append(Error("AUTH_EXTERNAL_ISSUER must not be our own issuer.", id="users.E003"))
     if any(name.startswith("HS") or name.lower() == "none" for name in settings.AUTH_EXTERNAL_ALGORITHMS):
-        found.append(Error("AUTH_EXTERNAL_ALGORITHMS must hold public-key algorithms only.", id="users.E004"))
+        messages.append(
+            Error("AUTH_EXTERNAL_ALGORITHMS must hold public-key algorithms only.", id="users.E004")
+        )
     if urlsplit(settings.AUTH_EXTERNAL_JWKS_URL).scheme == "http":
-        found.append(Warning("AUTH_EXTERNAL_JWKS_URL is fetched without TLS.", id="users.W002"))
-    return found
+        messages.append(Warning("AUTH_EXTERNAL_JWKS_URL is fetched without TLS.", id="users.W002"))
+    return messages
 
 
 @register("users")
@@ -68,7 +70,7 @@ def domain_is_the_public_host(**_: Any) -> list[CheckMessage]:
 
 
 @register("users", deploy=True)
-def https_can_be_told(**_: Any) -> list[CheckMessage]:
+def https_is_recognised(**_: Any) -> list[CheckMessage]:
     """Warn where every request will look like plain http and be refused."""
     if not settings.SECURE_SSL_REDIRECT or settings.TRUSTED_PROXY_COUNT:
         return []

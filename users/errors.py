@@ -1,4 +1,4 @@
-"""Why somebody is not signed in. The docstrings are the public catalogue."""
+"""Errors of sign-in and access tokens. Their docstrings are public documentation."""
 
 from gateway.common.errors import DomainError, NotAuthenticated
 
@@ -21,7 +21,7 @@ class SignPermissionMissing(DomainError):
 
 
 class SignInRefused(DomainError):
-    """What every refusal of a sign-in shares; never raised itself."""
+    """Base class of the errors of signing in and refreshing; never raised itself."""
 
     status = 401
 

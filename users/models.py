@@ -121,7 +121,7 @@ class RefreshToken(models.Model):
 
 
 class SignInChallengeQuerySet(models.QuerySet["SignInChallenge"]):
-    """Challenges by what may still become of them."""
+    """Challenges by whether they can still be answered."""
 
     def open(self, *, now: datetime) -> "SignInChallengeQuerySet":
         """Return those that may still be answered."""
@@ -134,7 +134,7 @@ class SignInChallenge(models.Model):
 
     The text is stored as it was handed out, so that nothing is parsed or rebuilt
     when the signature comes. `client` is a keyed digest of the caller's network
-    address; it narrows the search when somebody mixes two nonces up.
+    address; it narrows the search when a client mixes two nonces up.
     """
 
     nonce = models.CharField(max_length=32, unique=True)
@@ -174,7 +174,7 @@ class IssuerKeySet(models.Model):
 
 class TrustedImplementation(models.Model):
     """
-    Code of a profile or a key manager that was vetted.
+    Code of a profile or a key manager that is trusted.
 
     Minimal proxies (EIP-1167) are known by the `address` they delegate to,
     contracts that are deployed whole by the `code_hash` of their runtime code.

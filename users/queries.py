@@ -1,4 +1,4 @@
-"""What sign-in reads. Nothing here writes."""
+"""Users, sessions, challenges and keys, as sign-in and others read them."""
 
 import uuid
 from datetime import datetime
@@ -8,6 +8,8 @@ from django.contrib.auth import get_user_model
 from gateway.common import db
 from gateway.common.fields import checksum
 from users.models import IssuerKeySet, RefreshToken, SignInChallenge, SignInSession, User
+
+_MAX_CHALLENGES_SEARCHED = 4
 
 
 def owner_of(address: str) -> User | None:
@@ -24,11 +26,8 @@ def staff_named(username: str) -> User | None:
     return next(iter(get_user_model().objects.filter(username=username, is_staff=True, is_active=True)), None)
 
 
-_DIAGNOSED = 4
-
-
 def session_with_user(*, session_id: uuid.UUID) -> SignInSession | None:
-    """Return the session joined with its user in one query, whatever became of it. Every request needs this."""
+    """Return the session joined with its user in one query, whether or not it has ended. Every request needs this."""
     row = db.first_row(_SESSION_WITH_USER, {"session": session_id})
     if row is None:
         return None
@@ -46,17 +45,17 @@ WHERE session.id = %(session)s
 
 
 def refresh_token(*, token_hash: str) -> RefreshToken | None:
-    """Return the refresh token joined with its session and user in one query, whatever became of them."""
+    """Return the refresh token joined with its session and user in one query, whether or not they have ended."""
     return RefreshToken.objects.select_related("session__user").filter(token_hash=token_hash).first()
 
 
 def other_open_challenges(*, challenge: SignInChallenge, client: str, now: datetime) -> list[SignInChallenge]:
-    """Return the newest few open challenges of the same caller: where a mixed-up nonce will be found."""
-    found = SignInChallenge.objects.open(now=now).filter(client=client).exclude(pk=challenge.pk)
-    return list(found.order_by("-issued_at")[:_DIAGNOSED])
+    """Return the newest few other open challenges of the same client, one of which may be the signed one."""
+    challenges = SignInChallenge.objects.open(now=now).filter(client=client).exclude(pk=challenge.pk)
+    return list(challenges.order_by("-issued_at")[:_MAX_CHALLENGES_SEARCHED])
 
 
 def issuer_keys(*, url: str) -> list[dict[str, object]]:
     """Return the external issuer's keys as last fetched; empty before the first fetch."""
-    found = IssuerKeySet.objects.filter(url=url).first()
-    return found.keys if found else []
+    key_set = IssuerKeySet.objects.filter(url=url).first()
+    return key_set.keys if key_set else []

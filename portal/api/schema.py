@@ -1,4 +1,4 @@
-"""A real dashboard for the API's description, and what its paths promise."""
+"""Descriptions, error responses and examples of the dashboard and the histories for the OpenAPI document."""
 
 from typing import Any
 

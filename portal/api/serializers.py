@@ -1,4 +1,4 @@
-"""Shapes of the dashboard and of the lists behind it, on the wire."""
+"""The dashboard and the histories as JSON."""
 
 from decimal import Decimal
 from typing import Any
@@ -126,16 +126,16 @@ class DashboardSerializer(serializers.Serializer[Any]):
     checkInDropTable = DropRangesSerializer()
 
 
-def on_the_wire(found: Dashboard) -> dict[str, Any]:
+def dashboard_members(dashboard: Dashboard) -> dict[str, Any]:
     """Return the members that `DashboardSerializer` renders."""
-    rewards, progress = found.rewards, found.rewards.progress
-    tables = found.check_in.tables
+    account, rewards = dashboard.rewards.account, dashboard.rewards
+    tables = dashboard.check_in.tables
     return {
         "userInfo": {
-            "credits": found.account.available,
-            "subscriptionAmount": found.subscription_amount,
-            "permanentExp": progress.permanent_experience,
-            "subscriptionExp": progress.subscriber_experience,
+            "credits": account.available,
+            "subscriptionAmount": dashboard.subscription_amount,
+            "permanentExp": account.permanent_experience,
+            "subscriptionExp": account.subscriber_experience,
             "percentToNextPermanentBadge": progress_within(
                 badge=rewards.permanent_badge, experience=progress.permanent_experience
             ),
@@ -143,14 +143,14 @@ def on_the_wire(found: Dashboard) -> dict[str, Any]:
                 badge=rewards.subscriber_badge, experience=progress.subscriber_experience
             ),
             "isSubscriber": rewards.is_subscriber,
-            "canCheckIn": found.check_in.can_check_in,
+            "canCheckIn": dashboard.check_in.can_check_in,
         },
         "permanentBadge": _badge(rewards.permanent_badge, tables.permanent),
         "subscriberBadge": _badge(rewards.subscriber_badge, tables.subscriber),
         "modifiers": [
             {
                 "id": modifier.pk,
-                "related_user": found.user.profile_address,
+                "related_user": dashboard.user.profile_address,
                 "modifier_type": modifier.modifier_type,
                 "value": modifier.value,
                 "expires_at": modifier.expires_at,
@@ -158,9 +158,9 @@ def on_the_wire(found: Dashboard) -> dict[str, Any]:
             }
             for modifier in rewards.modifiers
         ],
-        "earningHistory": found.earnings,
-        "transactionHistory": found.transactions,
-        "checkInDropTable": drop_ranges(found.check_in.drop_ranges),
+        "earningHistory": dashboard.earnings,
+        "transactionHistory": dashboard.transactions,
+        "checkInDropTable": drop_ranges(dashboard.check_in.drop_ranges),
     }
 
 

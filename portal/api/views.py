@@ -19,7 +19,7 @@ from portal.api.serializers import (
     DashboardSerializer,
     DatedEarningSerializer,
     DatedTransactionSerializer,
-    on_the_wire,
+    dashboard_members,
 )
 from portal.dashboard import dashboard_of, earnings_of
 from relay.models import RelayTransaction
@@ -65,7 +65,7 @@ class DashboardViewSet(ViewSet):
         """Answer credits, badges, modifiers, histories and what a check-in may give."""
         dashboard = dashboard_of(user=request.user, now=now())
         serializer = DashboardSerializer(
-            on_the_wire(dashboard), context={"profile_address": request.user.profile_address}
+            dashboard_members(dashboard), context={"profile_address": request.user.profile_address}
         )
         return Response(serializer.data, headers=_PRIVATE)
 

@@ -37,7 +37,7 @@ def long_ago(now: datetime) -> datetime:
 
 @pytest.fixture
 def user(db: None) -> User:
-    """Return a user of whom nothing is known."""
+    """Return a user without any history."""
     return UserFactory.create()
 
 

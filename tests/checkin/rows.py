@@ -65,9 +65,9 @@ def put_in_force(badge: Badge, items: list[Item]) -> DropTable:
 
 def only(drop_type: str, **chosen: Any) -> list[Item]:
     """Let newcomers win nothing but that type, and return the items now in force."""
-    found = [item(drop_type, **chosen)]
-    put_in_force(lowest(BadgeTrack.PERMANENT), found)
-    return found
+    items = [item(drop_type, **chosen)]
+    put_in_force(lowest(BadgeTrack.PERMANENT), items)
+    return items
 
 
 def row_of(table: DropTable, one: Item) -> DropItem:

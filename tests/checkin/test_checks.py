@@ -1,4 +1,4 @@
-"""Weak seed secrets are told by `manage.py check`."""
+"""Weak seed secrets are reported by `manage.py check`."""
 
 import secrets
 from typing import Any
@@ -15,12 +15,12 @@ def test_the_settings_of_these_tests_are_strong() -> None:
 @pytest.mark.parametrize("weak", [[], ["x" * 31], [secrets.token_hex(16), "short"]])
 def test_missing_and_short_secrets_are_refused(settings: Any, weak: list[str]) -> None:
     settings.CHECKIN_SEED_SECRETS = weak
-    assert [found.id for found in seed_secrets_are_strong()] == ["checkin.E001"]
+    assert [message.id for message in seed_secrets_are_strong()] == ["checkin.E001"]
 
 
 def test_a_secret_with_another_job_is_refused(settings: Any) -> None:
     settings.CHECKIN_SEED_SECRETS = [secrets.token_hex(16), settings.SECRET_KEY]
-    assert [found.id for found in seed_secrets_are_strong()] == ["checkin.E001"]
+    assert [message.id for message in seed_secrets_are_strong()] == ["checkin.E001"]
 
 
 def test_two_strong_secrets_are_accepted(settings: Any) -> None:

@@ -1,4 +1,4 @@
-"""What may drop, whether one may check in, and how often the database is asked for it."""
+"""What may drop, whether the user may check in, and in how many statements that is read."""
 
 import random
 from collections.abc import Callable
@@ -30,8 +30,8 @@ _NOTHING = (Decimal(0), Decimal(0))
 
 def ranges_for(user: User, now: datetime) -> dict[str, tuple[Decimal, Decimal]]:
     """Return the user's ranges, by type."""
-    found = queries.drop_ranges(user=user, rewards=current_rewards(user=user, now=now))
-    return {str(name): (span.least, span.most) for name, span in found.items()}
+    ranges = queries.drop_ranges(user=user, rewards=current_rewards(user=user, now=now))
+    return {str(name): (span.least, span.most) for name, span in ranges.items()}
 
 
 def test_ranges_span_all_items_of_a_type_in_both_tables(proven: User, now: datetime) -> None:
@@ -89,9 +89,9 @@ def test_the_board_tells_tables_ranges_and_whether_an_attempt_is_left(proven: Us
         rewards = current_rewards(user=proven, now=now)
         board = queries.status_of(user=proven, rewards=rewards, now=now)
         assert board.can_check_in is (used < attempts)
-        worn = [rewards.permanent_badge, rewards.subscriber_badge]
+        badges = [rewards.permanent_badge, rewards.subscriber_badge]
         assert [board.tables.permanent, board.tables.subscriber] == [
-            DropTable.objects.get(badge=badge) for badge in worn
+            DropTable.objects.get(badge=badge) for badge in badges
         ]
         assert board.drop_ranges == queries.drop_ranges(user=proven, rewards=rewards)
         if used < attempts:

@@ -1,4 +1,4 @@
-"""Beat's door."""
+"""The task that beat runs."""
 
 from datetime import timedelta
 

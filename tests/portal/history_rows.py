@@ -80,7 +80,7 @@ def relayed(user: User, count: int) -> None:
 
 
 def _execute(statement: str, *, count: int, **params: object) -> None:
-    # Rows of one statement name each other rightly: that each is there need not be asked for each of so many.
+    # Rows of one statement refer to each other correctly, so foreign keys need not be checked for so many.
     query(f"SET session_replication_role = {'replica' if count >= _MANY else 'origin'}")
     query(_inline(statement, {**params, "count": count, "salt": secrets.token_hex(8)}))
     query("SET session_replication_role = origin")

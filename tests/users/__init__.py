@@ -1,1 +1,1 @@
-"""Sign-in, from the text that is signed to the HTTP door."""
+"""Tests of sign-in, from the text that is signed to the HTTP API."""

@@ -73,5 +73,5 @@ class Wallet:
     @staticmethod
     def read(response: Any) -> dict[str, Any]:
         """Return the JSON of an answer; problem documents carry their status themselves."""
-        found: dict[str, Any] = response.json()
-        return found
+        body: dict[str, Any] = response.json()
+        return body

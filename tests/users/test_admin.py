@@ -38,10 +38,10 @@ def support() -> Client:
 def test_a_person_is_found_by_address_in_any_casing(support: Client, profile: Profile) -> None:
     signed_in(profile)
 
-    found = support.get(USERS, {"q": profile.profile_address.lower()}).content.decode()
+    page = support.get(USERS, {"q": profile.profile_address.lower()}).content.decode()
     missed = support.get(USERS, {"q": "0x" + "12" * 20}).content.decode()
 
-    assert profile.profile_address in found
+    assert profile.profile_address in page
     assert profile.profile_address not in missed
 
 

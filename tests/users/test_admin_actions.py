@@ -28,8 +28,8 @@ def test_all_sessions_of_a_user_are_ended_and_nobody_elses(profile: Profile, cha
     for who in (profile, profile, other):
         signed_in(who)
     user = User.objects.get(profile_address=profile.profile_address)
-    told = prove("users_user", "revoke_sessions", user, roles=SUPPORT)
-    assert "2 sessions are ended" in told
+    message = prove("users_user", "revoke_sessions", user, roles=SUPPORT)
+    assert "2 sessions are ended" in message
     assert [session.user.profile_address for session in SignInSession.objects.active(now=now())] == [
         other.profile_address
     ]

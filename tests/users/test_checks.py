@@ -92,6 +92,6 @@ def test_https_that_no_proxy_is_believed_to_speak(
 ) -> None:
     settings.SECURE_SSL_REDIRECT, settings.TRUSTED_PROXY_COUNT = is_https, proxies
 
-    found = run_checks(tags=["users"], include_deployment_checks=True)
+    messages = run_checks(tags=["users"], include_deployment_checks=True)
 
-    assert [str(message.id) for message in found] == expected
+    assert [str(message.id) for message in messages] == expected

@@ -20,12 +20,12 @@ def test_of_many_sessions_the_asked_one_is_read_with_its_own_user(profile: Profi
     for signer in (profile, chain.create_profile(), profile):
         signed_in(signer)
     for session in SignInSession.objects.select_related("user"):
-        found = queries.session_with_user(session_id=session.pk)
-        assert found is not None
+        row = queries.session_with_user(session_id=session.pk)
+        assert row is not None
         of_session = SignInSession.objects.values().get(pk=session.pk)
         of_user = User.objects.values().get(pk=session.user_id)
-        assert {name: getattr(found, name) for name in of_session} == of_session
-        assert {name: getattr(found.user, name) for name in of_user} == of_user
+        assert {name: getattr(row, name) for name in of_session} == of_session
+        assert {name: getattr(row.user, name) for name in of_user} == of_user
     assert queries.session_with_user(session_id=uuid.uuid4()) is None
 
 

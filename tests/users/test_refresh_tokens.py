@@ -1,4 +1,4 @@
-"""Refresh tokens cannot be guessed; a child is known to the server alone and always the same."""
+"""Refresh tokens cannot be guessed; only the server can compute the next one, which is always the same."""
 
 import secrets
 from typing import Any
@@ -16,16 +16,16 @@ def test_tokens_are_random_and_carry_their_prefix() -> None:
     assert all(token.startswith("rt_") and len(token) == 46 for token in tokens)
 
 
-def test_a_token_has_one_child_under_one_secret(settings: Any) -> None:
+def test_a_token_has_one_next_token_under_one_secret(settings: Any) -> None:
     token = new_refresh_token()
-    child = next_refresh_token(token)
+    successor = next_refresh_token(token)
 
-    assert next_refresh_token(token) == child
-    assert child.startswith("rt_")
-    assert child != token
-    assert next_refresh_token(new_refresh_token()) != child
+    assert next_refresh_token(token) == successor
+    assert successor.startswith("rt_")
+    assert successor != token
+    assert next_refresh_token(new_refresh_token()) != successor
     settings.AUTH_REFRESH_SECRET = secrets.token_urlsafe(50)
-    assert next_refresh_token(token) != child
+    assert next_refresh_token(token) != successor
 
 
 def test_a_process_without_the_secret_makes_no_token(settings: Any) -> None:

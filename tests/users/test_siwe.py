@@ -35,9 +35,9 @@ def test_the_message_parses_back_into_its_fields() -> None:
         expires_at=datetime(2030, 1, 1, tzinfo=UTC),
     )
 
-    found = _GRAMMAR.fullmatch(message)
-    assert found is not None
-    assert found.groupdict() == {
+    match = _GRAMMAR.fullmatch(message)
+    assert match is not None
+    assert match.groupdict() == {
         "domain": "relay.example:8443",
         "address": address,
         "statement": "Sign in.",

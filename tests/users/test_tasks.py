@@ -1,4 +1,4 @@
-"""Beat's doors: the names it calls, and arguments it may add."""
+"""The tasks that beat runs: their names, and arguments that later versions may add."""
 
 from datetime import timedelta
 from typing import Any
@@ -29,7 +29,7 @@ def test_beat_calls_tasks_that_exist() -> None:
     assert {name for name in scheduled if name.startswith("users.")} <= set(current_app.tasks)
 
 
-def test_the_purge_forgets_what_is_long_over_and_nothing_else(profile: Profile) -> None:
+def test_the_purge_deletes_expired_challenges_and_keeps_open_ones_and_sessions(profile: Profile) -> None:
     signed_in(profile)
     old = now() - timedelta(hours=2)
     sign_in.issue_challenge(profile_address=random_address(), client="c", now=old)
@@ -42,13 +42,13 @@ def test_the_purge_forgets_what_is_long_over_and_nothing_else(profile: Profile) 
     assert SignInSession.objects.count() == 1
 
 
-def test_without_an_external_issuer_its_task_asks_nobody(
+def test_without_an_external_issuer_no_keys_are_fetched(
     settings: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.AUTH_EXTERNAL_JWKS_URL = ""
 
     tasks.refresh_issuer_keys(later_argument=1)
 
-    # Whoever is asked and does not answer is named in the log.
+    # A URL that does not answer would be named in the log.
     assert caplog.text == ""
     assert not IssuerKeySet.objects.exists()

@@ -1,4 +1,4 @@
-"""An access token is believed when it is ours, for us, an access token, and not yet over."""
+"""An access token is accepted when we issued it for this service and it has not expired."""
 
 import hmac
 import secrets
@@ -81,7 +81,7 @@ def test_a_new_key_in_front_signs_while_the_old_one_still_verifies(settings: Any
         AccessToken(before)
 
 
-def test_the_forge_makes_good_tokens_when_nothing_is_changed() -> None:
+def test_a_forged_token_without_a_change_is_accepted() -> None:
     assert AccessToken(forged_token())
 
 
@@ -99,9 +99,9 @@ def _signed_with_the_public_key_as_a_secret() -> str:
 
 
 def _carrying_its_own_key() -> str:
-    stranger = ec_key()
-    own_key = ECAlgorithm.to_jwk(stranger.public_key(), as_dict=True)
-    return forged_token(key=stranger, header={"jwk": own_key, "kid": "mine"})
+    other_key = ec_key()
+    own_key = ECAlgorithm.to_jwk(other_key.public_key(), as_dict=True)
+    return forged_token(key=other_key, header={"jwk": own_key, "kid": "mine"})
 
 
 def _naming_where_to_fetch_its_key() -> str:

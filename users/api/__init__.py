@@ -1,1 +1,1 @@
-"""The HTTP door of sign-in: shape, one service, render."""
+"""The HTTP API of sign-in."""

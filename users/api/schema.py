@@ -1,10 +1,4 @@
-"""
-The access token, as OpenAPI knows it.
-
-Which refusals each path of sign-in may answer, for the API's description.
-
-Real requests and answers for the API's description.
-"""
+"""Sign-in in the OpenAPI document: the security scheme, descriptions, error responses and examples."""
 
 from typing import Any
 
@@ -126,33 +120,33 @@ def _pair(refresh: str) -> dict[str, str | int]:
     return {"access": _ACCESS, "refresh": refresh, "expiresIn": 600, "address": _PROFILE}
 
 
-def _asked(name: str, **body: str) -> OpenApiExample:
+def _request(name: str, **body: str) -> OpenApiExample:
     return OpenApiExample(name, value=body, request_only=True)
 
 
-def _answered(name: str, value: object) -> OpenApiExample:
+def _response(name: str, value: object) -> OpenApiExample:
     return OpenApiExample(name, value=value, response_only=True, status_codes=["200"])
 
 
 NONCE_EXAMPLES = [
-    _asked("Ask for a message", address=_PROFILE),
-    _answered(
+    _request("Ask for a message", address=_PROFILE),
+    _response(
         "Sign this", {"nonce": _NONCE, "message": _MESSAGE, "expiresAt": "2026-11-21T10:13:57.759867Z"}
     ),
 ]
 VERIFY_EXAMPLES = [
-    _asked("Send the signature", nonce=_NONCE, signature=_SIGNATURE),
-    _asked("Name the profile too", nonce=_NONCE, signature=_SIGNATURE, address=_PROFILE),
-    _answered("Signed in", _pair(_REFRESH)),
+    _request("Send the signature", nonce=_NONCE, signature=_SIGNATURE),
+    _request("Name the profile too", nonce=_NONCE, signature=_SIGNATURE, address=_PROFILE),
+    _response("Signed in", _pair(_REFRESH)),
 ]
-REFRESH_EXAMPLES = [_asked("Exchange", refresh=_REFRESH), _answered("The next pair", _pair(_NEXT_REFRESH))]
+REFRESH_EXAMPLES = [_request("Exchange", refresh=_REFRESH), _response("The next pair", _pair(_NEXT_REFRESH))]
 LOGOUT_EXAMPLES = [
-    _asked("End this session"),
-    _asked("End another one too", refresh=_NEXT_REFRESH),
-    _answered("Signed out", {"signedOut": True}),
+    _request("End this session"),
+    _request("End another one too", refresh=_NEXT_REFRESH),
+    _response("Signed out", {"signedOut": True}),
 ]
 ME_EXAMPLES = [
-    _answered(
+    _response(
         "A session",
         {
             "address": _PROFILE,
@@ -163,7 +157,7 @@ ME_EXAMPLES = [
             "issuer": "https://relay.example.com",
         },
     ),
-    _answered(
+    _response(
         "A token of the external issuer",
         {
             "address": _PROFILE,
@@ -176,7 +170,7 @@ ME_EXAMPLES = [
     ),
 ]
 KEYS_EXAMPLES = [
-    _answered(
+    _response(
         "One key",
         {
             "keys": [

@@ -1,1 +1,1 @@
-"""Use cases of sign-in: they decide, lock and write."""
+"""Sign-in, sessions and the users of profiles."""

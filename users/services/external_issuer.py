@@ -69,7 +69,7 @@ class ExternalAccessToken(AccessToken):
 
     def verify(self) -> None:
         try:
-            # Other issuers name no token type, and none is asked to number its tokens.
+            # An external token needs neither a token type nor a `jti`.
             self.check_exp()
             _ = self.profile_address
         except (TokenError, KeyError, ValueError, TypeError, OverflowError, OSError) as error:

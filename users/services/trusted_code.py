@@ -1,4 +1,4 @@
-"""Which contract code the service pays gas for."""
+"""Trusted contract code: which profiles the service pays gas for."""
 
 from django.conf import settings
 
@@ -22,12 +22,12 @@ WHERE is_active AND (kind = 'profile' AND %(profile)s IN (address, code_hash)
 
 
 def trusts_any_code() -> bool:
-    """Return whether unvetted profiles are served as well (`CHAIN_TRUST=open`)."""
+    """Return whether profiles of any code are served as well (`CHAIN_TRUST=open`)."""
     return bool(settings.CHAIN_TRUST == "open")
 
 
 def trust(*, kind: str, address: str, name: str) -> bool:
-    """Trust the implementation at `address`; False where it was known. A deactivated one stays deactivated."""
+    """Trust the implementation at `address`; False where it was trusted before. A deactivated one stays deactivated."""
     _, created = TrustedImplementation.objects.get_or_create(
         kind=kind, address=address, defaults={"name": name}
     )

@@ -90,9 +90,9 @@ def test_a_draft_that_changed_after_it_was_reviewed_is_not_published(
     change(draft)
     before = everything()
 
-    told = messages_of(confirm(client, "checkin_droptable", "publish", draft, **unseen))
+    message = messages_of(confirm(client, "checkin_droptable", "publish", draft, **unseen))
 
-    assert "not the one that was reviewed" in told
+    assert "not the one that was reviewed" in message
     assert everything() == before
     assert LogEntry.objects.filter(change_message__contains="drop-table-changed").exists()
     assert "is in force" in publish(client, draft)

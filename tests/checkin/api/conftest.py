@@ -24,6 +24,6 @@ def wallet(proven: User) -> Wallet:
 
 
 @pytest.fixture
-def stranger() -> Wallet:
+def anonymous() -> Wallet:
     """A caller without a token."""
     return Wallet(None, network_address())

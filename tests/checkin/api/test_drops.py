@@ -81,8 +81,8 @@ def test_looking_changes_nothing(wallet: Wallet) -> None:
     assert everything() == before
 
 
-def test_strangers_are_refused(stranger: Wallet) -> None:
-    assert_problem(stranger.send("get", DROPS), 401, "not-authenticated")
+def test_a_request_without_a_token_is_refused(anonymous: Wallet) -> None:
+    assert_problem(anonymous.send("get", DROPS), 401, "not-authenticated")
 
 
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])

@@ -138,9 +138,9 @@ def test_without_tables_the_answer_is_a_503(wallet: Wallet) -> None:
     assert answer.headers["Retry-After"] == "600"
 
 
-def test_strangers_and_staff_do_not_check_in(stranger: Wallet) -> None:
+def test_clients_without_a_token_and_staff_cannot_check_in(anonymous: Wallet) -> None:
     for method in ("get", "post"):
-        assert_problem(ask(stranger, method), 401, "not-authenticated")
+        assert_problem(ask(anonymous, method), 401, "not-authenticated")
     assert not CheckIn.objects.exists()
 
 

@@ -40,8 +40,8 @@ def test_commitments_seeds_draws_and_tables_are_told(proven: User, long_ago: dat
         for drop in (row["result"], *row["possibleResults"]):
             validate(drop, DROP)
     assert {row["id"] for row in body["tables"]} == set(body["draws"][0]["tables"])
-    for told in body["revealed"]:
-        assert hashlib.sha256(bytes.fromhex(told["seed"])).hexdigest() == told["commitment"]
+    for row in body["revealed"]:
+        assert hashlib.sha256(bytes.fromhex(row["seed"])).hexdigest() == row["commitment"]
     assert "HMAC-SHA256" in body["howToRecompute"]
 
 
@@ -71,8 +71,8 @@ def test_the_commitment_stands_before_the_draw_and_after(wallet: Wallet, proven:
     assert wallet.send("get", FAIRNESS).body["today"]["commitment"] == promised
 
 
-def test_strangers_are_refused(stranger: Wallet) -> None:
-    assert_problem(stranger.send("get", FAIRNESS), 401, "not-authenticated")
+def test_a_request_without_a_token_is_refused(anonymous: Wallet) -> None:
+    assert_problem(anonymous.send("get", FAIRNESS), 401, "not-authenticated")
 
 
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])

@@ -19,7 +19,7 @@ def test_a_throw_is_the_remainder_of_the_first_eight_bytes_of_an_hmac() -> None:
 def test_a_number_of_the_incomplete_run_is_thrown_again_with_the_next_counter() -> None:
     # With this many outcomes almost half of all numbers lie in the incomplete run.
     outcomes = _SPAN // 2 + 1
-    seed, found = secrets.token_bytes(32), set()
+    seed, outcomes_seen = secrets.token_bytes(32), set()
     for place in range(200):
         message = f"throw {place}"
         numbers = [
@@ -28,8 +28,8 @@ def test_a_number_of_the_incomplete_run_is_thrown_again_with_the_next_counter() 
         ]
         first = next(number for number in numbers if number < outcomes)
         assert throw(seed=seed, message=message, outcomes=outcomes) == first
-        found.add(first == numbers[0])
-    assert found == {True, False}
+        outcomes_seen.add(first == numbers[0])
+    assert outcomes_seen == {True, False}
 
 
 def test_one_outcome_leaves_no_choice() -> None:

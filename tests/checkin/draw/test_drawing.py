@@ -21,11 +21,11 @@ def test_the_same_arguments_give_the_same_draw() -> None:
 
 def test_a_drop_is_rolled_for_every_item_in_order() -> None:
     offered = [item(name) for name in TYPES]
-    found = draw(seed=secrets.token_bytes(32), identity=identity(), items=offered)
+    drawn = draw(seed=secrets.token_bytes(32), identity=identity(), items=offered)
 
-    assert [drop.drop_type for drop in found.possible] == list(TYPES)
-    assert [drop.minutes for drop in found.possible] == [one.minutes for one in offered]
-    assert found.result is found.possible[found.chosen]
+    assert [drop.drop_type for drop in drawn.possible] == list(TYPES)
+    assert [drop.minutes for drop in drawn.possible] == [one.minutes for one in offered]
+    assert drawn.result is drawn.possible[drawn.chosen]
 
 
 @pytest.mark.parametrize("drop_type", TYPES)
@@ -50,8 +50,8 @@ def test_the_weight_alone_decides(place: int) -> None:
     # All other weights are out of reach of any throw that a test can live to see.
     offered = [item("CREDITS", weight=10**15 if n == place else 1) for n in range(3)]
     seed = secrets.token_bytes(32)
-    found = {draw(seed=seed, identity=identity(), items=offered).chosen for _ in range(50)}
-    assert found == {place}
+    places = {draw(seed=seed, identity=identity(), items=offered).chosen for _ in range(50)}
+    assert places == {place}
 
 
 def test_everything_that_names_a_draw_changes_it() -> None:
@@ -68,14 +68,14 @@ def test_everything_that_names_a_draw_changes_it() -> None:
     draws = [draw(seed=seed, identity=one, items=offered) for one in (stub, *others)]
     draws.append(draw(seed=secrets.token_bytes(32), identity=stub, items=offered))
 
-    assert len({_values(found) for found in draws}) == len(draws)
+    assert len({_values(drawn) for drawn in draws}) == len(draws)
 
 
 def test_items_of_one_draw_are_rolled_independently() -> None:
     # Of 64 independent ones among 10^15 no two are equal, but once in 10^11 runs.
     offered = [item("CREDITS", weight=1, least=Decimal(1), most=Decimal(10**15))] * 64
-    found = draw(seed=secrets.token_bytes(32), identity=identity(), items=offered)
-    assert len(set(_values(found))) == 64
+    drawn = draw(seed=secrets.token_bytes(32), identity=identity(), items=offered)
+    assert len(set(_values(drawn))) == 64
 
 
 def test_a_draw_of_nothing_is_refused() -> None:
@@ -93,5 +93,5 @@ def test_an_added_item_does_not_change_what_the_others_roll() -> None:
     assert second.possible[: len(offered)] == first.possible
 
 
-def _values(found: Draw) -> tuple[Decimal, ...]:
-    return tuple(drop.value for drop in found.possible)
+def _values(drawn: Draw) -> tuple[Decimal, ...]:
+    return tuple(drop.value for drop in drawn.possible)

@@ -1,4 +1,4 @@
-"""What the database refuses, whoever asks."""
+"""What the database itself refuses."""
 
 import secrets
 from datetime import datetime, timedelta

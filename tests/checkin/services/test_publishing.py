@@ -248,7 +248,7 @@ def test_a_copy_has_the_items_and_a_new_author() -> None:
     table = DropTable.objects.get(badge=badge)
     copy = drop_tables.create_draft(badge=badge, author=author, like=table)
     names = ("drop_type", "weight", "value_min", "value_max", "minutes")
-    of = [list(found.items.order_by("id").values_list(*names)) for found in (table, copy)]
+    of = [list(version.items.order_by("id").values_list(*names)) for version in (table, copy)]
     assert of[0] == of[1]
     assert len(of[0]) > 0
     assert (copy.author, copy.published_at, copy.version) == (author, None, table.version + 1)

@@ -1,4 +1,4 @@
-"""Seeds are promised ahead, foreseen by nobody, and told when their day is long over."""
+"""Seeds are committed to ahead, cannot be foreseen, and are revealed two days after their day began."""
 
 import secrets
 from datetime import datetime, timedelta
@@ -60,8 +60,8 @@ def test_all_that_are_due_are_told_at_once(now: datetime) -> None:
 def test_nothing_in_the_row_tells_the_seed_before(now: datetime) -> None:
     row = seeds.seed_of(now.date())
     secret = seeds.secret_seed_of(row)
-    told = [str(value) for value in DailySeed.objects.values_list().get()] + [repr(row), str(row)]
-    assert not [text for text in told if secret.hex() in text or str(secret) in text]
+    texts = [str(value) for value in DailySeed.objects.values_list().get()] + [repr(row), str(row)]
+    assert not [text for text in texts if secret.hex() in text or str(secret) in text]
     assert bytes(row.salt) != secret
 
 

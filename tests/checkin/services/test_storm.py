@@ -107,9 +107,9 @@ def test_after_the_storm_the_day_recomputes(now: datetime, attempts: int) -> Non
     at_once([partial(execute, user=user, now=now) for user in users for _ in range(8)])
     seeds.commit_and_reveal(now=now + timedelta(days=2))
 
-    found = verify_day(now.date())
+    verification = verify_day(now.date())
 
-    assert (found.check_ins, found.differences) == (5 * attempts, [])
+    assert (verification.check_ins, verification.differences) == (5 * attempts, [])
 
 
 def test_one_seed_is_made_for_a_day_however_many_need_it(now: datetime) -> None:

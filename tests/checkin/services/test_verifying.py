@@ -46,8 +46,8 @@ def revealed(day: datetime, now: datetime) -> datetime:
 
 
 def test_every_draw_of_a_revealed_day_recomputes(revealed: datetime) -> None:
-    found = verify_day(revealed.date())
-    assert (found.check_ins, found.differences) == (12, [])
+    verification = verify_day(revealed.date())
+    assert (verification.check_ins, verification.differences) == (12, [])
 
 
 def test_a_day_whose_seed_is_secret_is_not_recomputed(day: datetime) -> None:
@@ -106,18 +106,18 @@ def test_items_that_are_gone_are_found_and_the_other_draws_compared(
         cursor.execute("SET session_replication_role = replica")
         cursor.execute("DELETE FROM checkin_dropitem WHERE table_id = %s", [lost])
         cursor.execute("SET session_replication_role = DEFAULT")
-    found = verify_day(revealed.date())
-    assert (len(tables), found.check_ins) == (2, 12)
-    differing = {difference.check_in_id for difference in found.differences}
+    verification = verify_day(revealed.date())
+    assert (len(tables), verification.check_ins) == (2, 12)
+    differing = {difference.check_in_id for difference in verification.differences}
     assert differing == {row.pk for row in check_ins if row.permanent_table_id == lost}
-    assert "items" in {difference.what for difference in found.differences}
+    assert "items" in {difference.what for difference in verification.differences}
 
 
 def test_another_seed_than_the_promised_one_is_found(revealed: datetime) -> None:
     _meddle("UPDATE checkin_dailyseed SET revealed_seed = repeat('ab', 32) WHERE day = %s", revealed.date())
-    found = verify_day(revealed.date())
-    assert "commitment" in {difference.what for difference in found.differences}
-    assert {difference.check_in_id for difference in found.differences} > {None}
+    verification = verify_day(revealed.date())
+    assert "commitment" in {difference.what for difference in verification.differences}
+    assert {difference.check_in_id for difference in verification.differences} > {None}
 
 
 def test_a_purged_modifier_proves_nothing(revealed: datetime) -> None:

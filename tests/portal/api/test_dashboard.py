@@ -56,8 +56,8 @@ def read(client: APIClient, access: str) -> Read:
         answer = client.get(path, query, HTTP_AUTHORIZATION=f"Bearer {access}")
         assert answer.status_code == 200, answer.content
         assert answer["Cache-Control"] == "no-store"
-        found: dict[str, Any] = answer.json()
-        return found
+        body: dict[str, Any] = answer.json()
+        return body
 
     return ask
 
@@ -67,9 +67,9 @@ def dashboard(read: Read) -> Read:
     """Return what reads the dashboard and compares its form with the specification."""
 
     def ask() -> dict[str, Any]:
-        found = read()
-        jsonschema.validate(found, shapes.DASHBOARD)
-        return found
+        body = read()
+        jsonschema.validate(body, shapes.DASHBOARD)
+        return body
 
     return ask
 
@@ -83,7 +83,7 @@ def subscribe(user: User, *, days: int = 30) -> None:
     set_allowance(user=user, credits=5, starts_at=begin, ends_at=begin + timedelta(days=days), renews=False)
 
 
-def a_subscription(user: User, *, amount_minor: int) -> None:
+def create_subscription(user: User, *, amount_minor: int) -> None:
     customer = Customer.objects.create(user=user, stripe_customer_id=f"cus_{secrets.token_hex(8)}")
     Subscription.objects.create(
         user=user,
@@ -100,8 +100,8 @@ def a_subscription(user: User, *, amount_minor: int) -> None:
 
 
 def test_a_new_user_has_nothing_and_the_lowest_badges(user: User, dashboard: Read) -> None:
-    found = dashboard()
-    assert found["userInfo"] == {
+    body = dashboard()
+    assert body["userInfo"] == {
         "credits": 0,
         "subscriptionAmount": 0,
         "permanentExp": 0,
@@ -113,15 +113,15 @@ def test_a_new_user_has_nothing_and_the_lowest_badges(user: User, dashboard: Rea
     }
     for name, track in (("permanentBadge", BadgeTrack.PERMANENT), ("subscriberBadge", BadgeTrack.SUBSCRIBER)):
         lowest = Badge.objects.filter(track=track).earliest("exp_lower_bound")
-        assert (found[name]["exp_lower_bound"], found[name]["exp_upper_bound"]) == (0, lowest.exp_upper_bound)
-        assert found[name]["bonus_creds_surveys"] == float(lowest.bonus_creds_surveys)
-        assert found[name]["related_check_in_drops"] > 0
-    assert found["modifiers"] == found["earningHistory"] == found["transactionHistory"] == []
+        assert (body[name]["exp_lower_bound"], body[name]["exp_upper_bound"]) == (0, lowest.exp_upper_bound)
+        assert body[name]["bonus_creds_surveys"] == float(lowest.bonus_creds_surveys)
+        assert body[name]["related_check_in_drops"] > 0
+    assert body["modifiers"] == body["earningHistory"] == body["transactionHistory"] == []
 
 
 def test_a_subscriber_sees_the_amount_the_badge_and_active_modifiers(user: User, dashboard: Read) -> None:
     amount = random.randint(500, 9_999)
-    a_subscription(user, amount_minor=amount)
+    create_subscription(user, amount_minor=amount)
     subscribe(user)
     gain(user, BadgeTrack.SUBSCRIBER, 3_000)
     given, ended = (
@@ -138,15 +138,15 @@ def test_a_subscriber_sees_the_amount_the_badge_and_active_modifiers(user: User,
     Modifier.objects.filter(pk=ended.pk).update(
         created_at=now() - timedelta(hours=2), expires_at=now() - timedelta(hours=1)
     )
-    found = dashboard()
-    info = found["userInfo"]
+    body = dashboard()
+    info = body["userInfo"]
     assert (info["isSubscriber"], info["subscriptionAmount"], info["subscriptionExp"]) == (
         True,
         amount / 100,
         3_000,
     )
-    assert found["subscriberBadge"]["exp_lower_bound"] == 3_000
-    [shown] = found["modifiers"]
+    assert body["subscriberBadge"]["exp_lower_bound"] == 3_000
+    [shown] = body["modifiers"]
     assert shown["id"] == given.pk
     assert (shown["related_user"], shown["modifier_type"], shown["value"]) == (
         user.profile_address,
@@ -159,7 +159,7 @@ def test_a_subscriber_sees_the_amount_the_badge_and_active_modifiers(user: User,
 def test_a_subscription_that_was_never_paid_costs_nothing_yet(
     user: User, dashboard: Read, status: Subscription.Status
 ) -> None:
-    a_subscription(user, amount_minor=999)
+    create_subscription(user, amount_minor=999)
     Subscription.objects.update(status=status)
 
     info = dashboard()["userInfo"]
@@ -172,10 +172,10 @@ def test_progress_stops_at_the_top_of_the_badge_that_a_lapsed_subscriber_is_show
 ) -> None:
     gain(user, BadgeTrack.SUBSCRIBER, 50_000)
 
-    found = dashboard()
+    body = dashboard()
 
-    assert found["subscriberBadge"]["exp_upper_bound"] < 50_000
-    assert found["userInfo"]["percentToNextSubscriberBadge"] == 1
+    assert body["subscriberBadge"]["exp_upper_bound"] < 50_000
+    assert body["userInfo"]["percentToNextSubscriberBadge"] == 1
 
 
 def test_a_modifier_that_staff_end_is_gone_at_once_and_so_is_what_it_adds(
@@ -193,8 +193,8 @@ def test_a_modifier_that_staff_end_is_gone_at_once_and_so_is_what_it_adds(
         for value in ("10", "0.01")
     )
     assert {shown["id"] for shown in dashboard()["modifiers"]} == {mistaken.pk, kept.pk}
-    told = confirm(browser_of(member("support")), "rewards_modifier", "end", mistaken)
-    assert "It has ended." in messages_of(told)
+    page = confirm(browser_of(member("support")), "rewards_modifier", "end", mistaken)
+    assert "It has ended." in messages_of(page)
     assert [shown["id"] for shown in dashboard()["modifiers"]] == [kept.pk]
 
 
@@ -212,8 +212,8 @@ def has_one_of_each(user: User) -> None:
     )
 
 
-def assert_one_of_each(found: dict[str, Any]) -> None:
-    assert [len(found[name]) for name in ("modifiers", "earningHistory", "transactionHistory")] == [1, 1, 1]
+def assert_one_of_each(body: dict[str, Any]) -> None:
+    assert [len(body[name]) for name in ("modifiers", "earningHistory", "transactionHistory")] == [1, 1, 1]
 
 
 def test_a_lapsed_subscriber_keeps_the_experience_and_is_shown_the_lowest_badge(
@@ -222,22 +222,22 @@ def test_a_lapsed_subscriber_keeps_the_experience_and_is_shown_the_lowest_badge(
     subscribe(user, days=9)
     gain(user, BadgeTrack.SUBSCRIBER, 50_000)
     has_one_of_each(user)
-    found = dashboard()
-    assert_one_of_each(found)
-    assert not found["userInfo"]["isSubscriber"]
-    assert found["userInfo"]["subscriptionExp"] == 50_000
-    assert found["userInfo"]["percentToNextSubscriberBadge"] == 1
-    assert found["subscriberBadge"]["exp_lower_bound"] == 0
+    body = dashboard()
+    assert_one_of_each(body)
+    assert not body["userInfo"]["isSubscriber"]
+    assert body["userInfo"]["subscriptionExp"] == 50_000
+    assert body["userInfo"]["percentToNextSubscriberBadge"] == 1
+    assert body["subscriberBadge"]["exp_lower_bound"] == 0
 
 
-def test_the_top_badge_has_nowhere_to_go(user: User, dashboard: Read) -> None:
+def test_progress_at_the_top_badge_is_1_and_its_upper_bound_is_safe(user: User, dashboard: Read) -> None:
     top = Badge.objects.filter(track=BadgeTrack.PERMANENT).latest("exp_lower_bound")
     gain(user, BadgeTrack.PERMANENT, top.exp_lower_bound)
     has_one_of_each(user)
-    found = dashboard()
-    assert_one_of_each(found)
-    assert found["permanentBadge"]["exp_upper_bound"] == SAFE_INTEGER_MAX == 9007199254740991
-    assert found["userInfo"]["percentToNextPermanentBadge"] == 1
+    body = dashboard()
+    assert_one_of_each(body)
+    assert body["permanentBadge"]["exp_upper_bound"] == SAFE_INTEGER_MAX == 9007199254740991
+    assert body["userInfo"]["percentToNextPermanentBadge"] == 1
 
 
 def test_credits_are_what_may_be_spent(user: User, dashboard: Read) -> None:
@@ -246,22 +246,22 @@ def test_credits_are_what_may_be_spent(user: User, dashboard: Read) -> None:
     assert dashboard()["userInfo"]["credits"] == -30
 
 
-def test_histories_tell_balances_and_leave_relay_charges_out_of_the_earnings(
+def test_histories_show_balances_and_leave_relay_charges_out_of_the_earnings(
     user: User, dashboard: Read
 ) -> None:
     entries.grant(user=user, credits=500, source=EntrySource.OFFERWALL, key=secrets.token_hex(8))
     relayed(user, 2)
     entries.reverse(user=user, credits=40, source=EntrySource.EARNING_REVERSAL, key=secrets.token_hex(8))
-    found = dashboard()
+    body = dashboard()
     assert [
         (row["credit_source"], row["credits_earned"], row["credits_before"], row["credits_after"])
-        for row in found["earningHistory"]
+        for row in body["earningHistory"]
     ] == [("EARNING_REVERSAL", -40, 498, 458), ("OFFERWALL", 500, 0, 500)]
     assert [
         (row["expected_cost"], row["real_cost"], row["credits_before"], row["credits_after"], row["status"])
-        for row in found["transactionHistory"]
+        for row in body["transactionHistory"]
     ] == [(2, 1, 499, 498, "Success"), (2, 1, 500, 499, "Success")]
-    assert {row["related_user"] for row in found["earningHistory"] + found["transactionHistory"]} == {
+    assert {row["related_user"] for row in body["earningHistory"] + body["transactionHistory"]} == {
         user.profile_address
     }
 
@@ -274,14 +274,14 @@ def test_a_dashboard_costs_the_same_whatever_the_history(
         earned(user, length)
         relayed(user, length)
     with django_assert_num_queries(OF_DASHBOARD):
-        found = dashboard()
+        body = dashboard()
     subscribe(user)
     with django_assert_num_queries(OF_SUBSCRIBERS_DASHBOARD):
         dashboard()
     shown = min(length, 100)
-    assert len(found["earningHistory"]) == len(found["transactionHistory"]) == shown
+    assert len(body["earningHistory"]) == len(body["transactionHistory"]) == shown
     if length:
-        assert found["transactionHistory"][0]["credits_after"] == 0
+        assert body["transactionHistory"][0]["credits_after"] == 0
 
 
 @pytest.mark.parametrize(("name", "begin"), [("earnings", earned), ("transactions", relayed)])
@@ -331,7 +331,7 @@ def cursor_at(position: str) -> dict[str, str]:
     ],
     ids=lambda query: "&".join(f"{name}={value[:20]}" for name, value in query.items()),
 )
-def test_a_page_that_is_none_is_refused_and_named(
+def test_an_invalid_limit_or_cursor_is_refused_by_name(
     client: APIClient, access: str, name: str, query: dict[str, str]
 ) -> None:
     answer = client.get(f"/api/user/{name}", query, HTTP_AUTHORIZATION=f"Bearer {access}")
@@ -340,10 +340,12 @@ def test_a_page_that_is_none_is_refused_and_named(
 
 
 @pytest.mark.parametrize("name", ["dashboardInfo", "earnings", "transactions"])
-def test_nobody_sees_anothers_history(client: APIClient, user: User, access: str, name: str) -> None:
-    stranger = User.objects.create(username="other", profile_address="0x" + "Ab" * 20)
-    earned(stranger, 3)
-    relayed(stranger, 3)
+def test_a_user_does_not_see_the_history_of_another(
+    client: APIClient, user: User, access: str, name: str
+) -> None:
+    other = User.objects.create(username="other", profile_address="0x" + "Ab" * 20)
+    earned(other, 3)
+    relayed(other, 3)
     answer = client.get(f"/api/user/{name}/", HTTP_AUTHORIZATION=f"Bearer {access}").json()
     shown = [answer.get(member) for member in ("results", "earningHistory", "transactionHistory")]
     assert not any(shown)

@@ -1,1 +1,1 @@
-"""Tests of the HTTP door of sign-in."""
+"""Tests of the HTTP API of sign-in."""

@@ -1,4 +1,4 @@
-"""The Authorization header: what is believed, at what cost, and what is told to those who are not believed."""
+"""The Authorization header: which tokens are accepted, in how many queries, and how others are refused."""
 
 import secrets
 from typing import Any
@@ -38,7 +38,9 @@ def test_the_token_comes_with_its_scheme_or_bare(client: APIClient, pair: TokenP
 
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer  "])
-def test_without_a_token_one_is_asked_to_sign_in(client: APIClient, header: str | None, db: None) -> None:
+def test_a_request_without_a_token_is_not_authenticated(
+    client: APIClient, header: str | None, db: None
+) -> None:
     answer = client.get(ME) if header is None else _ask(client, header)
 
     assert (answer.status_code, answer.json()["code"]) == (401, "not-authenticated")
@@ -47,9 +49,7 @@ def test_without_a_token_one_is_asked_to_sign_in(client: APIClient, header: str 
 
 
 @pytest.mark.parametrize("form", ["Token {}", "Basic {}", "Bearer {} {}", "{} {}"])
-def test_another_scheme_or_two_tokens_are_not_understood(
-    client: APIClient, pair: TokenPair, form: str
-) -> None:
+def test_another_scheme_and_two_tokens_are_refused(client: APIClient, pair: TokenPair, form: str) -> None:
     answer = _ask(client, form.format(pair.access, pair.access))
 
     assert (answer.status_code, answer.json()["code"]) == (401, "access-token-malformed")
@@ -72,7 +72,7 @@ def test_a_refresh_token_is_no_access_token(client: APIClient, pair: TokenPair) 
     assert SignInSession.objects.get().revoked_at is None
 
 
-def test_a_forged_token_is_told_what_is_wrong(client: APIClient, pair: TokenPair) -> None:
+def test_a_forged_token_is_refused_by_what_is_wrong(client: APIClient, pair: TokenPair) -> None:
     answer = _ask(client, f"Bearer {forged_token(header={'kid': secrets.token_hex(8)})}")
 
     assert (answer.status_code, answer.json()["code"]) == (401, "access-token-key-unknown")
@@ -95,7 +95,7 @@ def test_a_session_that_ran_out_or_is_gone_ends_its_access_tokens(client: APICli
     assert _ask(client, f"Bearer {pair.access}").json()["code"] == "session-ended"
 
 
-def test_a_token_that_names_another_users_session_is_not_believed(client: APIClient, pair: TokenPair) -> None:
+def test_a_token_that_names_another_users_session_is_refused(client: APIClient, pair: TokenPair) -> None:
     session = SignInSession.objects.get()
     stolen = forged_token(sid=str(session.pk), sub=str(session.user_id + 1))
 
@@ -104,7 +104,7 @@ def test_a_token_that_names_another_users_session_is_not_believed(client: APICli
     assert _ask(client, f"Bearer {own}").status_code == 200
 
 
-def test_a_closed_account_is_out_at_once(client: APIClient, pair: TokenPair) -> None:
+def test_a_closed_account_is_refused_at_once(client: APIClient, pair: TokenPair) -> None:
     User.objects.update(is_active=False)
 
     answer = _ask(client, f"Bearer {pair.access}")
@@ -112,7 +112,7 @@ def test_a_closed_account_is_out_at_once(client: APIClient, pair: TokenPair) -> 
     assert (answer.status_code, answer.json()["code"]) == (401, "account-inactive")
 
 
-def test_the_staffs_cookie_opens_nothing_here(client: APIClient, db: None) -> None:
+def test_a_staff_session_cookie_does_not_authenticate(client: APIClient, db: None) -> None:
     staff = User.objects.create_superuser("boss", password=secrets.token_urlsafe(16))
     client.force_login(staff)
 
@@ -135,7 +135,9 @@ def test_signing_out_ends_the_named_session_of_the_same_user_too(wallet: Wallet,
     assert wallet.me(third.access)["address"] == profile.profile_address
 
 
-def test_nobody_signs_a_stranger_out(wallet: Wallet, profile: Profile, chain: Any) -> None:
+def test_signing_out_does_not_end_a_session_of_another_user(
+    wallet: Wallet, profile: Profile, chain: Any
+) -> None:
     mine, theirs = signed_in(profile), signed_in(chain.create_profile())
 
     answer = wallet.client.post(

@@ -1,4 +1,4 @@
-"""A token of the configured external issuer identifies a profile; nobody else's does."""
+"""A token of the configured external issuer identifies a profile; a token of any other issuer is refused."""
 
 from datetime import timedelta
 from typing import Any
@@ -67,7 +67,7 @@ def test_the_address_claim_may_have_another_name(issuer: ExternalIssuer, setting
     assert user.profile_address == address
 
 
-def test_our_own_tokens_are_believed_beside_it(issuer: ExternalIssuer, profile: Profile) -> None:
+def test_our_own_tokens_are_accepted_too(issuer: ExternalIssuer, profile: Profile) -> None:
     pair = signed_in(profile)
 
     user, _ = authenticate(pair.access)
@@ -103,7 +103,7 @@ def test_a_token_that_is_wrong_in_one_way_makes_no_user(
     assert not User.objects.exists()
 
 
-def test_a_token_of_another_issuer_is_not_believed(issuer: ExternalIssuer) -> None:
+def test_a_token_of_another_issuer_is_refused(issuer: ExternalIssuer) -> None:
     token = issuer.token(address=random_address(), iss="https://elsewhere.example/")
 
     with pytest.raises(NotAuthenticated):
@@ -111,7 +111,7 @@ def test_a_token_of_another_issuer_is_not_believed(issuer: ExternalIssuer) -> No
     assert not User.objects.exists()
 
 
-def test_without_an_issuer_configured_its_tokens_mean_nothing(issuer: ExternalIssuer, settings: Any) -> None:
+def test_without_a_configured_issuer_its_tokens_are_refused(issuer: ExternalIssuer, settings: Any) -> None:
     settings.AUTH_EXTERNAL_JWKS_URL = ""
 
     # It is read as one of ours would be.
@@ -120,7 +120,7 @@ def test_without_an_issuer_configured_its_tokens_mean_nothing(issuer: ExternalIs
     assert not User.objects.exists()
 
 
-def test_before_the_keys_are_fetched_no_token_is_believed(issuer: ExternalIssuer) -> None:
+def test_before_the_keys_are_fetched_every_token_is_refused(issuer: ExternalIssuer) -> None:
     IssuerKeySet.objects.all().delete()
 
     with pytest.raises(errors.AccessTokenKeyUnknown):

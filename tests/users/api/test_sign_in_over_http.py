@@ -128,7 +128,7 @@ def test_the_keys_are_public_and_may_be_kept_for_a_while(client: APIClient) -> N
 
 def test_each_refusal_leaves_as_its_own_problem(wallet: Wallet, chain: FakeChain) -> None:
     unknown = wallet.post("verify", nonce="A" * 22, signature="0x" + "11" * 64 + "1b")
-    stranger = wallet.verify(controller=Controller())
+    no_controller = wallet.verify(controller=Controller())
     malformed = wallet.post("verify", nonce="A" * 22, signature="0x1234")
     challenge = wallet.ask_nonce()
     signature = "0x" + personal_sign(wallet.profile.controller, challenge["message"]).hex()
@@ -136,7 +136,9 @@ def test_each_refusal_leaves_as_its_own_problem(wallet: Wallet, chain: FakeChain
     with chain.away():
         away = wallet.verify()
 
-    assert [(found["status"], found["code"]) for found in (unknown, stranger, malformed, foreign, away)] == [
+    assert [
+        (problem["status"], problem["code"]) for problem in (unknown, no_controller, malformed, foreign, away)
+    ] == [
         (401, "nonce-unknown"),
         (401, "signature-not-by-controller"),
         (400, "signature-malformed"),

@@ -22,7 +22,7 @@ def test_it_trusts_an_address_once_in_any_casing(kind: str) -> None:
     address = random_address()
     first = run(kind, "--address", address.lower(), "--name", "a release")
     assert first == f"trusted: {kind} {address}\n"
-    assert run(kind, "--address", address, "--name", "again") == f"already known: {kind} {address}\n"
+    assert run(kind, "--address", address, "--name", "again") == f"already trusted: {kind} {address}\n"
     row = TrustedImplementation.objects.get(address=address)
     assert (row.kind, row.name, row.is_active) == (kind, "a release", True)
 
@@ -31,7 +31,7 @@ def test_what_staff_deactivated_stays_so() -> None:
     address = random_address()
     run("profile", "--address", address, "--name", "a release")
     TrustedImplementation.objects.filter(address=address).update(is_active=False)
-    assert run("profile", "--address", address, "--name", "a release").startswith("already known")
+    assert run("profile", "--address", address, "--name", "a release").startswith("already trusted")
     assert not TrustedImplementation.objects.get(address=address).is_active
 
 

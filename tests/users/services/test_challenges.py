@@ -38,18 +38,18 @@ def test_the_message_is_eip_4361_over_the_settings_and_nothing_of_the_caller(set
 
 
 def test_nonces_are_alphanumeric_of_128_bits_and_never_repeat() -> None:
-    found = {
+    nonces = {
         sign_in.issue_challenge(profile_address=random_address(), client="c", now=now()).nonce
         for _ in range(50)
     }
 
-    assert len(found) == 50
-    assert all(len(nonce) == 22 and nonce.isalnum() and nonce.isascii() for nonce in found)
+    assert len(nonces) == 50
+    assert all(len(nonce) == 22 and nonce.isalnum() and nonce.isascii() for nonce in nonces)
 
 
 def test_a_caller_keeps_its_newest_open_challenges_of_a_profile_and_nobody_elses_are_touched() -> None:
     address, start = random_address(), now()
-    bystander = sign_in.issue_challenge(profile_address=random_address(), client="c", now=start)
+    other_profiles = sign_in.issue_challenge(profile_address=random_address(), client="c", now=start)
     issued = [
         sign_in.issue_challenge(profile_address=address, client="c", now=start + timedelta(seconds=second))
         for second in range(sign_in.MAX_OPEN_PER_CLIENT + 3)
@@ -57,20 +57,20 @@ def test_a_caller_keeps_its_newest_open_challenges_of_a_profile_and_nobody_elses
 
     kept = set(SignInChallenge.objects.filter(profile_address=address).values_list("pk", flat=True))
     assert kept == {challenge.pk for challenge in issued[3:]}
-    assert SignInChallenge.objects.filter(pk=bystander.pk).exists()
+    assert SignInChallenge.objects.filter(pk=other_profiles.pk).exists()
 
 
 def test_a_stranger_pushes_out_nobody_elses_challenges() -> None:
     address, start = random_address(), now()
-    victims = sign_in.issue_challenge(profile_address=address, client="victim", now=start)
+    own = sign_in.issue_challenge(profile_address=address, client="own", now=start)
     for second in range(sign_in.MAX_OPEN_PER_CLIENT + 3):
         sign_in.issue_challenge(
-            profile_address=address, client="stranger", now=start + timedelta(seconds=second)
+            profile_address=address, client="other", now=start + timedelta(seconds=second)
         )
 
-    taken = sign_in.consume_challenge(nonce=victims.nonce, profile_address=address, now=start)
+    taken = sign_in.consume_challenge(nonce=own.nonce, profile_address=address, now=start)
 
-    assert taken.pk == victims.pk
+    assert taken.pk == own.pk
 
 
 def test_far_above_what_one_caller_may_have_open_a_profile_gets_no_more_for_a_while(

@@ -1,4 +1,4 @@
-"""The external issuer's keys are fetched aside, and the last good ones stay whatever the issuer answers."""
+"""The external issuer's keys are fetched by a task, and the last good ones stay when a fetch fails."""
 
 import json
 from collections.abc import Iterator

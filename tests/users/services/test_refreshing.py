@@ -156,9 +156,9 @@ def test_a_session_that_ends_while_the_node_is_asked_yields_nothing(
 ) -> None:
     read = chain.read_key_manager
 
-    def signed_out_meanwhile(**asked: Any) -> KeyManagerState:
+    def signed_out_meanwhile(**arguments: Any) -> KeyManagerState:
         sessions.end(session_id=SignInSession.objects.get().pk, reason=SignInSession.Reason.STAFF, now=now())
-        return read(**asked)
+        return read(**arguments)
 
     monkeypatch.setattr(chain, "read_key_manager", signed_out_meanwhile)
 
@@ -172,10 +172,10 @@ def test_a_token_that_somebody_else_used_long_before_we_got_the_lock_ends_the_se
 ) -> None:
     start, read = now(), chain.read_key_manager
 
-    def used_meanwhile(**asked: Any) -> KeyManagerState:
+    def used_meanwhile(**arguments: Any) -> KeyManagerState:
         monkeypatch.setattr(chain, "read_key_manager", read)
         sessions.refresh(token=token, now=start)
-        return read(**asked)
+        return read(**arguments)
 
     monkeypatch.setattr(chain, "read_key_manager", used_meanwhile)
 

@@ -297,7 +297,9 @@ def test_what_the_profile_itself_does_not_accept_is_refused(
     profile: Profile, chain: FakeChain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = chain.read_profile
-    monkeypatch.setattr(chain, "read_profile", lambda **asked: replace(read(**asked), signature_valid=False))
+    monkeypatch.setattr(
+        chain, "read_profile", lambda **arguments: replace(read(**arguments), signature_valid=False)
+    )
 
     with pytest.raises(SignatureNotByController):
         signed_in(profile)

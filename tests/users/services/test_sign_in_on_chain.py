@@ -21,9 +21,9 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _trusted(services: Services, db: None) -> None:
-    found, kinds = services.world.implementations, TrustedImplementation.Kind
-    trusted_code.trust(kind=kinds.PROFILE, address=found.universal_profile, name="profile")
-    trusted_code.trust(kind=kinds.KEY_MANAGER, address=found.key_manager, name="key manager")
+    implementations, kinds = services.world.implementations, TrustedImplementation.Kind
+    trusted_code.trust(kind=kinds.PROFILE, address=implementations.universal_profile, name="profile")
+    trusted_code.trust(kind=kinds.KEY_MANAGER, address=implementations.key_manager, name="key manager")
 
 
 def _sign_in(profile_address: str, private_key: str) -> TokenPair:

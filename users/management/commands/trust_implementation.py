@@ -1,4 +1,4 @@
-"""`manage.py trust_implementation KIND --address 0x… --name …`: vet contract code from the command line."""
+"""`manage.py trust_implementation KIND --address 0x… --name …`: trust contract code from the command line."""
 
 from typing import Any
 
@@ -25,4 +25,4 @@ class Command(BaseCommand):
         except ValueError as error:
             raise CommandError("--address is not a 20-byte hex address.") from error
         added = trusted_code.trust(kind=options["kind"], address=address, name=options["name"])
-        self.stdout.write(f"{'trusted' if added else 'already known'}: {options['kind']} {address}")
+        self.stdout.write(f"{'trusted' if added else 'already trusted'}: {options['kind']} {address}")

@@ -37,7 +37,7 @@ def test_values_lie_on_the_grid_between_the_bounds_and_both_bounds_can_drop(drop
         draw(seed=seed, identity=identity(attempt=attempt), items=[offered]).result.value
         for attempt in range(200)
     }
-    assert values == {step * step for step in range(3, 8)}
+    assert values == {number * step for number in range(3, 8)}
 
 
 def test_a_range_of_one_value_gives_that_value() -> None:

@@ -33,7 +33,7 @@ def test_while_admob_is_disabled_nothing_is_asked(google: ExternalIssuer) -> Non
     set_up("admob", is_enabled=False)
 
     assert not networks.refresh_verifier_keys(now=timezone.now())
-    assert google.asked == 0
+    assert google.requests == 0
 
 
 def test_fetched_keys_verify_from_then_on(google: ExternalIssuer) -> None:
@@ -69,7 +69,7 @@ def test_an_answer_other_than_200_leaves_the_last_ones(google: ExternalIssuer, s
     google.status = status
 
     assert not networks.refresh_verifier_keys(now=timezone.now())
-    assert google.asked == 1
+    assert google.requests == 1
 
 
 def test_google_away_leaves_the_last_ones(settings: Any) -> None:

@@ -33,7 +33,7 @@ def test_another_status_is_no_document_and_a_redirect_is_not_followed(
 
     with pytest.raises(FetchFailed, match=f"status {status}"):
         fetch_json(server.url)
-    assert server.asked == 1
+    assert server.requests == 1
 
 
 @pytest.mark.parametrize("document", [b"", b"<html>", b"\xff", b"[" * 5_000])

@@ -49,7 +49,7 @@ def dashboard_of(*, user: User, now: datetime) -> Dashboard:
         # A subscription whose first payment was declined is no subscriber's yet.
         subscription_amount=monthly_amount_of(user) if rewards.is_subscriber else Decimal(0),
         check_in=status_of(user=user, rewards=rewards, now=now),
-        earnings=list(credits_queries.earnings_of(rewards.account).order_by("-account_version")[:_NEWEST]),
+        earnings=list(credits_queries.earnings_of(account).order_by("-account_version")[:_NEWEST]),
         transactions=list(relay_queries.transactions_of(user).order_by("-id")[:_NEWEST]),
     )
 

@@ -128,14 +128,14 @@ class DashboardSerializer(serializers.Serializer[Any]):
 
 def dashboard_members(dashboard: Dashboard) -> dict[str, Any]:
     """Return the members that `DashboardSerializer` renders."""
-    account, rewards = dashboard.rewards.account, dashboard.rewards
+    rewards, progress = dashboard.rewards, dashboard.rewards.progress
     tables = dashboard.check_in.tables
     return {
         "userInfo": {
-            "credits": account.available,
+            "credits": dashboard.account.available,
             "subscriptionAmount": dashboard.subscription_amount,
-            "permanentExp": account.permanent_experience,
-            "subscriptionExp": account.subscriber_experience,
+            "permanentExp": progress.permanent_experience,
+            "subscriptionExp": progress.subscriber_experience,
             "percentToNextPermanentBadge": progress_within(
                 badge=rewards.permanent_badge, experience=progress.permanent_experience
             ),

@@ -34,7 +34,6 @@ GROUPS: list[tuple[str, list[tuple[str, str]]]] = [
             ("relay.Attempt", "outbox"),
             ("relay.Relayer", "key"),
             ("users.TrustedImplementation", "verified_user"),
-            ("relay.RelaySwitch", "pause_circle"),
         ],
     ),
     (
@@ -55,7 +54,6 @@ GROUPS: list[tuple[str, list[tuple[str, str]]]] = [
             ("checkin.CheckIn", "casino"),
             ("checkin.DropTable", "table_chart"),
             ("checkin.DailySeed", "grain"),
-            ("checkin.CheckInSwitch", "toggle_on"),
         ],
     ),
     (
@@ -70,6 +68,7 @@ GROUPS: list[tuple[str, list[tuple[str, str]]]] = [
         "System",
         [
             ("gateway_admin.StaffAction", "history"),
+            ("gateway_admin.Pause", "pause_circle"),
             ("auth.Group", "shield_person"),
             ("otp_totp.TOTPDevice", "phonelink_lock"),
             ("axes.AccessAttempt", "gpp_bad"),

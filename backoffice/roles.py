@@ -52,7 +52,6 @@ ROLES: dict[str, tuple[str, ...]] = {
         *(f"{app}.view_*" for app in OURS),
         "credits.run_reconciliation",
         "relay.pause_relayer",
-        "relay.add_relayswitch",
         "relay.rebroadcast_relaytransaction",
         "relay.cancel_relaytransaction",
         "relay.release_orphaned_hold",
@@ -60,7 +59,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "users.change_trustedimplementation",
         "earnings.add_adnetwork",
         "earnings.change_adnetwork",
-        "checkin.add_checkinswitch",
+        "gateway_admin.add_pause",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Check-ins in the admin: drop tables with their odds, check-ins, seeds, and the pause."""
+"""Check-ins in the admin: drop tables with their odds, check-ins and seeds."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -18,10 +18,11 @@ from django.utils.safestring import SafeString
 from checkin import queries
 from checkin.draw import Item, Odds, odds_of, probabilities_of
 from checkin.errors import DropTableNotADraft
-from checkin.models import CheckIn, CheckInSwitch, DailySeed, DropItem, DropTable
-from checkin.services import checkins, drop_tables
+from checkin.models import CheckIn, DailySeed, DropItem, DropTable
+from checkin.services import drop_tables
 from credits.admin import OwnedAdmin
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
+from gateway.admin.admin import offer_pause
 from gateway.admin.audit import staff_of
 from gateway.admin.base import ReadOnlyAdmin, StaffAdmin, StaffInline
 
@@ -75,32 +76,10 @@ def _plain(value: Decimal) -> str:
     return f"{value.normalize():f}"
 
 
-def _switch(decision: Decision, *, is_open: bool) -> str:
-    checkins.switch(is_open=is_open, actor=decision.actor, reason=decision.reason)
-    return "They go on." if is_open else "They are paused."
-
-
-def _is_open(_: CheckInSwitch) -> bool:
-    return not queries.is_paused()
-
-
-PAUSE = ReasonedAction(
-    name="pause",
-    label="Pause check-ins",
-    permission="checkin.add_checkinswitch",
-    subject="Check-ins",
-    effect=lambda _: "Nobody checks in until they are resumed; one that is under way ends as it began.",
-    run=lambda _, decision: _switch(decision, is_open=False),
-    applies_to=_is_open,
-)
-RESUME = ReasonedAction(
-    name="resume",
-    label="Resume check-ins",
-    permission="checkin.add_checkinswitch",
-    subject="Check-ins",
-    effect=lambda _: "Users may check in again.",
-    run=lambda _, decision: _switch(decision, is_open=True),
-    applies_to=lambda row: not _is_open(row),
+offer_pause(
+    queries.CHECK_INS,
+    title="check-ins",
+    effect="New check-ins are refused with 503. One that is under way ends as it began.",
 )
 
 
@@ -268,13 +247,3 @@ class DailySeedAdmin(ReadOnlyAdmin):
 
     list_display = fields = ("day", "commitment", "created_at", "revealed_at", "revealed_seed")
     ordering = ("-day",)
-
-
-@admin.register(CheckInSwitch)
-class CheckInSwitchAdmin(ReasonedActions, ReadOnlyAdmin):
-    """Every pause of check-ins, and every end of one."""
-
-    list_display = ("id", "is_open", "reason", "actor", "created_at")
-    list_select_related = ("actor",)
-    ordering = ("-id",)
-    staff_actions = (PAUSE, RESUME)

@@ -9,11 +9,15 @@ from django.conf import settings
 from django.db.models import Max, Min, Q, QuerySet
 
 from checkin.draw import Item
-from checkin.models import CheckIn, CheckInSwitch, DropItem, DropTable, DropType
+from checkin.models import CheckIn, DropItem, DropTable, DropType
 from credits.queries import has_earned
+from gateway.admin.pauses import is_paused
 from rewards.models import Badge
 from rewards.queries import CurrentRewards
 from users.models import User
+
+# The name under which staff pause check-ins.
+CHECK_INS = "check_ins"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +65,7 @@ def drop_ranges(*, user: User, rewards: CurrentRewards) -> dict[DropType, DropRa
 def _may_draw(*, user: User, rewards: CurrentRewards, now: datetime) -> bool:
     """Return whether an attempt of the day is left and check-ins are not paused, in two statements."""
     is_left = attempts_used(user=user, day=day_of(now)) < attempts_of(rewards)
-    return is_left and not is_paused()
+    return is_left and not is_paused(CHECK_INS)
 
 
 def attempts_of(rewards: CurrentRewards) -> int:
@@ -163,12 +167,6 @@ def attempts_used(*, user: User, day: date) -> int:
     """Return how often the user has checked in on that UTC day."""
     last: int | None = CheckIn.objects.filter(user_id=user.pk, day=day).aggregate(last=Max("attempt"))["last"]
     return last or 0
-
-
-def is_paused() -> bool:
-    """Return whether staff have paused check-ins."""
-    newest = CheckInSwitch.objects.order_by("-id").first()
-    return newest is not None and not newest.is_open
 
 
 def day_of(now: datetime) -> date:

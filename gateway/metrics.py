@@ -36,6 +36,7 @@ from credits import queries as credits_queries
 from credits.models import ReconciliationRun
 from credits.queries import last_reconciliations
 from earnings import queries as earnings_queries
+from gateway.admin.pauses import is_paused
 from gateway.common import heartbeats
 from gateway.common.errors import NotAuthenticated, NotFound
 from payments import queries as payments_queries
@@ -159,7 +160,9 @@ def earnings() -> Iterator[Metric]:
 
 def doors() -> Iterator[Metric]:
     """Yield what staff have paused or disabled, in two statements."""
-    yield gauge("check_ins_paused", "1 while staff have paused all check-ins.", checkin_queries.is_paused())
+    yield gauge(
+        "check_ins_paused", "1 while staff have paused all check-ins.", is_paused(checkin_queries.CHECK_INS)
+    )
     yield gauges(
         "ad_network_enabled",
         "1 where postbacks of the network are taken.",

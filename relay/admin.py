@@ -15,12 +15,13 @@ from django.utils.html import format_html
 from credits.admin import CreditHoldAdmin
 from credits.models import CreditHold
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
+from gateway.admin.admin import offer_pause
 from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
 from gateway.admin.exports import Column, Exportable
 from gateway.admin.search import people_like
 from gateway.chain.config import get_chain
 from relay import queries
-from relay.models import Attempt, Relayer, RelaySwitch, RelayTransaction
+from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import cancellation, relayers
 from relay.services.broadcasting import broadcast_again
 from users.models import TrustedImplementation
@@ -105,34 +106,11 @@ RELEASE_ORPHANED_HOLD = ReasonedAction(
 )
 
 
-def _switch(decision: Decision, *, is_open: bool) -> str:
-    relayers.switch(is_open=is_open, actor=decision.actor, reason=decision.reason)
-    return "It goes on." if is_open else "It is paused."
-
-
-def _is_open(_: RelaySwitch) -> bool:
-    return not queries.is_paused()
-
-
-PAUSE_RELAY = ReasonedAction(
-    name="pause",
-    label="Pause the whole relay",
-    permission="relay.add_relayswitch",
-    subject="The whole relay",
-    effect=lambda _: "New calls are refused with 503. Calls accepted before are broadcast and settled.",
-    run=lambda _, decision: _switch(decision, is_open=False),
-    applies_to=_is_open,
+offer_pause(
+    queries.RELAY,
+    title="the whole relay",
+    effect="New calls are refused with 503. Accepted calls are broadcast and settled.",
 )
-RESUME_RELAY = ReasonedAction(
-    name="resume",
-    label="Resume the relay",
-    permission="relay.add_relayswitch",
-    subject="The whole relay",
-    effect=lambda _: "New calls are accepted again.",
-    run=lambda _, decision: _switch(decision, is_open=True),
-    applies_to=lambda row: not _is_open(row),
-)
-
 
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 
@@ -328,13 +306,3 @@ class OrphanedHoldAdmin(ReasonedActions, CreditHoldAdmin):
     """Holds, with the release of orphaned ones."""
 
     staff_actions = (RELEASE_ORPHANED_HOLD,)
-
-
-@admin.register(RelaySwitch)
-class RelaySwitchAdmin(ReasonedActions, ReadOnlyAdmin):
-    """Every pause of the whole relay, and every end of one."""
-
-    list_display = ("id", "is_open", "reason", "actor", "created_at")
-    list_select_related = ("actor",)
-    ordering = ("-id",)
-    staff_actions = (PAUSE_RELAY, RESUME_RELAY)

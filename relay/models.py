@@ -6,14 +6,13 @@ transaction signed for it on an account nonce of a relayer; its bytes are stored
 are sent. Every row names its chain, so that the rows of a second chain never collide with these.
 """
 
-from typing import ClassVar, Self, TypeAlias
+from typing import Self, TypeAlias
 
-import pgtrigger
 from django.conf import settings
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import ExpressionWrapper, F, OuterRef, Q, Subquery, Sum, Value
-from django.db.models.functions import Coalesce, Now
+from django.db.models.functions import Coalesce
 
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import encode_execute_relay_call
@@ -375,22 +374,3 @@ class Attempt(models.Model):
     def worst_cost_wei(self) -> int:
         """The most that this attempt can take from the relayer's balance, in wei."""
         return self.gas_limit * self.max_fee_per_gas_wei
-
-
-class RelaySwitch(models.Model):
-    """A decision of staff to pause the whole relay, or to let it go on. Without any row it goes on."""
-
-    is_open = models.BooleanField(help_text="New calls are accepted.")
-    reason = models.TextField()
-    actor = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
-    created_at = models.DateTimeField(db_default=Now())
-
-    class Meta:
-        verbose_name = "pause"
-        constraints = [models.CheckConstraint(condition=~models.Q(reason=""), name="relayswitch_has_reason")]
-        triggers: ClassVar[list[pgtrigger.Trigger]] = [
-            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
-        ]
-
-    def __str__(self) -> str:
-        return "opened" if self.is_open else "paused"

@@ -6,12 +6,15 @@ from typing import NamedTuple
 
 from django.db.models import Count, QuerySet
 
+from gateway.admin.pauses import is_paused_sql
 from gateway.chain.config import get_chain
 from gateway.common import db
 from relay.errors import ProfileNotRegistered, TransactionNotFound
-from relay.models import Attempt, Relayer, RelaySwitch, RelayTransaction, sql_values
+from relay.models import Attempt, Relayer, RelayTransaction, sql_values
 from users.models import User
 
+# The name under which staff pause the whole relay.
+RELAY = "relay"
 _STATUS = RelayTransaction.Status
 _IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
 _ACTIVE = sql_values(*RelayTransaction.ACTIVE)
@@ -71,7 +74,7 @@ SELECT (SELECT transaction_hash FROM relay_relaytransaction
        (SELECT count(*) FROM relay_relaytransaction
         WHERE chain_id = %(chain)s AND digest = %(digest)s AND controller_address = %(controller)s
           AND status = '{_STATUS.FAILED}'),
-       coalesce((SELECT NOT is_open FROM relay_relayswitch ORDER BY id DESC LIMIT 1), false)
+       {is_paused_sql(RELAY)}
 """  # noqa: S608 - constants of our own
 
 
@@ -87,12 +90,6 @@ def active_transaction(*, user: User, identity: Identity) -> RelayTransaction | 
         )
         .first()
     )
-
-
-def is_paused() -> bool:
-    """Return whether staff have paused the whole relay."""
-    newest = RelaySwitch.objects.order_by("-id").first()
-    return newest is not None and not newest.is_open
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +186,7 @@ SELECT (SELECT count(*) FROM call WHERE status = '{_STATUS.PENDING}'),
        coalesce(greatest(0, extract(epoch FROM statement_timestamp() - accepted_at)), 0)::float,
        coalesce(greatest(0, extract(epoch FROM statement_timestamp() - signed_at)), 0)::float,
        coalesce(greatest(0, extract(epoch FROM statement_timestamp() - sent_at)), 0)::float,
-       coalesce((SELECT NOT is_open FROM relay_relayswitch ORDER BY id DESC LIMIT 1), false)
+       {is_paused_sql(RELAY)}
 FROM oldest
 """  # noqa: S608 - constants of our own
 

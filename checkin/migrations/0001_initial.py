@@ -88,32 +88,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="CheckInSwitch",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("is_open", models.BooleanField(help_text="Users may check in.")),
-                ("reason", models.TextField()),
-                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                (
-                    "actor",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-            ],
-            options={
-                "verbose_name": "pause",
-            },
-        ),
-        migrations.CreateModel(
             name="DailySeed",
             fields=[
                 (
@@ -304,26 +278,6 @@ class Migration(migrations.Migration):
                 on_delete=django.db.models.deletion.PROTECT,
                 related_name="+",
                 to="checkin.droptable",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="checkinswitch",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("reason", ""), _negated=True), name="checkin_switch_has_reason"
-            ),
-        ),
-        pgtrigger.migrations.AddTrigger(
-            model_name="checkinswitch",
-            trigger=pgtrigger.compiler.Trigger(
-                name="append_only",
-                sql=pgtrigger.compiler.UpsertTriggerSql(
-                    func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;",
-                    hash="0d054ea884867090df4358982977c65e92f63105",
-                    operation="UPDATE OR DELETE",
-                    pgid="pgtrigger_append_only_440fc",
-                    table="checkin_checkinswitch",
-                    when="BEFORE",
-                ),
             ),
         ),
         migrations.AddIndex(

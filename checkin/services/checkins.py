@@ -13,13 +13,12 @@ from django.db import IntegrityError, transaction
 from checkin import queries
 from checkin.draw import Draw, DrawIdentity, Drop, draw
 from checkin.errors import CheckInsNotReady, CheckInsPaused, CheckInUnavailable
-from checkin.models import CheckIn, CheckInSwitch, DropTable, DropType
+from checkin.models import CheckIn, DropTable, DropType
 from checkin.services import seeds
 from credits.models import EntrySource
 from credits.queries import has_earned
 from credits.services import entries
 from gateway.common.db import violated_constraint
-from gateway.common.errors import stated
 from rewards.models import BadgeTrack, ModifierType
 from rewards.queries import CurrentRewards, current_rewards
 from rewards.services import experience, modifiers
@@ -140,13 +139,3 @@ def identity_of(check_in: CheckIn, *, profile_address: str) -> DrawIdentity:
         attempt=check_in.attempt,
         tables=tuple((table.pk, table.version) for table in tables_drawn(check_in)),
     )
-
-
-def switch(*, is_open: bool, actor: User, reason: str) -> CheckInSwitch:
-    """
-    Decide from now on whether users may check in; one that is under way ends as it began.
-
-    Raises:
-        ReasonRequired: the reason is blank.
-    """
-    return CheckInSwitch.objects.create(is_open=is_open, actor_id=actor.pk, reason=stated(reason))

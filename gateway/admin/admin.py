@@ -21,9 +21,10 @@ from django.utils.safestring import SafeString
 from django_otp.plugins.otp_totp.admin import TOTPDeviceAdmin
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from gateway.admin import audit
+from gateway.admin import audit, pauses
+from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.base import ReadOnlyAdmin, StaffAdmin
-from gateway.admin.models import StaffAction
+from gateway.admin.models import Pause, StaffAction
 
 for _model in (Group, TOTPDevice, AccessAttempt, AccessFailureLog, AccessLog):
     admin.site.unregister(_model)
@@ -150,3 +151,38 @@ class AuditLogAdmin(ReadOnlyAdmin):
     @admin.display(description="request")
     def request_id(self, entry: LogEntry) -> str:
         return str(audit.details_of(entry).get("requestId", ""))
+
+
+@admin.register(Pause)
+class PauseAdmin(ReasonedActions, ReadOnlyAdmin):
+    """Every pause of a part of the service, and every end of one."""
+
+    list_display = ("id", "name", "is_paused", "reason", "actor", "created_at")
+    list_select_related = ("actor",)
+    ordering = ("-id",)
+    # `offer_pause` adds those of each app.
+    staff_actions: ClassVar[list[ReasonedAction]] = []
+
+
+def offer_pause(name: str, *, title: str, effect: str) -> None:
+    """Offer on the page of pauses to pause the part of that name, and to resume it; `effect` is what a pause does."""
+
+    def action(verb: str, effect: str, *, to_paused: bool) -> ReasonedAction:
+        def run(_: Any, decision: Decision) -> str:
+            pauses.switch(name, is_paused=to_paused, actor=decision.actor, reason=decision.reason)
+            return f"{verb}d."
+
+        return ReasonedAction(
+            name=f"{verb.lower()}_{name}",
+            label=f"{verb} {title}",
+            permission="gateway_admin.add_pause",
+            subject=title.capitalize(),
+            effect=lambda _: effect,
+            run=run,
+            applies_to=lambda _: pauses.is_paused(name) is not to_paused,
+        )
+
+    PauseAdmin.staff_actions += [
+        action("Pause", effect, to_paused=True),
+        action("Resume", "New requests are accepted again.", to_paused=False),
+    ]

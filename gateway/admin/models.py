@@ -1,10 +1,13 @@
-"""The audit log: Django's log of the admin, which nobody alters."""
+"""The audit log (Django's log of the admin, which nobody alters), and decisions to pause a part of the service."""
 
 from typing import Any, ClassVar
 
 import pgtrigger
+from django.conf import settings
 from django.contrib.admin.models import LogEntry
+from django.db import models
 from django.db.models import F, Func, QuerySet, TextField, Value
+from django.db.models.functions import Now
 
 from gateway.admin import audit
 
@@ -63,3 +66,23 @@ class StaffAction(LogEntry):
         )
         rows: QuerySet[Any] = cls._default_manager.alias(request_id=part).filter(request_id=request_id)
         return rows
+
+
+class Pause(models.Model):
+    """A decision of staff to pause a part of the service, or to resume it. The newest one of a name counts."""
+
+    name = models.CharField(max_length=40, help_text="What is paused or resumed.")
+    is_paused = models.BooleanField()
+    reason = models.TextField()
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes = [models.Index(fields=["name", "-id"], name="pause_newest")]
+        constraints = [models.CheckConstraint(condition=~models.Q(reason=""), name="pause_has_reason")]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {'paused' if self.is_paused else 'resumed'}"

@@ -1,8 +1,5 @@
 import django.contrib.postgres.indexes
 import django.db.models.deletion
-import django.db.models.functions.datetime
-import pgtrigger.compiler
-import pgtrigger.migrations
 from django.conf import settings
 from django.db import migrations, models
 
@@ -217,51 +214,6 @@ class Migration(migrations.Migration):
             options={
                 "permissions": [("export_attempt", "Can take the list of attempts away")],
             },
-        ),
-        migrations.CreateModel(
-            name="RelaySwitch",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("is_open", models.BooleanField(help_text="New calls are accepted.")),
-                ("reason", models.TextField()),
-                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                (
-                    "actor",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-            ],
-            options={
-                "verbose_name": "pause",
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(("reason", ""), _negated=True), name="relayswitch_has_reason"
-                    )
-                ],
-            },
-        ),
-        pgtrigger.migrations.AddTrigger(
-            model_name="relayswitch",
-            trigger=pgtrigger.compiler.Trigger(
-                name="append_only",
-                sql=pgtrigger.compiler.UpsertTriggerSql(
-                    func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;",
-                    hash="972a018030baf0981ecdaa55226514c2785d6858",
-                    operation="UPDATE OR DELETE",
-                    pgid="pgtrigger_append_only_a678b",
-                    table="relay_relayswitch",
-                    when="BEFORE",
-                ),
-            ),
         ),
         migrations.AddIndex(
             model_name="relaytransaction",

@@ -18,11 +18,9 @@ from gateway.chain.config import get_chain
 from gateway.chain.signing import get_signer
 from gateway.chain.types import AccountState
 from gateway.common import db
-from gateway.common.errors import stated
 from relay.errors import RelayersBusy
-from relay.models import Relayer, RelaySwitch
+from relay.models import Relayer
 from relay.services import statements
-from users.models import User
 
 # The id and the address of a relayer whose row this transaction has locked.
 _Locked = tuple[Any, ...]
@@ -196,13 +194,3 @@ def set_active(*, relayer_id: int, is_active: bool) -> bool:
     return bool(
         Relayer.objects.filter(pk=relayer_id).exclude(is_active=is_active).update(is_active=is_active)
     )
-
-
-def switch(*, is_open: bool, actor: User, reason: str) -> RelaySwitch:
-    """
-    Decide from now on whether new calls are accepted; what was accepted is broadcast and settled as ever.
-
-    Raises:
-        ReasonRequired: the reason is blank.
-    """
-    return RelaySwitch.objects.create(is_open=is_open, actor_id=actor.pk, reason=stated(reason))

@@ -47,6 +47,12 @@ MATRIX = {
     ),
     "users.SignInSession": Row(ALL, actions={"revoke": "sS"}),
     "gateway_admin.StaffAction": Row(ALL),
+    "gateway_admin.Pause": Row(
+        ALL,
+        actions={
+            "pause_relay": "oS", "resume_relay": "oS", "pause_check_ins": "oS", "resume_check_ins": "oS",
+        },
+    ),
     "credits.CreditAccount": Row(ALL, actions={"adjust_credits": "sS", "grant_modifier": "sS"}),
     "credits.CreditEntry": Row(ALL, export="fS"),
     "credits.CreditHold": Row(ALL, actions={"release_orphaned_hold": "oS"}),
@@ -64,7 +70,6 @@ MATRIX = {
     ),
     "relay.Attempt": Row(ALL, export="fS"),
     "relay.Relayer": Row(ALL, actions={"pause": "oS", "resume": "oS"}),
-    "relay.RelaySwitch": Row(ALL, actions={"pause": "oS", "resume": "oS"}),
     "users.TrustedImplementation": Row(
         ALL, add="oS", change="oS", delete="S", plain={"delete_selected": "S"}
     ),
@@ -82,7 +87,6 @@ MATRIX = {
     "credits.ReconciliationRun": Row(ALL, actions={"run": "fS"}),
     "checkin.CheckIn": Row(ALL),
     "checkin.DailySeed": Row(ALL),
-    "checkin.CheckInSwitch": Row(ALL, actions={"pause": "oS", "resume": "oS"}),
     # A draft is changed and deleted by its author alone, which none of these is.
     "checkin.DropTable": Row(ALL, add="fS", actions={"publish": "fS"}, plain={"copy_as_draft": "fS"}),
     "auth.Group": Row("S", add="S", change="S", delete="S", plain={"delete_selected": "S"}),

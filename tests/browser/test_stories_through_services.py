@@ -115,14 +115,16 @@ def test_a_paused_relay_refuses_and_a_resumed_one_accepts_the_same_call(
     desk: Desk, relaying: Relaying
 ) -> None:
     call = relaying.call(set_data())
-    page = desk.log_in(colleague("operations"), path="/admin/relay/relayswitch/")
+    page = desk.log_in(colleague("operations"), path="/admin/gateway_admin/pause/")
     confirm(page, "Pause the whole relay", reason=f"the node is replaced {secrets.token_hex(4)}")
     refused = relaying.execute(call)
     assert (refused.status, refused.body["code"]) == (503, "relay-paused")
     assert not RelayTransaction.objects.exists()
     assert balance_of(relaying.user).held == 0
 
-    confirm(desk.open("/admin/relay/relayswitch/"), "Resume the relay", reason="the new node is in step")
+    confirm(
+        desk.open("/admin/gateway_admin/pause/"), "Resume the whole relay", reason="the new node is in step"
+    )
     accepted = relaying.execute(call)
     assert (accepted.status, set(accepted.body)) == (200, {"transactionHash"})
     assert RelayTransaction.objects.get().status == RelayTransaction.Status.PENDING

@@ -18,9 +18,11 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from credits.models import HoldStatus
 from credits.queries import balance_of
 from gateway.admin.audit import sentence_of
+from gateway.admin.models import Pause
+from gateway.admin.pauses import is_paused
 from gateway.chain.fees import Fees
-from relay import queries
-from relay.models import Relayer, RelaySwitch, RelayTransaction
+from relay.models import Relayer, RelayTransaction
+from relay.queries import RELAY
 from relay.services import replacement
 from tests.factories import UserFactory, random_address
 from tests.relay.chain import GWEI, Chain, FaultyClient
@@ -160,29 +162,29 @@ def test_a_relayer_is_paused_and_resumed_by_operations(relayers: list[Relayer]) 
 
 
 def test_the_whole_relay_is_paused_and_resumed(accept: Accept) -> None:
-    prove("relay_relayswitch", "pause", roles=OPERATIONS)
-    assert queries.is_paused()
-    prove("relay_relayswitch", "resume", roles=OPERATIONS)
-    assert not queries.is_paused()
-    assert list(RelaySwitch.objects.order_by("pk").values_list("is_open", flat=True)) == [False, True]
+    prove("gateway_admin_pause", "pause_relay", roles=OPERATIONS)
+    assert is_paused(RELAY)
+    prove("gateway_admin_pause", "resume_relay", roles=OPERATIONS)
+    assert not is_paused(RELAY)
+    assert list(Pause.objects.order_by("pk").values_list("is_paused", flat=True)) == [True, False]
     assert accept().status == "Pending"
 
 
 def test_the_relays_page_offers_what_is_possible_now(db: None) -> None:
-    client, page = browser_of(member("operations")), reverse("admin:relay_relayswitch_changelist")
-    for action, other in (("pause", "resume"), ("resume", "pause")):
+    client, page = browser_of(member("operations")), reverse("admin:gateway_admin_pause_changelist")
+    for action, other in (("pause_relay", "resume_relay"), ("resume_relay", "pause_relay")):
         shown = client.get(page).content.decode()
-        assert reverse("admin:relay_relayswitch_do", args=[action]) in shown
-        assert reverse("admin:relay_relayswitch_do", args=[other]) not in shown
-        confirm(client, "relay_relayswitch", action)
+        assert reverse("admin:gateway_admin_pause_do", args=[action]) in shown
+        assert reverse("admin:gateway_admin_pause_do", args=[other]) not in shown
+        confirm(client, "gateway_admin_pause", action)
     assert "data-staff-actions" not in browser_of(member("support")).get(page).content.decode()
 
 
 def test_to_pause_what_is_paused_changes_nothing(db: None) -> None:
     client = browser_of(member("operations"))
-    confirm(client, "relay_relayswitch", "pause")
+    confirm(client, "gateway_admin_pause", "pause_relay")
     before = everything()
-    assert "does not apply" in messages_of(confirm(client, "relay_relayswitch", "pause"))
+    assert "does not apply" in messages_of(confirm(client, "gateway_admin_pause", "pause_relay"))
     assert everything() == before
 
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 from credits.models import CreditEntry
 from credits.queries import balance_of
 from devstack.services.stack import Services
+from gateway.admin.pauses import switch
 from gateway.chain.contracts import code_name, proxy_code
 from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import RelayCall
@@ -19,7 +20,6 @@ from relay.errors import TransactionNotFound
 from relay.models import Attempt, RelayTransaction
 from relay.queries import Identity
 from relay.services import lsp15, replacement
-from relay.services.relayers import switch
 from relay.services.submission import identify
 from tests.factories import UserFactory, random_address
 from tests.relay.chain import GWEI, Chain, FaultyClient
@@ -188,10 +188,9 @@ def test_the_newest_decision_of_staff_tells_whether_calls_are_accepted(
 ) -> None:
     identity = identify(call=new_call())[1]
     assert not queries.call_history(user=user, identity=identity).is_paused
-    for is_open in (False, True, False):
-        switch(is_open=is_open, actor=user, reason="a test")
-        assert queries.call_history(user=user, identity=identity).is_paused is not is_open
-        assert queries.is_paused() is not is_open
+    for is_paused in (True, False, True):
+        switch(queries.RELAY, is_paused=is_paused, actor=user, reason="a test")
+        assert queries.call_history(user=user, identity=identity).is_paused is is_paused
 
 
 def test_a_call_is_active_for_its_owner_while_in_progress_or_executed(

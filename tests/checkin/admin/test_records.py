@@ -8,10 +8,12 @@ import pytest
 from django.urls import reverse
 from django.utils.html import strip_tags
 
-from checkin.models import CheckInSwitch, DailySeed
-from checkin.queries import is_paused
+from checkin.models import DailySeed
+from checkin.queries import CHECK_INS
 from checkin.services import seeds
 from checkin.services.checkins import execute
+from gateway.admin.models import Pause
+from gateway.admin.pauses import is_paused
 from rewards.models import Badge
 from tests.checkin.admin.pages import page_of
 from tests.checkin.conftest import earner
@@ -60,20 +62,20 @@ def test_check_ins_are_found_by_address_and_never_changed(author: User, now: dat
 
 def test_staff_pause_and_go_on_with_a_reason(author: User) -> None:
     client, reason = browser_of(author), secrets.token_hex(8)
-    confirm(client, "checkin_checkinswitch", "pause", reason=" ")
-    assert not CheckInSwitch.objects.exists()
-    confirm(client, "checkin_checkinswitch", "pause", reason=reason)
-    assert is_paused()
-    row = CheckInSwitch.objects.get()
+    confirm(client, "gateway_admin_pause", "pause_check_ins", reason=" ")
+    assert not Pause.objects.exists()
+    confirm(client, "gateway_admin_pause", "pause_check_ins", reason=reason)
+    assert is_paused(CHECK_INS)
+    row = Pause.objects.get()
     assert (row.actor, row.reason) == (author, reason)
-    change = reverse("admin:checkin_checkinswitch_change", args=[row.pk])
+    change = reverse("admin:gateway_admin_pause_change", args=[row.pk])
     assert client.post(change, {"reason": "another"}).status_code == 403
-    assert client.post(reverse("admin:checkin_checkinswitch_add"), {"is_open": "on"}).status_code == 403
-    confirm(client, "checkin_checkinswitch", "resume")
-    assert not is_paused()
+    assert client.post(reverse("admin:gateway_admin_pause_add"), {"is_paused": "on"}).status_code == 403
+    confirm(client, "gateway_admin_pause", "resume_check_ins")
+    assert not is_paused(CHECK_INS)
 
 
-@pytest.mark.parametrize("model", ["droptable", "checkin", "checkinswitch", "dailyseed"])
+@pytest.mark.parametrize("model", ["droptable", "checkin", "dailyseed"])
 def test_a_list_asks_the_database_no_more_for_more_rows(
     author: User, now: datetime, model: str, django_assert_max_num_queries: Any
 ) -> None:
@@ -84,13 +86,15 @@ def test_a_list_asks_the_database_no_more_for_more_rows(
         draft_table(
             Badge.objects.all()[number], [], author=UserFactory.create(profile_address=None, is_staff=True)
         )
-        CheckInSwitch.objects.create(is_open=True, actor=UserFactory.create(profile_address=None), reason="x")
+        Pause.objects.create(
+            name=CHECK_INS, is_paused=False, actor=UserFactory.create(profile_address=None), reason="x"
+        )
     with django_assert_max_num_queries(8):
         client.get(path)
 
 
 def test_check_ins_are_paused_and_resumed_by_operations(db: None) -> None:
-    prove("checkin_checkinswitch", "pause", roles={"operations"})
-    assert is_paused()
-    prove("checkin_checkinswitch", "resume", roles={"operations"})
-    assert not is_paused()
+    prove("gateway_admin_pause", "pause_check_ins", roles={"operations"})
+    assert is_paused(CHECK_INS)
+    prove("gateway_admin_pause", "resume_check_ins", roles={"operations"})
+    assert not is_paused(CHECK_INS)

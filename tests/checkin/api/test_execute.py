@@ -11,7 +11,8 @@ from django.utils import timezone
 from jsonschema import validate
 
 from checkin.models import CheckIn, DropTable
-from checkin.services.checkins import switch
+from checkin.queries import CHECK_INS
+from gateway.admin.pauses import switch
 from tests.checkin.api.conftest import wallet_of
 from tests.checkin.api.shapes import CHECK_IN_RESULT, EXECUTE
 from tests.checkin.items import TYPES
@@ -120,7 +121,7 @@ def test_any_visible_ascii_is_a_key(wallet: Wallet, key: str) -> None:
 
 def test_while_paused_the_answer_is_a_503_and_costs_nothing(wallet: Wallet) -> None:
     staff = UserFactory.create(profile_address=None, is_staff=True)
-    switch(is_open=False, actor=staff, reason="the private reason")
+    switch(CHECK_INS, is_paused=True, actor=staff, reason="the private reason")
     before = everything()
 
     answer = wallet.send("get", EXECUTE)

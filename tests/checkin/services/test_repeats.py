@@ -7,7 +7,9 @@ import pytest
 
 from checkin.errors import CheckInUnavailable
 from checkin.models import CheckIn
-from checkin.services.checkins import execute, switch
+from checkin.queries import CHECK_INS
+from checkin.services.checkins import execute
+from gateway.admin.pauses import switch
 from tests.checkin.rows import allow_attempts, everything
 from tests.factories import UserFactory
 from users.models import User
@@ -42,7 +44,7 @@ def test_a_repeat_is_answered_while_check_ins_are_paused(proven: User, now: date
     key = secrets.token_hex(8)
     first = execute(user=proven, now=now, idempotency_key=key)
     staff = UserFactory.create(profile_address=None, is_staff=True)
-    switch(is_open=False, actor=staff, reason="a look at the tables")
+    switch(CHECK_INS, is_paused=True, actor=staff, reason="a look at the tables")
 
     assert execute(user=proven, now=now, idempotency_key=key) == first
 

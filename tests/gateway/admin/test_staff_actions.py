@@ -16,7 +16,8 @@ from django.urls import reverse
 from gateway.admin import actions
 from gateway.admin.actions import Decision
 from gateway.admin.audit import details_of
-from relay.models import Relayer, RelaySwitch
+from gateway.admin.models import Pause
+from relay.models import Relayer
 from tests.factories import random_address
 from tests.staff import address_of, browser_of, confirm, everything, member, messages_of
 
@@ -127,7 +128,7 @@ def test_a_decision_is_about_one_action_on_one_row_of_one_kind(client: Client) -
         key("pause", row),
         key("resume", row),
         key("pause", other),
-        key("pause", RelaySwitch(pk=row.pk)),
+        key("pause", Pause(pk=row.pk)),
         key("pause", row, uuid.uuid4()),
     ]
     assert len(set(keys)) == len(keys)
@@ -158,7 +159,7 @@ def test_a_page_sent_twice_at_once_is_one_decision() -> None:
 
     def send(browser: Client) -> None:
         barrier.wait()
-        confirm(browser, "relay_relayswitch", "pause", token=token)
+        confirm(browser, "gateway_admin_pause", "pause_relay", token=token)
         connection.close()
 
     threads = [threading.Thread(target=send, args=[browser]) for browser in browsers]
@@ -166,5 +167,5 @@ def test_a_page_sent_twice_at_once_is_one_decision() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert RelaySwitch.objects.count() == 1
+    assert Pause.objects.count() == 1
     assert LogEntry.objects.count() == 1

@@ -9,12 +9,12 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from checkin.models import CheckInSwitch
 from credits.models import EntrySource, ReconciliationRun
 from credits.services import entries, holds
 from earnings.models import AdNetwork, Postback
+from gateway.admin.pauses import switch
 from payments.models import BillingOperation, StripeEvent
-from relay.models import Attempt, Relayer, RelaySwitch, RelayTransaction
+from relay.models import Attempt, Relayer, RelayTransaction
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory, random_address
 from tests.gateway.metrics.conftest import Scrape
@@ -153,10 +153,10 @@ def test_a_relayer_tells_what_it_holds_and_has_in_flight(scrape: Scrape) -> None
 
 def test_a_pause_shows_until_it_ends(scrape: Scrape) -> None:
     actor = UserFactory.create(profile_address=None, is_staff=True)
-    for switch, name in ((RelaySwitch, "relay_paused"), (CheckInSwitch, "check_ins_paused")):
-        for is_open in (False, True, False):
-            switch._default_manager.create(is_open=is_open, reason="a test", actor=actor)
-            assert scrape()[name,] == (not is_open)
+    for name in ("relay", "check_ins"):
+        for is_paused in (True, False, True):
+            switch(name, is_paused=is_paused, reason="a test", actor=actor)
+            assert scrape()[f"{name}_paused",] == is_paused
 
 
 def test_a_network_that_is_off_shows(scrape: Scrape) -> None:

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 
 import pytest
-from django.db import DatabaseError, transaction
 from django.utils import timezone
 
+from gateway.admin.pauses import switch
 from gateway.chain.lsp25 import RelayCall
-from gateway.common.errors import ReasonRequired
 from relay.errors import RelayPaused
-from relay.models import RelaySwitch, RelayTransaction
-from relay.services.relayers import switch
+from relay.models import RelayTransaction
+from relay.queries import RELAY
 from relay.services.submission import execute
 from tests.factories import UserFactory
 from tests.relay.conftest import Refused
@@ -25,15 +24,15 @@ def staff(db: None) -> User:
     return UserFactory.create(profile_address=None, is_staff=True)
 
 
-def test_a_paused_relay_accepts_nothing_new_until_it_is_opened(
+def test_a_paused_relay_accepts_nothing_new_until_it_is_resumed(
     user: User, staff: User, new_call: Callable[..., RelayCall], refused: Refused
 ) -> None:
     call = new_call()
-    switch(is_open=False, actor=staff, reason="the chain forks")
+    switch(RELAY, is_paused=True, actor=staff, reason="the chain forks")
     with refused(RelayPaused) as refusal:
         execute(user=user, call=call, now=timezone.now())
     assert refusal.value.retry_after
-    switch(is_open=True, actor=staff, reason="it does not")
+    switch(RELAY, is_paused=False, actor=staff, reason="it does not")
     assert execute(user=user, call=call, now=timezone.now())
 
 
@@ -42,25 +41,7 @@ def test_what_was_accepted_is_answered_and_settled_while_paused(
 ) -> None:
     call = new_call()
     accepted = execute(user=user, call=call, now=timezone.now())
-    switch(is_open=False, actor=staff, reason="the chain forks")
+    switch(RELAY, is_paused=True, actor=staff, reason="the chain forks")
     assert execute(user=user, call=call, now=timezone.now()) == accepted
     assert settle() == 1
     assert RelayTransaction.objects.get().status == RelayTransaction.Status.SUCCESS
-
-
-@pytest.mark.parametrize("reason", ["", " \n"])
-def test_a_pause_has_a_reason(staff: User, reason: str) -> None:
-    with pytest.raises(ReasonRequired, match="Say why"):
-        switch(is_open=False, actor=staff, reason=reason)
-    assert not RelaySwitch.objects.exists()
-
-
-def test_who_paused_stays_on_record(staff: User) -> None:
-    decision = switch(is_open=False, actor=staff, reason=" maintenance ")
-    assert (decision.actor_id, decision.reason) == (staff.pk, "maintenance")
-    for change in (
-        lambda: RelaySwitch.objects.update(is_open=True),
-        lambda: RelaySwitch.objects.all().delete(),
-    ):
-        with pytest.raises(DatabaseError, match="Cannot"), transaction.atomic():
-            change()

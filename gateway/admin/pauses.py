@@ -1,0 +1,32 @@
+"""
+Parts of the service that staff pause and resume.
+
+Every decision is a row that stays. The newest row of a part's name counts; without one the part runs.
+"""
+
+from typing import Any
+
+from gateway.admin.models import Pause
+from gateway.common import db
+from gateway.common.errors import stated
+
+
+def switch(name: str, *, is_paused: bool, actor: Any, reason: str) -> Pause:
+    """
+    Pause the part of the service that has this name, or resume it.
+
+    Raises:
+        ReasonRequired: the reason is blank.
+    """
+    return Pause.objects.create(name=name, is_paused=is_paused, actor=actor, reason=stated(reason))
+
+
+def is_paused(name: str) -> bool:
+    """Return whether the part of the service that has this name is paused."""
+    return bool(db.only_row(f"SELECT {is_paused_sql(name)}", {})[0])
+
+
+def is_paused_sql(name: str) -> str:
+    """Return `is_paused` as an SQL expression for larger statements; `name` is a constant of the code."""
+    return f"""coalesce(
+        (SELECT is_paused FROM gateway_admin_pause WHERE name = '{name}' ORDER BY id DESC LIMIT 1), false)"""  # noqa: S608

@@ -11,6 +11,7 @@ class BillingUnavailable(DomainError):
     """Stripe cannot be reached or is busy. What was begun is finished later, and a repeat joins it."""
 
     code, title, status, retryable = "billing-unavailable", "The payment provider is away", 503, True
+    is_outage = True
 
 
 class BillingInProgress(DomainError):

@@ -18,6 +18,7 @@ from checkin.services import seeds
 from credits.models import EntrySource
 from credits.queries import has_earned
 from credits.services import entries
+from gateway.admin import pauses
 from gateway.common.db import violated_constraint
 from rewards.models import BadgeTrack, ModifierType
 from rewards.queries import CurrentRewards, current_rewards
@@ -54,7 +55,7 @@ def _repeat(user: User, key: str) -> CheckIn | None:
 
 
 def _check_in(user: User, now: datetime, key: str) -> CheckIn:
-    if queries.is_paused():
+    if pauses.is_paused(queries.CHECK_INS):
         raise CheckInsPaused
     # Counted before anything else is read: a check-in that commits after this count takes the same attempt
     # and makes this one try again, so the badges below are never older than the attempt.

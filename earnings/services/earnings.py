@@ -19,7 +19,7 @@ from earnings.errors import EarningDecided
 from earnings.models import Postback, PostbackKind, PostbackState, Refusal
 from earnings.networks import ADAPTERS
 from earnings.states import Event, allows, apply, next_state
-from gateway.common.db import try_advisory_lock, would_stop_all
+from gateway.common.db import isolated, try_advisory_lock
 from gateway.common.fields import SAFE_INTEGER_MAX
 from rewards import queries
 from rewards.models import BadgeTrack, ExperienceEntry
@@ -283,13 +283,9 @@ def release_due(*, now: datetime) -> int:
 
 
 def _try_release(postback_id: int, now: datetime) -> bool:
-    try:
+    with isolated(f"the release of postback {postback_id}"):
         return release(postback_id=postback_id, now=now)
-    except Exception as error:
-        if would_stop_all(error):
-            raise
-        logger.exception("held postback %s cannot be released; the others go on", postback_id)
-        return False
+    return False
 
 
 def _lock_owner(postback_id: int) -> User:

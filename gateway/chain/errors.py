@@ -14,6 +14,7 @@ class NodeUnavailable(DomainError):
     """No chain node answers; repeat after `Retry-After` seconds."""
 
     code, title, status, retryable = "chain-unavailable", "The chain cannot be reached", 503, True
+    is_outage = True
 
 
 class CallReverted(Exception):

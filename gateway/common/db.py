@@ -118,16 +118,55 @@ def _ask(question: str, key: int) -> bool:
 OutOfTime = SoftTimeLimitExceeded
 
 
-def would_stop_all(error: Exception) -> bool:
+class Item:
+    """One item of a run, and how it ended: a context that keeps most errors to itself."""
+
+    def __init__(self, what: str, expected: tuple[type[Exception], ...]) -> None:
+        self._what, self._expected = what, expected
+        self.succeeded = False
+        # It met an error that nobody expected.
+        self.failed = False
+
+    def __enter__(self) -> "Item":
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        if error is None:
+            self.succeeded = True
+        elif not isinstance(error, Exception) or _ends_the_run(error):
+            return False
+        elif isinstance(error, self._expected):
+            logger.warning("%s is left for the next run: %s", self._what, type(error).__name__)
+        else:
+            self.failed = True
+            logger.error("%s failed; the others go on", self._what, exc_info=error)
+        return True
+
+
+def isolated(what: str, *, expected: tuple[type[Exception], ...] = ()) -> Item:
     """
-    Return whether the items behind the one that raised `error` would fail too: no time is left, or no database.
+    Log the error of one item of a run, so that the run goes on; the next run tries the item again.
+
+    Errors of the `expected` kinds are logged as warnings, others with their traceback.
+
+    Raises:
+        DomainError: with `is_outage`: the node or Stripe is away, for the other items too.
+        OutOfTime: the worker must stop.
+        OperationalError, InterfaceError: the database is away.
+    """
+    return Item(what, expected)
+
+
+def _ends_the_run(error: Exception) -> bool:
+    """
+    Return whether the other items would fail too.
 
     A lock that somebody holds, a deadlock and a statement that took too long are errors of one item,
     although Django raises them as it does a lost connection.
     """
     if isinstance(error, OperationalError | InterfaceError):
         return not connection.is_usable()
-    return isinstance(error, OutOfTime)
+    return isinstance(error, OutOfTime) or (isinstance(error, DomainError) and error.is_outage)
 
 
 class NothingSucceeded(Exception):
@@ -135,32 +174,22 @@ class NothingSucceeded(Exception):
 
 
 class Sweep:
-    """
-    The items of a sweep: one that fails is logged and holds up no other; the next sweep tries it again.
+    """A run over many items, each of them `isolated`; refusals are expected, and counted neither way."""
 
-    `stop_on` is the error that would meet all items alike; it ends the sweep, and so do a lost database
-    and a worker that must stop.
-    """
+    def __init__(self, noun: str) -> None:
+        self.noun = noun
+        self._items: list[Item] = []
 
-    def __init__(self, noun: str, *, stop_on: type[Exception] | tuple[type[Exception], ...] = ()) -> None:
-        self.noun, self.stop_on = noun, stop_on
-        self.succeeded = self.failed = 0
+    def item(self, identifier: object) -> Item:
+        """Return the context for the work on one item."""
+        item = isolated(f"{self.noun} {identifier}", expected=(DomainError,))
+        self._items.append(item)
+        return item
 
-    @contextmanager
-    def item(self, identifier: object) -> Iterator[None]:
-        """Isolate the work on one item."""
-        try:
-            yield
-            self.succeeded += 1
-        except self.stop_on:
-            raise
-        except DomainError as error:
-            logger.warning("%s %s waits: %s", self.noun, identifier, error.code)
-        except Exception as error:
-            if would_stop_all(error):
-                raise
-            self.failed += 1
-            logger.exception("%s %s failed", self.noun, identifier)
+    @property
+    def succeeded(self) -> int:
+        """Return how many items have succeeded."""
+        return sum(item.succeeded for item in self._items)
 
     def finish(self) -> None:
         """
@@ -169,5 +198,6 @@ class Sweep:
         Raises:
             NothingSucceeded: at least one item met an unexpected error, and none succeeded.
         """
-        if self.failed and not self.succeeded:
-            raise NothingSucceeded(f"{self.failed} of {self.failed}: {self.noun}")
+        failed = sum(item.failed for item in self._items)
+        if failed and not self.succeeded:
+            raise NothingSucceeded(f"{failed} of {failed}: {self.noun}")

@@ -23,6 +23,8 @@ class DomainError(Exception):
     title: ClassVar[str] = ""
     status: ClassVar[int] = 400
     retryable: ClassVar[bool] = False
+    # What the service depends on is away, so that a run of many items ends at the first.
+    is_outage: ClassVar[bool] = False
 
     def __init__(self, detail: str, *, retry_after: int | None = None, **members: Any) -> None:
         super().__init__(detail)

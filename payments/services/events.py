@@ -53,7 +53,7 @@ def fetch_undelivered(*, now: datetime) -> int:
     undelivered = get_billing_client().undelivered_events(
         since=now - _EVENT_RETENTION, types=synchronisation.EVENT_TYPES
     )
-    stored, sweep = 0, Sweep("event", stop_on=BillingUnavailable)
+    stored, sweep = 0, Sweep("event")
     for event, body in undelivered:
         with sweep.item(event.event_id):
             stored += store(event=event, body=body, now=now)

@@ -185,7 +185,7 @@ def resume_abandoned(*, now: datetime) -> int:
     abandoned = BillingOperation.objects.filter(
         status=_Status.PENDING, created_at__lt=now - ABANDONED_AFTER
     ).order_by("created_at")[:_MAX_RESUMED]
-    sweep = Sweep("operation", stop_on=BillingUnavailable)
+    sweep = Sweep("operation")
     try:
         for operation in abandoned:
             with sweep.item(operation.pk):

@@ -19,7 +19,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from gateway.common.db import Sweep
-from payments.errors import BillingInProgress, BillingUnavailable, StaleSnapshot
+from payments.errors import BillingInProgress, StaleSnapshot
 from payments.models import Customer, StripeEvent, Subscription
 from payments.services import clawbacks, payouts
 from payments.stripe import get_billing_client
@@ -143,7 +143,7 @@ def refresh_subscriptions(*, now: datetime) -> int:
         BillingUnavailable: Stripe is unreachable.
         NothingSucceeded: each one met an error.
     """
-    sweep = Sweep("subscription", stop_on=BillingUnavailable)
+    sweep = Sweep("subscription")
     subscription_ids = list(Subscription.objects.living().values_list("stripe_subscription_id", flat=True))
     for subscription_id in subscription_ids:
         with sweep.item(subscription_id):

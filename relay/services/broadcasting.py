@@ -17,10 +17,9 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
 from gateway.chain.types import Head, SendKind, SendOutcome
-from gateway.common.db import try_advisory_lock
+from gateway.common.db import isolated, try_advisory_lock
 from relay.models import Attempt, RelayTransaction
 from relay.services import cancellation, replacement
-from relay.services.isolation import isolated
 from relay.services.replacement import fees_today
 
 _Status = RelayTransaction.Status

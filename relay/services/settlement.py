@@ -23,10 +23,10 @@ from gateway.chain.contracts import decode_execute_relay_call, refusal_from_reve
 from gateway.chain.errors import CallReverted, NodeUnavailable
 from gateway.chain.types import ExternalExecution, Receipt
 from gateway.common import db
+from gateway.common.db import isolated
 from relay.models import Attempt, RelayTransaction
 from relay.pricing import cost_in_credits
 from relay.services import statements
-from relay.services.isolation import isolated
 from rewards.services import cashback
 
 logger = logging.getLogger(__name__)

@@ -15,10 +15,9 @@ from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
 from gateway.chain.types import ChainView, Head, Receipt
 from gateway.common import db
-from gateway.common.db import try_advisory_lock
+from gateway.common.db import isolated, try_advisory_lock
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import cancellation, relayers, replacement, settlement, statements
-from relay.services.isolation import isolated
 from relay.services.replacement import fees_today
 
 _Status = RelayTransaction.Status

@@ -7,7 +7,6 @@ from functools import partial
 from django.db import transaction
 
 from gateway.common.db import Sweep
-from payments.errors import BillingUnavailable
 from payments.models import Clawback, Payout
 from payments.services import clawbacks, payouts, synchronisation
 from payments.services.reconciliation.findings import Finding, Rule
@@ -26,7 +25,7 @@ def pay_out_missed_invoices(*, now: datetime) -> int:
         BillingUnavailable: Stripe is unreachable.
         NothingSucceeded: each one met an error.
     """
-    paid_out, sweep = 0, Sweep("invoice", stop_on=BillingUnavailable)
+    paid_out, sweep = 0, Sweep("invoice")
     for invoice in get_billing_client().paid_invoices_since(since=now - _INVOICE_WINDOW):
         rows = Payout.objects.filter(stripe_invoice_id=invoice.invoice_id)
         if not payouts.is_payable(invoice=invoice) or rows.exists():
@@ -49,7 +48,7 @@ def claw_back_missed_money(*, now: datetime) -> int:
         BillingUnavailable: Stripe is unreachable.
         NothingSucceeded: each one met an error.
     """
-    posted, sweep = 0, Sweep("payment", stop_on=BillingUnavailable)
+    posted, sweep = 0, Sweep("payment")
     intents = get_billing_client().refunded_or_disputed_since(since=now - clawbacks.LOOKBACK)
     for payment_intent_id in dict.fromkeys(intents):
         if not Payout.objects.filter(stripe_payment_intent_id=payment_intent_id).exists():
@@ -70,7 +69,7 @@ def repair(findings: Iterable[Finding], *, now: datetime) -> int:
     Raises:
         BillingUnavailable: Stripe is unreachable.
     """
-    sweep = Sweep("finding", stop_on=BillingUnavailable)
+    sweep = Sweep("finding")
     for finding in findings:
         fetch = _fetch_for(finding)
         if fetch is not None:

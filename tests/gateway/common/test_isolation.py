@@ -1,4 +1,4 @@
-"""An error of one item does not stop the others of a run; an error that would stop them all ends it."""
+"""An item of a run that fails leaves the others alone; an error that all of them would meet ends the run."""
 
 from pathlib import Path
 
@@ -6,17 +6,33 @@ import pytest
 from django.db import OperationalError, connection
 
 from gateway.chain.errors import NodeUnavailable
-from gateway.common.db import OutOfTime
-from relay.services.isolation import isolated
+from gateway.common.db import OutOfTime, isolated
+from payments.errors import BillingUnavailable, RateMissing
 from tests.credits.rows import query
 
 
 @pytest.mark.django_db
 def test_an_error_of_one_item_is_logged_and_the_run_goes_on(caplog: pytest.LogCaptureFixture) -> None:
-    with isolated("settlement of a call"):
+    with isolated("settlement of a call") as item:
         int("no such call")
+    assert (item.succeeded, item.failed) == (False, True)
     assert "settlement of a call failed; the others go on" in caplog.text
     assert "no such call" in caplog.text
+
+
+def test_an_expected_error_is_a_warning_and_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+    with isolated("the payout", expected=(RateMissing,)) as item:
+        raise RateMissing("EUR")
+    assert (item.succeeded, item.failed) == (False, False)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "the payout is left for the next run: RateMissing" in caplog.text
+
+
+def test_an_item_without_an_error_has_succeeded(caplog: pytest.LogCaptureFixture) -> None:
+    with isolated("settlement of a call") as item:
+        int("1")
+    assert (item.succeeded, item.failed) == (True, False)
+    assert not caplog.records
 
 
 @pytest.mark.django_db(transaction=True)
@@ -31,13 +47,16 @@ def test_a_statement_that_takes_too_long_is_an_error_of_one_item(caplog: pytest.
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("error", [NodeUnavailable("No node answers."), OutOfTime()])
-def test_what_would_stop_the_others_too_ends_the_run(
+@pytest.mark.parametrize(
+    "error",
+    [NodeUnavailable("No node answers."), BillingUnavailable("Stripe does not answer."), OutOfTime()],
+)
+def test_an_error_that_all_items_would_meet_ends_the_run(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with pytest.raises(type(error)), isolated("settlement of a call"):
+    with pytest.raises(type(error)), isolated("settlement of a call", expected=(Exception,)):
         raise error
-    assert "the others go on" not in caplog.text
+    assert not caplog.records
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,27 +1,8 @@
 """
-The process: its address, apps, middleware and templates.
+Every setting of the service, once. Values come from the environment through `gateway.common.env`.
 
-Security of the transport and in browsers: https, cookies, framing, content policy.
-
-Callers of the API: which origins, how their requests are read, how many there may be.
-
-Sign-in: the keys of our tokens, their lifetimes, and an external issuer.
-
-The chain, and what relaying on it may cost.
-
-Where records are kept: PostgreSQL, and Redis for what may be lost.
-
-What users earn without paying: check-ins and ad networks.
-
-Payments by Stripe.
-
-When beat sends which task.
-
-Workers: the broker, the queues, and how long a task may take.
-
-Monitoring: metrics, signs of life, logs.
-
-Staff: how they log in, for how long, and what one of them may do alone.
+The sections are those of `docs/configuration.md`, which gives the form, default and meaning of every variable.
+A variable without a default must be set. Names end in their unit; where they do not, a comment names it.
 """
 
 from datetime import timedelta
@@ -43,9 +24,12 @@ django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parents[1]
 
+# ------------ The process ------------------------------------------------------------------------------------
+
 SECRET_KEY = env.secret("SECRET_KEY")
 DEBUG = env.flag("DEBUG", default=False)
 ALLOWED_HOSTS = env.listing("ALLOWED_HOSTS")
+# Where callers reach the service; https switches on everything that depends on it.
 PUBLIC_URL = env.base_url("PUBLIC_URL")
 ROOT_URLCONF = "gateway.urls"
 WSGI_APPLICATION = "gateway.wsgi.application"
@@ -54,8 +38,12 @@ TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en-us"
 FORMAT_MODULE_PATH = "gateway.admin.formats"
 APPEND_SLASH = False
+# Bytes of a request's body.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
+# Reverse proxies in front of the service, whose X-Forwarded-* headers are trusted.
 TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", default=0)
+
+# ------------ Apps, middleware and templates -----------------------------------------------------------------
 
 INSTALLED_APPS = [
     # Before the theme, and the theme before Django's admin: the first app that has a template or static file wins.
@@ -131,146 +119,7 @@ STATIC_URL = "/static/"
 # Serve from the packages' own folders, so that a bare checkout needs no collectstatic.
 WHITENOISE_USE_FINDERS = True
 
-
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
-SESSION_COOKIE_HTTPONLY = True
-SECURE_HSTS_SECONDS = 31_536_000 if PUBLIC_URL.startswith("https://") else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = bool(SECURE_HSTS_SECONDS)
-SECURE_SSL_REDIRECT = PUBLIC_URL.startswith("https://")
-# Only pages for people are redirected. An API call over plain http must fail, so that its sender notices.
-SECURE_REDIRECT_EXEMPT = [r"^(?!(admin|problems)(/|$))"]
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
-X_FRAME_OPTIONS = "DENY"
-CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
-CSRF_FAILURE_VIEW = "gateway.admin.error_pages.csrf_failed"
-CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": ["'self'"],
-        "img-src": ["'self'", "data:"],
-        "style-src": ["'self'", "'unsafe-inline'"],
-        "worker-src": ["'self'", "blob:"],
-        "frame-ancestors": ["'none'"],
-        "form-action": ["'self'"],
-        "base-uri": ["'self'"],
-        "object-src": ["'none'"],
-    }
-}
-
-
-CORS_ALLOWED_ORIGINS = env.listing("CORS_ALLOWED_ORIGINS", default=())
-# Browser wallets call from extension origins; the API knows no cookies, so any origin may be allowed.
-CORS_ALLOW_ALL_ORIGINS = env.flag("CORS_ALLOW_ALL_ORIGINS", default=False)
-CORS_URLS_REGEX = r"^/(api|\.well-known)/.*$"
-CORS_ALLOW_CREDENTIALS = False
-CORS_ALLOW_HEADERS = (*default_headers, "idempotency-key")
-CORS_EXPOSE_HEADERS = ["Retry-After", "X-Request-ID"]
-REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["users.api.authentication.AccessTokenAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["users.api.authentication.IsProfileOwner"],
-    "DEFAULT_PARSER_CLASSES": ["gateway.common.parsers.BoundedJSONParser"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_METADATA_CLASS": "gateway.common.parsers.MethodsOnly",
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "gateway.common.problems.exception_handler",
-    "UNAUTHENTICATED_USER": None,
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "gateway.common.parsers.AlwaysJSON",
-}
-AUTH_NONCE_RATE = env.rate("AUTH_NONCE_RATE", "30/minute")
-AUTH_VERIFY_RATE = env.rate("AUTH_VERIFY_RATE", "30/minute")
-AUTH_REFRESH_RATE = env.rate("AUTH_REFRESH_RATE", "60/minute")
-RELAY_EXECUTE_RATE = env.rate("RELAY_EXECUTE_RATE", "600/minute")
-# Callers of the LSP-15 paths have no token: counted by network address, then by signer.
-LSP15_RATE = env.rate("LSP15_RATE", "120/minute")
-LSP15_SIGNER_RATE = env.rate("LSP15_SIGNER_RATE", "120/minute")
-LSP15_NEW_SIGNER_RATE = env.rate("LSP15_NEW_SIGNER_RATE", "30/minute")
-# The signature of a call that failed on chain is public: after so many failures, repeating it takes a token.
-LSP15_FAILURES_PER_CALL = env.integer("LSP15_FAILURES_PER_CALL", default=2, minimum=1)
-DASHBOARD_RATE = env.rate("DASHBOARD_RATE", "600/minute")
-RELAY_READ_RATE = env.rate("RELAY_READ_RATE", "1200/minute")
-SPECTACULAR_SETTINGS = {
-    "TITLE": "Credit relay gateway",
-    "DESCRIPTION": (BASE_DIR / "gateway/description.md").read_text(encoding="utf-8"),
-    "VERSION": "1.0.0",
-    "SERVE_INCLUDE_SCHEMA": False,
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
-    "COMPONENT_SPLIT_REQUEST": True,
-    "SCHEMA_PATH_PREFIX": r"/api",
-    "OAS_VERSION": "3.1.0",
-    "PREPROCESSING_HOOKS": ["gateway.docs.paths_as_documented"],
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "gateway.docs.waits_as_documented",
-    ],
-}
-
-
-# PEM private keys (EC P-256), one after the other: the first signs; all of them verify.
-AUTH_SIGNING_KEYS = env.secret("AUTH_SIGNING_KEYS")
-AUTH_REFRESH_SECRET = env.secret("AUTH_REFRESH_SECRET")
-AUTH_DOMAIN = env.required("AUTH_DOMAIN")
-SIMPLE_JWT = {
-    # The keys are those of AUTH_SIGNING_KEYS.
-    "ALGORITHM": "ES256",
-    "SIGNING_KEY": None,
-    "ISSUER": env.optional("AUTH_ISSUER", PUBLIC_URL),
-    "AUDIENCE": env.optional("AUTH_AUDIENCE", PUBLIC_URL),
-    "ACCESS_TOKEN_LIFETIME": timedelta(seconds=env.integer("AUTH_ACCESS_SECONDS", default=600, minimum=30)),
-    "USER_ID_CLAIM": "sub",
-    "AUTH_TOKEN_CLASSES": ["users.services.external_issuer.ExternalAccessToken", "users.tokens.AccessToken"],
-}
-AUTH_REFRESH_LIFETIME = timedelta(days=env.integer("AUTH_REFRESH_DAYS", default=30, minimum=1))
-AUTH_REFRESH_GRACE = timedelta(seconds=10)
-AUTH_CHALLENGE_LIFETIME = timedelta(minutes=5)
-AUTH_EXTERNAL_JWKS_URL = env.url("AUTH_EXTERNAL_JWKS_URL", default="")
-AUTH_EXTERNAL_ISSUER = env.optional("AUTH_EXTERNAL_ISSUER")
-AUTH_EXTERNAL_AUDIENCE = env.optional("AUTH_EXTERNAL_AUDIENCE")
-AUTH_EXTERNAL_ALGORITHMS = env.listing("AUTH_EXTERNAL_ALGORITHMS", default=("ES256", "RS256"))
-AUTH_EXTERNAL_ADDRESS_CLAIM = env.optional("AUTH_EXTERNAL_ADDRESS_CLAIM", "address")
-
-
-CHAIN_ID = env.integer("CHAIN_ID", minimum=1)
-CHAIN_RPC_URLS = env.urls("CHAIN_RPC_URLS")
-CHAIN_RPC_TIMEOUT_SECONDS = env.integer("CHAIN_RPC_TIMEOUT_SECONDS", default=5, minimum=1)
-CHAIN_BLOCK_SECONDS = env.integer("CHAIN_BLOCK_SECONDS", default=12, minimum=1)
-# Where the admin links transactions and profiles to; empty for no links.
-EXPLORER_URL = env.base_url(
-    "EXPLORER_URL",
-    default={42: "https://explorer.lukso.network", 4201: "https://explorer.testnet.lukso.network"}.get(
-        CHAIN_ID, ""
-    ),
-)
-# `open` also serves profiles whose code nobody has vetted, with a lower gas cap.
-CHAIN_TRUST = env.choice("CHAIN_TRUST", allowed=("strict", "open"), default="strict")
-
-CREDIT_WEI = env.integer("CREDIT_WEI", default=10**12, minimum=1)
-CONFIRMATIONS = env.integer("CONFIRMATIONS", default=2, minimum=1)
-# Processes that sign nothing get no key: with `none` they refuse to start if they have one.
-RELAY_SIGNER = env.choice("RELAY_SIGNER", allowed=("local", "none"), default="local")
-if RELAY_SIGNER == "none":
-    env.absent("RELAY_RELAYER_KEYS")
-RELAY_RELAYER_KEYS = env.secrets("RELAY_RELAYER_KEYS") if RELAY_SIGNER == "local" else []
-RELAY_MAX_IN_FLIGHT = env.integer("RELAY_MAX_IN_FLIGHT", default=16, minimum=1)
-RELAY_MAX_FOLLOWERS = env.integer("RELAY_MAX_FOLLOWERS", default=8)
-# Limits for one profile: its share of all account nonces in flight, and calls that end without effect.
-RELAY_USER_SHARE_PERCENT = env.integer("RELAY_USER_SHARE_PERCENT", default=50, minimum=1, maximum=100)
-RELAY_CANCELLED_CALLS_PER_HOUR = env.integer("RELAY_CANCELLED_CALLS_PER_HOUR", default=10, minimum=1)
-RELAY_CANCELLED_CALLS_PER_DAY = env.integer("RELAY_CANCELLED_CALLS_PER_DAY", default=40, minimum=1)
-RELAY_MAX_GAS = env.integer("RELAY_MAX_GAS", default=3_000_000, minimum=21_000)
-RELAY_MAX_GAS_UNTRUSTED = env.integer("RELAY_MAX_GAS_UNTRUSTED", default=500_000, minimum=21_000)
-RELAY_MAX_PAYLOAD_BYTES = env.integer("RELAY_MAX_PAYLOAD_BYTES", default=32_768, minimum=4)
-RELAY_FEE_FLOOR_WEI = env.integer("RELAY_FEE_FLOOR_WEI", default=10**9)
-RELAY_FEE_CAP_WEI = env.integer("RELAY_FEE_CAP_WEI", default=20 * 10**9, minimum=1)
-# With less time an accepted call would expire unsent, and the service would pay for its account nonce.
-RELAY_MIN_VALIDITY_SECONDS = env.integer(
-    "RELAY_MIN_VALIDITY_SECONDS", default=3 * CHAIN_BLOCK_SECONDS, minimum=2 * CHAIN_BLOCK_SECONDS
-)
-RELAY_RESEND_SECONDS = env.integer("RELAY_RESEND_SECONDS", default=3 * CHAIN_BLOCK_SECONDS, minimum=1)
-RELAY_REPLACE_SECONDS = env.integer("RELAY_REPLACE_SECONDS", default=5 * CHAIN_BLOCK_SECONDS, minimum=1)
-RELAY_TRACK_SECONDS = env.integer("RELAY_TRACK_SECONDS", default=min(CHAIN_BLOCK_SECONDS, 3), minimum=1)
-QUOTA_WINDOW_SECONDS = 5
-
+# ------------ PostgreSQL and Redis ---------------------------------------------------------------------------
 
 _database = env.database("DATABASE_URL")
 _PLACE = {"dbname", "user", "password", "host", "port"}
@@ -319,23 +168,163 @@ CACHES: dict[str, dict[str, Any]] = {
     },
 }
 
+# ------------ Browsers: https, cookies, framing, content policy, origins -------------------------------------
 
-# Make the daily seeds, together with a salt in the database. The first makes new ones; all are tried for old ones.
-CHECKIN_SEED_SECRETS = env.secrets("CHECKIN_SEED_SECRETS")
-CHECKIN_RATE = env.rate("CHECKIN_RATE", "60/minute")
-# A limit whatever the badges add up to: staff edit badges, and drop tables are weighed by this number.
-CHECKIN_MAX_DAILY_ATTEMPTS = env.integer("CHECKIN_MAX_DAILY_ATTEMPTS", default=5, minimum=1)
-# The most a drop table may give a user in a day, as an expected value; staff cannot publish a richer one.
-CHECKIN_MAX_DAILY_CREDITS = env.integer("CHECKIN_MAX_DAILY_CREDITS", default=500, minimum=1)
-CHECKIN_MAX_DAILY_EXPERIENCE = env.integer("CHECKIN_MAX_DAILY_EXPERIENCE", default=5_000, minimum=1)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
+SESSION_COOKIE_HTTPONLY = True
+SECURE_HSTS_SECONDS = 31_536_000 if PUBLIC_URL.startswith("https://") else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = bool(SECURE_HSTS_SECONDS)
+SECURE_SSL_REDIRECT = PUBLIC_URL.startswith("https://")
+# Only pages for people are redirected. An API call over plain http must fail, so that its sender notices.
+SECURE_REDIRECT_EXEMPT = [r"^(?!(admin|problems)(/|$))"]
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
+X_FRAME_OPTIONS = "DENY"
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+CSRF_FAILURE_VIEW = "gateway.admin.error_pages.csrf_failed"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "style-src": ["'self'", "'unsafe-inline'"],
+        "worker-src": ["'self'", "blob:"],
+        "frame-ancestors": ["'none'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'self'"],
+        "object-src": ["'none'"],
+    }
+}
 
-ADMOB_KEYS_URL = env.url("ADMOB_KEYS_URL", default="https://www.gstatic.com/admob/reward/verifier-keys.json")
-POSTBACK_RATE = env.rate("POSTBACK_RATE", "6000/minute")
-# How long postbacks without a credit are kept. Networks repeat for nine days.
-POSTBACK_KEPT_DAYS = env.integer("POSTBACK_KEPT_DAYS", default=400, minimum=30)
-# Encrypt the networks' secrets in the database. The first key encrypts; all of them decrypt.
-AD_NETWORK_SECRET_KEYS = env.secrets("AD_NETWORK_SECRET_KEYS")
+CORS_ALLOWED_ORIGINS = env.listing("CORS_ALLOWED_ORIGINS", default=())
+# Browser wallets call from extension origins; the API knows no cookies, so any origin may be allowed.
+CORS_ALLOW_ALL_ORIGINS = env.flag("CORS_ALLOW_ALL_ORIGINS", default=False)
+CORS_URLS_REGEX = r"^/(api|\.well-known)/.*$"
+CORS_ALLOW_CREDENTIALS = False
+CORS_ALLOW_HEADERS = (*default_headers, "idempotency-key")
+CORS_EXPOSE_HEADERS = ["Retry-After", "X-Request-ID"]
 
+# ------------ The API: how requests are read, described and limited ------------------------------------------
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["users.api.authentication.AccessTokenAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["users.api.authentication.IsProfileOwner"],
+    "DEFAULT_PARSER_CLASSES": ["gateway.common.parsers.BoundedJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_METADATA_CLASS": "gateway.common.parsers.MethodsOnly",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "gateway.common.problems.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "gateway.common.parsers.AlwaysJSON",
+}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Credit relay gateway",
+    "DESCRIPTION": (BASE_DIR / "gateway/description.md").read_text(encoding="utf-8"),
+    "VERSION": "1.0.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SCHEMA_PATH_PREFIX": r"/api",
+    "OAS_VERSION": "3.1.0",
+    "PREPROCESSING_HOOKS": ["gateway.docs.paths_as_documented"],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "gateway.docs.waits_as_documented",
+    ],
+}
+
+RELAY_EXECUTE_RATE = env.rate("RELAY_EXECUTE_RATE", "600/minute")
+# Callers of the LSP-15 paths have no token: counted by network address, then by signer.
+LSP15_RATE = env.rate("LSP15_RATE", "120/minute")
+LSP15_SIGNER_RATE = env.rate("LSP15_SIGNER_RATE", "120/minute")
+LSP15_NEW_SIGNER_RATE = env.rate("LSP15_NEW_SIGNER_RATE", "30/minute")
+# The signature of a call that failed on chain is public: after so many failures, repeating it takes a token.
+LSP15_FAILURES_PER_CALL = env.integer("LSP15_FAILURES_PER_CALL", default=2, minimum=1)
+DASHBOARD_RATE = env.rate("DASHBOARD_RATE", "600/minute")
+RELAY_READ_RATE = env.rate("RELAY_READ_RATE", "1200/minute")
+
+# ------------ Sign-in: our tokens, and those of an external issuer -------------------------------------------
+
+# PEM private keys (EC P-256), one after the other: the first signs; all of them verify.
+AUTH_SIGNING_KEYS = env.secret("AUTH_SIGNING_KEYS")
+AUTH_REFRESH_SECRET = env.secret("AUTH_REFRESH_SECRET")
+AUTH_DOMAIN = env.required("AUTH_DOMAIN")
+SIMPLE_JWT = {
+    # The keys are those of AUTH_SIGNING_KEYS.
+    "ALGORITHM": "ES256",
+    "SIGNING_KEY": None,
+    "ISSUER": env.optional("AUTH_ISSUER", PUBLIC_URL),
+    "AUDIENCE": env.optional("AUTH_AUDIENCE", PUBLIC_URL),
+    "ACCESS_TOKEN_LIFETIME": timedelta(seconds=env.integer("AUTH_ACCESS_SECONDS", default=600, minimum=30)),
+    "USER_ID_CLAIM": "sub",
+    "AUTH_TOKEN_CLASSES": ["users.services.external_issuer.ExternalAccessToken", "users.tokens.AccessToken"],
+}
+AUTH_REFRESH_LIFETIME = timedelta(days=env.integer("AUTH_REFRESH_DAYS", default=30, minimum=1))
+# Within this time after a rotation, a repeated refresh gets the same token again.
+AUTH_REFRESH_GRACE = timedelta(seconds=10)
+AUTH_CHALLENGE_LIFETIME = timedelta(minutes=5)
+AUTH_EXTERNAL_JWKS_URL = env.url("AUTH_EXTERNAL_JWKS_URL", default="")
+AUTH_EXTERNAL_ISSUER = env.optional("AUTH_EXTERNAL_ISSUER")
+AUTH_EXTERNAL_AUDIENCE = env.optional("AUTH_EXTERNAL_AUDIENCE")
+AUTH_EXTERNAL_ALGORITHMS = env.listing("AUTH_EXTERNAL_ALGORITHMS", default=("ES256", "RS256"))
+AUTH_EXTERNAL_ADDRESS_CLAIM = env.optional("AUTH_EXTERNAL_ADDRESS_CLAIM", "address")
+
+AUTH_NONCE_RATE = env.rate("AUTH_NONCE_RATE", "30/minute")
+AUTH_VERIFY_RATE = env.rate("AUTH_VERIFY_RATE", "30/minute")
+AUTH_REFRESH_RATE = env.rate("AUTH_REFRESH_RATE", "60/minute")
+
+# ------------ The chain --------------------------------------------------------------------------------------
+
+CHAIN_ID = env.integer("CHAIN_ID", minimum=1)
+CHAIN_RPC_URLS = env.urls("CHAIN_RPC_URLS")
+CHAIN_RPC_TIMEOUT_SECONDS = env.integer("CHAIN_RPC_TIMEOUT_SECONDS", default=5, minimum=1)
+CHAIN_BLOCK_SECONDS = env.integer("CHAIN_BLOCK_SECONDS", default=12, minimum=1)
+# Where the admin links transactions and profiles to; empty for no links.
+EXPLORER_URL = env.base_url(
+    "EXPLORER_URL",
+    default={42: "https://explorer.lukso.network", 4201: "https://explorer.testnet.lukso.network"}.get(
+        CHAIN_ID, ""
+    ),
+)
+# `open` also serves profiles whose code nobody has vetted, with a lower gas cap.
+CHAIN_TRUST = env.choice("CHAIN_TRUST", allowed=("strict", "open"), default="strict")
+
+# ------------ Credits and relaying ---------------------------------------------------------------------------
+
+# Wei of gas that one credit pays for.
+CREDIT_WEI = env.integer("CREDIT_WEI", default=10**12, minimum=1)
+# Blocks on top of a transaction's block before it counts.
+CONFIRMATIONS = env.integer("CONFIRMATIONS", default=2, minimum=1)
+# Processes that sign nothing get no key: with `none` they refuse to start if they have one.
+RELAY_SIGNER = env.choice("RELAY_SIGNER", allowed=("local", "none"), default="local")
+if RELAY_SIGNER == "none":
+    env.absent("RELAY_RELAYER_KEYS")
+RELAY_RELAYER_KEYS = env.secrets("RELAY_RELAYER_KEYS") if RELAY_SIGNER == "local" else []
+# Account nonces of one relayer that are taken and not mined.
+RELAY_MAX_IN_FLIGHT = env.integer("RELAY_MAX_IN_FLIGHT", default=16, minimum=1)
+# Calls of one channel that wait for the one before them.
+RELAY_MAX_FOLLOWERS = env.integer("RELAY_MAX_FOLLOWERS", default=8)
+# Limits for one profile: its share of all account nonces in flight, and calls that end without effect.
+RELAY_USER_SHARE_PERCENT = env.integer("RELAY_USER_SHARE_PERCENT", default=50, minimum=1, maximum=100)
+RELAY_CANCELLED_CALLS_PER_HOUR = env.integer("RELAY_CANCELLED_CALLS_PER_HOUR", default=10, minimum=1)
+RELAY_CANCELLED_CALLS_PER_DAY = env.integer("RELAY_CANCELLED_CALLS_PER_DAY", default=40, minimum=1)
+# Units of gas for one call: of a profile whose code is trusted, and of any other.
+RELAY_MAX_GAS = env.integer("RELAY_MAX_GAS", default=3_000_000, minimum=21_000)
+RELAY_MAX_GAS_UNTRUSTED = env.integer("RELAY_MAX_GAS_UNTRUSTED", default=500_000, minimum=21_000)
+RELAY_MAX_PAYLOAD_BYTES = env.integer("RELAY_MAX_PAYLOAD_BYTES", default=32_768, minimum=4)
+RELAY_FEE_FLOOR_WEI = env.integer("RELAY_FEE_FLOOR_WEI", default=10**9)
+RELAY_FEE_CAP_WEI = env.integer("RELAY_FEE_CAP_WEI", default=20 * 10**9, minimum=1)
+# With less time an accepted call would expire unsent, and the service would pay for its account nonce.
+RELAY_MIN_VALIDITY_SECONDS = env.integer(
+    "RELAY_MIN_VALIDITY_SECONDS", default=3 * CHAIN_BLOCK_SECONDS, minimum=2 * CHAIN_BLOCK_SECONDS
+)
+RELAY_RESEND_SECONDS = env.integer("RELAY_RESEND_SECONDS", default=3 * CHAIN_BLOCK_SECONDS, minimum=1)
+RELAY_REPLACE_SECONDS = env.integer("RELAY_REPLACE_SECONDS", default=5 * CHAIN_BLOCK_SECONDS, minimum=1)
+RELAY_TRACK_SECONDS = env.integer("RELAY_TRACK_SECONDS", default=min(CHAIN_BLOCK_SECONDS, 3), minimum=1)
+QUOTA_WINDOW_SECONDS = 5
+
+# ------------ Payments by Stripe -----------------------------------------------------------------------------
 
 # Without a key the payment paths answer 503 and everything else works.
 STRIPE_SECRET_KEY = env.secret("STRIPE_SECRET_KEY", default="")
@@ -348,6 +337,27 @@ BILLING_CURRENCIES = env.listing("BILLING_CURRENCIES", default=("usd", "eur", "g
 BILLING_MAX_AMOUNT_MINOR = env.integer("BILLING_MAX_AMOUNT_MINOR", default=1_000_000, minimum=100)
 BILLING_RATE = env.rate("BILLING_RATE", "60/minute")
 
+# ------------ Check-ins --------------------------------------------------------------------------------------
+
+# Make the daily seeds, together with a salt in the database. The first makes new seeds; all are tried for old ones.
+CHECKIN_SEED_SECRETS = env.secrets("CHECKIN_SEED_SECRETS")
+CHECKIN_RATE = env.rate("CHECKIN_RATE", "60/minute")
+# A limit whatever the badges add up to: staff edit badges, and drop tables are weighed by this number.
+CHECKIN_MAX_DAILY_ATTEMPTS = env.integer("CHECKIN_MAX_DAILY_ATTEMPTS", default=5, minimum=1)
+# The most a drop table may give a user in a day, as an expected value; staff cannot publish a richer one.
+CHECKIN_MAX_DAILY_CREDITS = env.integer("CHECKIN_MAX_DAILY_CREDITS", default=500, minimum=1)
+CHECKIN_MAX_DAILY_EXPERIENCE = env.integer("CHECKIN_MAX_DAILY_EXPERIENCE", default=5_000, minimum=1)
+
+# ------------ Ad networks ------------------------------------------------------------------------------------
+
+ADMOB_KEYS_URL = env.url("ADMOB_KEYS_URL", default="https://www.gstatic.com/admob/reward/verifier-keys.json")
+POSTBACK_RATE = env.rate("POSTBACK_RATE", "6000/minute")
+# How long postbacks without a credit are kept. Networks repeat for nine days.
+POSTBACK_KEPT_DAYS = env.integer("POSTBACK_KEPT_DAYS", default=400, minimum=30)
+# Encrypt the networks' secrets in the database. The first key encrypts; all of them decrypt.
+AD_NETWORK_SECRET_KEYS = env.secrets("AD_NETWORK_SECRET_KEYS")
+
+# ------------ Periodic tasks ---------------------------------------------------------------------------------
 
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     "relay-track": {
@@ -391,6 +401,7 @@ if STRIPE_SECRET_KEY:
         "schedule": crontab(hour="3", minute="40"),
     }
 
+# ------------ Workers: the broker, the queues, and how long a task may take ----------------------------------
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_TASK_IGNORE_RESULT = True
@@ -419,8 +430,9 @@ CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULER = "gateway.celery:Clock"
 
+# ------------ Monitoring and logs ----------------------------------------------------------------------------
 
-# Whoever sends one of them may read /metrics.
+# Requests with one of these as Bearer token may read /metrics; two while one is being replaced.
 METRICS_TOKENS = env.secrets("METRICS_TOKEN", default="")
 if any(len(text) < env.SECRET_LETTERS for text in METRICS_TOKENS):
     raise ImproperlyConfigured(f"METRICS_TOKEN needs {env.SECRET_LETTERS} characters or more.")
@@ -487,6 +499,7 @@ structlog.configure(
     cache_logger_on_first_use=True,
 )
 
+# ------------ Staff: how they log in, for how long, and what one of them may do alone ------------------------
 
 AUTH_USER_MODEL = "users.User"
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
@@ -501,14 +514,15 @@ AXES_LOCKOUT_CALLABLE = "gateway.admin.error_pages.locked_out"
 # Behind a proxy, do not lock a name for everybody because of the proxy's address.
 AXES_CLIENT_IP_CALLABLE = "gateway.common.http.client_ip_if_known"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-# The first limit counts from the login, the second from the last click.
+# How long a login lasts: seconds since it began, and since the last request.
 SESSION_COOKIE_AGE = env.integer("STAFF_SESSION_HOURS", default=8, minimum=1) * 3600
 STAFF_IDLE_SECONDS = env.integer("STAFF_IDLE_MINUTES", default=30, minimum=1) * 60
-# How long the front page's figures are cached.
+# Seconds for which the front page's figures are cached.
 STAFF_FIGURES_SECONDS = env.integer("STAFF_FIGURES_SECONDS", default=60)
 # The text of the admin's badge; by default the name of the chain.
 STAFF_ENVIRONMENT = env.optional("STAFF_ENVIRONMENT")
 UNFOLD = THEME
 # Nobody may read the key of somebody else's second factor.
 OTP_ADMIN_HIDE_SENSITIVE_DATA = True
+# Credits that one member of staff may move alone; more takes a second person.
 ADJUSTMENT_APPROVAL_LIMIT = env.integer("ADJUSTMENT_APPROVAL_LIMIT", default=10_000, minimum=0)

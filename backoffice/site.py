@@ -1,15 +1,27 @@
-"""The admin site: the theme's pages behind a second factor, and the pages that span apps."""
+"""The admin site: the theme's pages behind a second factor, the pages that span apps, and the sidebar."""
 
 from typing import Any
 
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse
-from django.urls import path
+from django.urls import path, reverse
 from django_otp.admin import OTPAdminSite
 from unfold.sites import UnfoldAdminSite
 
 from backoffice import reconciliation, search
+from gateway.admin import navigation
 from gateway.admin.login import StaffLoginForm
+
+# The order of the sidebar.
+GROUPS = ("People", "Credits", "Relay", "Payments", "Check-in", "Ad networks", "System")
+
+
+def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
+    """Return the pages that span apps and the groups of lists, as far as `request.user` may see them."""
+    pages = [{"title": "Overview", "icon": "monitoring", "link": reverse("admin:index")}]
+    if reconciliation.may_be_opened(request):
+        pages.append({"title": "Reconciliation", "icon": "balance", "link": reverse("admin:books")})
+    return [{"items": pages}, *navigation.groups(request, order=GROUPS)]
 
 
 class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]

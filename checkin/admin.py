@@ -21,10 +21,20 @@ from checkin.errors import DropTableNotADraft
 from checkin.models import CheckIn, DailySeed, DropItem, DropTable
 from checkin.services import drop_tables
 from credits.admin import OwnedAdmin
+from gateway.admin import navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.admin import offer_pause
 from gateway.admin.audit import staff_of
 from gateway.admin.base import ReadOnlyAdmin, StaffAdmin, StaffInline
+
+navigation.register(
+    "Check-in",
+    {
+        "checkin.CheckIn": "casino",
+        "checkin.DropTable": "table_chart",
+        "checkin.DailySeed": "grain",
+    },
+)
 
 
 def odds_page(table: DropTable) -> SafeString:

@@ -31,11 +31,24 @@ from credits.models import (
     CreditHold,
 )
 from credits.services import adjustments
+from gateway.admin import navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.base import OwnedRows
 from gateway.admin.exports import Column, Exportable
 from gateway.admin.search import people_like
 from users.models import User
+
+navigation.register(
+    "Credits",
+    {
+        "credits.CreditAccount": "account_balance_wallet",
+        "credits.CreditEntry": "receipt_long",
+        "credits.CreditHold": "lock_clock",
+        "credits.AdjustmentRequest": "rule",
+        "credits.Allowance": "event_repeat",
+        "credits.ReconciliationRun": "fact_check",
+    },
+)
 
 Owner = Callable[[Any], User]
 

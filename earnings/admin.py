@@ -24,9 +24,19 @@ from earnings.networks import ADAPTERS
 from earnings.networks.base import is_weak
 from earnings.services import earnings, networks, trial
 from earnings.states import Event, allows
+from gateway.admin import navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.base import Previewed, StaffAdmin
 from gateway.common.crypto import SealedUnderAnotherKey
+
+navigation.register(
+    "Ad networks",
+    {
+        "earnings.AdNetwork": "hub",
+        "earnings.Postback": "webhook",
+        "earnings.NetworkUser": "alternate_email",
+    },
+)
 
 
 def _switch(row: AdNetwork, *, is_enabled: bool) -> str:

@@ -16,7 +16,9 @@ class EarningsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system check."""
+        """Register the system check and the gauges."""
+        from earnings import metrics  # noqa: F401 - registers on import, and needs the loaded models
+
         register(check_secret_keys, "earnings")
 
 

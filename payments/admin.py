@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
+from gateway.admin import navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.base import OwnedRows, Previewed, ReadOnlyAdmin, one_of
 from gateway.admin.exports import Column, Exportable
@@ -28,6 +29,19 @@ from payments.models import (
 )
 from payments.queries import Effect, effect_of_rate, rates_in_force
 from payments.services import events, subscriptions, synchronisation
+
+navigation.register(
+    "Payments",
+    {
+        "payments.Customer": "badge",
+        "payments.Subscription": "autorenew",
+        "payments.Payout": "payments",
+        "payments.Clawback": "undo",
+        "payments.StripeEvent": "inbox",
+        "payments.BillingOperation": "pending_actions",
+        "payments.PayoutRate": "currency_exchange",
+    },
+)
 
 
 def _process_again(row: StripeEvent, decision: Decision) -> str:

@@ -10,4 +10,4 @@ class PaymentsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from payments import checks  # noqa: F401 - registers on import, and needs the loaded settings
+        from payments import checks, metrics  # noqa: F401 - register on import, and need the loaded models

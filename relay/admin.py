@@ -14,6 +14,7 @@ from django.utils.html import format_html
 
 from credits.admin import CreditHoldAdmin
 from credits.models import CreditHold
+from gateway.admin import navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.admin import offer_pause
 from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
@@ -25,6 +26,16 @@ from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import cancellation, relayers
 from relay.services.broadcasting import broadcast_again
 from users.models import TrustedImplementation
+
+navigation.register(
+    "Relay",
+    {
+        "relay.RelayTransaction": "sync_alt",
+        "relay.Attempt": "outbox",
+        "relay.Relayer": "key",
+        "users.TrustedImplementation": "verified_user",
+    },
+)
 
 
 def _set_active(row: Relayer, *, is_active: bool) -> str:

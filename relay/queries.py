@@ -161,7 +161,6 @@ class Figures(NamedTuple):
     unsent_age: float
     # Since the oldest call without a mined attempt was first sent, however often it was replaced.
     unmined_age: float
-    is_paused: bool
 
 
 def figures() -> Figures:
@@ -185,8 +184,7 @@ SELECT (SELECT count(*) FROM call WHERE status = '{_STATUS.PENDING}'),
        (SELECT count(*) FROM call WHERE status = '{_STATUS.SUBMITTED}'),
        coalesce(greatest(0, extract(epoch FROM statement_timestamp() - accepted_at)), 0)::float,
        coalesce(greatest(0, extract(epoch FROM statement_timestamp() - signed_at)), 0)::float,
-       coalesce(greatest(0, extract(epoch FROM statement_timestamp() - sent_at)), 0)::float,
-       {is_paused_sql(RELAY)}
+       coalesce(greatest(0, extract(epoch FROM statement_timestamp() - sent_at)), 0)::float
 FROM oldest
 """  # noqa: S608 - constants of our own
 

@@ -23,12 +23,23 @@ from unfold.widgets import (
 )
 
 from credits.admin import OwnedAdmin, Owner
+from gateway.admin import navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.base import Previewed, StaffAdmin
 from rewards.errors import InvalidLevels
 from rewards.models import Badge, ExperienceEntry, Modifier, ModifierType, Progress
 from rewards.services import levels, modifiers
 from rewards.services.levels import Preview
+
+navigation.register(
+    "Credits",
+    {
+        "rewards.Badge": "military_tech",
+        "rewards.Progress": "stairs",
+        "rewards.ExperienceEntry": "trending_up",
+        "rewards.Modifier": "bolt",
+    },
+)
 
 _YEAR_MINUTES = 366 * 24 * 60
 

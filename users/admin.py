@@ -5,11 +5,20 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.timezone import now
 
+from gateway.admin import navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.base import ReadOnlyAdmin
 from gateway.common.fields import checksum
 from users.models import SignInSession, User
 from users.services import sessions
+
+navigation.register(
+    "People",
+    {
+        "users.User": "group",
+        "users.SignInSession": "login",
+    },
+)
 
 
 def _end(row: SignInSession, decision: Decision) -> str:

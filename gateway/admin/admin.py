@@ -21,10 +21,23 @@ from django.utils.safestring import SafeString
 from django_otp.plugins.otp_totp.admin import TOTPDeviceAdmin
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from gateway.admin import audit, pauses
+from gateway.admin import audit, navigation, pauses
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.base import ReadOnlyAdmin, StaffAdmin
 from gateway.admin.models import Pause, StaffAction
+
+navigation.register(
+    "System",
+    {
+        "gateway_admin.StaffAction": "history",
+        "gateway_admin.Pause": "pause_circle",
+        "auth.Group": "shield_person",
+        "otp_totp.TOTPDevice": "phonelink_lock",
+        "axes.AccessAttempt": "gpp_bad",
+        "axes.AccessFailureLog": "report",
+        "axes.AccessLog": "list_alt",
+    },
+)
 
 for _model in (Group, TOTPDevice, AccessAttempt, AccessFailureLog, AccessLog):
     admin.site.unregister(_model)
@@ -182,6 +195,7 @@ def offer_pause(name: str, *, title: str, effect: str) -> None:
             applies_to=lambda _: pauses.is_paused(name) is not to_paused,
         )
 
+    pauses.pausable[name] = title
     PauseAdmin.staff_actions += [
         action("Pause", effect, to_paused=True),
         action("Resume", "New requests are accepted again.", to_paused=False),

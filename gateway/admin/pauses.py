@@ -4,11 +4,18 @@ Parts of the service that staff pause and resume.
 Every decision is a row that stays. The newest row of a part's name counts; without one the part runs.
 """
 
+from collections.abc import Iterator
 from typing import Any
+
+from prometheus_client.core import Metric
 
 from gateway.admin.models import Pause
 from gateway.common import db
 from gateway.common.errors import stated
+from gateway.common.metrics import gauge, register
+
+# The name of each part that staff can pause, and what it is in words.
+pausable: dict[str, str] = {}
 
 
 def switch(name: str, *, is_paused: bool, actor: Any, reason: str) -> Pause:
@@ -30,3 +37,12 @@ def is_paused_sql(name: str) -> str:
     """Return `is_paused` as an SQL expression for larger statements; `name` is a constant of the code."""
     return f"""coalesce(
         (SELECT is_paused FROM gateway_admin_pause WHERE name = '{name}' ORDER BY id DESC LIMIT 1), false)"""  # noqa: S608
+
+
+@register
+def _gauges() -> Iterator[Metric]:
+    """Yield which parts are paused, in one statement."""
+    newest = Pause.objects.order_by("name", "-id").distinct("name").values_list("name", "is_paused")
+    paused = dict(newest)
+    for name, title in pausable.items():
+        yield gauge(f"{name}_paused", f"1 while staff have paused {title}.", paused.get(name, False))

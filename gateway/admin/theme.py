@@ -50,6 +50,6 @@ THEME: dict[str, Any] = {
     "SIDEBAR": {
         "show_search": True,
         "command_search": False,
-        "navigation": "backoffice.navigation.navigation",
+        "navigation": "backoffice.site.sidebar",
     },
 }

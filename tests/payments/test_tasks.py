@@ -5,10 +5,8 @@ from typing import Any
 
 import pytest
 from celery import current_app
-from django.conf import settings as django_settings
 
 from credits.models import ReconciliationRun
-from gateway.celery import app
 from payments.errors import BillingUnavailable
 from payments.models import StripeEvent
 from payments.services import events
@@ -58,14 +56,6 @@ def test_a_service_without_payments_has_no_runs(payer: Payer, settings: Any) -> 
     with pytest.raises(BillingUnavailable):
         reconcile_with_stripe()
     assert not ReconciliationRun.objects.exists()
-
-
-def test_what_is_scheduled_exists() -> None:
-    app.loader.import_default_modules()
-    named = {entry["task"] for entry in django_settings.CELERY_BEAT_SCHEDULE.values()}
-    assert (
-        {"credits.reconcile", "payments.process_due_events", "payments.catch_up"} <= named <= set(app.tasks)
-    )
 
 
 def test_a_message_about_an_event_that_is_not_there_is_passed_over(fake: FakeBilling) -> None:

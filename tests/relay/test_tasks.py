@@ -93,8 +93,3 @@ def test_a_node_that_is_away_is_an_expected_end_of_a_task(accept: Callable[..., 
         relay_tasks.broadcast()
     for task in (relay_tasks.broadcast, relay_tasks.sweep, relay_tasks.track):
         assert NodeUnavailable in task.throws
-
-
-def test_beat_knows_the_periodic_tasks() -> None:
-    scheduled = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
-    assert {relay_tasks.track.name, relay_tasks.sweep.name} <= scheduled

@@ -4,8 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from celery import current_app
-from django.conf import settings
 from django.utils.timezone import now
 
 from tests.factories import random_address
@@ -16,17 +14,6 @@ from users.models import IssuerKeySet, SignInChallenge, SignInSession
 from users.services import sign_in
 
 pytestmark = pytest.mark.django_db
-
-
-def test_beat_calls_tasks_that_exist() -> None:
-    current_app.loader.import_default_modules()
-    scheduled = {str(entry["task"]) for entry in settings.CELERY_BEAT_SCHEDULE.values()}
-
-    assert {name for name in scheduled if name.startswith("users.")} == {
-        "users.purge",
-        "users.refresh_issuer_keys",
-    }
-    assert {name for name in scheduled if name.startswith("users.")} <= set(current_app.tasks)
 
 
 def test_the_purge_deletes_expired_challenges_and_keeps_open_ones_and_sessions(profile: Profile) -> None:

@@ -1,0 +1,53 @@
+"""The sidebar: every list of the admin, in groups. Each app registers its lists with an icon in `admin.py`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
+from django.urls import reverse
+
+# By group, the labels of models and their icons, in the order in which they are shown.
+_groups: dict[str, dict[str, str]] = {}
+# Lists that no app has registered are shown last, with this icon.
+_OTHERS, _OTHERS_ICON = "System", "database"
+
+
+def register(group: str, icons: dict[str, str]) -> None:
+    """Show the lists of these models in a group, below those that are already there; an icon for each label."""
+    _groups.setdefault(group, {}).update(icons)
+
+
+def registered() -> list[str]:
+    """Return the labels of the models that have a place."""
+    return [label for icons in _groups.values() for label in icons]
+
+
+def groups(request: HttpRequest, *, order: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the groups that `request.user` may see, with a link to each list; those of no given order come last."""
+    links = {
+        model._meta.label: _link(model)
+        for model, model_admin in admin.site._registry.items()
+        if model_admin.has_view_permission(request)
+    }
+    titles = [*order, *(title for title in _groups if title not in order)]
+    items = {
+        title: [
+            {**links.pop(label), "icon": icon}
+            for label, icon in _groups.get(title, {}).items()
+            if label in links
+        ]
+        for title in titles
+    }
+    items.setdefault(_OTHERS, []).extend({**link, "icon": _OTHERS_ICON} for link in links.values())
+    return [{"title": title, "separator": True, "items": shown} for title, shown in items.items() if shown]
+
+
+def _link(model: type[Model]) -> dict[str, Any]:
+    meta = model._meta
+    title = str(meta.verbose_name_plural)
+    return {
+        "title": title[:1].upper() + title[1:],
+        "link": reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist"),
+    }

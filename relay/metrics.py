@@ -1,0 +1,76 @@
+"""The relay's gauges: its calls and its relayers."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from django.utils import timezone
+from prometheus_client.core import Metric
+
+from gateway.common.metrics import gauge, gauges, register
+from relay import queries
+from relay.models import RelayTransaction
+
+_Status = RelayTransaction.Status
+
+
+@register
+def calls() -> Iterator[Metric]:
+    """Yield the state of calls, in two statements."""
+    figures = queries.figures()
+    yield gauges(
+        "relay_calls_in_progress",
+        "Calls that are accepted and not settled.",
+        "status",
+        {_Status.PENDING.value: figures.pending, _Status.SUBMITTED.value: figures.submitted},
+    )
+    yield gauges(
+        "relay_calls_ended_in_last_hour",
+        "Calls that were settled within the last hour, of those accepted within the last 25 hours.",
+        "status",
+        queries.ended(since=timezone.now() - timedelta(hours=1)),
+    )
+    yield gauge(
+        "relay_oldest_call_age_seconds",
+        "Since the oldest call in progress was accepted.",
+        figures.oldest_age,
+    )
+    yield gauge(
+        "relay_oldest_unsent_age_seconds",
+        "Since the oldest attempt was signed that was never sent; 0 without one.",
+        figures.unsent_age,
+    )
+    yield gauge(
+        "relay_oldest_unmined_age_seconds",
+        "Since a call was first sent of which nothing is mined, the oldest; 0 without one.",
+        figures.unmined_age,
+    )
+
+
+@register
+def relayers() -> Iterator[Metric]:
+    """Yield what each relayer holds and has in flight, in one statement."""
+    rows = queries.relayers()
+    yield gauges(
+        "relayer_balance_wei",
+        "Wei that the account held when the tracker last read it.",
+        "relayer",
+        {row.address: row.balance_wei for row in rows},
+    )
+    yield gauges(
+        "relayer_read_timestamp_seconds",
+        "When the tracker last read the account from a node, in unix seconds.",
+        "relayer",
+        {row.address: row.synced_at.timestamp() for row in rows if row.synced_at},
+    )
+    yield gauges(
+        "relayer_account_nonces_in_flight",
+        "Account nonces that are taken and not mined.",
+        "relayer",
+        {row.address: row.in_flight for row in rows},
+    )
+    yield gauges(
+        "relayer_active",
+        "1 where the relayer takes new calls, 0 where staff have paused it.",
+        "relayer",
+        {row.address: row.is_active for row in rows},
+    )

@@ -22,10 +22,14 @@ def test_an_error_of_one_item_is_logged_and_the_run_goes_on(caplog: pytest.LogCa
 
 def test_an_expected_error_is_a_warning_and_no_failure(caplog: pytest.LogCaptureFixture) -> None:
     with isolated("the payout", expected=(RateMissing,)) as item:
-        raise RateMissing("EUR")
+        _refuse()
     assert (item.succeeded, item.failed) == (False, False)
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "the payout is left for the next run: RateMissing" in caplog.text
+
+
+def _refuse() -> None:
+    raise RateMissing("There is no rate for EUR.")
 
 
 def test_an_item_without_an_error_has_succeeded(caplog: pytest.LogCaptureFixture) -> None:

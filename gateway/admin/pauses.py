@@ -10,7 +10,6 @@ from typing import Any
 from prometheus_client.core import Metric
 
 from gateway.admin.models import Pause
-from gateway.common import db
 from gateway.common.errors import stated
 from gateway.common.metrics import gauge, register
 
@@ -30,7 +29,8 @@ def switch(name: str, *, is_paused: bool, actor: Any, reason: str) -> Pause:
 
 def is_paused(name: str) -> bool:
     """Return whether the part of the service that has this name is paused."""
-    return bool(db.only_row(f"SELECT {is_paused_sql(name)}", {})[0])
+    newest = Pause.objects.filter(name=name).order_by("-id")
+    return bool(newest.values_list("is_paused", flat=True).first())
 
 
 def is_paused_sql(name: str) -> str:

@@ -4,8 +4,9 @@ import pytest
 from django.db import DatabaseError, IntegrityError, transaction
 
 from gateway.admin.models import Pause
-from gateway.admin.pauses import is_paused, switch
+from gateway.admin.pauses import is_paused, is_paused_sql, switch
 from gateway.common.errors import ReasonRequired
+from tests.credits.rows import query
 from tests.factories import UserFactory
 from users.models import User
 
@@ -22,6 +23,7 @@ def test_the_newest_decision_about_a_part_counts_and_no_other_part_is_affected(s
     for decision in (True, False, True):
         switch("one", is_paused=decision, actor=staff, reason="back and forth")
         assert is_paused("one") is decision
+        assert query(f"SELECT {is_paused_sql('one')}, {is_paused_sql('other')}") == [(decision, False)]
         assert not is_paused("other")
     switch("other", is_paused=False, actor=staff, reason="to be sure")
     assert is_paused("one")

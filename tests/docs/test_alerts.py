@@ -10,7 +10,7 @@ from django.conf import settings as project
 from pytest_django import Settings
 
 from devstack.services.stack import Services
-from gateway.metrics import Figures
+from gateway.common.metrics import collect
 from tests.docs.pages import DOCS, ROOT, code_spans
 from tests.docs.test_links import anchors
 
@@ -31,7 +31,7 @@ def offered(db: None, services: Services, settings: Settings) -> dict[str, set[s
     settings.STRIPE_SECRET_KEY = "sk_test_something"
     return {
         family.name: {value for sample in family.samples for value in sample.labels.values()}
-        for family in Figures().collect()
+        for family in collect()
     }
 
 

@@ -155,7 +155,7 @@ def schedule_with(*, stripe_key: str = "sk_test_x", **environment: str) -> dict[
 
 def test_beat_sends_every_task_that_is_about_no_row_in_particular() -> None:
     app.loader.import_default_modules()
-    ours = {name: task for name, task in app.tasks.items() if not name.startswith("celery.")}
+    ours = {name: task for name, task in app.tasks.items() if not name.startswith(("celery.", "tests."))}
     without_ids = {
         name
         for name, task in ours.items()

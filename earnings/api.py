@@ -24,8 +24,8 @@ from earnings.services import networks, postbacks
 from gateway.common import errors
 from gateway.common.http import client_ip
 from gateway.common.logging import request_id
+from gateway.common.problems import problem_responses
 from gateway.common.routers import ApiRouter
-from gateway.common.schema import problem_responses
 from gateway.common.throttling import RateLimit
 from users.api.authentication import profile_owner
 

@@ -1,7 +1,7 @@
 """
-The Celery application: a doorbell for work whose record is a PostgreSQL row.
+The Celery application, and beat's scheduler.
 
-Beat's clock, which logs an outage of the broker once and not at every missed tick.
+Messages only start work earlier: what is to be done is in rows of PostgreSQL.
 """
 
 import logging
@@ -14,7 +14,7 @@ from django.db import close_old_connections, connections
 from django_structlog.celery.steps import DjangoStructLogInitStep
 from kombu.exceptions import OperationalError
 
-from gateway.common import heartbeats
+from gateway.common import tasks
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 
@@ -44,22 +44,22 @@ def keep_one_connection(**_: object) -> None:
 
 
 @signals.task_prerun.connect
-def look_at_connections(sender: Task[..., object], **_: object) -> None:
+def check_connections(sender: Task[..., object], **_: object) -> None:
     """Have the kept connection checked when the task first uses it."""
     if not sender.request.is_eager:
         close_old_connections()
 
 
 @signals.task_postrun.connect
-def note_the_end(*, task: Any, state: str | None, **_: object) -> None:
-    """Note for monitoring that beat, broker and worker have done a task."""
-    heartbeats.note(task=task.name, state=state or "")
+def record_end(*, task: Any, state: str | None, **_: object) -> None:
+    """Record for monitoring that beat, broker and worker have done a task."""
+    tasks.record_heartbeat(task=task.name, state=state or "")
 
 
 @signals.heartbeat_sent.connect
-def worker_lives(**_: object) -> None:
-    """Show the health check of this worker that it is connected and not stuck."""
-    heartbeats.touch()
+def worker_is_alive(**_: object) -> None:
+    """Show this worker's health check that it is connected and not stuck."""
+    tasks.touch_alive_file()
 
 
 logger = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class Clock(PersistentScheduler):
 
     def tick(self, *args: Any, **options: Any) -> float:
         """Send what is due, and show the health check that the clock is running."""
-        heartbeats.touch()
+        tasks.touch_alive_file()
         return float(super().tick(*args, **options))
 
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:

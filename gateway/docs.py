@@ -1,15 +1,27 @@
-"""The API's description for integrators: the OpenAPI document, Swagger UI and ReDoc from our own static files."""
+"""
+What integrators read: the OpenAPI document with Swagger UI and ReDoc from our own static files, and a
+page for each error code, made from the docstrings.
+"""
 
 import functools
+import re
+from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import URLPattern, re_path
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiJsonRenderer
 from drf_spectacular.views import SpectacularRedocView, SpectacularSwaggerSplitView
 from rest_framework.permissions import AllowAny
 from rest_framework.renderers import TemplateHTMLRenderer
+
+from gateway.common.errors import DomainError, all_errors
+from gateway.common.problems import description_of, only_methods
 
 _PUBLIC = {"authentication_classes": (), "permission_classes": (AllowAny,)}
 _FILE = {
@@ -36,13 +48,6 @@ def _document() -> bytes:
     return bytes(OpenApiJsonRenderer().render(schema, renderer_context={}))
 
 
-urlpatterns: list[URLPattern] = [
-    re_path(r"^api/openapi\.json$", description, name="schema"),
-    re_path(r"^api/docs/?$", SpectacularSwaggerSplitView.as_view(url_name="schema", **_PAGE)),
-    re_path(r"^api/docs/redoc/?$", SpectacularRedocView.as_view(url_name="schema", **_PAGE)),
-]
-
-
 def paths_as_documented(endpoints: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Show each path without the trailing slash that it also works with; drf-spectacular calls this."""
     return [(path.rstrip("/") or "/", *others) for path, *others in endpoints]
@@ -55,3 +60,57 @@ def waits_as_documented(result: dict[str, Any], **_: Any) -> dict[str, Any]:
             for status in _WITH_RETRY_AFTER & set(operation["responses"]):
                 operation["responses"][status]["headers"] = {"Retry-After": _RETRY_AFTER}
     return result
+
+
+_CODE_SPAN = re.compile(r"`([^`]+)`")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One error as the pages show it."""
+
+    code: str
+    title: str
+    status: int
+    phrase: str
+    is_retryable: bool
+    paragraphs: list[SafeString]
+
+
+def catalogue() -> list[Entry]:
+    """Return every error that the routes can answer, by status and code."""
+    return sorted(map(_entry, all_errors()), key=lambda entry: (entry.status, entry.code))
+
+
+def _entry(error: type[DomainError]) -> Entry:
+    paragraphs = [_marked_up(" ".join(text.split())) for text in description_of(error).split("\n\n")]
+    phrase = HTTPStatus(error.status).phrase
+    return Entry(error.code, error.title, error.status, phrase, error.retryable, paragraphs)
+
+
+def _marked_up(text: str) -> SafeString:
+    return mark_safe(_CODE_SPAN.sub(r"<code>\1</code>", escape(text)))  # noqa: S308 - escaped just before
+
+
+@only_methods("GET", "HEAD")
+def problem_index(request: HttpRequest) -> HttpResponse:
+    """List all codes."""
+    return render(request, "problems/index.html", {"entries": catalogue()})
+
+
+@only_methods("GET", "HEAD")
+def problem_detail(request: HttpRequest, code: str) -> HttpResponse:
+    """Explain one code."""
+    entry = next((entry for entry in catalogue() if entry.code == code), None)
+    if entry is None:
+        raise Http404
+    return render(request, "problems/detail.html", {"entry": entry})
+
+
+urlpatterns: list[URLPattern] = [
+    re_path(r"^api/openapi\.json$", description, name="schema"),
+    re_path(r"^api/docs/?$", SpectacularSwaggerSplitView.as_view(url_name="schema", **_PAGE)),
+    re_path(r"^api/docs/redoc/?$", SpectacularRedocView.as_view(url_name="schema", **_PAGE)),
+    re_path(r"^problems/?$", problem_index),
+    re_path(r"^problems/(?P<code>[a-z0-9-]+)/?$", problem_detail),
+]

@@ -20,7 +20,7 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from gateway.common import heartbeats, metrics
+from gateway.common import metrics, tasks
 from gateway.common.errors import NotAuthenticated, NotFound
 from gateway.common.metrics import gauge, gauges, register
 
@@ -37,7 +37,7 @@ def periodic_tasks() -> Iterator[Metric]:
         "task",
         {str(entry["task"]): _period(entry["schedule"]) for entry in settings.CELERY_BEAT_SCHEDULE.values()},
     )
-    recorded = heartbeats.read(queues=_QUEUES)
+    recorded = tasks.read_heartbeats(queues=_QUEUES)
     yield gauge("redis_up", "1 where Redis answered just now.", recorded is not None)
     if recorded is None:
         return

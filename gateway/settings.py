@@ -17,7 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from gateway.admin.theme import THEME
 from gateway.common import env
-from gateway.common.logging import refusals_are_warnings, without_path_tokens
+from gateway.common.logging import expected_errors_are_warnings, without_path_tokens
 
 # Allows annotations such as ModelAdmin[Relayer] at run time.
 django_stubs_ext.monkeypatch()
@@ -79,15 +79,15 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "gateway.health.probes",
+    "gateway.middleware.probes",
     "django_structlog.middlewares.RequestMiddleware",
-    "gateway.common.logging.request_id_header",
+    "gateway.middleware.request_id_header",
     "django.middleware.security.SecurityMiddleware",
-    "gateway.common.middleware.https_only",
+    "gateway.middleware.https_only",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     # After CORS, so that a web page may read why its body was refused.
-    "gateway.common.middleware.lengths_told",
+    "gateway.middleware.content_length_required",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -466,7 +466,10 @@ LOGGING = {
         }
     },
     "filters": {
-        "refusals_are_warnings": {"()": "django.utils.log.CallbackFilter", "callback": refusals_are_warnings}
+        "expected_errors_are_warnings": {
+            "()": "django.utils.log.CallbackFilter",
+            "callback": expected_errors_are_warnings,
+        }
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["console"], "level": _LOG_LEVEL},
@@ -474,7 +477,7 @@ LOGGING = {
     "loggers": {
         **{name: {"level": _QUIET_LEVEL} for name in ("urllib3", "stripe")},
         **{
-            name: {"filters": ["refusals_are_warnings"]}
+            name: {"filters": ["expected_errors_are_warnings"]}
             for name in (
                 "django.request",
                 "django_structlog.middlewares.request",

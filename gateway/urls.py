@@ -16,7 +16,6 @@ urlpatterns = [
     path("", include("earnings.api")),
     path("", include("portal.api.urls")),
     path("", include("gateway.docs")),
-    path("", include("gateway.problem_pages")),
     re_path(r"^metrics/?$", MetricsView.as_view()),
 ]
 

@@ -18,7 +18,7 @@ _DEBOUNCE_SECONDS = 0.1
 def broadcast(**_: Any) -> None:
     """Send what was signed, in one batch for all calls of a moment."""
     time.sleep(_DEBOUNCE_SECONDS)
-    tasks.answer("relay.broadcast")
+    tasks.release_claim("relay.broadcast")
     broadcasting.broadcast(now=timezone.now())
 
 

@@ -5,7 +5,7 @@ from drf_spectacular.utils import OpenApiExample
 from checkin import errors
 from gateway.common import errors as common
 from gateway.common.errors import DomainError
-from gateway.common.schema import BODY, problem_responses
+from gateway.common.problems import BODY_ERRORS, problem_responses
 
 _ALWAYS: tuple[type[DomainError], ...] = (
     common.NotAuthenticated,
@@ -22,7 +22,7 @@ _EXECUTE = (
     errors.CheckInsNotReady,
 )
 EXECUTE = problem_responses(*_EXECUTE)
-EXECUTE_BY_POST = problem_responses(*_EXECUTE, *BODY)
+EXECUTE_BY_POST = problem_responses(*_EXECUTE, *BODY_ERRORS)
 FAIRNESS = problem_responses(*_ALWAYS)
 
 

@@ -1,4 +1,4 @@
-"""Commands that compare our books with something, and exit by what they have found."""
+"""The command that prints a comparison of the books, and exits by what it has found."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from django.core.management.base import BaseCommand, CommandError
 
 
-class Comparison(Protocol):
+class Run(Protocol):
     """A finished run: how much was compared, and what differs as `rule`, `ids`, `have` and `wanted`."""
 
     @property
@@ -16,12 +16,12 @@ class Comparison(Protocol):
     def findings(self) -> Sequence[Mapping[str, Any]]: ...
 
 
-class ComparingCommand(BaseCommand):
-    """A command that prints what a comparison has found."""
+class ReconciliationCommand(BaseCommand):
+    """Prints what a comparison has found, and exits by it."""
 
     requires_migrations_checks = True
 
-    def report(self, run: Comparison | None) -> None:
+    def report(self, run: Run | None) -> None:
         """
         Print what was compared and each difference that the run kept.
 
@@ -30,9 +30,9 @@ class ComparingCommand(BaseCommand):
         """
         if run is None:
             raise CommandError("Another reconciliation is under way.", returncode=2)
-        for found in run.findings:
-            named = " ".join(f"{noun}={identifier}" for noun, identifier in found["ids"].items())
-            self.stdout.write(f"{found['rule']}: {named}: have {found['have']}; wanted {found['wanted']}")
+        for finding in run.findings:
+            ids = " ".join(f"{noun}={identifier}" for noun, identifier in finding["ids"].items())
+            self.stdout.write(f"{finding['rule']}: {ids}: have {finding['have']}; wanted {finding['wanted']}")
         if left_out := run.counts["findings"] - len(run.findings):
             self.stdout.write(f"and {left_out} more, which are in the log alone.")
         compared = ", ".join(f"{count} {noun}" for noun, count in run.counts.items() if noun != "findings")

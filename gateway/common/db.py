@@ -1,16 +1,12 @@
 """
-Statements written out in SQL, and which constraint refused one.
+SQL that is written out, advisory locks, and runs over many items.
 
 The ORM takes longer to build a statement than PostgreSQL takes to answer it (`docs/performance.md`).
-Only the path of a relay call, the ledger's moves, the inbox of postbacks and the figures of
-`/metrics` are worth writing them out.
+Only the path of a relay call, the ledger's moves, the inbox of postbacks and the gauges of `/metrics`
+are worth writing out. Parameters travel beside the text here, unlike the ORM's, so a statement that
+is repeated is prepared by the driver and planned once per connection.
 
-Parameters travel beside the text here, unlike the ORM's, so a statement that comes again and
-again is prepared by the driver and planned once per connection.
-
-Advisory locks: a cheap way to keep two sweeps from doing the same work. Correctness never depends on them.
-
-Sweeps: one item that fails must not stop those behind it.
+An advisory lock keeps two sweeps from doing the same work. Correctness never depends on one.
 """
 
 import logging
@@ -95,17 +91,17 @@ def try_advisory_lock(name: str) -> Iterator[bool]:
     key = zlib.crc32(name.encode())
     acquired = False
     try:
-        acquired = _ask("SELECT pg_try_advisory_lock(%s)", key)
+        acquired = _advisory("SELECT pg_try_advisory_lock(%s)", key)
         yield acquired
     finally:
         if acquired:
-            _ask("SELECT pg_advisory_unlock(%s)", key)
+            _advisory("SELECT pg_advisory_unlock(%s)", key)
 
 
-def _ask(question: str, key: int) -> bool:
+def _advisory(statement: str, key: int) -> bool:
     try:
         with connection.cursor() as cursor:
-            cursor.execute(question, [key])
+            cursor.execute(statement, [key])
             row = cursor.fetchone()
     except BaseException:
         # A time limit may strike anywhere: the session may hold the lock by now, and workers keep their sessions.
@@ -174,7 +170,7 @@ class NothingSucceeded(Exception):
 
 
 class Sweep:
-    """A run over many items, each of them `isolated`; refusals are expected, and counted neither way."""
+    """A run over many items, each of them `isolated`; a `DomainError` is expected, and counts neither way."""
 
     def __init__(self, noun: str) -> None:
         self.noun = noun

@@ -120,20 +120,20 @@ def base_url(name: str, *, default: str | None = None) -> str:
 
 def urls(name: str) -> list[str]:
     """Return a comma-separated list of http(s) URLs with at least one item."""
-    found = listing(name)
-    if not found or not all(_is_url(text, ("http", "https")) for text in found):
+    items = listing(name)
+    if not items or not all(_is_url(text, ("http", "https")) for text in items):
         raise ImproperlyConfigured(f"{name} must list absolute http(s) URLs.")
-    return found
+    return items
 
 
 def database(name: str) -> dict[str, str]:
     """Return the parameters of a connection string of libpq, which is a secret."""
     try:
-        found = conninfo_to_dict(secret(name))
+        parameters = conninfo_to_dict(secret(name))
     except ProgrammingError:
         # Without the cause, whose text quotes the secret.
         raise ImproperlyConfigured(f"{name} must be a libpq connection string.") from None
-    return {parameter: str(value) for parameter, value in found.items()}
+    return {parameter: str(value) for parameter, value in parameters.items()}
 
 
 def choice(name: str, *, allowed: tuple[str, ...], default: str) -> str:

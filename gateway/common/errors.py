@@ -1,9 +1,8 @@
 """
-The refusals of the service.
+The errors that the service answers with.
 
-A refusal is an exception class named after what is refused. It carries a stable
-`code`, an HTTP `status`, whether a repeat may succeed (`retryable`) and its
-facts as members; `gateway.common.problems` renders it.
+Each is an exception class named after what is refused. It has a stable `code`, an HTTP `status`,
+whether a repeat may succeed (`retryable`) and facts as members; `gateway.common.problems` renders it.
 """
 
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from typing import Any, ClassVar
 
 class DomainError(Exception):
     """
-    A refusal that callers can act on.
+    An error that callers can act on.
 
     Subclasses set `code` (kebab-case, unique in the service), `title` (one short
     sentence) and `status`. `detail` describes this occurrence; keyword members are
@@ -139,11 +138,11 @@ def stated(reason: str) -> str:
     return text
 
 
-def all_refusals() -> Iterator[type[DomainError]]:
-    """Yield every refusal class that has been imported, each once, in no promised order."""
+def all_errors() -> Iterator[type[DomainError]]:
+    """Yield every error class that has been imported, each once, in no promised order."""
     pending: list[type[DomainError]] = [DomainError]
     while pending:
-        for refusal in pending.pop().__subclasses__():
-            pending.append(refusal)
-            if "code" in refusal.__dict__ and refusal.code:
-                yield refusal
+        for error in pending.pop().__subclasses__():
+            pending.append(error)
+            if "code" in error.__dict__ and error.code:
+                yield error

@@ -1,9 +1,7 @@
 """
-Who calls, as far as the network shows. Proxies and servers spell addresses in several ways; this returns one.
+Network addresses of callers, IP networks as staff write them, and JSON documents of other parties.
 
-IP addresses and networks, as staff write them.
-
-Fetch small JSON documents of other parties, for periodic tasks.
+Proxies and servers spell an address in several ways; the functions here return one spelling.
 """
 
 import ipaddress
@@ -45,16 +43,16 @@ def client_ip(request: Request | HttpRequest) -> str:
 
 def client_ip_if_known(request: HttpRequest) -> str | None:
     """Return the caller's address for a database column; None if it is unknown."""
-    found = client_ip(request)
-    return None if found == UNKNOWN else found
+    address = client_ip(request)
+    return None if address == UNKNOWN else address
 
 
 def client_network(request: Request | HttpRequest) -> str:
     """Return whom a rate limit counts: an IPv4 address, or the /64 network of an IPv6 one."""
-    found = client_ip(request)
-    if ":" not in found:
-        return found
-    return str(ipaddress.IPv6Network((int(ipaddress.IPv6Address(found)), _SUBSCRIBER_BITS), strict=False))
+    address = client_ip(request)
+    if ":" not in address:
+        return address
+    return str(ipaddress.IPv6Network((int(ipaddress.IPv6Address(address)), _SUBSCRIBER_BITS), strict=False))
 
 
 def _plain(text: str) -> str:
@@ -86,8 +84,8 @@ _WIDEST = {4: 8, 6: 16}
 
 def is_bounded(network: str) -> bool:
     """Return whether an address or network is narrow enough to identify a sender: at most /8, or /16 in IPv6."""
-    found = ipaddress.ip_network(network)
-    return found.prefixlen >= _WIDEST[found.version]
+    parsed = ipaddress.ip_network(network)
+    return parsed.prefixlen >= _WIDEST[parsed.version]
 
 
 def is_within(address: str, networks: Iterable[str]) -> bool:
@@ -97,11 +95,11 @@ def is_within(address: str, networks: Iterable[str]) -> bool:
     A socket for both protocols reports 203.0.113.7 as ::ffff:203.0.113.7, which is the same sender.
     """
     try:
-        told = ipaddress.ip_address(address)
+        sender = ipaddress.ip_address(address)
     except ValueError:
         return False
-    found = (isinstance(told, ipaddress.IPv6Address) and told.ipv4_mapped) or told
-    return any(found in ipaddress.ip_network(text) for text in networks)
+    plain = (isinstance(sender, ipaddress.IPv6Address) and sender.ipv4_mapped) or sender
+    return any(plain in ipaddress.ip_network(text) for text in networks)
 
 
 _MAX_BYTES = 256 * 1024

@@ -30,10 +30,10 @@ class NewestFirst(CursorPagination):
     page_size_query_param = "limit"
 
     def get_page_size(self, request: Request) -> int:
-        asked = request.query_params.get("limit", str(self.page_size))
-        if not (_LIMIT.fullmatch(asked) and 1 <= int(asked) <= self.max_page_size):
+        text = request.query_params.get("limit", str(self.page_size))
+        if not (_LIMIT.fullmatch(text) and 1 <= int(text) <= self.max_page_size):
             raise serializers.ValidationError({"limit": [_FAULT.format(most=self.max_page_size)]})
-        return int(asked)
+        return int(text)
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         """Describe `cursor` and `limit`, with the numbers that are accepted."""
@@ -58,19 +58,19 @@ class NewestFirst(CursorPagination):
         }
 
     def decode_cursor(self, request: Request) -> Any:
-        refusal = serializers.ValidationError({"cursor": ["Follow `next` or `previous`."]})
+        error = serializers.ValidationError({"cursor": ["Follow `next` or `previous`."]})
         if not _CURSOR.fullmatch(request.query_params.get(self.cursor_query_param, "")):
-            raise refusal
+            raise error
         try:
             cursor = super().decode_cursor(request)
-        except exceptions.NotFound as error:
-            raise refusal from error
+        except exceptions.NotFound as not_found:
+            raise error from not_found
         if (
             cursor is not None
             and cursor.position is not None
             and not _POSITION.fullmatch(str(cursor.position))
         ):
-            raise refusal
+            raise error
         return cursor
 
 

@@ -1,8 +1,4 @@
-"""
-Bodies are JSON: those of requests, within bounds, and those of answers.
-
-What OPTIONS answers beside the header Allow.
-"""
+"""How the API reads and answers: JSON bodies within bounds, JSON answers, and what OPTIONS says."""
 
 import json
 from collections import Counter
@@ -22,9 +18,9 @@ if TYPE_CHECKING:
 
 
 # Far more than any documented body has. Deep nesting can exhaust the C stack, which no handler survives.
-_MOST_BRACKETS = 256
+_MAX_BRACKETS = 256
 # Of a name that the caller chose, in a detail.
-_LONGEST_SHOWN = 64
+_MAX_SHOWN = 64
 
 
 class BoundedJSONParser(BaseParser):
@@ -47,8 +43,8 @@ class BoundedJSONParser(BaseParser):
         body = stream.read(cap + 1)
         if len(body) > cap:
             raise RequestTooLarge(f"A body may have {cap} bytes.", maximumBytes=cap)
-        if body.count(b"[") + body.count(b"{") > _MOST_BRACKETS:
-            raise InvalidRequest(f"The body has more than {_MOST_BRACKETS} objects and lists.")
+        if body.count(b"[") + body.count(b"{") > _MAX_BRACKETS:
+            raise InvalidRequest(f"The body has more than {_MAX_BRACKETS} objects and lists.")
         try:
             return json.loads(
                 body.decode(), parse_int=_whole, parse_constant=_refuse_constant, object_pairs_hook=_members
@@ -87,7 +83,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _shown(name: str) -> str:
-    return json.dumps(name[:_LONGEST_SHOWN])
+    return json.dumps(name[:_MAX_SHOWN])
 
 
 class AlwaysJSON(DefaultContentNegotiation):

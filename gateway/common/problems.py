@@ -1,11 +1,13 @@
 """
 Every error of the API is answered in one shape: RFC 9457 `application/problem+json`.
 
-Known refusals carry their facts; anything else is logged with the request id and
-answered as `internal-error`, because an unknown exception's text may hold secrets.
+A `DomainError` carries its facts; anything else is logged with the request id and answered as
+`internal-error`, because an unknown exception's text may hold secrets. The second half describes the
+errors of an endpoint for OpenAPI: one response per status, one example per code.
 """
 
 import functools
+import inspect
 import logging
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,11 +16,14 @@ from django.core.exceptions import DisallowedHost, RequestDataTooBig
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework import exceptions as drf
+from rest_framework import serializers
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from gateway.common import errors
+from gateway.common.errors import DomainError
 from gateway.common.http import POLICY_OF_DATA
 from gateway.common.logging import request_id
 
@@ -26,7 +31,9 @@ logger = logging.getLogger(__name__)
 CONTENT_TYPE = "application/problem+json"
 _View = Callable[..., HttpResponse]
 
-_KNOWN: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[errors.DomainError], str], ...] = (
+_TRANSLATIONS: tuple[
+    tuple[type[Exception] | tuple[type[Exception], ...], type[errors.DomainError], str], ...
+] = (
     (drf.ParseError, errors.InvalidRequest, "The body is not valid JSON."),
     (
         (drf.NotAuthenticated, drf.AuthenticationFailed),
@@ -42,19 +49,19 @@ _KNOWN: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[errors.D
 )
 
 
-def as_refusal(error: Exception) -> errors.DomainError:
-    """Translate any exception into the refusal that the client gets."""
+def to_problem(error: Exception) -> errors.DomainError:
+    """Translate any exception into the error that the client is answered."""
     if isinstance(error, errors.DomainError):
         return error
     if isinstance(error, drf.ValidationError):
-        found = list(_pointers(error.get_full_details()))
-        return errors.InvalidRequest("Correct the fields listed in errors.", errors=found)
+        faults = list(_pointers(error.get_full_details()))
+        return errors.InvalidRequest("Correct the fields listed in errors.", errors=faults)
     if isinstance(error, drf.Throttled):
         wait = int(getattr(error, "wait", None) or 1) + 1
         return errors.TooManyRequests(f"Repeat after {wait} seconds.", retry_after=wait)
-    for kinds, refusal, detail in _KNOWN:
+    for kinds, answer, detail in _TRANSLATIONS:
         if isinstance(error, kinds):
-            return refusal(detail)
+            return answer(detail)
     if isinstance(error, OperationalError | InterfaceError):
         logger.error("the database refused", exc_info=error)
         return errors.ServiceUnavailable(
@@ -64,57 +71,57 @@ def as_refusal(error: Exception) -> errors.DomainError:
     return errors.InternalError("The error was logged. Tell support the requestId.")
 
 
-def document(refusal: errors.DomainError) -> dict[str, Any]:
-    """Return the members of the problem document for `refusal`."""
+def document(problem: errors.DomainError) -> dict[str, Any]:
+    """Return the members of the problem document for an error."""
     return {
-        "type": f"/problems/{refusal.code}",
-        "title": refusal.title,
-        "status": refusal.status,
-        "code": refusal.code,
-        "detail": refusal.detail,
+        "type": f"/problems/{problem.code}",
+        "title": problem.title,
+        "status": problem.status,
+        "code": problem.code,
+        "detail": problem.detail,
         "requestId": request_id(),
-        **refusal.members,
+        **problem.members,
     }
 
 
-def _headers(refusal: errors.DomainError) -> dict[str, str]:
+def _headers(problem: errors.DomainError) -> dict[str, str]:
     headers: dict[str, str] = {"Cache-Control": "no-store", "Content-Security-Policy": POLICY_OF_DATA}
-    if refusal.retry_after is not None:
-        headers["Retry-After"] = str(refusal.retry_after)
-    if refusal.status == errors.NotAuthenticated.status:
+    if problem.retry_after is not None:
+        headers["Retry-After"] = str(problem.retry_after)
+    if problem.status == errors.NotAuthenticated.status:
         headers["WWW-Authenticate"] = "Bearer"
     return headers
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     """Answer an exception raised by a view; this is REST framework's EXCEPTION_HANDLER."""
-    refusal = as_refusal(error)
+    problem = to_problem(error)
     set_rollback()
     return Response(
-        document(refusal), status=refusal.status, headers=_headers(refusal), content_type=CONTENT_TYPE
+        document(problem), status=problem.status, headers=_headers(problem), content_type=CONTENT_TYPE
     )
 
 
-def json_problem(refusal: errors.DomainError) -> JsonResponse:
-    """Answer a refusal outside REST framework: middleware, unknown paths, plain views."""
+def json_problem(problem: errors.DomainError) -> JsonResponse:
+    """Answer an error outside REST framework: middleware, unknown paths, plain views."""
     return JsonResponse(
-        document(refusal), status=refusal.status, headers=_headers(refusal), content_type=CONTENT_TYPE
+        document(problem), status=problem.status, headers=_headers(problem), content_type=CONTENT_TYPE
     )
 
 
-def for_methods(*methods: str) -> Callable[[_View], _View]:
+def only_methods(*methods: str) -> Callable[[_View], _View]:
     """Refuse other methods of a view outside REST framework with a problem; Django's decorator would answer HTML."""
 
     def decorate(view: _View) -> _View:
         @functools.wraps(view)
-        def known(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if request.method in methods:
                 return view(request, *args, **kwargs)
-            refused = json_problem(errors.MethodNotAllowed("This path does not know the method."))
-            refused["Allow"] = ", ".join(methods)
-            return refused
+            problem = json_problem(errors.MethodNotAllowed("This path does not know the method."))
+            problem["Allow"] = ", ".join(methods)
+            return problem
 
-        return known
+        return checked
 
     return decorate
 
@@ -149,3 +156,81 @@ def _pointers(details: Any, pointer: str = "") -> Iterator[dict[str, str]]:
         faults = all(isinstance(inner, dict) and "message" in inner for inner in details)
         for index, inner in enumerate(details):
             yield from _pointers(inner, pointer if faults else f"{pointer}/{index}")
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """An RFC 9457 problem document. Some codes add further members, which their own page describes."""
+
+    type = serializers.CharField(help_text="Address of the page that describes the code.")
+    title = serializers.CharField(help_text="What is refused, the same for every occurrence.")
+    status = serializers.IntegerField(help_text="The HTTP status.")
+    code = serializers.CharField(help_text="Stable name of the refusal; decide by this.")
+    detail = serializers.CharField(help_text="This occurrence, for a person.")
+    requestId = serializers.CharField(  # noqa: N815
+        allow_null=True, help_text="What to tell support; also in X-Request-ID."
+    )
+
+    class Meta:
+        ref_name = "Problem"
+
+
+# Errors of any request.
+COMMON_ERRORS = (
+    errors.HttpsRequired,
+    errors.TooManyRequests,
+    errors.InternalError,
+    errors.ServiceUnavailable,
+)
+# Further errors of a request with a body.
+BODY_ERRORS = (
+    errors.InvalidRequest,
+    errors.LengthRequired,
+    errors.RequestTooLarge,
+    errors.UnsupportedMediaType,
+)
+
+
+def problem_responses(*kinds: type[DomainError]) -> dict[tuple[int, str], OpenApiResponse]:
+    """
+    Return the `responses` of `extend_schema` for these errors and those of any request.
+
+    An error includes its subclasses, so `NotAuthenticated` documents every reason for
+    which an access token is not accepted.
+    """
+    by_status: dict[int, dict[str, type[DomainError]]] = {}
+    for error in (*kinds, *COMMON_ERRORS):
+        for kind in _with_subclasses(error):
+            by_status.setdefault(kind.status, {})[kind.code] = kind
+    return {(status, CONTENT_TYPE): _response(by_status[status]) for status in sorted(by_status)}
+
+
+def description_of(error: type[DomainError]) -> str:
+    """Return the error's docstring for callers, its paragraphs separated by an empty line."""
+    return inspect.cleandoc(error.__doc__ or "")
+
+
+def _with_subclasses(error: type[DomainError]) -> Iterator[type[DomainError]]:
+    if error.code:
+        yield error
+    for kind in error.__subclasses__():
+        yield from _with_subclasses(kind)
+
+
+def _response(kinds: dict[str, type[DomainError]]) -> OpenApiResponse:
+    listed = "\n".join(f"- `{code}`: {kind.title}." for code, kind in sorted(kinds.items()))
+    examples = [_example(kind) for _, kind in sorted(kinds.items())]
+    return OpenApiResponse(ProblemSerializer, description=listed, examples=examples)
+
+
+def _example(kind: type[DomainError]) -> OpenApiExample:
+    value = {
+        "type": f"/problems/{kind.code}",
+        "title": kind.title,
+        "status": kind.status,
+        "code": kind.code,
+        "detail": " ".join(description_of(kind).split("\n\n")[0].split()),
+        "requestId": "6f1c0a52-3f0e-4d1b-9d2c-7f5b5c1f2a10",
+    }
+    return OpenApiExample(
+        kind.code, summary=kind.title, value=value, media_type=CONTENT_TYPE, response_only=True
+    )

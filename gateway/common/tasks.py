@@ -1,24 +1,28 @@
 """
-Ring a worker's bell after the transaction has committed.
+Messages to the workers, and the heartbeats of periodic tasks.
 
-PostgreSQL holds the work; the message only says that there is some. If a message is
-lost, because the broker is away or the process dies after the commit, the sweeps that
-beat runs find the work. So a failed ring is logged and never fails the caller.
+PostgreSQL holds the work; a message only says that there is some. If a message is lost, because
+the broker is away or the process dies after the commit, the periodic tasks find the work. So a
+message that cannot be sent is logged and never fails the caller.
 
-Bells that ring once: one message covers all events of a moment.
+A debounced task is sent once for all events of a moment: the sender claims a key in Redis, and
+while it is claimed nobody else sends. The task releases the claim *before* it reads its rows, so
+it reads every event that was committed before, and an event committed later sends it again.
 
-A bell is a key in Redis. Whoever sets it sends the message; while it is set, nobody
-else does. The task removes it *before* it reads its rows, so it reads every event that
-was committed before, and an event committed later rings again. If a message is lost or
-Redis is away, the sweeps of beat find the work.
+Heartbeats are the times at which each periodic task last ended. They are kept in Redis for
+monitoring; nothing depends on them, and each task's next run writes them again.
 """
 
 import functools
 import logging
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from celery import current_app
+from celery import current_app, states
 from django.conf import settings
 from django.db import transaction
 from kombu.exceptions import OperationalError
@@ -30,20 +34,22 @@ from redis.retry import Retry
 
 from gateway.common.errors import WorkersUnreachable
 
+logger = logging.getLogger(__name__)
+
 
 def enqueue_on_commit(task_name: str, **ids: Any) -> None:
     """Send the task with keyword arguments `ids` once the outermost transaction commits."""
-    transaction.on_commit(partial(_ring, task_name, ids))
+    transaction.on_commit(partial(_send, task_name, ids))
 
 
-def ring_on_commit(task_name: str) -> None:
-    """Send the task once the outermost transaction commits, unless an earlier message still waits."""
-    transaction.on_commit(partial(_ring_once, task_name))
+def enqueue_once_on_commit(task_name: str) -> None:
+    """Send a debounced task once the outermost transaction commits, unless an earlier message still waits."""
+    transaction.on_commit(partial(_send_once, task_name))
 
 
-def _ring_once(task_name: str) -> None:
-    if is_first(task_name):
-        _ring(task_name, {})
+def _send_once(task_name: str) -> None:
+    if claim(task_name):
+        _send(task_name, {})
 
 
 def enqueue_now(task_name: str, **ids: Any) -> None:
@@ -59,38 +65,36 @@ def enqueue_now(task_name: str, **ids: Any) -> None:
         raise WorkersUnreachable("No worker could be asked. Repeat in a minute.", retry_after=60) from error
 
 
-def _ring(task_name: str, ids: dict[str, Any]) -> None:
+def _send(task_name: str, ids: dict[str, Any]) -> None:
     try:
         current_app.send_task(task_name, kwargs=ids, retry=False)
     except OperationalError:
         logger.warning("broker away, left to the sweep: %s", task_name)
 
 
-logger = logging.getLogger(__name__)
-
-# How long the bell stays silent if the message is lost.
-_RINGS_MILLISECONDS = 3_000
+# How long a claim lasts if its message is lost.
+_CLAIM_MILLISECONDS = 3_000
 
 
-def is_first(task_name: str) -> bool:
-    """Return whether the caller should send the task's message; while Redis is away there is nobody to send it to."""
+def claim(task_name: str) -> bool:
+    """Return whether the caller should send the debounced task; while Redis is away, nobody should."""
     try:
-        return bool(_redis(settings.REDIS_URL).set(_key(task_name), 1, nx=True, px=_RINGS_MILLISECONDS))
+        return bool(_redis(settings.REDIS_URL).set(_key(task_name), 1, nx=True, px=_CLAIM_MILLISECONDS))
     except RedisError:
         logger.warning("broker away, left to the sweep: %s", task_name)
         return False
 
 
-def answer(task_name: str) -> None:
-    """Let the next event ring the bell again. The task calls this before it reads its rows."""
+def release_claim(task_name: str) -> None:
+    """Let the next event send the task again. The task calls this before it reads its rows."""
     try:
         _redis(settings.REDIS_URL).delete(_key(task_name))
     except RedisError:
-        logger.warning("the bell of %s rings again in a while only", task_name)
+        logger.warning("%s can be sent again only after its claim has expired", task_name)
 
 
 def _key(task_name: str) -> str:
-    return f"gateway:bell:{task_name}"
+    return f"gateway:debounce:{task_name}"
 
 
 @functools.cache
@@ -98,3 +102,78 @@ def _redis(url: str) -> Redis:
     # A connection that was closed while idle is opened again; a timeout is not repeated.
     retry = Retry(NoBackoff(), 1, supported_errors=(ConnectionLost,))
     return Redis.from_url(url, socket_timeout=2, socket_connect_timeout=0.5, retry=retry)
+
+
+_HEARTBEATS_KEY = "gateway:periodic-tasks"
+_ENDED, _SUCCEEDED = "ended", "succeeded"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heartbeats:
+    """The unix seconds of each task's last end and last success, and the messages waiting in each queue."""
+
+    ended: dict[str, float]
+    succeeded: dict[str, float]
+    waiting: dict[str, int]
+
+
+def scheduled_tasks() -> set[str]:
+    """Return the names of the tasks that beat schedules."""
+    return {str(entry["task"]) for entry in settings.CELERY_BEAT_SCHEDULE.values()}
+
+
+def record_heartbeat(*, task: str, state: str) -> None:
+    """
+    Record that a task has just ended.
+
+    Tasks that beat does not schedule are ignored. If Redis is away, that is logged.
+    """
+    if task not in scheduled_tasks():
+        return
+    now = time.time()
+    times = {f"{_ENDED} {task}": now}
+    if state == states.SUCCESS:
+        times[f"{_SUCCEEDED} {task}"] = now
+    try:
+        _text_redis(settings.REDIS_URL).hset(_HEARTBEATS_KEY, mapping=times)
+    except RedisError as error:
+        logger.warning("the end of %s cannot be recorded: %s", task, type(error).__name__)
+
+
+def read_heartbeats(*, queues: Iterable[str]) -> Heartbeats | None:
+    """Return the heartbeats, in one round trip; None while Redis is away."""
+    names = list(queues)
+    pipeline = _text_redis(settings.REDIS_URL).pipeline(transaction=False)
+    pipeline.hgetall(_HEARTBEATS_KEY)
+    for name in names:
+        pipeline.llen(name)
+    try:
+        recorded, *waiting = pipeline.execute()
+    except RedisError as error:
+        logger.warning("the heartbeats cannot be read: %s", type(error).__name__)
+        return None
+    return Heartbeats(
+        ended=_times_of(_ENDED, recorded),
+        succeeded=_times_of(_SUCCEEDED, recorded),
+        waiting=dict(zip(names, waiting, strict=True)),
+    )
+
+
+def touch_alive_file() -> None:
+    """Renew the file that the container's health check looks at, if one is configured."""
+    if settings.ALIVE_FILE:
+        Path(settings.ALIVE_FILE).touch()
+
+
+def _times_of(what: str, recorded: dict[str, str]) -> dict[str, float]:
+    """Return the times of tasks that beat still schedules."""
+    return {
+        task: float(recorded[key])
+        for task in sorted(scheduled_tasks())
+        if (key := f"{what} {task}") in recorded
+    }
+
+
+@functools.cache
+def _text_redis(url: str) -> Any:
+    return Redis.from_url(url, decode_responses=True, socket_timeout=0.5, socket_connect_timeout=0.5)

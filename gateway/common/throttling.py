@@ -53,10 +53,10 @@ class RateLimit(BaseThrottle):
         )
 
     def allow_request(self, request: Request, view: APIView) -> bool:
-        who = self.identify(request, view)
-        if who is None:
+        caller = self.identify(request, view)
+        if caller is None:
             return True
-        reset_at = _count(self.setting, who, fails_closed=self.fails_closed)
+        reset_at = _count(self.setting, caller, fails_closed=self.fails_closed)
         self._reset_at = reset_at or 0.0
         return reset_at is None
 
@@ -73,7 +73,7 @@ class NetworkRate(RateLimit):
         return client_network(request)
 
 
-def admit(setting: str, who: str) -> None:
+def check_rate(setting: str, caller: str) -> None:
     """
     Count a caller who is known only after the body was read; `setting` holds the rate.
 
@@ -81,20 +81,20 @@ def admit(setting: str, who: str) -> None:
         TooManyRequests: the rate is used up.
         ServiceUnavailable: requests cannot be counted, and without a token nothing else limits a caller.
     """
-    reset_at = _count(setting, who, fails_closed=True)
+    reset_at = _count(setting, caller, fails_closed=True)
     if reset_at is not None:
         wait = max(1, int(reset_at - time.time())) + 1
         raise TooManyRequests(f"Repeat after {wait} seconds.", retry_after=wait)
 
 
-def _count(setting: str, who: str, *, fails_closed: bool) -> float | None:
+def _count(setting: str, caller: str, *, fails_closed: bool) -> float | None:
     """Return None if the request is within the rate, else the unix second from which the next one is."""
     rate = _rate(getattr(settings, setting))
     limiter = _limiter(settings.REDIS_URL)
     try:
-        if limiter.hit(rate, setting, who):
+        if limiter.hit(rate, setting, caller):
             return None
-        return float(limiter.get_window_stats(rate, setting, who).reset_time)
+        return float(limiter.get_window_stats(rate, setting, caller).reset_time)
     except RedisError as error:
         logger.warning("rate limit %s cannot be counted: %s", setting, type(error).__name__)
         if fails_closed:

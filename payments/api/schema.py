@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 
 from gateway.common import errors as common
 from gateway.common.errors import DomainError
-from gateway.common.schema import BODY, problem_responses
+from gateway.common.problems import BODY_ERRORS, problem_responses
 from payments import errors
 
 
@@ -34,11 +34,11 @@ _ALWAYS: tuple[type[DomainError], ...] = (
     errors.BillingInProgress,
     errors.BillingRefused,
 )
-CUSTOMER = problem_responses(*_ALWAYS, *BODY)
+CUSTOMER = problem_responses(*_ALWAYS, *BODY_ERRORS)
 SETUP_INTENT = problem_responses(*_ALWAYS)
 UPSERT = problem_responses(
     *_ALWAYS,
-    *BODY,
+    *BODY_ERRORS,
     errors.CurrencyNotSupported,
     errors.AmountTooSmall,
     errors.AmountTooLarge,
@@ -47,7 +47,7 @@ UPSERT = problem_responses(
     errors.CardDeclined,
     errors.AuthenticationRequired,
 )
-CANCEL = problem_responses(*_ALWAYS, *BODY, errors.NoSubscription)
+CANCEL = problem_responses(*_ALWAYS, *BODY_ERRORS, errors.NoSubscription)
 
 
 CUSTOMER_DESCRIPTION = """

@@ -18,7 +18,7 @@ from rest_framework.viewsets import ViewSet
 
 from gateway.common.errors import DomainError
 from gateway.common.parsers import expect_json_or_nothing
-from gateway.common.problems import for_methods, json_problem
+from gateway.common.problems import json_problem, only_methods
 from gateway.common.throttling import RateLimit
 from payments.amounts import display_amount
 from payments.api import schema
@@ -169,7 +169,7 @@ def _cancellation(request: Request) -> Any:
 
 
 @csrf_exempt
-@for_methods("POST")
+@only_methods("POST")
 def stripe_webhook(request: HttpRequest) -> HttpResponse:
     """Answer 200 once the event is stored, 400 to anything that Stripe did not sign for us just now."""
     try:

@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiExample
 
 from gateway.common.errors import InvalidRequest, NotAuthenticated
-from gateway.common.schema import problem_responses
+from gateway.common.problems import problem_responses
 
 DASHBOARD = problem_responses(NotAuthenticated)
 HISTORY = problem_responses(InvalidRequest, NotAuthenticated)

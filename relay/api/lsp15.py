@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
-from gateway.common.throttling import NetworkRate, admit
+from gateway.common.throttling import NetworkRate, check_rate
 from relay import queries
 from relay.api import schema
 from relay.api.serializers import (
@@ -41,9 +41,9 @@ class Lsp15Rate(NetworkRate):
 def _admit(profile: str, signer: str | None) -> None:
     """Count a known signer of the profile separately, so that third parties cannot use up its rate."""
     if signer is None:
-        admit("LSP15_NEW_SIGNER_RATE", profile)
+        check_rate("LSP15_NEW_SIGNER_RATE", profile)
     else:
-        admit("LSP15_SIGNER_RATE", f"{profile}:{signer}")
+        check_rate("LSP15_SIGNER_RATE", f"{profile}:{signer}")
 
 
 class Lsp15ViewSet(ViewSet):

@@ -8,15 +8,15 @@ from gateway.chain import errors as chain
 from gateway.chain.fees import FeesTooHigh
 from gateway.common import errors as common
 from gateway.common.errors import DomainError
-from gateway.common.schema import BODY, problem_responses
+from gateway.common.problems import BODY_ERRORS, problem_responses
 from relay import errors as relay_errors
 from users import errors as users_errors
 
-_WITH_TOKEN: tuple[type[DomainError], ...] = (*BODY, common.NotAuthenticated)
+_WITH_TOKEN: tuple[type[DomainError], ...] = (*BODY_ERRORS, common.NotAuthenticated)
 CALL: tuple[type[DomainError], ...] = (
     InsufficientCredits,
     FeesTooHigh,
-    *(refusal for refusal in common.all_refusals() if refusal.__module__.startswith("gateway.chain.")),
+    *(refusal for refusal in common.all_errors() if refusal.__module__.startswith("gateway.chain.")),
     relay_errors.KeyManagerNotFound,
     relay_errors.ForeignKeyManager,
     relay_errors.KeyManagerNotOwner,
@@ -46,10 +46,10 @@ QUOTA = problem_responses(
 )
 STATUS = problem_responses(*_WITH_TOKEN, relay_errors.TransactionNotFound)
 LSP15_EXECUTE = problem_responses(
-    *BODY, *CALL, relay_errors.ProfileNotRegistered, relay_errors.CallFailedBefore
+    *BODY_ERRORS, *CALL, relay_errors.ProfileNotRegistered, relay_errors.CallFailedBefore
 )
 LSP15_QUOTA = problem_responses(
-    *BODY,
+    *BODY_ERRORS,
     chain.NodeUnavailable,
     relay_errors.TimestampOutOfWindow,
     relay_errors.QuotaSignatureInvalid,

@@ -15,7 +15,7 @@ from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees, FeesTooHigh, bump, quote_fees
 from gateway.chain.signing import SELF_TRANSFER_GAS, UnsignedTransaction, get_signer
 from gateway.chain.types import Head
-from gateway.common.tasks import ring_on_commit
+from gateway.common.tasks import enqueue_once_on_commit
 from relay.models import Attempt, RelayTransaction
 from relay.pricing import cost_in_credits
 from rewards.queries import debt_limit_of
@@ -134,7 +134,7 @@ def _store_replacement(
         max_priority_fee_per_gas_wei=fees.max_priority_fee_per_gas_wei,
         created_at=now,
     )
-    ring_on_commit("relay.broadcast")
+    enqueue_once_on_commit("relay.broadcast")
     return stored
 
 

@@ -24,7 +24,7 @@ from gateway.chain.signing import SignedTransaction, UnsignedTransaction, get_si
 from gateway.common import db
 from gateway.common.errors import DomainError
 from gateway.common.logging import request_id
-from gateway.common.tasks import ring_on_commit
+from gateway.common.tasks import enqueue_once_on_commit
 from relay import queries
 from relay.errors import ChannelBusy, RelayNonceGap, RelayNonceTaken, RelayPaused
 from relay.models import RelayTransaction
@@ -119,7 +119,7 @@ def _accept(*, user: User, approval: preflight.Approval, generation: int, now: d
     )
     signed = _sign(slot=slot, approval=approval)
     _store(user=user, approval=approval, generation=generation, held=held, slot=slot, signed=signed, now=now)
-    ring_on_commit("relay.broadcast")
+    enqueue_once_on_commit("relay.broadcast")
     return signed.transaction_hash
 
 

@@ -12,7 +12,7 @@ from django.urls import resolve
 from drf_spectacular.generators import SchemaGenerator
 
 from credits.models import EntrySource
-from gateway.common.errors import NotAuthenticated, all_refusals
+from gateway.common.errors import NotAuthenticated, all_errors
 from gateway.common.pagination import NewestFirst
 from relay.models import RelayTransaction
 from rewards.models import ModifierType
@@ -101,7 +101,7 @@ def test_every_kind_of_earning_and_modifier_is_named(description: Any) -> None:
 
 @pytest.mark.parametrize("path", ["/api/lsp15/execute", "/api/lsp15/quota"])
 def test_paths_without_a_token_speak_of_none(description: Any, path: str) -> None:
-    ours = {kind.code for kind in all_refusals() if issubclass(kind, NotAuthenticated)}
+    ours = {kind.code for kind in all_errors() if issubclass(kind, NotAuthenticated)}
     told = {
         found["code"]
         for found in _objects(description["paths"][path])

@@ -18,21 +18,21 @@ from credits import tasks as credits_tasks
 from devstack.services.stack import Services
 from gateway import metrics
 from gateway.celery import Clock
-from gateway.common import heartbeats
+from gateway.common import tasks
 from tests.credits.rows import query
 from tests.factories import UserFactory
 from tests.portal.history_rows import earned
 
-PERIODIC = sorted(heartbeats.scheduled())
+PERIODIC = sorted(tasks.scheduled_tasks())
 
 
 @pytest.fixture
 def redis(services: Services) -> Iterator[Redis]:
     """The broker, which knows no sign yet."""
     found = Redis.from_url(services.redis_url)
-    found.delete(heartbeats._KEY, "relay", "default")
+    found.delete(tasks._HEARTBEATS_KEY, "relay", "default")
     yield found
-    found.delete(heartbeats._KEY, "relay", "default")
+    found.delete(tasks._HEARTBEATS_KEY, "relay", "default")
 
 
 def figures() -> dict[tuple[str, ...], float]:
@@ -90,11 +90,11 @@ def test_a_task_that_celery_runs_leaves_its_sign(redis: Redis) -> None:
 
 def test_what_beat_does_not_ring_leaves_no_sign(redis: Redis) -> None:
     ended("relay.broadcast", "SUCCESS")
-    assert not redis.exists(heartbeats._KEY)
+    assert not redis.exists(tasks._HEARTBEATS_KEY)
 
 
 def test_a_task_that_is_rung_no_more_is_forgotten(redis: Redis) -> None:
-    redis.hset(heartbeats._KEY, "ended relay.no-more", "1")
+    redis.hset(tasks._HEARTBEATS_KEY, "ended relay.no-more", "1")
     assert not any("relay.no-more" in key for key in figures())
 
 
@@ -106,7 +106,7 @@ def test_messages_that_nobody_takes_are_counted(redis: Redis) -> None:
 
 
 def test_without_redis_only_that_is_told(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING, logger="gateway.common.heartbeats")
+    caplog.set_level(logging.WARNING, logger="gateway.common.tasks")
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     ended("relay.track", "SUCCESS")
     found = figures()

@@ -10,14 +10,14 @@ from django.conf import settings
 
 from gateway import urls
 from gateway.chain.mistakes import SignatureMistake
-from gateway.common.errors import DomainError, all_refusals
-from gateway.common.schema import meaning
+from gateway.common.errors import DomainError, all_errors
+from gateway.common.problems import description_of
 
 assert urls.urlpatterns, "the routes import every refusal that they can answer"
 _PACKAGES = ("gateway", "users", "credits", "payments", "relay", "checkin")
 # What the constructor takes and no document shows.
 _NOT_SHOWN = {"detail", "retry_after"}
-_REFUSALS = {refusal.__name__: refusal for refusal in all_refusals()}
+_REFUSALS = {refusal.__name__: refusal for refusal in all_errors()}
 
 
 def _trees() -> Iterator[ast.Module]:
@@ -62,7 +62,7 @@ def _members_of(refusal: type[DomainError]) -> set[str]:
 
 @pytest.mark.parametrize("refusal", _REFUSALS.values(), ids=lambda refusal: refusal.code)
 def test_the_page_of_a_code_names_every_member_that_it_adds(refusal: type[DomainError]) -> None:
-    unnamed = {member for member in _members_of(refusal) if f"`{member}`" not in meaning(refusal)}
+    unnamed = {member for member in _members_of(refusal) if f"`{member}`" not in description_of(refusal)}
 
     assert unnamed == set()
 

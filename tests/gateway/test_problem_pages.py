@@ -7,11 +7,11 @@ import pytest
 from django.test import Client
 
 from gateway import urls
-from gateway.common.errors import DomainError, all_refusals
-from gateway.problem_pages import catalogue
+from gateway.common.errors import DomainError, all_errors
+from gateway.docs import catalogue
 
 assert urls.urlpatterns, "the routes import every refusal that they can answer"
-_REFUSALS = sorted(all_refusals(), key=lambda refusal: refusal.code)
+_REFUSALS = sorted(all_errors(), key=lambda refusal: refusal.code)
 
 
 def _described(refusal: type[DomainError]) -> str:

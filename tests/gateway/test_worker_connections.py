@@ -8,7 +8,7 @@ import pytest
 from celery import shared_task
 from django.db import OperationalError, connection, connections
 
-from gateway.celery import app, keep_one_connection, look_at_connections
+from gateway.celery import app, check_connections, keep_one_connection
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,7 +45,7 @@ def _ask(question: str, *params: Any) -> int:
 
 
 def begin_a_task(worker: ThreadPoolExecutor) -> None:
-    worker.submit(look_at_connections, sender=nothing).result()
+    worker.submit(check_connections, sender=nothing).result()
 
 
 def test_task_after_task_uses_one_connection_without_a_pool(worker: ThreadPoolExecutor) -> None:

@@ -21,12 +21,12 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def tasks_sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, dict[str, object]]]]:
     """The tasks sent from here on; a task is enqueued once until a worker starts it."""
-    monkeypatch.setattr(gateway_common_tasks, "_RINGS_MILLISECONDS", 600_000)
-    gateway_common_tasks.answer("relay.broadcast")
+    monkeypatch.setattr(gateway_common_tasks, "_CLAIM_MILLISECONDS", 600_000)
+    gateway_common_tasks.release_claim("relay.broadcast")
     sent: list[tuple[str, dict[str, object]]] = []
     monkeypatch.setattr(current_app, "send_task", lambda name, *, kwargs, **_: sent.append((name, kwargs)))
     yield sent
-    gateway_common_tasks.answer("relay.broadcast")
+    gateway_common_tasks.release_claim("relay.broadcast")
 
 
 def test_accepting_rings_after_the_commit_and_once_until_a_worker_answers(

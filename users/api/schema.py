@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiExample
 
 from gateway.chain.errors import NodeUnavailable, UnusableSignature
 from gateway.common.errors import NotAuthenticated
-from gateway.common.schema import BODY, problem_responses
+from gateway.common.problems import BODY_ERRORS, problem_responses
 from users import errors
 from users.errors import SignPermissionMissing, UntrustedCode
 
@@ -30,9 +30,9 @@ class AccessTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-unty
         }
 
 
-NONCE = problem_responses(*BODY)
+NONCE = problem_responses(*BODY_ERRORS)
 VERIFY = problem_responses(
-    *BODY,
+    *BODY_ERRORS,
     UnusableSignature,
     errors.ChallengeUnknown,
     errors.ChallengeExpired,
@@ -46,7 +46,7 @@ VERIFY = problem_responses(
     NodeUnavailable,
 )
 REFRESH = problem_responses(
-    *BODY,
+    *BODY_ERRORS,
     errors.RefreshTokenUnknown,
     errors.RefreshTokenReused,
     errors.ControllerRevoked,
@@ -54,7 +54,7 @@ REFRESH = problem_responses(
     errors.AccountInactive,
     NodeUnavailable,
 )
-LOGOUT = problem_responses(*BODY, NotAuthenticated)
+LOGOUT = problem_responses(*BODY_ERRORS, NotAuthenticated)
 ME = problem_responses(NotAuthenticated)
 KEYS = problem_responses()
 

@@ -5,12 +5,12 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from gateway.common.commands import ComparingCommand
+from gateway.common.commands import ReconciliationCommand
 from payments.errors import BillingUnavailable
 from payments.services import reconciliation
 
 
-class Command(ComparingCommand):
+class Command(ReconciliationCommand):
     help = "Compare customers, subscriptions, payouts and clawbacks with Stripe; exit 1 on any difference."
 
     def add_arguments(self, parser: CommandParser) -> None:

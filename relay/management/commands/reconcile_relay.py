@@ -5,11 +5,11 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from gateway.common.commands import ComparingCommand
+from gateway.common.commands import ReconciliationCommand
 from relay.services import reconciliation
 
 
-class Command(ComparingCommand):
+class Command(ReconciliationCommand):
     help = "Compare settled calls, holds and receipts with each other; exit 1 on any difference."
 
     def add_arguments(self, parser: CommandParser) -> None:

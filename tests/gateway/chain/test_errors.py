@@ -2,18 +2,15 @@
 
 import re
 
-from gateway.chain import (
-    lsp25,  # noqa: F401
-)
-from gateway.common.errors import DomainError, all_refusals
+from gateway.common.errors import DomainError, all_errors
 
 
 def _ours() -> list[type[DomainError]]:
-    return [refusal for refusal in all_refusals() if refusal.__module__.startswith("gateway.chain.")]
+    return [refusal for refusal in all_errors() if refusal.__module__.startswith("gateway.chain.")]
 
 
 def test_every_code_is_unique_in_the_service() -> None:
-    codes = [refusal.code for refusal in all_refusals()]
+    codes = [refusal.code for refusal in all_errors()]
     assert len(codes) == len(set(codes))
 
 

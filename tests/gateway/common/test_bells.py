@@ -12,7 +12,7 @@ from pytest_django import Settings
 from redis import Redis
 
 from gateway.common import tasks
-from gateway.common.tasks import ring_on_commit
+from gateway.common.tasks import enqueue_once_on_commit
 
 
 @pytest.fixture
@@ -24,33 +24,33 @@ def name() -> str:
 @pytest.fixture
 def _nobody_hurries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let bells ring longer than any test takes."""
-    monkeypatch.setattr(tasks, "_RINGS_MILLISECONDS", 600_000)
+    monkeypatch.setattr(tasks, "_CLAIM_MILLISECONDS", 600_000)
 
 
 @pytest.mark.usefixtures("_nobody_hurries")
 def test_a_bell_rings_once_until_it_is_answered(name: str) -> None:
-    assert [tasks.is_first(name) for _ in range(3)] == [True, False, False]
-    tasks.answer(name)
-    assert [tasks.is_first(name) for _ in range(2)] == [True, False]
+    assert [tasks.claim(name) for _ in range(3)] == [True, False, False]
+    tasks.release_claim(name)
+    assert [tasks.claim(name) for _ in range(2)] == [True, False]
 
 
 @pytest.mark.usefixtures("_nobody_hurries")
 def test_bells_ring_by_themselves(name: str) -> None:
-    assert tasks.is_first(name)
-    assert tasks.is_first(name + ".other")
-    tasks.answer(name + ".other")
-    assert not tasks.is_first(name)
+    assert tasks.claim(name)
+    assert tasks.claim(name + ".other")
+    tasks.release_claim(name + ".other")
+    assert not tasks.claim(name)
 
 
 def test_an_unheard_bell_rings_again_after_a_while(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "_RINGS_MILLISECONDS", 1)
-    assert tasks.is_first(name)
+    monkeypatch.setattr(tasks, "_CLAIM_MILLISECONDS", 1)
+    assert tasks.claim(name)
     time.sleep(0.05)
-    assert tasks.is_first(name)
+    assert tasks.claim(name)
 
 
 def test_an_unheard_bell_is_silent_for_seconds_and_not_longer(name: str, settings: Settings) -> None:
-    assert tasks.is_first(name)
+    assert tasks.claim(name)
     with Redis.from_url(settings.REDIS_URL) as redis:
         (key,) = redis.keys(f"*{name}")
         assert 0 < redis.pttl(key) <= 5_000
@@ -62,7 +62,7 @@ def test_of_many_at_once_one_is_first(name: str) -> None:
 
     def ring() -> bool:
         together.wait()
-        return tasks.is_first(name)
+        return tasks.claim(name)
 
     with ThreadPoolExecutor(16) as threads:
         answers = [job.result() for job in [threads.submit(ring) for _ in range(16)]]
@@ -71,8 +71,8 @@ def test_of_many_at_once_one_is_first(name: str) -> None:
 
 def test_with_redis_away_nobody_is_first_and_nobody_fails(name: str, settings: Settings) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    assert not tasks.is_first(name)
-    tasks.answer(name)
+    assert not tasks.claim(name)
+    tasks.release_claim(name)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -81,13 +81,13 @@ def test_only_what_is_committed_rings(name: str, monkeypatch: pytest.MonkeyPatch
     sent: list[tuple[str, object]] = []
     monkeypatch.setattr(current_app, "send_task", lambda name, *, kwargs, **_: sent.append((name, kwargs)))
     with transaction.atomic():
-        ring_on_commit(name)
+        enqueue_once_on_commit(name)
         transaction.set_rollback(True)
     assert sent == []
     with transaction.atomic():
-        ring_on_commit(name)
+        enqueue_once_on_commit(name)
         assert sent == []
-        ring_on_commit(name)
+        enqueue_once_on_commit(name)
     with transaction.atomic():
-        ring_on_commit(name)
+        enqueue_once_on_commit(name)
     assert sent == [(name, {})]

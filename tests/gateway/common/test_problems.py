@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from gateway.common.errors import DomainError, ServiceUnavailable, all_refusals
+from gateway.common.errors import DomainError, ServiceUnavailable, all_errors
 
 SECRET = secrets.token_hex()
 
@@ -176,7 +176,7 @@ def test_the_request_id_of_the_caller_is_not_trusted() -> None:
 
 
 def test_codes_are_unique_and_every_refusal_is_explained() -> None:
-    refusals = [refusal for refusal in all_refusals() if not refusal.__module__.startswith("tests.")]
+    refusals = [refusal for refusal in all_errors() if not refusal.__module__.startswith("tests.")]
     codes = [refusal.code for refusal in refusals]
 
     assert len(codes) > 40

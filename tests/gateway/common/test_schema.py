@@ -1,8 +1,7 @@
 """Refusals in the API's description: grouped by status, one example per code, as problem documents."""
 
 from gateway.common.errors import DomainError, InvalidRequest, NotAuthenticated, NotFound
-from gateway.common.problems import document
-from gateway.common.schema import meaning, problem_responses
+from gateway.common.problems import description_of, document, problem_responses
 from users.errors import AccessTokenExpired, RefreshTokenReused, SessionEnded
 
 PROBLEM = "application/problem+json"
@@ -51,6 +50,6 @@ def test_a_refusal_stands_for_its_kinds_too() -> None:
 def test_the_example_tells_the_first_paragraph_of_the_meaning_on_one_line() -> None:
     (example,) = problem_responses(RefreshTokenReused)[401, PROBLEM].examples
 
-    assert "\n\n" in meaning(RefreshTokenReused)
-    assert example.value["detail"] == " ".join(meaning(RefreshTokenReused).split("\n\n")[0].split())
+    assert "\n\n" in description_of(RefreshTokenReused)
+    assert example.value["detail"] == " ".join(description_of(RefreshTokenReused).split("\n\n")[0].split())
     assert "\n" not in example.value["detail"]

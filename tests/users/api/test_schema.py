@@ -9,7 +9,7 @@ from drf_spectacular.generators import SchemaGenerator
 from jwt import PyJWK
 
 from gateway.chain.signatures import personal_sign_digest, recover_address
-from gateway.common.errors import NotAuthenticated, all_refusals
+from gateway.common.errors import NotAuthenticated, all_errors
 from users.api import schema
 
 PATHS = {
@@ -69,7 +69,7 @@ def test_verify_names_every_way_of_being_refused(description: Any) -> None:
 
 
 def test_me_names_every_reason_for_which_a_token_is_not_believed(description: Any) -> None:
-    reasons = {kind.code for kind in all_refusals() if issubclass(kind, NotAuthenticated)}
+    reasons = {kind.code for kind in all_errors() if issubclass(kind, NotAuthenticated)}
 
     assert _codes(description["paths"]["/api/auth/me"]["get"], 401) == reasons
     assert len(reasons) == 11

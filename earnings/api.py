@@ -27,7 +27,7 @@ from gateway.common.logging import request_id
 from gateway.common.problems import problem_responses
 from gateway.common.routers import ApiRouter
 from gateway.common.throttling import RateLimit
-from users.api.authentication import profile_owner
+from users.api.authentication import ProfileRequest
 
 _EXAMPLE = OpenApiExample(
     "adNetworks",
@@ -82,9 +82,9 @@ class AdNetworkViewSet(ViewSet):
         examples=[_EXAMPLE],
     )
     @action(detail=False, methods=["get"], url_path="adNetworks")
-    def ad_networks(self, request: Request) -> Response:
+    def ad_networks(self, request: ProfileRequest) -> Response:
         """Answer the enabled networks."""
-        references = networks.references_of(user=profile_owner(request))
+        references = networks.references_of(user=request.user)
         answer = AdNetworksSerializer({"networks": references})
         return Response(answer.data, headers={"Cache-Control": "no-store"})
 

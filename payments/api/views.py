@@ -33,7 +33,7 @@ from payments.api.serializers import (
 )
 from payments.services import customers, events, subscriptions
 from payments.services.subscriptions import SubscriptionRequest
-from users.api.authentication import profile_owner
+from users.api.authentication import ProfileRequest
 
 _IMMEDIATELY = "cancelImmediately"
 _BOOLEANS = {"true": True, "false": False}
@@ -62,9 +62,9 @@ class PaymentsViewSet(ViewSet):
         examples=schema.CUSTOMER_EXAMPLES,
     )
     @action(detail=False, methods=["post"], url_path="createCustomer")
-    def create_customer(self, request: Request) -> Response:
+    def create_customer(self, request: ProfileRequest) -> Response:
         """Answer the customer; the same one however often it is asked for."""
-        user = profile_owner(request)
+        user = request.user
         expect_json_or_nothing(request)
         customer = customers.ensure_customer(user=user, now=timezone.now())
         return Response(
@@ -80,9 +80,9 @@ class PaymentsViewSet(ViewSet):
         examples=schema.SETUP_INTENT_EXAMPLES,
     )
     @action(detail=False, methods=["get"], url_path="getSetupIntent")
-    def get_setup_intent(self, request: Request) -> Response:
+    def get_setup_intent(self, request: ProfileRequest) -> Response:
         """Answer a fresh client secret; it must not be stored or logged."""
-        secret = customers.setup_secret(user=profile_owner(request), now=timezone.now())
+        secret = customers.setup_secret(user=request.user, now=timezone.now())
         return Response({"clientSecret": secret}, headers={"Cache-Control": "no-store"})
 
     @extend_schema(
@@ -95,13 +95,13 @@ class PaymentsViewSet(ViewSet):
         examples=schema.UPSERT_EXAMPLES,
     )
     @action(detail=False, methods=["post"], url_path="upsertSubscription")
-    def upsert_subscription(self, request: Request) -> Response:
+    def upsert_subscription(self, request: ProfileRequest) -> Response:
         """Create or change the subscription, and answer it as it is now."""
         body = UpsertSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         fields = body.validated_data
         subscription = subscriptions.upsert(
-            user=profile_owner(request),
+            user=request.user,
             request=SubscriptionRequest(
                 amount_minor=fields["subscriptionCost"],
                 # Null is as good as left out.
@@ -131,12 +131,12 @@ class PaymentsViewSet(ViewSet):
         examples=schema.CANCEL_EXAMPLES,
     )
     @action(detail=False, methods=["delete"], url_path="cancelSubscription", schema=schema.DeleteWithBody())
-    def cancel_subscription(self, request: Request) -> Response:
+    def cancel_subscription(self, request: ProfileRequest) -> Response:
         """Answer what was cancelled. Some proxies drop the body of a DELETE, so a query parameter will do."""
         body = CancelSerializer(data=_cancellation(request))
         body.is_valid(raise_exception=True)
         subscription = subscriptions.cancel(
-            user=profile_owner(request),
+            user=request.user,
             immediately=body.validated_data["cancelImmediately"],
             now=timezone.now(),
         )

@@ -3,7 +3,6 @@
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
-from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
@@ -20,7 +19,7 @@ from relay.api.serializers import (
 )
 from relay.services import quota, submission
 from relay.services.preflight import check_own
-from users.api.authentication import profile_owner
+from users.api.authentication import ProfileRequest
 
 
 class ExecuteRate(RateLimit):
@@ -48,9 +47,9 @@ class RelayViewSet(ViewSet):
         examples=schema.EXECUTE_EXAMPLES,
     )
     @action(detail=False, methods=["post"], throttle_classes=[ExecuteRate])
-    def execute(self, request: Request) -> Response:
+    def execute(self, request: ProfileRequest) -> Response:
         """Relay a signed call and answer the hash of the transaction that carries it."""
-        user = profile_owner(request)
+        user = request.user
         serializer = ExecuteSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         body = serializer.validated_data
@@ -69,9 +68,9 @@ class RelayViewSet(ViewSet):
         examples=schema.QUOTA_EXAMPLES,
     )
     @action(detail=False, methods=["post"], throttle_classes=[ReadRate])
-    def quota(self, request: Request) -> Response:
+    def quota(self, request: ProfileRequest) -> Response:
         """Answer what is left and until when, to a controller's signature."""
-        user = profile_owner(request)
+        user = request.user
         serializer = QuotaRequestSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         reading = quota.read_quota(user=user, now=timezone.now(), **serializer.validated_data)
@@ -94,9 +93,9 @@ class RelayViewSet(ViewSet):
         examples=schema.STATUS_EXAMPLES,
     )
     @action(detail=False, methods=["post"], url_path="transactionStatus", throttle_classes=[ReadRate])
-    def transaction_status(self, request: Request) -> Response:
+    def transaction_status(self, request: ProfileRequest) -> Response:
         """Answer status and cost; the hash of any attempt names the transaction."""
-        user = profile_owner(request)
+        user = request.user
         serializer = TransactionHashSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         report = queries.transaction_report(

@@ -65,8 +65,3 @@ class IsProfileOwner(BasePermission):
         if user.profile_address is None:
             raise NotAuthenticated("Sign in with a Universal Profile.")
         return True
-
-
-def profile_owner(request: Request) -> User:
-    """Return the signed-in user, whom `IsProfileOwner` has let pass."""
-    return cast("User", request.user)

@@ -1,4 +1,4 @@
-"""Staff set networks up and read what they told; no page gives a secret back."""
+"""Staff set networks up and read their postbacks; no page shows a secret."""
 
 import re
 import secrets
@@ -54,7 +54,7 @@ def _page(staff: Client, name: str, *ids: Any) -> Any:
     return staff.get(reverse(f"admin:earnings_{name}", args=ids)).content.decode()
 
 
-def test_a_network_is_added_with_its_secret_and_then_hears(staff: Client) -> None:
+def test_an_added_network_with_its_secret_accepts_postbacks(staff: Client) -> None:
     values = _form(slug="tapjoy", is_enabled="on", rate="2.5", new_secret="  the secret ", daily_cap="50")
 
     assert staff.post(reverse("admin:earnings_adnetwork_add"), values).status_code == 302
@@ -82,7 +82,7 @@ def test_a_changed_secret_keeps_the_one_before_it_until_it_is_retired(staff: Cli
     assert networks.live_secrets(network.row) == ["newer"]
 
 
-def test_another_rate_is_saved_when_its_effect_was_shown(staff: Client) -> None:
+def test_another_rate_is_saved_after_its_effect_was_shown(staff: Client) -> None:
     network = set_up("tapjoy", per_event_cap=700)
     for _ in range(3):
         network.send(network.reward(UserFactory.create(), amount="200"))
@@ -108,7 +108,7 @@ def test_another_rate_is_saved_when_its_effect_was_shown(staff: Client) -> None:
     assert changes["rate"] == ["1.00000000", "3.5"]
 
 
-def test_what_leaves_the_rate_alone_is_saved_at_once(staff: Client) -> None:
+def test_changes_without_a_new_rate_are_saved_at_once(staff: Client) -> None:
     network = set_up("tapjoy", rate=Decimal("2.5"))
     url = reverse("admin:earnings_adnetwork_change", args=[network.row.pk])
     assert staff.post(url, _form(is_enabled="on", rate="2.50", daily_cap="77")).status_code == 302
@@ -126,7 +126,7 @@ def test_a_rate_and_a_secret_are_saved_one_after_the_other(staff: Client) -> Non
     assert list(AdNetwork.objects.values()) == before
 
 
-def test_a_rate_out_of_range_and_one_of_whoever_may_only_look_have_no_preview(staff: Client) -> None:
+def test_an_invalid_rate_and_a_read_only_user_get_no_preview(staff: Client) -> None:
     network = set_up("tapjoy")
     url = reverse("admin:earnings_adnetwork_change", args=[network.row.pk])
     before = list(AdNetwork.objects.values())
@@ -144,12 +144,12 @@ def test_an_address_is_shown_once_and_works(staff: Client) -> None:
 
     shown = confirm(staff, "earnings_adnetwork", "issue_address", network.row).content.decode()
 
-    found = re.search(r"http://testserver/api/postbacks/tapjoy/([\w-]+)", shown)
-    assert found is not None
-    network.token = found[1]
+    match = re.search(r"http://testserver/api/postbacks/tapjoy/([\w-]+)", shown)
+    assert match is not None
+    network.token = match[1]
     assert network.send(network.reward(user)).status == 200
     for page in (_page(staff, "adnetwork_changelist"), _page(staff, "adnetwork_change", network.row.pk)):
-        assert found[1] not in page
+        assert match[1] not in page
 
 
 def test_no_page_and_no_log_shows_a_secret(staff: Client) -> None:
@@ -175,7 +175,7 @@ def test_no_page_and_no_log_shows_a_secret(staff: Client) -> None:
         assert all(hidden not in page for page in pages)
 
 
-def test_a_weak_network_is_not_enabled_without_its_guards(staff: Client) -> None:
+def test_a_weak_network_is_not_enabled_without_limits(staff: Client) -> None:
     token = networks.issue_path_token(slug="cpx-research")
     row = AdNetwork.objects.get()
     url = reverse("admin:earnings_adnetwork_change", args=[row.pk])
@@ -195,7 +195,7 @@ def test_a_weak_network_is_not_enabled_without_its_guards(staff: Client) -> None
     assert networks.has_path_token(row, token)
 
 
-def test_nonsense_in_the_address_list_is_told_at_its_field(staff: Client) -> None:
+def test_an_invalid_address_list_is_an_error_of_its_field(staff: Client) -> None:
     network = set_up("tapjoy")
 
     page = staff.post(
@@ -206,7 +206,7 @@ def test_nonsense_in_the_address_list_is_told_at_its_field(staff: Client) -> Non
     assert "Enter IP addresses or networks" in page
 
 
-def test_only_networks_that_are_not_there_can_be_added_and_none_deleted(staff: Client) -> None:
+def test_only_missing_networks_can_be_added_and_none_deleted(staff: Client) -> None:
     network = set_up("tapjoy")
 
     page = _page(staff, "adnetwork_add")
@@ -232,7 +232,7 @@ def test_rows_are_found_by_profile_and_never_changed(staff: Client, model: str) 
     assert staff.post(reverse(f"admin:earnings_{model}_add"), {}).status_code == 403
 
 
-def test_who_may_only_look_issues_no_address() -> None:
+def test_a_read_only_user_issues_no_address() -> None:
     network = set_up("tapjoy")
     client, person = _browser()
     person.user_permissions.add(Permission.objects.get(codename="view_adnetwork"))
@@ -245,7 +245,7 @@ def test_who_may_only_look_issues_no_address() -> None:
 
 
 @pytest.mark.parametrize("model", ["adnetwork", "postback", "networkuser"])
-def test_a_list_asks_the_database_no_more_for_more_rows(
+def test_a_list_takes_the_same_statements_for_more_rows(
     staff: Client, model: str, django_assert_max_num_queries: Any
 ) -> None:
     network, url = set_up("tapjoy"), reverse(f"admin:earnings_{model}_changelist")

@@ -1,4 +1,4 @@
-"""Staff try a postback on a network's page: they are told what would come of it, and nothing does."""
+"""Staff try a postback on a network's page and see what it would lead to; nothing is stored."""
 
 import secrets
 from typing import Any
@@ -30,7 +30,7 @@ def _address(network: Network, user: User, **changes: Any) -> tuple[str, str]:
     return address, next(iter(request.headers.values()), "")
 
 
-def _tried(staff: Client, network: Network, address: str, signature: str = "") -> tuple[str, dict[str, str]]:
+def _try(staff: Client, network: Network, address: str, signature: str = "") -> tuple[str, dict[str, str]]:
     url = f"/admin/earnings/adnetwork/{network.row.pk}/try/"
     page = staff.post(url, {"address": address, "signature": signature})
     assert page.content.decode().count("<dt") == len(page.context["details"])
@@ -39,35 +39,35 @@ def _tried(staff: Client, network: Network, address: str, signature: str = "") -
 
 @pytest.mark.parametrize("slug", SLUGS)
 @pytest.mark.parametrize("is_enabled", [True, False])
-def test_each_network_is_understood_before_and_after_it_is_enabled(
+def test_each_network_can_be_tried_before_and_after_it_is_enabled(
     staff: Client, slug: str, is_enabled: bool
 ) -> None:
     user, network = UserFactory.create(), set_up(slug, is_enabled=is_enabled, rate="2.5")
-    told = _address(network, user, amount="7")
+    arguments = _address(network, user, amount="7")
     before = everything()
 
-    sentence, facts = _tried(staff, network, *told)
+    sentence, details = _try(staff, network, *arguments)
 
     assert sentence == "It would be accepted."
-    assert (facts["kind"], facts["user"], facts["amount"]) == ("Credit", str(user.profile_address), "7")
-    assert (facts["credits before bonuses"], facts["received before"]) == ("17", "no")
+    assert (details["kind"], details["user"], details["amount"]) == ("Credit", str(user.profile_address), "7")
+    assert (details["credits before bonuses"], details["received before"]) == ("17", "no")
     assert everything() == before
 
 
-def test_what_came_before_and_what_is_taken_back_is_told(staff: Client) -> None:
+def test_the_page_shows_an_earlier_postback_and_what_a_reversal_takes_back(staff: Client) -> None:
     user, network = UserFactory.create(), set_up("ayet-studios")
     reward = network.reward(user)
     network.send(reward)
 
-    came = _tried(
+    repeat = _try(
         staff, network, *_address(network, user, external_id=reward.external_id, amount=reward.amount)
     )
-    undone = _tried(
+    reversal = _try(
         staff, network, *_address(network, user, external_id=reward.external_id, is_reversal=True)
     )
 
-    assert came[1]["received before"] == "Available: credited"
-    assert (undone[1]["kind"], undone[1]["takes back"]) == ("Reversal", reward.external_id)
+    assert repeat[1]["received before"] == "Available: credited"
+    assert (reversal[1]["kind"], reversal[1]["takes back"]) == ("Reversal", reward.external_id)
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_what_came_before_and_what_is_taken_back_is_told(staff: Client) -> None:
         ("letters", "It would be refused: unreadable query."),
     ],
 )
-def test_a_fault_is_named(staff: Client, fault: str, sentence: str) -> None:
+def test_a_refused_postback_shows_the_reason(staff: Client, error: str, sentence: str) -> None:
     network = set_up("tapjoy")
     address, _ = _address(network, UserFactory.create())
-    if fault == "user":
+    if error == "user":
         query = network.request(told_by_nobody()).query.decode()
         address = f"http://testserver/api/postbacks/tapjoy/{network.token}?{query}"
-    if fault == "secret":
+    if error == "secret":
         AdNetwork.objects.update(current_secret="")
     address = {
         "signature": address[:-1] + ("0" if address[-1] != "0" else "1"),
@@ -100,13 +100,13 @@ def test_a_fault_is_named(staff: Client, fault: str, sentence: str) -> None:
         "nothing": "hello",
         "brackets": "http://[::1/api",
         "letters": address + "&x=☃",
-    }.get(fault, address)
+    }.get(error, address)
     before = everything()
 
-    told_sentence, facts = _tried(staff, network, address)
+    shown_sentence, details = _try(staff, network, address)
 
-    assert told_sentence.startswith(sentence)
-    assert facts == {}
+    assert shown_sentence.startswith(sentence)
+    assert details == {}
     assert everything() == before
 
 

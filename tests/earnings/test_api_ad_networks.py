@@ -1,4 +1,4 @@
-"""GET /api/user/adNetworks: the names under which the networks know the signed-in user."""
+"""GET /api/user/adNetworks: the references by which the networks know the signed-in user."""
 
 from typing import Any
 
@@ -13,19 +13,19 @@ from tests.factories import UserFactory
 pytestmark = pytest.mark.django_db
 
 
-def _ask(user: Any, path: str = "/api/user/adNetworks") -> Any:
+def _get(user: Any, path: str = "/api/user/adNetworks") -> Any:
     client = APIClient()
     client.force_authenticate(user)
     return client.get(path)
 
 
 @pytest.mark.parametrize("path", ["/api/user/adNetworks", "/api/user/adNetworks/"])
-def test_each_enabled_network_has_a_name_of_its_own_for_the_user(path: str) -> None:
+def test_each_enabled_network_has_its_own_reference_of_the_user(path: str) -> None:
     user, other = UserFactory.create(), UserFactory.create()
     networks = {slug: set_up(slug) for slug in ("tapjoy", "bitlabs")}
     set_up("adgem", is_enabled=False)
 
-    answer = _ask(user, path)
+    answer = _get(user, path)
 
     assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-store")
     assert answer.json() == {
@@ -42,49 +42,52 @@ def test_each_enabled_network_has_a_name_of_its_own_for_the_user(path: str) -> N
             },
         ]
     }
-    names = {named["userReference"] for who in (user, other) for named in _ask(who).json()["networks"]}
+    names = {named["userReference"] for who in (user, other) for named in _get(who).json()["networks"]}
     assert len(names) == 4
     assert all(len(name) == 32 and str(user.profile_address)[2:].lower() not in name for name in names)
 
 
-def test_the_names_stay_whatever_becomes_of_the_key(settings: Any) -> None:
+def test_references_stay_when_the_secret_key_changes(settings: Any) -> None:
     user = UserFactory.create()
     set_up("tapjoy")
-    before = _ask(user).json()
+    before = _get(user).json()
     settings.SECRET_KEY = "another key of the whole service"
 
-    assert _ask(user).json() == before
+    assert _get(user).json() == before
     assert NetworkUser.objects.count() == 1
 
 
-def test_asking_again_costs_two_statements(django_assert_num_queries: Any) -> None:
+def test_a_second_request_takes_two_statements(django_assert_num_queries: Any) -> None:
     user = UserFactory.create()
     for slug in ("tapjoy", "bitlabs", "adgem"):
         set_up(slug)
-    _ask(user)
+    _get(user)
 
     with django_assert_num_queries(2):
-        _ask(user)
+        _get(user)
 
 
-def test_a_name_leads_its_earnings_to_the_user() -> None:
+def test_a_postback_with_the_reference_credits_the_user() -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
-    (known,) = _ask(user).json()["networks"]
+    (network_of_user,) = _get(user).json()["networks"]
 
-    assert network.send(network.reward(UserFactory.create(), user=known["userReference"])).status == 200
+    assert (
+        network.send(network.reward(UserFactory.create(), user=network_of_user["userReference"])).status
+        == 200
+    )
     assert user.credit_account.balance > 0
 
 
-def test_without_a_network_the_answer_is_an_object_still() -> None:
-    assert _ask(UserFactory.create()).json() == {"networks": []}
+def test_without_networks_the_answer_is_an_empty_list_in_an_object() -> None:
+    assert _get(UserFactory.create()).json() == {"networks": []}
 
 
 @pytest.mark.parametrize("kind", ["nobody", "staff"])
-def test_only_profiles_have_names(kind: str) -> None:
+def test_only_profiles_have_references(kind: str) -> None:
     earnings_networks.ensure(slug="tapjoy")
     staff = UserFactory.create(profile_address=None, is_staff=True)
 
-    answer = APIClient().get("/api/user/adNetworks") if kind == "nobody" else _ask(staff)
+    answer = APIClient().get("/api/user/adNetworks") if kind == "nobody" else _get(staff)
 
     assert answer.status_code == 401
     assert not NetworkUser.objects.exists()

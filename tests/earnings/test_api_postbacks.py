@@ -1,4 +1,4 @@
-"""GET and POST /api/postbacks/{network}/{token}: bytes in, the network's own words out."""
+"""GET and POST /api/postbacks/{network}/{token}: bytes in, the network's own answer out."""
 
 import base64
 import io
@@ -32,16 +32,16 @@ def _call(path: str, **headers: str) -> Any:
     return Client(enforce_csrf_checks=True, REMOTE_ADDR=SENDER).get(path, headers=headers or None)
 
 
-def _tell(network: Network, user: User, **changes: Any) -> Any:
+def _send(network: Network, user: User, **changes: Any) -> Any:
     request = network.request(network.reward(user, **changes))
     return _call(_path(network, request), **request.headers)
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_every_network_is_understood_over_http(slug: str) -> None:
+def test_every_network_is_accepted_over_http(slug: str) -> None:
     user, network = UserFactory.create(), set_up(slug)
 
-    answer = _tell(network, user, amount="7")
+    answer = _send(network, user, amount="7")
 
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
@@ -64,19 +64,21 @@ def test_every_network_is_understood_over_http(slug: str) -> None:
         (f"{SENDER}.", False),
     ],
 )
-def test_an_address_list_reads_what_proxies_write(settings: Any, told: str, is_listed: bool) -> None:
+def test_an_address_list_uses_the_forwarded_address(settings: Any, forwarded: str, is_listed: bool) -> None:
     settings.TRUSTED_PROXY_COUNT = 1
     user = UserFactory.create()
     network = set_up("cpx-research", allowed_addresses=[SENDER, "2a01:4f8:d0a:30ff::2"])
     request = network.request(network.reward(user))
 
-    answer = Client(REMOTE_ADDR="10.0.0.1").get(_path(network, request), headers={"X-Forwarded-For": told})
+    answer = Client(REMOTE_ADDR="10.0.0.1").get(
+        _path(network, request), headers={"X-Forwarded-For": forwarded}
+    )
 
     assert answer.status_code == (200 if is_listed else 400)
     assert Postback.objects.count() == int(is_listed)
 
 
-def test_a_refusal_is_the_networks_own() -> None:
+def test_a_refusal_is_answered_as_the_network_expects() -> None:
     network = set_up("theoremreach")
     request = network.request(network.reward(UserFactory.create()))
 
@@ -87,7 +89,7 @@ def test_a_refusal_is_the_networks_own() -> None:
 
 
 @pytest.mark.parametrize("slug", ["tapjoy", "no-such-network"])
-def test_a_wrong_path_is_a_problem_document_that_tells_nothing(slug: str) -> None:
+def test_a_wrong_path_gets_a_problem_document_without_details(slug: str) -> None:
     set_up("tapjoy")
 
     answer = _call(f"/api/postbacks/{slug}/{secrets.token_urlsafe(32)}?id=1")
@@ -133,7 +135,7 @@ def test_more_than_16_kilobytes_are_not_read(where: str) -> None:
     assert not Postback.objects.exists()
 
 
-def test_the_sender_is_who_reached_the_outermost_trusted_proxy(settings: Any) -> None:
+def test_the_sender_is_the_one_seen_by_the_outermost_trusted_proxy(settings: Any) -> None:
     settings.TRUSTED_PROXY_COUNT = 1
     user, network = UserFactory.create(), set_up("tapjoy", allowed_addresses=["198.51.100.4"])
     request = network.request(network.reward(user))
@@ -145,7 +147,7 @@ def test_the_sender_is_who_reached_the_outermost_trusted_proxy(settings: Any) ->
     assert Postback.objects.count() == 1
 
 
-def test_an_address_that_is_signed_is_ours_whatever_the_host_header_says() -> None:
+def test_a_signed_address_is_public_url_with_any_host_header() -> None:
     user, network = UserFactory.create(), set_up("adgem")
     request = network.request(network.reward(user))
 
@@ -153,7 +155,7 @@ def test_an_address_that_is_signed_is_ours_whatever_the_host_header_says() -> No
     assert Postback.objects.count() == 1
 
 
-def test_without_the_records_the_network_is_asked_to_come_again(
+def test_without_a_database_the_postback_is_postponed(
     transactional_db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
@@ -170,15 +172,15 @@ def test_without_the_records_the_network_is_asked_to_come_again(
     assert balance_of(user).available > 0
 
 
-def test_redis_away_loses_no_reward(settings: Any) -> None:
+def test_without_redis_no_reward_is_lost(settings: Any) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     user, network = UserFactory.create(), set_up("tapjoy")
 
-    assert _tell(network, user).status_code == 200
+    assert _send(network, user).status_code == 200
     assert CreditEntry.objects.count() == 1
 
 
-def test_who_sends_too_much_is_told_to_wait(settings: Any) -> None:
+def test_too_many_postbacks_get_429(settings: Any) -> None:
     settings.POSTBACK_RATE = "2/minute"
     user, network = UserFactory.create(), set_up("tapjoy", allowed_addresses=[])
     request = network.request(network.reward(user))
@@ -222,5 +224,5 @@ def test_no_log_line_holds_a_path_token_or_a_query() -> None:
         ("GET /api/user/adNetworks", "GET /api/user/adNetworks"),
     ],
 )
-def test_the_end_of_a_postbacks_path_is_blotted_out(line: str, wanted: str) -> None:
-    assert without_path_tokens(None, "", line) == wanted
+def test_path_tokens_are_removed_from_log_lines(line: str, expected: str) -> None:
+    assert without_path_tokens(None, "", line) == expected

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def test_each_span_counts_what_became_of_what_came_in_it(django_assert_num_queries: NumQueries) -> None:
+def test_each_span_counts_its_postbacks_by_their_state(django_assert_num_queries: NumQueries) -> None:
     user, network = UserFactory.create(), set_up("bitlabs", per_event_cap=100)
     other = set_up("tapjoy")
     other.send(other.reward(user))
@@ -38,22 +38,22 @@ def test_each_span_counts_what_became_of_what_came_in_it(django_assert_num_queri
     network.send(network.reward(user, amount="50"), now=NOW)
 
     with django_assert_num_queries(1):
-        found = figures_of(network.row, now=NOW)
+        figures = figures_of(network.row, now=NOW)
 
-    assert found == [
+    assert figures == [
         Figures("today", 2, 1, 1, 1, 30, 14),
         Figures("7 days", 4, 1, 2, 2, 30 + 33, 14 + 15),
         Figures("30 days", 6, 1, 3, 3, 30 + 33 + 36, 14 + 15 + 16),
     ]
 
 
-def test_a_network_that_told_nothing_has_figures_of_nothing() -> None:
+def test_a_network_without_postbacks_has_figures_of_zero() -> None:
     assert figures_of(set_up("tapjoy").row, now=NOW) == [
         Figures(since, 0, 0, 0, 0, 0, 0) for since in ("today", "7 days", "30 days")
     ]
 
 
-def test_they_are_on_the_networks_page_and_cost_one_statement_however_many_rows(
+def test_the_figures_on_the_networks_page_take_one_statement(
     django_assert_max_num_queries: NumQueries,
 ) -> None:
     user, network = UserFactory.create(), set_up("tapjoy")

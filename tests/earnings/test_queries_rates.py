@@ -1,4 +1,4 @@
-"""What another rate of a network would make of its words: of an amount, and of the earnings of thirty days."""
+"""The effect of another rate of a network: on an amount, and on the earnings of thirty days."""
 
 import random
 import secrets
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def at(network: Network, rate: str, **values: object) -> AdNetwork:
+def with_rate(network: Network, rate: str, **values: object) -> AdNetwork:
     """Return the network's row as a form would have it, not stored."""
     row = AdNetwork.objects.get(pk=network.row.pk)
     row.rate = Decimal(rate)
@@ -34,9 +34,9 @@ def earn(network: Network, *amounts: str, age: timedelta = timedelta(hours=1)) -
         network.send(network.reward(UserFactory.create(), amount=amount), now=NOW - age)
 
 
-def test_amounts_are_told_in_whole_credits_rounded_down() -> None:
+def test_amounts_become_whole_credits_rounded_down() -> None:
     network = set_up("bitlabs", rate=Decimal("2.5"))
-    effect = rate_effect(network=at(network, "0.0199"), before=Decimal("2.5"), now=NOW)
+    effect = rate_effect(network=with_rate(network, "0.0199"), before=Decimal("2.5"), now=NOW)
     assert effect.worths == [Worth(1, 2, 0), Worth(10, 25, 0), Worth(100, 250, 1), Worth(1_000, 2_500, 19)]
     assert (effect.before, effect.rate) == (Decimal("2.5"), Decimal("0.0199"))
     assert (effect.earnings, effect.given, effect.after, effect.above_cap) == (0, 0, 0, 0)
@@ -51,25 +51,33 @@ def test_earnings_of_thirty_days_are_counted_at_the_new_rate_each_rounded_down(
     earn(network, "1000", age=timedelta(days=30, hours=1))
     earn(other, "500")
     before = list(Postback.objects.order_by("pk").values())
-    wanted = at(network, "1.5")
+    changed = with_rate(network, "1.5")
     with django_assert_num_queries(1):
-        effect = rate_effect(network=wanted, before=Decimal(1), now=NOW)
+        effect = rate_effect(network=changed, before=Decimal(1), now=NOW)
     assert (effect.earnings, effect.given) == (3, 7 + 8 + 3)
     assert effect.after == 10 + 12 + 4
     assert list(Postback.objects.order_by("pk").values()) == before
     assert AdNetwork.objects.get(slug="bitlabs").rate == 1
 
 
-def test_what_was_taken_back_or_refused_is_no_earning_and_what_is_held_is_one() -> None:
+def test_held_earnings_count_and_reversed_or_refused_ones_do_not() -> None:
     network, user = set_up("bitlabs", per_event_cap=100), UserFactory.create()
-    lost, dear = network.reward(user, amount="10"), network.reward(user, amount="101")
-    back = network.reward(user, external_id=lost.external_id, amount=lost.amount, is_reversal=True)
-    for reward in (lost, back, dear, network.reward(user, amount="0"), network.reward(user, amount="5")):
+    reversed_one, large = network.reward(user, amount="10"), network.reward(user, amount="101")
+    reversal = network.reward(
+        user, external_id=reversed_one.external_id, amount=reversed_one.amount, is_reversal=True
+    )
+    for reward in (
+        reversed_one,
+        reversal,
+        large,
+        network.reward(user, amount="0"),
+        network.reward(user, amount="5"),
+    ):
         network.send(reward, now=NOW)
     network.row.hold_hours = 5
     network.row.save()
     network.send(network.reward(user, amount="20"), now=NOW)
-    effect = rate_effect(network=at(network, "2"), before=Decimal(1), now=NOW)
+    effect = rate_effect(network=with_rate(network, "2"), before=Decimal(1), now=NOW)
     assert (effect.earnings, effect.given, effect.after) == (2, 25, 50)
 
 
@@ -84,25 +92,25 @@ def test_each_earning_keeps_the_bonus_that_it_had() -> None:
         reason="",
     )
     network.send(network.reward(user, amount="10"), now=NOW)
-    found = Postback.objects.get()
-    bonus = 1 + found.badge_bonus + found.modifier_bonus
+    postback = Postback.objects.get()
+    bonus = 1 + postback.badge_bonus + postback.modifier_bonus
     assert bonus >= Decimal("1.25")
-    effect = rate_effect(network=at(network, "3"), before=Decimal(1), now=NOW)
-    assert (effect.given, effect.after) == (found.credits, int(10 * 3 * bonus))
+    effect = rate_effect(network=with_rate(network, "3"), before=Decimal(1), now=NOW)
+    assert (effect.given, effect.after) == (postback.credits, int(10 * 3 * bonus))
 
 
-def test_what_the_cap_of_the_form_would_refuse_is_counted_and_not_given() -> None:
+def test_earnings_above_the_cap_are_counted_apart() -> None:
     network, cap = set_up("bitlabs"), random.randint(20, 99)
     earn(network, "1", str(cap), str(cap + 1))
-    effect = rate_effect(network=at(network, "1", per_event_cap=cap), before=Decimal(1), now=NOW)
+    effect = rate_effect(network=with_rate(network, "1", per_event_cap=cap), before=Decimal(1), now=NOW)
     assert (effect.earnings, effect.after, effect.above_cap) == (3, 1 + cap, 1)
-    effect = rate_effect(network=at(network, "2", per_event_cap=cap), before=Decimal(1), now=NOW)
+    effect = rate_effect(network=with_rate(network, "2", per_event_cap=cap), before=Decimal(1), now=NOW)
     assert (effect.after, effect.above_cap) == (2, 2)
 
 
-def test_an_absurd_rate_is_told_as_what_it_would_do() -> None:
+def test_an_absurd_rate_shows_its_effect() -> None:
     network = set_up("bitlabs")
     earn(network, "0.00000001", str(10**9))
-    effect = rate_effect(network=at(network, "99999999"), before=Decimal(1), now=NOW)
+    effect = rate_effect(network=with_rate(network, "99999999"), before=Decimal(1), now=NOW)
     assert SAFE_INTEGER_MAX < 99_999_999 * 10**9
     assert (effect.after, effect.above_cap) == (0, 1)

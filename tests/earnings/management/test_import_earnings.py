@@ -1,4 +1,4 @@
-"""`manage.py import_earnings`: a report is checked whole, imported once, and its faults are told by line."""
+"""`manage.py import_earnings`: a report is checked whole, imported once, and its errors are reported by line."""
 
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
@@ -25,12 +25,12 @@ def _enabled() -> None:
 
 
 @pytest.fixture
-def people() -> list[User]:
+def users() -> list[User]:
     """Return two users whom the network knows."""
     return [UserFactory.create(), UserFactory.create()]
 
 
-def _name(user: User) -> str:
+def _reference(user: User) -> str:
     return networks.reference_of(user=user, network=ensure(slug="push-report"))
 
 
@@ -45,48 +45,50 @@ def _import(path: Path, *rows: str, header: str = HEADER, flags: tuple[str, ...]
     return out.getvalue(), err.getvalue()
 
 
-def test_every_row_is_credited_and_a_second_import_credits_nobody(tmp_path: Path, people: list[User]) -> None:
+def test_every_row_is_credited_and_a_second_import_credits_nobody(tmp_path: Path, users: list[User]) -> None:
     rows = [
-        f"r1,{_name(people[0])},10,0.10,2026-11-20T10:00:00Z",
-        f"r2,{_name(people[1])},20.5,,",
-        f"r3,{_name(people[0])},1,,2026-11-20T10:00:00+02:00",
+        f"r1,{_reference(users[0])},10,0.10,2026-11-20T10:00:00Z",
+        f"r2,{_reference(users[1])},20.5,,",
+        f"r3,{_reference(users[0])},1,,2026-11-20T10:00:00+02:00",
     ]
 
     assert _import(tmp_path, *rows) == ("3 rows imported, 0 had been imported before\n", "")
-    assert _import(tmp_path, *rows, f"r4,{_name(people[1])},1,,")[0].startswith("1 rows imported, 3 had been")
+    assert _import(tmp_path, *rows, f"r4,{_reference(users[1])},1,,")[0].startswith(
+        "1 rows imported, 3 had been"
+    )
 
-    assert [balance_of(user).available for user in people] == [22, 43]
+    assert [balance_of(user).available for user in users] == [22, 43]
     assert set(CreditEntry.objects.values_list("source", flat=True)) == {"PUSH_ADS"}
     assert Postback.objects.count() == 4
     assert bytes(Postback.objects.get(external_id="r1").raw).decode() == rows[0]
 
 
-def test_a_negative_row_takes_the_row_of_its_id_back(tmp_path: Path, people: list[User]) -> None:
-    name = _name(people[0])
+def test_a_negative_row_takes_the_row_of_its_id_back(tmp_path: Path, users: list[User]) -> None:
+    name = _reference(users[0])
     _import(tmp_path, f"r1,{name},10,,", f"r2,{name},5,,")
 
     _import(tmp_path, f"r1,{name},-10,,")
 
-    assert balance_of(people[0]).available == 10
+    assert balance_of(users[0]).available == 10
 
 
-def test_a_rehearsal_posts_nothing(tmp_path: Path, people: list[User]) -> None:
-    out, err = _import(tmp_path, f"r1,{_name(people[0])},10,,", flags=("--dry-run",))
+def test_a_dry_run_posts_nothing(tmp_path: Path, users: list[User]) -> None:
+    out, err = _import(tmp_path, f"r1,{_reference(users[0])},10,,", flags=("--dry-run",))
 
     assert (out, err) == ("1 rows are valid; nothing was imported\n", "")
     assert not Postback.objects.exists()
 
 
 @pytest.mark.parametrize("flags", [(), ("--dry-run",)])
-def test_one_faulty_line_keeps_the_whole_file_out_and_every_fault_is_told(
-    tmp_path: Path, people: list[User], flags: tuple[str, ...]
+def test_one_faulty_line_refuses_the_whole_file_and_every_error_is_reported(
+    tmp_path: Path, users: list[User], flags: tuple[str, ...]
 ) -> None:
-    name = _name(people[0])
+    name = _reference(users[0])
     out, err = _import(
         tmp_path,
         f"r1,{name},10,,",
         f"r2,{'0' * 32},10,,",
-        f"r3,{people[0].profile_address},10,,",
+        f"r3,{users[0].profile_address},10,,",
         f"r4,{name},ten,,",
         f"r1,{name},10,,",
         f"r5,{name},10",
@@ -98,10 +100,10 @@ def test_one_faulty_line_keeps_the_whole_file_out_and_every_fault_is_told(
     )
 
     assert out == ""
-    told = err.splitlines()
-    assert [line.partition(":")[0] for line in told[:-1]] == [f"line {number}" for number in range(3, 12)]
+    lines = err.splitlines()
+    assert [line.partition(":")[0] for line in lines[:-1]] == [f"line {number}" for number in range(3, 12)]
     for line, part in zip(
-        told,
+        lines,
         ["no user has", "user reference", "amount", "r1 comes twice", "as many values", "as many values",
          "no time zone", "ISO 8601", "row_id", "9 faulty lines; nothing was imported"],
         strict=True,
@@ -119,24 +121,22 @@ def test_one_faulty_line_keeps_the_whole_file_out_and_every_fault_is_told(
         "",
     ],
 )
-def test_a_header_that_is_not_as_it_should_be_is_refused(
-    tmp_path: Path, people: list[User], header: str
-) -> None:
-    _, err = _import(tmp_path, f"r1,{_name(people[0])},10", header=header)
+def test_a_wrong_header_is_refused(tmp_path: Path, users: list[User], header: str) -> None:
+    _, err = _import(tmp_path, f"r1,{_reference(users[0])},10", header=header)
 
     assert "the header must have row_id, user_reference, amount" in err
     assert not Postback.objects.exists()
 
 
-def test_the_columns_may_stand_in_any_order_and_behind_a_byte_order_mark(
-    monkeypatch: pytest.MonkeyPatch, people: list[User]
+def test_columns_may_have_any_order_and_a_byte_order_mark(
+    monkeypatch: pytest.MonkeyPatch, users: list[User]
 ) -> None:
-    text = f"amount,user_reference,row_id\r\n4,{_name(people[0])},r1\r\n"
+    text = f"amount,user_reference,row_id\r\n4,{_reference(users[0])},r1\r\n"
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"\xef\xbb\xbf" + text.encode())))
 
     call_command("import_earnings", "push-report", "-", stdout=StringIO())
 
-    assert balance_of(people[0]).available == 8
+    assert balance_of(users[0]).available == 8
 
 
 @pytest.mark.parametrize(
@@ -160,17 +160,17 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, message:
         call_command("import_earnings", "push-report", str(tmp_path / name))
 
 
-def test_an_open_quote_is_a_fault_of_the_file(tmp_path: Path, people: list[User]) -> None:
-    _, err = _import(tmp_path, f'r1,{_name(people[0])},"10')
+def test_an_open_quote_is_an_error_of_the_file(tmp_path: Path, users: list[User]) -> None:
+    _, err = _import(tmp_path, f'r1,{_reference(users[0])},"10')
 
     assert "is no CSV" in err
     assert not Postback.objects.exists()
 
 
 def test_many_users_are_looked_up_together(
-    tmp_path: Path, people: list[User], django_assert_max_num_queries: Any
+    tmp_path: Path, users: list[User], django_assert_max_num_queries: Any
 ) -> None:
-    name = _name(people[0])
+    name = _reference(users[0])
     rows = [f"r{number},{name},1,," for number in range(300)]
 
     with django_assert_max_num_queries(3):

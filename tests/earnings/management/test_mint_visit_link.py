@@ -53,7 +53,7 @@ def test_two_links_of_one_campaign_pay_twice() -> None:
         ("--amount", "-1"),
         ("--hours", "0"),
         ("--amount", "x"),
-        # What the link would carry and nobody could read.
+        # The link could carry it, but not be read.
         ("--amount", "NaN"),
         ("--amount", "sNaN"),
         ("--amount", "Infinity"),
@@ -65,7 +65,7 @@ def test_two_links_of_one_campaign_pay_twice() -> None:
         ("--hours", str(24 * 366 * 10_000)),
     ],
 )
-def test_a_link_is_worth_something_for_some_time(arguments: tuple[str, ...]) -> None:
+def test_amount_and_lifetime_must_be_positive_and_limited(arguments: tuple[str, ...]) -> None:
     set_up("visit-link")
 
     with pytest.raises(CommandError):
@@ -73,7 +73,7 @@ def test_a_link_is_worth_something_for_some_time(arguments: tuple[str, ...]) -> 
 
 
 @pytest.mark.parametrize("amount", ["999999999999", "1E+2", "0.000000000001", "7.500000000001", "٣", "１２"])
-def test_whatever_amount_a_link_is_made_for_it_carries(amount: str) -> None:
+def test_a_link_carries_exactly_its_amount(amount: str) -> None:
     set_up("visit-link")
 
     link = _mint(UserFactory.create().profile_address, "autumn", "--amount", amount)
@@ -82,7 +82,7 @@ def test_whatever_amount_a_link_is_made_for_it_carries(amount: str) -> None:
     assert Postback.objects.get().amount == Decimal(amount)
 
 
-def test_a_campaign_is_as_long_as_an_address_may_be() -> None:
+def test_a_campaign_name_is_limited_by_the_length_of_the_path() -> None:
     set_up("visit-link")
     address = UserFactory.create().profile_address
 
@@ -92,7 +92,7 @@ def test_a_campaign_is_as_long_as_an_address_may_be() -> None:
         _mint(address, "autumn " * 200)
 
 
-def test_a_stranger_gets_no_link() -> None:
+def test_an_unknown_profile_gets_no_link() -> None:
     set_up("visit-link")
 
     with pytest.raises(CommandError, match="No user"):

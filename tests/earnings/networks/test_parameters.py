@@ -1,4 +1,4 @@
-"""What the words of each network mean."""
+"""How each network's parameters are read."""
 
 import secrets
 from decimal import Decimal
@@ -47,8 +47,10 @@ def _parsed(slug: str, **fields: str) -> tuple[str, str, str]:
         ({"tx": "o9", "val": "5", "state": "REJECTED"}, (REVERSAL, "o9", "o9")),
     ],
 )
-def test_bitlabs(fields: dict[str, str], wanted: tuple[Any, str, str]) -> None:
-    assert _parsed("bitlabs", **fields) == wanted
+def test_bitlabs_types_and_states_decide_the_kind(
+    fields: dict[str, str], expected: tuple[Any, str, str]
+) -> None:
+    assert _parsed("bitlabs", **fields) == expected
 
 
 @pytest.mark.parametrize(
@@ -63,8 +65,8 @@ def test_bitlabs(fields: dict[str, str], wanted: tuple[Any, str, str]) -> None:
         ({"val": "5", "type": "COMPLETE"}, None),
     ],
 )
-def test_bitlabs_tells_how_much_is_taken_back(fields: dict[str, str], takes: Decimal | None) -> None:
-    assert ADAPTERS["bitlabs"].parse({"tx": "s1", **fields}).takes_back == takes
+def test_bitlabs_reports_how_much_is_taken_back(fields: dict[str, str], takes_back: Decimal | None) -> None:
+    assert ADAPTERS["bitlabs"].parse({"tx": "s1", **fields}).takes_back == takes_back
 
 
 @pytest.mark.parametrize(
@@ -80,8 +82,10 @@ def test_bitlabs_tells_how_much_is_taken_back(fields: dict[str, str], takes: Dec
         ({"status": "2", "type": "complete", "amount_local": "0"}, REVERSAL),
     ],
 )
-def test_cpx_research(fields: dict[str, str], wanted: PostbackKind) -> None:
-    assert _parsed("cpx-research", trans_id="77", **fields) == (wanted, "77", "77")
+def test_status_type_and_amount_of_cpx_research_decide_the_kind(
+    fields: dict[str, str], expected: PostbackKind
+) -> None:
+    assert _parsed("cpx-research", trans_id="77", **fields) == (expected, "77", "77")
 
 
 @pytest.mark.parametrize(
@@ -94,8 +98,10 @@ def test_cpx_research(fields: dict[str, str], wanted: PostbackKind) -> None:
         ({"transaction_id": "a", "is_chargeback": "1"}, (REVERSAL, "a", "a")),
     ],
 )
-def test_ayet_studios(fields: dict[str, str], wanted: tuple[Any, str, str]) -> None:
-    assert _parsed("ayet-studios", currency_amount="4", **fields) == wanted
+def test_ayet_studios_flag_or_prefix_makes_a_reversal(
+    fields: dict[str, str], expected: tuple[Any, str, str]
+) -> None:
+    assert _parsed("ayet-studios", currency_amount="4", **fields) == expected
 
 
 @pytest.mark.parametrize(
@@ -112,7 +118,7 @@ def test_ayet_studios(fields: dict[str, str], wanted: tuple[Any, str, str]) -> N
         ("tapjoy", {"id": "ü", "currency": "5", "snuid": ""}),
     ],
 )
-def test_what_nobody_documented_is_refused(slug: str, fields: dict[str, str]) -> None:
+def test_undocumented_values_are_refused(slug: str, fields: dict[str, str]) -> None:
     with pytest.raises(PostbackRefused):
         ADAPTERS[slug].parse(fields)
 
@@ -201,7 +207,7 @@ def test_a_wallet_cannot_smuggle_a_parameter_into_what_google_signs(chosen: str,
             parse("admob", RawRequest(method="GET", url="", query=query))
 
 
-def test_a_report_is_no_postback() -> None:
+def test_a_report_cannot_be_sent_as_a_postback() -> None:
     request = request_of("tapjoy", new_reward(), secrets.token_hex(8))
 
     with pytest.raises(PostbackRefused):

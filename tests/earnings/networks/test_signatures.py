@@ -1,4 +1,4 @@
-"""Every network is understood in its own dialect, and nobody else is."""
+"""Every network's signature is checked over all that it covers."""
 
 import secrets
 from dataclasses import replace
@@ -18,7 +18,7 @@ WITH_QUERY = [slug for slug in SLUGS if slug != "visit-link"]
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_an_earning_is_heard_as_it_was_told(slug: str) -> None:
+def test_a_signed_reward_is_parsed_into_the_same_event(slug: str) -> None:
     reward, secret = new_reward(), new_secret(slug)
 
     event = parse(slug, request_of(slug, reward, secret), secret)
@@ -43,7 +43,7 @@ def test_a_reversal_names_the_credit_that_it_takes_back(slug: str) -> None:
 
 
 @pytest.mark.parametrize("slug", WITH_SECRET)
-def test_either_of_two_live_secrets_will_do_and_no_third(slug: str) -> None:
+def test_both_live_secrets_are_accepted_and_no_other(slug: str) -> None:
     reward, old, new = new_reward(), secrets.token_hex(16), secrets.token_hex(16)
 
     for signed_with in (old, new):
@@ -53,7 +53,7 @@ def test_either_of_two_live_secrets_will_do_and_no_third(slug: str) -> None:
 
 
 @pytest.mark.parametrize("slug", WITH_SECRET)
-def test_without_a_secret_nothing_is_allowed_and_all_may_come_again(slug: str) -> None:
+def test_without_a_secret_every_postback_is_postponed(slug: str) -> None:
     request = request_of(slug, new_reward(), "")
 
     with pytest.raises(PostbackPostponed, match="no secret"):
@@ -61,7 +61,7 @@ def test_without_a_secret_nothing_is_allowed_and_all_may_come_again(slug: str) -
 
 
 @pytest.mark.parametrize("slug", WITH_QUERY)
-def test_a_parameter_that_comes_twice_is_refused_wherever_it_stands(slug: str) -> None:
+def test_a_repeated_parameter_is_refused_at_either_end(slug: str) -> None:
     secret = new_secret(slug)
     request = request_of(slug, new_reward(), secret)
     names = [pair.split(b"=")[0] for pair in request.query.split(b"&")]
@@ -74,12 +74,12 @@ def test_a_parameter_that_comes_twice_is_refused_wherever_it_stands(slug: str) -
 
 @pytest.mark.parametrize("slug", SLUGS)
 def test_no_byte_of_a_covered_field_can_be_changed(slug: str) -> None:
-    """Every byte is changed in turn; what is still believed says the same of every field that the network covers."""
+    """Every byte is changed in turn; what is still accepted has the same values in all covered fields."""
     secret = new_secret(slug)
     request = request_of(slug, new_reward(), secret)
     first = parse(slug, request, secret)
     covers = ADAPTERS[slug].covers
-    told_by = {"external_id": first.external_id, "user": first.user_ref, "amount": first.amount}
+    signed_values = {"external_id": first.external_id, "user": first.user_ref, "amount": first.amount}
 
     for changed in _with_each_byte_changed(request):
         try:
@@ -90,9 +90,9 @@ def test_no_byte_of_a_covered_field_can_be_changed(slug: str) -> None:
             # Another key's id: the signature is not even looked at.
             assert slug == "admob"
             continue
-        saying = {"external_id": event.external_id, "user": event.user_ref, "amount": event.amount}
-        assert {name: saying[name] for name in covers & saying.keys()} == {
-            name: told_by[name] for name in covers & told_by.keys()
+        values = {"external_id": event.external_id, "user": event.user_ref, "amount": event.amount}
+        assert {name: values[name] for name in covers & values.keys()} == {
+            name: signed_values[name] for name in covers & signed_values.keys()
         }
 
 
@@ -120,18 +120,18 @@ def test_a_signature_over_another_address_is_refused(slug: str) -> None:
 @pytest.mark.parametrize(
     ("slug", "patience"), [("admob", timedelta(hours=1)), ("levelplay", timedelta(days=9))]
 )
-def test_a_signed_time_that_is_too_old_or_ahead_is_stale(slug: str, patience: timedelta) -> None:
+def test_a_signed_time_that_is_too_old_or_ahead_is_stale(slug: str, max_age: timedelta) -> None:
     secret, adapter = new_secret(slug), ADAPTERS[slug]
     event = parse(slug, request_of(slug, new_reward(), secret), secret)
 
-    for now in (NOW - patience, NOW + patience):
+    for now in (NOW - max_age, NOW + max_age):
         check_freshness(adapter, event, now=now)
-    for now in (NOW - patience - timedelta(seconds=1), NOW + patience + timedelta(seconds=1)):
+    for now in (NOW - max_age - timedelta(seconds=1), NOW + max_age + timedelta(seconds=1)):
         with pytest.raises(PostbackRefused, match="stale"):
             check_freshness(adapter, event, now=now)
 
 
-def test_a_visit_link_ends_to_the_second() -> None:
+def test_a_visit_link_expires_to_the_second() -> None:
     secret = new_secret("visit-link")
     event = parse("visit-link", request_of("visit-link", new_reward(), secret), secret)
     ends = NOW + timedelta(hours=1)
@@ -145,7 +145,7 @@ def test_only_networks_that_sign_too_little_are_weak() -> None:
     assert [slug for slug, adapter in ADAPTERS.items() if is_weak(adapter)] == ["cpx-research"]
 
 
-def test_a_verifier_key_that_is_not_known_yet_asks_for_a_repeat() -> None:
+def test_an_unknown_verifier_key_postpones_the_postback() -> None:
     request = request_of("admob", new_reward(), new_secret("admob"))
     other = replace(request, query=request.query.replace(KEY_ID.encode(), b"4"))
 
@@ -163,7 +163,7 @@ def test_an_amount_that_is_not_plainly_a_number_is_refused(slug: str, amount: st
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_nothing_earned_is_information(slug: str) -> None:
+def test_an_amount_of_zero_is_information(slug: str) -> None:
     secret = new_secret(slug)
 
     assert parse(slug, request_of(slug, new_reward(amount="0"), secret), secret).kind == PostbackKind.INFO

@@ -120,7 +120,7 @@ def _request(slug: str, query: str, **parts: Any) -> RawRequest:
 @pytest.mark.parametrize(
     ("slug", "secret", "query", "parts", "external_id", "amount"), RECORDED, ids=[row[0] for row in RECORDED]
 )
-def test_a_recorded_postback_is_believed(
+def test_a_recorded_postback_is_accepted(
     slug: str, secret: str, query: str, parts: dict[str, Any], external_id: str, amount: str
 ) -> None:
     adapter = ADAPTERS[slug]
@@ -136,7 +136,7 @@ def test_a_recorded_postback_is_believed(
 
 
 @pytest.mark.parametrize("query", [ADMOB_TEST, ADMOB_TEST_WITHOUT_REWARD])
-def test_what_google_signed_is_believed_and_its_test_credits_nobody(query: str) -> None:
+def test_googles_published_vectors_are_accepted_and_its_test_credits_nobody(query: str) -> None:
     adapter = ADAPTERS["admob"]
 
     event = adapter.parse(adapter.verify(_request("admob", query), secrets=[], keys=GOOGLES_KEYS))
@@ -144,7 +144,7 @@ def test_what_google_signed_is_believed_and_its_test_credits_nobody(query: str) 
     assert (event.kind, event.external_id) == (PostbackKind.TEST, "123456789")
 
 
-def test_the_example_of_bitlabs_documentation() -> None:
+def test_the_example_in_bitlabs_documentation_is_accepted() -> None:
     request = RawRequest(
         method="GET",
         url="https://publisher.com/complete",

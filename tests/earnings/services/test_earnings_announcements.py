@@ -19,8 +19,8 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 
 
-def _says(network: Network, user: User, tx: str, state: str) -> int:
-    """Let BitLabs tell the state of an offer worth 40."""
+def _send_state(network: Network, user: User, tx: str, state: str) -> int:
+    """Send a state of an offer worth 40 as BitLabs does."""
     query = f"uid={network.reference(user)}&tx={tx}&val=40&raw=0.4&type=COMPLETE&state={state}&ref="
     url = f"http://testserver/api/postbacks/bitlabs/{network.token}"
     signature = hmac.new(network.secret.encode(), f"{url}?{query}".encode(), hashlib.sha1).hexdigest()
@@ -41,20 +41,20 @@ def _states() -> dict[str, str]:
 def test_an_announcement_is_no_credit_and_its_completion_is_one() -> None:
     user, network, tx = UserFactory.create(), set_up("bitlabs"), random_id()
 
-    assert _says(network, user, tx, "PENDING") == 200
+    assert _send_state(network, user, tx, "PENDING") == 200
     assert _states() == {"PENDING": PostbackState.PENDING}
     assert not CreditEntry.objects.exists()
 
-    assert _says(network, user, tx, "COMPLETED") == 200
+    assert _send_state(network, user, tx, "COMPLETED") == 200
     assert _states() == {"PENDING": PostbackState.INFO, "CREDIT": PostbackState.AVAILABLE}
     assert balance_of(user).available == 40
 
 
-def test_a_rejected_announcement_is_over() -> None:
+def test_a_rejected_announcement_is_reversed() -> None:
     user, network, tx = UserFactory.create(), set_up("bitlabs"), random_id()
-    _says(network, user, tx, "PENDING")
+    _send_state(network, user, tx, "PENDING")
 
-    _says(network, user, tx, "REJECTED")
+    _send_state(network, user, tx, "REJECTED")
 
     assert _states() == {"PENDING": PostbackState.REVERSED, "REVERSAL": PostbackState.RECEIVED}
     assert not CreditEntry.objects.exists()
@@ -65,7 +65,7 @@ def test_three_states_in_any_order_end_with_nothing(order: tuple[str, ...]) -> N
     user, network, tx = UserFactory.create(), set_up("bitlabs"), random_id()
 
     for state in (*order, *order):
-        assert _says(network, user, tx, state) == 200
+        assert _send_state(network, user, tx, state) == 200
 
     assert balance_of(user).available == 0
     states = _states()
@@ -79,7 +79,7 @@ def test_announcements_in_any_order_with_a_completion_end_with_one_credit(order:
     user, network, tx = UserFactory.create(), set_up("bitlabs"), random_id()
 
     for state in order:
-        _says(network, user, tx, state)
+        _send_state(network, user, tx, state)
 
     assert balance_of(user).available == 40
     assert _states() == {"PENDING": PostbackState.INFO, "CREDIT": PostbackState.AVAILABLE}

@@ -75,18 +75,18 @@ def test_held_credits_count_and_reversed_ones_do_not() -> None:
     ]
 
 
-def test_the_daily_cap_holds_when_many_come_at_once(transactional_db: None) -> None:
+def test_the_daily_cap_holds_for_simultaneous_postbacks(transactional_db: None) -> None:
     user, network = UserFactory.create(), set_up("tapjoy", daily_cap=100)
-    told = [network.reward(user, amount="30") for _ in range(16)]
+    rewards = [network.reward(user, amount="30") for _ in range(16)]
 
-    at_once([partial(network.send, reward, now=NOON) for reward in told])
+    at_once([partial(network.send, reward, now=NOON) for reward in rewards])
 
     assert balance_of(user).available == 90
     assert sorted(_states()) == ["AVAILABLE"] * 3 + ["REFUSED"] * 13
 
 
 @pytest.mark.django_db
-def test_no_amount_is_more_than_the_records_can_hold() -> None:
+def test_an_amount_beyond_the_largest_integer_is_refused() -> None:
     user, network = UserFactory.create(), set_up("tapjoy", rate=Decimal(10**7))
 
     assert network.send(network.reward(user, amount="9" * 12)).status == 200
@@ -136,7 +136,7 @@ _GUARDS = {"allowed_addresses": ["203.0.113.7"], "per_event_cap": 10, "daily_cap
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("missing", [*_GUARDS, "token"])
-def test_a_weak_network_is_not_enabled_unguarded_by_anyone(missing: str) -> None:
+def test_a_weak_network_cannot_be_enabled_without_limits(missing: str) -> None:
     if missing != "token":
         networks.issue_path_token(slug="cpx-research")
     empty = {"allowed_addresses": [], "hold_hours": 0}.get(missing)
@@ -164,7 +164,7 @@ def test_a_weak_network_is_not_enabled_unguarded_by_anyone(missing: str) -> None
         ({"hold_hours": 366 * 24 + 1}, "a year"),
     ],
 )
-def test_a_guard_that_guards_nothing_is_refused(change: dict[str, Any], match: str) -> None:
+def test_a_limit_that_limits_nothing_is_refused(change: dict[str, Any], match: str) -> None:
     networks.issue_path_token(slug="cpx-research")
     with pytest.raises(ValidationError, match=match):
         networks.configure(slug="cpx-research", **{**_GUARDS, "is_enabled": True, **change})
@@ -172,7 +172,7 @@ def test_a_guard_that_guards_nothing_is_refused(change: dict[str, Any], match: s
 
 
 @pytest.mark.django_db
-def test_addresses_are_kept_in_their_usual_form_and_nonsense_is_refused() -> None:
+def test_addresses_are_normalized_and_invalid_ones_refused() -> None:
     kept = networks.configure(slug="tapjoy", allowed_addresses=[" 2001:DB8:0::1", "203.0.113.0/28"])
     assert kept.allowed_addresses == ["2001:db8::1", "203.0.113.0/28"]
 

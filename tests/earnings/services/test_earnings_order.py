@@ -1,4 +1,4 @@
-"""In whatever order a credit, its reversal and their repeats come, the account ends the same."""
+"""A credit, its reversal and their repeats leave the same account in any order."""
 
 import random
 from functools import partial
@@ -22,7 +22,7 @@ from tests.rewards.rows import experience_of
 from tests.threads import at_once
 
 REVERSING = ["levelplay", "tapjoy", "adgem", "ayet-studios", "bitlabs", "theoremreach"]
-# Which earnings (0 to 2) are told of, and whether as credits or reversals, as often and in any order.
+# Which earnings (0 to 2) are reported, and whether as reversals, any number of times in any order.
 _SEQUENCES = st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=12)
 _QUIET = [HealthCheck.function_scoped_fixture]
 
@@ -30,7 +30,7 @@ _QUIET = [HealthCheck.function_scoped_fixture]
 @pytest.mark.django_db
 @settings(max_examples=40, deadline=None, suppress_health_check=_QUIET)
 @given(sequence=_SEQUENCES, slug=st.sampled_from(REVERSING), hold_hours=st.sampled_from([0, 0, 24]))
-def test_any_story_ends_with_what_was_credited_and_never_reversed(
+def test_any_sequence_ends_with_what_was_credited_and_never_reversed(
     sequence: list[tuple[int, bool]], slug: str, hold_hours: int
 ) -> None:
     user, network = UserFactory.create(), set_up(slug, hold_hours=hold_hours)
@@ -44,14 +44,14 @@ def test_any_story_ends_with_what_was_credited_and_never_reversed(
     lasting = {which for which, is_reversal in sequence if not is_reversal} - {
         which for which, is_reversal in sequence if is_reversal
     }
-    wanted = 0 if hold_hours else sum(amounts[which] for which in lasting)
-    assert balance_of(user).available == wanted
-    assert experience_of(user)[0] == wanted
+    expected = 0 if hold_hours else sum(amounts[which] for which in lasting)
+    assert balance_of(user).available == expected
+    assert experience_of(user)[0] == expected
     assert find_differences() == []
 
 
 @pytest.mark.django_db
-# BitLabs' reversals say how much they take back.
+# BitLabs' reversals report how much they take back.
 @pytest.mark.parametrize("slug", [slug for slug in REVERSING if slug != "bitlabs"])
 def test_a_reversal_takes_back_exactly_what_was_credited(slug: str) -> None:
     user, network = UserFactory.create(), set_up(slug)
@@ -88,7 +88,7 @@ def test_a_reversal_before_its_credit_waits_and_the_credit_nets_to_zero() -> Non
 
 
 @pytest.mark.django_db
-def test_spent_credits_that_are_reversed_are_owed() -> None:
+def test_a_reversal_of_spent_credits_leaves_a_debt() -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
     reward = network.reward(user, amount="100")
     network.send(reward)
@@ -111,7 +111,7 @@ def test_another_users_credit_is_not_reversed() -> None:
     assert balance_of(other).available == 0
 
 
-def test_50_at_the_same_moment_credit_once(transactional_db: None) -> None:
+def test_50_simultaneous_repeats_credit_once(transactional_db: None) -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
     reward = network.reward(user)
 
@@ -122,12 +122,14 @@ def test_50_at_the_same_moment_credit_once(transactional_db: None) -> None:
     assert balance_of(user).available == int(reward.amount)
 
 
-def test_credits_and_reversals_at_the_same_moment_leave_nothing(transactional_db: None) -> None:
+def test_simultaneous_credits_and_reversals_leave_nothing(transactional_db: None) -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
     for _ in range(8):
         reward = network.reward(user)
-        undone = network.reward(user, external_id=reward.external_id, amount=reward.amount, is_reversal=True)
-        assert _at_once(network, [reward, undone] * 4) == [Answer(200, "OK")] * 8
+        reversal = network.reward(
+            user, external_id=reward.external_id, amount=reward.amount, is_reversal=True
+        )
+        assert _at_once(network, [reward, reversal] * 4) == [Answer(200, "OK")] * 8
 
     assert balance_of(user).available == 0
     assert Postback.objects.count() == 16
@@ -135,8 +137,8 @@ def test_credits_and_reversals_at_the_same_moment_leave_nothing(transactional_db
     assert find_differences() == []
 
 
-def _at_once(network: Network, told: list[Reward]) -> list[Answer | DomainError]:
-    return at_once([partial(network.send, reward) for reward in told])
+def _at_once(network: Network, rewards: list[Reward]) -> list[Answer | DomainError]:
+    return at_once([partial(network.send, reward) for reward in rewards])
 
 
 @pytest.mark.django_db
@@ -173,12 +175,12 @@ def test_a_reversal_of_what_was_refused_changes_nothing() -> None:
 @pytest.mark.parametrize("ending", [":reversal", ":reversed", "-reversed"])
 def test_an_id_that_looks_like_a_reversal_is_an_earning_of_its_own(ending: str) -> None:
     user, network = UserFactory.create(), set_up("adgem")
-    told = network.reward(user, amount="250")
-    for reward in (told, network.reward(user, external_id=told.external_id + ending, amount="40")):
+    first = network.reward(user, amount="250")
+    for reward in (first, network.reward(user, external_id=first.external_id + ending, amount="40")):
         assert network.send(reward).status == 200
 
-    undone = network.reward(user, external_id=told.external_id, amount="250", is_reversal=True)
-    assert network.send(undone).status == 200
+    reversal = network.reward(user, external_id=first.external_id, amount="250", is_reversal=True)
+    assert network.send(reversal).status == 200
 
     account = account_of(user)
     assert account is not None

@@ -1,4 +1,4 @@
-"""BitLabs corrects what it paid by the amount that it tells: a part, or several parts until nothing is left."""
+"""BitLabs corrects what it paid by the amount that it reports: a part, or several parts until nothing is left."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.django_db
 _QUIET = [HealthCheck.function_scoped_fixture]
 
 
-def _says(network: Network, user: User, survey: str, amount: str, *, is_reversal: bool = False) -> Reward:
-    """Return what BitLabs tells; its corrections have ids of their own and name the offer's."""
+def _report(network: Network, user: User, survey: str, amount: str, *, is_reversal: bool = False) -> Reward:
+    """Return a report of BitLabs; its corrections have ids of their own and name the offer's."""
     return network.reward(user, external_id=survey, amount=amount, is_reversal=is_reversal)
 
 
@@ -35,13 +35,13 @@ def _experience(user: User) -> int:
     return experience_of(user)[0]
 
 
-def test_a_part_is_taken_back_and_the_rest_stays() -> None:
+def test_a_partial_reversal_takes_its_part_and_the_rest_stays() -> None:
     user, network = UserFactory.create(), set_up("bitlabs", rate=Decimal("1.5"))
     survey = f"o{random_id()}"
-    network.send(_says(network, user, survey, "101"))
+    network.send(_report(network, user, survey, "101"))
     assert balance_of(user).available == 151
 
-    network.send(_says(network, user, f"or{survey[1:]}", "40", is_reversal=True))
+    network.send(_report(network, user, f"or{survey[1:]}", "40", is_reversal=True))
 
     # floor(61 × 1.5) stays.
     assert balance_of(user).available == _experience(user) == 91
@@ -56,18 +56,18 @@ def test_a_part_is_taken_back_and_the_rest_stays() -> None:
 @pytest.mark.parametrize("order", permutations(["credit", "first", "second"]))
 @pytest.mark.parametrize("hold_hours", [0, 24])
 @pytest.mark.parametrize(("first", "second", "stays"), [("30", "20", 50), ("60", "40", 0), ("90", "90", 0)])
-def test_parts_in_any_order_leave_the_same(
+def test_partial_reversals_in_any_order_leave_the_same(
     order: tuple[str, ...], hold_hours: int, first: str, second: str, stays: int
 ) -> None:
     user, network = UserFactory.create(), set_up("bitlabs", hold_hours=hold_hours)
     survey = f"o{random_id()}"
-    told = {
-        "credit": _says(network, user, survey, "100"),
-        "first": _says(network, user, f"or{survey[1:]}", first, is_reversal=True),
-        "second": _says(network, user, survey, second, is_reversal=True),
+    rewards = {
+        "credit": _report(network, user, survey, "100"),
+        "first": _report(network, user, f"or{survey[1:]}", first, is_reversal=True),
+        "second": _report(network, user, survey, second, is_reversal=True),
     }
     for which in [*order, *order]:
-        network.send(told[which])
+        network.send(rewards[which])
     release_due(now=timezone.now() + timedelta(hours=25))
 
     assert balance_of(user).available == _experience(user) == stays
@@ -84,17 +84,17 @@ def test_parts_in_any_order_leave_the_same(
     is_released_between=st.booleans(),
     base=st.integers(0, 40_000),
 )
-def test_no_part_leaves_credits_or_experience_over(
+def test_partial_reversals_of_everything_leave_nothing(
     parts: list[int], is_released_between: bool, base: int
 ) -> None:
     user, network = UserFactory.create(), set_up("bitlabs", hold_hours=1, rate=Decimal("2.3"))
     if base:
         experience.gain(user=user, track=BadgeTrack.PERMANENT, base=base, key=random_id(), cause="test")
     before, survey = _experience(user), f"o{random_id()}"
-    network.send(_says(network, user, survey, "100"))
+    network.send(_report(network, user, survey, "100"))
     credit = Postback.objects.get(kind="CREDIT", external_id=survey)
     for external_id, part in zip([f"or{survey[1:]}", survey], parts, strict=False):
-        network.send(_says(network, user, external_id, str(part), is_reversal=True))
+        network.send(_report(network, user, external_id, str(part), is_reversal=True))
         if is_released_between:
             release_due(now=timezone.now() + timedelta(hours=2))
     release_due(now=timezone.now() + timedelta(hours=2))

@@ -1,4 +1,4 @@
-"""Credits that are held: given when their time has come, and not where they were reversed meanwhile."""
+"""Held credits are posted when they are due, unless they were reversed before."""
 
 from datetime import timedelta
 from functools import partial
@@ -54,7 +54,7 @@ def test_held_credits_post_nothing_until_they_are_due_to_the_microsecond(network
     assert (held.state, held.entry) == (PostbackState.AVAILABLE, CreditEntry.objects.get())
 
 
-def test_reversed_while_held_posts_nothing_ever(network: Network) -> None:
+def test_a_credit_that_was_reversed_while_held_is_never_posted(network: Network) -> None:
     user, held = _earn(network)
     network.send(network.reward(user, external_id=held.external_id, amount="120", is_reversal=True))
 
@@ -64,7 +64,7 @@ def test_reversed_while_held_posts_nothing_ever(network: Network) -> None:
     assert set(Postback.objects.values_list("state", flat=True)) == {PostbackState.REVERSED}
 
 
-def test_reversed_after_its_release_takes_back_what_was_given(network: Network) -> None:
+def test_a_reversal_after_the_release_takes_back_what_was_posted(network: Network) -> None:
     user, held = _earn(network)
     release_due(now=timezone.now() + 2 * HOLD)
 
@@ -74,9 +74,9 @@ def test_reversed_after_its_release_takes_back_what_was_given(network: Network) 
     assert [entry.amount for entry in CreditEntry.objects.order_by("id")] == [120, -120]
 
 
-def test_held_credits_wait_while_the_reversals_of_their_network_are_not_heard(network: Network) -> None:
+def test_held_credits_of_a_paused_network_wait(network: Network) -> None:
     user, held = _earn(network)
-    lost, taken_back = _earn(network)
+    other_user, taken_back = _earn(network)
     networks.switch(slug="tapjoy", is_enabled=False)
 
     assert release_due(now=timezone.now() + 2 * HOLD) == 0
@@ -85,12 +85,14 @@ def test_held_credits_wait_while_the_reversals_of_their_network_are_not_heard(ne
     assert set(Postback.objects.values_list("state", flat=True)) == {PostbackState.HELD}
 
     networks.switch(slug="tapjoy", is_enabled=True)
-    network.send(network.reward(lost, external_id=taken_back.external_id, amount="120", is_reversal=True))
+    network.send(
+        network.reward(other_user, external_id=taken_back.external_id, amount="120", is_reversal=True)
+    )
     assert release_due(now=timezone.now() + 2 * HOLD) == 1
-    assert (balance_of(user).available, balance_of(lost).available) == (120, 0)
+    assert (balance_of(user).available, balance_of(other_user).available) == (120, 0)
 
 
-def test_what_cannot_be_released_does_not_keep_the_others_back(
+def test_a_failing_release_does_not_keep_the_others_back(
     transactional_db: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     network = set_up("tapjoy", hold_hours=1)
@@ -109,7 +111,7 @@ def test_what_cannot_be_released_does_not_keep_the_others_back(
     assert f"the release of postback {broken.pk} failed" in caplog.text
 
 
-def test_an_account_that_somebody_holds_locked_does_not_keep_the_others_back(
+def test_a_locked_account_does_not_keep_the_others_back(
     transactional_db: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     network = set_up("tapjoy", hold_hours=1)
@@ -125,7 +127,7 @@ def test_an_account_that_somebody_holds_locked_does_not_keep_the_others_back(
     assert balance_of(busy).available == 120
 
 
-def test_without_a_database_no_other_is_tried(
+def test_a_lost_database_ends_the_sweep(
     transactional_db: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     network = set_up("tapjoy", hold_hours=1)
@@ -146,7 +148,7 @@ def test_without_a_database_no_other_is_tried(
     assert set(Postback.objects.values_list("state", flat=True)) == {PostbackState.HELD}
 
 
-def test_the_periodic_task_gives_what_is_due_by_the_clock(network: Network) -> None:
+def test_the_periodic_task_releases_what_is_due(network: Network) -> None:
     user, held = _earn(network)
     release_earnings()
     assert balance_of(user).available == 0
@@ -157,7 +159,7 @@ def test_the_periodic_task_gives_what_is_due_by_the_clock(network: Network) -> N
     assert balance_of(user).available == 120
 
 
-def test_the_factors_of_its_day_count_and_not_those_of_its_release(network: Network) -> None:
+def test_the_factors_of_the_arrival_count_and_not_those_of_the_release(network: Network) -> None:
     user, _ = _earn(network)
     network.row.rate = 5
     network.row.save()
@@ -177,14 +179,14 @@ def test_a_weak_network_always_holds(db: None) -> None:
     assert balance_of(user).available == 0
 
 
-def test_releases_and_a_reversal_at_the_same_moment_agree(transactional_db: None) -> None:
+def test_simultaneous_releases_and_a_reversal_leave_nothing(transactional_db: None) -> None:
     network = set_up("tapjoy", hold_hours=1)
     for _ in range(6):
         user, held = _earn(network)
         later = timezone.now() + timedelta(hours=2)
-        undone = network.reward(user, external_id=held.external_id, amount="120", is_reversal=True)
+        reversal = network.reward(user, external_id=held.external_id, amount="120", is_reversal=True)
 
-        at_once([partial(release, postback_id=held.pk, now=later)] * 4 + [partial(network.send, undone)])
+        at_once([partial(release, postback_id=held.pk, now=later)] * 4 + [partial(network.send, reversal)])
 
         assert balance_of(user).available == 0
         assert sum(entry.amount for entry in CreditEntry.objects.all()) == 0

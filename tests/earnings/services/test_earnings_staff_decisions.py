@@ -1,4 +1,4 @@
-"""Staff give held credits early, or never."""
+"""Staff release held credits early, or forfeit them."""
 
 import random
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def amount() -> int:
 
 
 @pytest.mark.parametrize("is_paused", [True, False])
-def test_what_is_released_early_is_given_once(network: Network, amount: int, is_paused: bool) -> None:
+def test_an_early_release_posts_once(network: Network, amount: int, is_paused: bool) -> None:
     user, held = _earn(network, amount)
     if is_paused:
         networks.switch(slug=network.slug, is_enabled=False)
@@ -58,7 +58,9 @@ def test_what_is_released_early_is_given_once(network: Network, amount: int, is_
 
 
 @pytest.mark.parametrize("decide", [release_early, forfeit])
-def test_what_is_nobodys_was_never_held(network: Network, amount: int, decide: Callable[..., object]) -> None:
+def test_a_postback_without_a_user_cannot_be_decided(
+    network: Network, amount: int, decide: Callable[..., object]
+) -> None:
     _, held = _earn(network, amount)
     row = Postback.objects.filter(pk=held.pk)
     row.update(kind="TEST", state=PostbackState.INFO, user=None, available_at=None)
@@ -71,7 +73,7 @@ def test_what_is_nobodys_was_never_held(network: Network, amount: int, decide: C
     assert not CreditEntry.objects.exists()
 
 
-def test_what_was_released_early_can_still_be_taken_back(network: Network, amount: int) -> None:
+def test_an_early_release_can_still_be_reversed(network: Network, amount: int) -> None:
     user, held = _earn(network, amount)
     release_early(postback_id=held.pk)
 
@@ -81,7 +83,7 @@ def test_what_was_released_early_can_still_be_taken_back(network: Network, amoun
     assert find_differences() == []
 
 
-def test_what_is_forfeited_is_never_given(network: Network, amount: int) -> None:
+def test_a_forfeited_earning_is_never_posted(network: Network, amount: int) -> None:
     user, held = _earn(network, amount)
 
     forfeit(postback_id=held.pk)
@@ -98,7 +100,7 @@ def test_what_is_forfeited_is_never_given(network: Network, amount: int) -> None
 
 
 @pytest.mark.django_db
-def test_a_part_that_was_taken_back_is_not_released() -> None:
+def test_an_early_release_leaves_out_what_was_taken_back() -> None:
     user, network = UserFactory.create(), set_up("bitlabs", hold_hours=24)
     reward = network.reward(user, amount="100")
     network.send(reward)
@@ -110,7 +112,7 @@ def test_a_part_that_was_taken_back_is_not_released() -> None:
     assert given.entry.amount == balance_of(user).available == 70
 
 
-def test_of_those_who_decide_at_the_same_moment_one_does(transactional_db: None) -> None:
+def test_of_simultaneous_decisions_one_succeeds(transactional_db: None) -> None:
     network = set_up("cpx-research", hold_hours=72)
     user, held = _earn(network, 50)
     decide = [partial(choose, postback_id=held.pk) for choose in (release_early, forfeit) * 4]

@@ -29,18 +29,18 @@ def network(request: pytest.FixtureRequest, db: None) -> Network:
 
 
 @pytest.mark.parametrize("order", permutations(["credit", "strange", "right"]))
-def test_the_right_reversal_is_heard_whatever_strangers_say_before(
+def test_a_reversal_of_the_wrong_user_does_not_block_the_right_one(
     network: Network, order: tuple[str, ...]
 ) -> None:
     user, other_user = UserFactory.create(), UserFactory.create()
     credit = network.reward(user, amount="120")
-    told = {
+    rewards = {
         "credit": credit,
         "right": network.reward(user, external_id=credit.external_id, amount="120", is_reversal=True),
         "strange": network.reward(other_user, external_id=credit.external_id, amount="120", is_reversal=True),
     }
 
-    assert [network.send(told[which]).status for which in order] == [200] * 3
+    assert [network.send(rewards[which]).status for which in order] == [200] * 3
 
     assert balance_of(user).available == balance_of(other_user).available == 0
     assert _rows(user) == [("CREDIT", _STATE.REVERSED, ""), ("REVERSAL", _STATE.REVERSED, "")]
@@ -48,7 +48,7 @@ def test_the_right_reversal_is_heard_whatever_strangers_say_before(
     assert find_differences() == []
 
 
-def test_a_stranger_takes_nothing_back_and_the_log_says_so(
+def test_a_reversal_of_the_wrong_user_takes_nothing_back_and_is_logged(
     network: Network, caplog: pytest.LogCaptureFixture
 ) -> None:
     user, other_user = UserFactory.create(), UserFactory.create()

@@ -1,4 +1,4 @@
-"""Secrets of networks are sealed in the database, and read with a key that is not there."""
+"""The secrets of networks are sealed in the database, under a key that is not stored there."""
 
 import logging
 import secrets
@@ -53,7 +53,7 @@ def test_an_empty_secret_is_refused() -> None:
     assert not AdNetwork.objects.exclude(current_secret="").exists()
 
 
-def test_without_the_key_postbacks_must_come_again(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_the_key_postbacks_are_postponed(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
     network, user = set_up("tapjoy"), UserFactory.create()
     settings.AD_NETWORK_SECRET_KEYS = [secrets.token_urlsafe(40)]
 
@@ -65,7 +65,7 @@ def test_without_the_key_postbacks_must_come_again(settings: Any, caplog: pytest
     assert network.secret not in caplog.text
 
 
-def test_no_link_is_signed_with_what_cannot_be_read(settings: Any) -> None:
+def test_no_link_is_signed_with_an_unreadable_secret(settings: Any) -> None:
     set_up("visit-link")
     settings.AD_NETWORK_SECRET_KEYS = [secrets.token_urlsafe(40)]
     with pytest.raises(SealedUnderAnotherKey):
@@ -78,7 +78,7 @@ def test_no_link_is_signed_with_what_cannot_be_read(settings: Any) -> None:
         )
 
 
-def test_the_key_is_replaced_without_missing_a_postback(settings: Any) -> None:
+def test_the_key_is_replaced_without_losing_a_postback(settings: Any) -> None:
     network, other, user = set_up("tapjoy"), set_up("adgem"), UserFactory.create()
     networks.set_secret(slug="tapjoy", secret="the next one", now=timezone.now())
     old = settings.AD_NETWORK_SECRET_KEYS[0]
@@ -96,7 +96,7 @@ def test_the_key_is_replaced_without_missing_a_postback(settings: Any) -> None:
     assert network.send(network.reward(user)).status == 503
 
 
-def test_the_command_names_what_no_key_opens_and_leaves_it(settings: Any) -> None:
+def test_the_command_names_unreadable_secrets_and_keeps_them(settings: Any) -> None:
     set_up("tapjoy")
     kept = settings.AD_NETWORK_SECRET_KEYS
     settings.AD_NETWORK_SECRET_KEYS = [secrets.token_urlsafe(40)]

@@ -1,4 +1,4 @@
-"""Google's keys are fetched aside, and the last good ones stay whatever the answer is."""
+"""Google's keys are fetched by a periodic task, and the last good ones stay after any failure."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -29,7 +29,7 @@ def google(settings: Any) -> Iterator[ExternalIssuer]:
         yield server
 
 
-def test_while_admob_is_disabled_nothing_is_asked(google: ExternalIssuer) -> None:
+def test_while_admob_is_disabled_nothing_is_fetched(google: ExternalIssuer) -> None:
     set_up("admob", is_enabled=False)
 
     assert not networks.refresh_verifier_keys(now=timezone.now())
@@ -52,7 +52,7 @@ def test_fetched_keys_verify_from_then_on(google: ExternalIssuer) -> None:
 @pytest.mark.parametrize(
     "document", [{"keys": []}, {"keys": "none"}, [], {"keys": [{"keyId": 1}]}, b"<html>", b"[" * 5_000]
 )
-def test_an_answer_without_keys_leaves_the_last_ones(google: ExternalIssuer, document: Any) -> None:
+def test_an_answer_without_keys_keeps_the_last_ones(google: ExternalIssuer, document: Any) -> None:
     set_up("admob")
     networks.refresh_verifier_keys(now=timezone.now())
     before = VerifierKeySet.objects.get()
@@ -64,7 +64,7 @@ def test_an_answer_without_keys_leaves_the_last_ones(google: ExternalIssuer, doc
 
 
 @pytest.mark.parametrize("status", [302, 404, 500])
-def test_an_answer_other_than_200_leaves_the_last_ones(google: ExternalIssuer, status: int) -> None:
+def test_an_answer_other_than_200_keeps_the_last_ones(google: ExternalIssuer, status: int) -> None:
     set_up("admob")
     google.status = status
 
@@ -72,7 +72,7 @@ def test_an_answer_other_than_200_leaves_the_last_ones(google: ExternalIssuer, s
     assert google.requests == 1
 
 
-def test_google_away_leaves_the_last_ones(settings: Any) -> None:
+def test_an_unreachable_google_keeps_the_last_ones(settings: Any) -> None:
     settings.ADMOB_KEYS_URL = "http://127.0.0.1:1/keys"
     set_up("admob")
 

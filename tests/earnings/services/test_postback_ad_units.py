@@ -1,4 +1,4 @@
-"""Google signs for every publisher: AdMob's rewards are believed for our own ad units alone."""
+"""Google signs for every publisher: AdMob's rewards are accepted for our own ad units alone."""
 
 import random
 from typing import Any
@@ -25,9 +25,9 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 
 
-def _sends(network: Network, user: User, **fields: str) -> Answer:
-    """Let Google sign a reward, and return what it hears."""
-    told = {
+def _send(network: Network, user: User, **fields: str) -> Answer:
+    """Send a reward that Google signed, and return the answer."""
+    fields = {
         "ad_network": "5450213213286189855",
         "ad_unit": AD_UNIT,
         "reward_amount": "7",
@@ -37,7 +37,7 @@ def _sends(network: Network, user: User, **fields: str) -> Answer:
         "user_id": network.reference(user),
         **fields,
     }
-    text = "&".join(f"{name}={told[name]}" for name in sorted(told))
+    text = "&".join(f"{name}={fields[name]}" for name in sorted(fields))
     key = load_pem_private_key(key_pair()[0].encode(), None)
     assert isinstance(key, ec.EllipticCurvePrivateKey)
     signature = unpadded(key.sign(text.encode(), ec.ECDSA(SHA256())))
@@ -50,7 +50,7 @@ def test_another_publishers_ad_unit_earns_nothing() -> None:
     user, network = UserFactory.create(), set_up("admob")
     longer, shorter = f"{AD_UNIT}1", AD_UNIT[:-1]
     for unit in (str(random.randint(10**9, 10**10)), longer, shorter, f"{AD_UNIT} ", "", f"x{AD_UNIT}"):
-        assert _sends(network, user, ad_unit=unit) == Answer(400, "refused"), unit
+        assert _send(network, user, ad_unit=unit) == Answer(400, "refused"), unit
 
     assert not Postback.objects.exists()
     assert not CreditEntry.objects.exists()
@@ -60,21 +60,21 @@ def test_each_listed_ad_unit_earns() -> None:
     other = str(random.randint(10**9, 10**10))
     user, network = UserFactory.create(), set_up("admob", allowed_ad_units=[other, AD_UNIT])
 
-    assert [_sends(network, user, ad_unit=unit).status for unit in (other, AD_UNIT)] == [200, 200]
+    assert [_send(network, user, ad_unit=unit).status for unit in (other, AD_UNIT)] == [200, 200]
 
     assert balance_of(user).available == 14
 
 
-def test_the_button_that_verifies_the_address_needs_no_ad_unit_of_ours() -> None:
+def test_admobs_test_postback_needs_no_listed_ad_unit() -> None:
     user, network = UserFactory.create(), set_up("admob")
 
-    told = {"ad_unit": "1234567890", "transaction_id": "123456789", "reward_amount": "7"}
-    assert _sends(network, user, **told).status == 200
+    fields = {"ad_unit": "1234567890", "transaction_id": "123456789", "reward_amount": "7"}
+    assert _send(network, user, **fields).status == 200
 
     assert balance_of(user).balance == 0
 
 
-def test_it_is_enabled_with_a_list_of_ad_units_only() -> None:
+def test_admob_is_enabled_only_with_a_list_of_ad_units() -> None:
     with pytest.raises(ValidationError, match="ad unit"):
         networks.configure(slug="admob", is_enabled=True)
     row = networks.ensure(slug="admob")
@@ -98,8 +98,8 @@ def test_an_ad_unit_may_be_pasted_as_admob_shows_it(typed: list[str], kept: list
 
 
 @pytest.mark.parametrize("nonsense", ["", "ca-app-pub-3940256099942544", "12", "１２３４５６７８９０", "*"])
-def test_what_is_no_ad_unit_is_refused(nonsense: str) -> None:
+def test_malformed_ad_units_are_refused(nonsense: str) -> None:
     with pytest.raises(ValidationError) as refusal:
         networks.configure(slug="admob", allowed_ad_units=[nonsense])
-    told: dict[str, Any] = refusal.value.message_dict
-    assert list(told) == ["allowed_ad_units"]
+    fields: dict[str, Any] = refusal.value.message_dict
+    assert list(fields) == ["allowed_ad_units"]

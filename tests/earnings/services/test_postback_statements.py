@@ -1,4 +1,4 @@
-"""What a postback costs the records, and that the account is locked before anything is decided."""
+"""What a postback costs in statements, and that the account is locked before anything is decided."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def _statements(call: Any) -> list[str]:
     return [query["sql"] for query in captured if not query["sql"].startswith(("SAVEPOINT", "RELEASE"))]
 
 
-def test_a_credit_takes_fourteen_statements_whatever_the_history() -> None:
+def test_a_credit_takes_fourteen_statements_with_any_history() -> None:
     user, network = UserFactory.create(), set_up("tapjoy", daily_cap=10**6)
     entries.open_account(user=user)
     counts = []

@@ -20,12 +20,12 @@ from tests.earnings.ad_networks import SLUGS, new_reward, set_up
 from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db
-SURE = [slug for slug in SLUGS if slug != "cpx-research"]
+UNHELD = [slug for slug in SLUGS if slug != "cpx-research"]
 ACCEPTED = {"levelplay": "{}:OK", "theoremreach": "1", "cpx-research": "ok"}
 
 
-@pytest.mark.parametrize("slug", SURE)
-def test_each_network_credits_its_user_and_hears_its_own_words(slug: str) -> None:
+@pytest.mark.parametrize("slug", UNHELD)
+def test_each_network_credits_its_user_and_gets_its_own_answer(slug: str) -> None:
     user, network = UserFactory.create(), set_up(slug, rate=Decimal("2.5"))
     reward = network.reward(user, amount="101")
 
@@ -42,8 +42,8 @@ def test_each_network_credits_its_user_and_hears_its_own_words(slug: str) -> Non
     assert (gained.base, gained.amount, gained.track) == (252, 252, "PERMANENT")
 
 
-@pytest.mark.parametrize("slug", SURE)
-def test_a_repeat_is_answered_alike_and_changes_nothing(slug: str) -> None:
+@pytest.mark.parametrize("slug", UNHELD)
+def test_a_repeat_gets_the_same_answer_and_changes_nothing(slug: str) -> None:
     user, network = UserFactory.create(), set_up(slug)
     reward = network.reward(user)
 
@@ -58,7 +58,7 @@ REFUSED = {"tapjoy": (403, "refused"), "theoremreach": (400, "0")}
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_a_bad_signature_hears_the_networks_refusal_and_leaves_no_row(slug: str) -> None:
+def test_a_bad_signature_gets_the_networks_refusal_and_leaves_no_row(slug: str) -> None:
     network = set_up(slug)
     reward = network.reward(UserFactory.create())
     good = network.request(reward)
@@ -86,7 +86,7 @@ def test_an_unknown_user_is_refused_for_good(slug: str) -> None:
 
 
 @pytest.mark.parametrize("slug", [slug for slug in SLUGS if ADAPTERS[slug].needs_secret])
-def test_a_network_without_its_secret_is_asked_to_come_again(slug: str) -> None:
+def test_a_postback_without_a_configured_secret_is_postponed(slug: str) -> None:
     network = set_up(slug)
     network.row.current_secret = ""
     network.row.save()
@@ -95,7 +95,7 @@ def test_a_network_without_its_secret_is_asked_to_come_again(slug: str) -> None:
     assert not Postback.objects.exists()
 
 
-def test_keys_that_are_a_day_old_are_not_believed() -> None:
+def test_verifier_keys_that_are_a_day_old_are_not_used() -> None:
     user, network = UserFactory.create(), set_up("admob")
     tomorrow = timezone.now() + timedelta(hours=24)
 
@@ -111,7 +111,7 @@ def test_a_stale_postback_is_refused_and_leaves_no_row(slug: str, age: timedelta
     assert not Postback.objects.exists()
 
 
-def test_a_users_name_at_one_network_means_nothing_at_another() -> None:
+def test_a_reference_of_one_network_is_unknown_at_another() -> None:
     user, tapjoy, adgem = UserFactory.create(), set_up("tapjoy"), set_up("adgem")
     assert tapjoy.reference(user) != adgem.reference(user)
 
@@ -120,7 +120,7 @@ def test_a_users_name_at_one_network_means_nothing_at_another() -> None:
 
 
 @pytest.mark.parametrize("name", ["unknown", "disabled", "token", "method", "report"])
-def test_whoever_lacks_the_path_is_told_what_a_wrong_path_is_told(name: str) -> None:
+def test_every_wrong_path_gets_the_same_404(name: str) -> None:
     network = set_up("tapjoy")
     request = network.request(network.reward(UserFactory.create()))
     slug = {"unknown": "no-such-network", "report": "push-report"}.get(name, "tapjoy")
@@ -138,7 +138,7 @@ def test_whoever_lacks_the_path_is_told_what_a_wrong_path_is_told(name: str) -> 
     assert not Postback.objects.exists()
 
 
-def test_only_listed_senders_are_heard_where_there_is_a_list() -> None:
+def test_only_listed_senders_are_accepted_where_there_is_a_list() -> None:
     user, network = (
         UserFactory.create(),
         set_up("tapjoy", allowed_addresses=["203.0.113.0/28", "2001:db8::1"]),
@@ -176,7 +176,7 @@ def test_setting_the_same_secret_again_keeps_the_one_before_it() -> None:
     assert networks.live_secrets(network.row) == ["the new one", network.secret]
 
 
-def test_the_row_keeps_what_came_and_neither_token_nor_secret() -> None:
+def test_the_row_keeps_the_request_and_neither_token_nor_secret() -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
     request = network.request(network.reward(user), headers={"user-agent": "Tapjoy/1"})
     _receive("tapjoy", request)
@@ -191,7 +191,7 @@ def test_the_row_keeps_what_came_and_neither_token_nor_secret() -> None:
     assert network.row.path_token_hash == hashlib.sha256(network.token.encode()).hexdigest()
 
 
-def test_a_contradicting_repeat_is_marked_and_pays_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_conflicting_repeat_is_marked_and_pays_nothing(caplog: pytest.LogCaptureFixture) -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
     first = network.reward(user, amount="10")
     network.send(first)
@@ -207,7 +207,7 @@ def test_a_contradicting_repeat_is_marked_and_pays_nothing(caplog: pytest.LogCap
 
 
 @pytest.mark.parametrize("extra", ["&debug=true", "&debug=true&reversal=true"])
-def test_a_debug_callback_is_answered_and_credits_nobody(extra: str) -> None:
+def test_a_debug_postback_is_acknowledged_and_credits_nobody(extra: str) -> None:
     user, network = UserFactory.create(), set_up("theoremreach")
     # The dialect puts everything before the hash, so what is added to the id is signed as well.
     reward = network.reward(user)

@@ -8,8 +8,15 @@ from typing import ClassVar
 from credits.models import EntrySource
 from earnings.models import PostbackKind
 from earnings.networks.base import Adapter, PostbackEvent, RawRequest, SignedFields
-from earnings.networks.parsing import flag, identifier, kind_of, number, optional_number
-from earnings.networks.signatures import hex_hmac, signed_url
+from earnings.networks.parameters import (
+    flag,
+    hex_hmac,
+    identifier,
+    kind_of,
+    number,
+    optional_number,
+    signed_url,
+)
 
 
 class AdGem(Adapter):

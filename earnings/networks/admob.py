@@ -24,7 +24,7 @@ from earnings.networks.base import (
     RawRequest,
     SignedFields,
 )
-from earnings.networks.parsing import identifier, kind_of, number
+from earnings.networks.parameters import identifier, kind_of, number
 
 # The signature and the key's id come last, in this order; nothing vouches for what follows them.
 _SIGNED = re.compile(rb"(.+)&signature=([A-Za-z0-9_-]+=*)&key_id=([0-9]{1,20})")

@@ -7,8 +7,15 @@ from urllib.parse import urlencode
 from credits.models import EntrySource
 from earnings.models import PostbackKind
 from earnings.networks.base import Adapter, PostbackEvent, PostbackRefused, RawRequest, SignedFields
-from earnings.networks.parsing import identifier, kind_of, number, optional_number, parameters
-from earnings.networks.signatures import hex_hmac, require_match
+from earnings.networks.parameters import (
+    hex_hmac,
+    identifier,
+    kind_of,
+    number,
+    optional_number,
+    parameters,
+    require_match,
+)
 
 _CHARGEBACK_PREFIX = "r-"
 

@@ -7,8 +7,7 @@ from typing import ClassVar
 from credits.models import EntrySource
 from earnings.models import PostbackKind
 from earnings.networks.base import Adapter, PostbackEvent, PostbackRefused, RawRequest, SignedFields
-from earnings.networks.parsing import identifier, kind_of, number, optional_number
-from earnings.networks.signatures import hex_hmac, signed_url
+from earnings.networks.parameters import hex_hmac, identifier, kind_of, number, optional_number, signed_url
 
 _REWARDED = {"COMPLETE", "COMPLETED", "SCREENOUT", "START_BONUS"}
 _UNDECIDED = {"CREATED", "PENDING", "REVIEWING"}

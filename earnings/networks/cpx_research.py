@@ -14,8 +14,15 @@ from earnings.networks.base import (
     RawRequest,
     SignedFields,
 )
-from earnings.networks.parsing import identifier, kind_of, number, optional_number, parameters
-from earnings.networks.signatures import hex_md5, require_match
+from earnings.networks.parameters import (
+    hex_md5,
+    identifier,
+    kind_of,
+    number,
+    optional_number,
+    parameters,
+    require_match,
+)
 
 _COMPLETED, _CANCELLED = "1", "2"
 _SCREENED_OUT = "out"

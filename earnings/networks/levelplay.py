@@ -15,8 +15,15 @@ from earnings.networks.base import (
     RawRequest,
     SignedFields,
 )
-from earnings.networks.parsing import identifier, kind_of, number, parameters, require_reference
-from earnings.networks.signatures import hex_md5, require_match
+from earnings.networks.parameters import (
+    hex_md5,
+    identifier,
+    kind_of,
+    number,
+    parameters,
+    require_match,
+    require_reference,
+)
 
 _SIGNED = ("timestamp", "eventId", "userId", "rewards")
 _MINUTE = re.compile(r"[0-9]{12}", re.ASCII)

@@ -16,7 +16,7 @@ from earnings.networks.base import (
     RawRequest,
     SignedFields,
 )
-from earnings.networks.parsing import identifier, kind_of, number, optional_number, require_reference
+from earnings.networks.parameters import identifier, kind_of, number, optional_number, require_reference
 
 COLUMNS = ("row_id", "user_reference", "amount")
 OPTIONAL_COLUMNS = ("payout_usd", "occurred_at")

@@ -13,8 +13,7 @@ from earnings.networks.base import (
     RawRequest,
     SignedFields,
 )
-from earnings.networks.parsing import identifier, kind_of, number, parameters
-from earnings.networks.signatures import hex_md5, require_match
+from earnings.networks.parameters import hex_md5, identifier, kind_of, number, parameters, require_match
 
 _SIGNED = ("id", "snuid", "currency")
 

@@ -7,8 +7,7 @@ from typing import ClassVar
 from credits.models import EntrySource
 from earnings.models import PostbackKind
 from earnings.networks.base import Adapter, Answer, Answers, PostbackEvent, RawRequest, SignedFields
-from earnings.networks.parsing import flag, identifier, kind_of, number
-from earnings.networks.signatures import base64url_hmac, signed_url
+from earnings.networks.parameters import base64url_hmac, flag, identifier, kind_of, number, signed_url
 
 
 class TheoremReach(Adapter):

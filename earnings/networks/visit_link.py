@@ -21,8 +21,15 @@ from earnings.networks.base import (
     RawRequest,
     SignedFields,
 )
-from earnings.networks.parsing import identifier, is_number, kind_of, number
-from earnings.networks.signatures import base64url_hmac, require_match, unpadded
+from earnings.networks.parameters import (
+    base64url_hmac,
+    identifier,
+    is_number,
+    kind_of,
+    number,
+    require_match,
+    unpadded,
+)
 
 
 class VisitLink(Adapter):

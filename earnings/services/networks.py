@@ -22,7 +22,7 @@ from earnings.errors import NetworkUnguarded
 from earnings.models import AdNetwork, NetworkUser, VerifierKeySet
 from earnings.networks import ADAPTERS
 from earnings.networks.base import is_weak
-from earnings.networks.parsing import REFERENCE_LENGTH, is_reference
+from earnings.networks.parameters import REFERENCE_LENGTH, is_reference
 from gateway.common.crypto import SealedUnderAnotherKey, seal, unseal
 from gateway.common.http import FetchFailed, fetch_json
 from users.models import User

@@ -71,7 +71,7 @@ def test_the_page_shows_an_earlier_postback_and_what_a_reversal_takes_back(staff
 
 
 @pytest.mark.parametrize(
-    ("fault", "sentence"),
+    ("error", "sentence"),
     [
         ("signature", "It would be refused: bad signature."),
         ("user", "It would be refused: unknown user."),

@@ -52,7 +52,7 @@ def test_every_network_is_accepted_over_http(slug: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "is_listed"),
+    ("forwarded", "is_listed"),
     [
         (f"{SENDER}:51234", True),
         ("[2a01:4f8:d0a:30ff::2]:443", True),
@@ -217,7 +217,7 @@ def test_no_log_line_holds_a_path_token_or_a_query() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "wanted"),
+    ("line", "expected"),
     [
         ('{"request": "GET /api/postbacks/tapjoy/abc?x=1"}', '{"request": "GET /api/postbacks/tapjoy/…"}'),
         ("Not Found: /api/postbacks/a/b/ and more", "Not Found: /api/postbacks/a/… and more"),

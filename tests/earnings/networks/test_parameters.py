@@ -31,7 +31,7 @@ def _parsed(slug: str, **fields: str) -> tuple[str, str, str]:
 
 
 @pytest.mark.parametrize(
-    ("fields", "wanted"),
+    ("fields", "expected"),
     [
         ({"tx": "s1", "val": "5", "type": "COMPLETE"}, (CREDIT, "s1", "s1")),
         ({"tx": "s1", "val": "5", "type": "SCREENOUT"}, (CREDIT, "s1", "s1")),
@@ -54,7 +54,7 @@ def test_bitlabs_types_and_states_decide_the_kind(
 
 
 @pytest.mark.parametrize(
-    ("fields", "takes"),
+    ("fields", "takes_back"),
     [
         ({"val": "-5", "type": "RECONCILIATION"}, Decimal(5)),
         ({"val": "-0.5", "type": "RECONCILIATION"}, Decimal("0.5")),
@@ -70,7 +70,7 @@ def test_bitlabs_reports_how_much_is_taken_back(fields: dict[str, str], takes_ba
 
 
 @pytest.mark.parametrize(
-    ("fields", "wanted"),
+    ("fields", "expected"),
     [
         ({"status": "1", "type": "complete", "amount_local": "8"}, CREDIT),
         ({"status": "1", "type": "bonus", "amount_local": "8"}, CREDIT),
@@ -89,7 +89,7 @@ def test_status_type_and_amount_of_cpx_research_decide_the_kind(
 
 
 @pytest.mark.parametrize(
-    ("fields", "wanted"),
+    ("fields", "expected"),
     [
         ({"transaction_id": "a", "is_chargeback": "0"}, (CREDIT, "a", "a")),
         ({"transaction_id": "a"}, (CREDIT, "a", "a")),

@@ -118,7 +118,7 @@ def test_a_signature_over_another_address_is_refused(slug: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("slug", "patience"), [("admob", timedelta(hours=1)), ("levelplay", timedelta(days=9))]
+    ("slug", "max_age"), [("admob", timedelta(hours=1)), ("levelplay", timedelta(days=9))]
 )
 def test_a_signed_time_that_is_too_old_or_ahead_is_stale(slug: str, max_age: timedelta) -> None:
     secret, adapter = new_secret(slug), ADAPTERS[slug]

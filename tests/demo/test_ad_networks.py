@@ -1,4 +1,4 @@
-"""Ad networks of a start: open, with secrets of their own, and what the networks' side signs is understood."""
+"""The demo's ad networks: enabled with new secrets, and postbacks signed for them are credited."""
 
 import secrets
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def google() -> Iterator[VerifierKeys]:
-    """Serve a list of verifier keys and let the service read it there."""
+    """Serve a list of verifier keys and make the service read it there."""
     with serve_verifier_keys() as served:
         settings.ADMOB_KEYS_URL = served.url
         yield served
@@ -34,25 +34,25 @@ def google() -> Iterator[VerifierKeys]:
 @pytest.fixture
 def networks(google: VerifierKeys) -> dict[str, dict[str, Any]]:
     """Open all networks; return what a stack's description says of them."""
-    opened = enable_networks(now=timezone.now())
-    return described_networks(opened, base_url=settings.PUBLIC_URL, admob_key=google.private_key)
+    enabled = enable_networks(now=timezone.now())
+    return described_networks(enabled, base_url=settings.PUBLIC_URL, admob_key=google.private_key)
 
 
-def something(slug: str, amount: int) -> Reward:
-    """Return an earning of somebody new."""
+def reward_of_new_user(slug: str, amount: int) -> Reward:
+    """Return a reward of a new user."""
     user = user_of_profile(profile_address="0x" + secrets.token_hex(20))
     reference = earnings_networks.reference_of(user=user, network=AdNetwork.objects.get(slug=slug))
     return Reward(external_id=secrets.token_hex(8), user=reference, amount=str(amount), at=timezone.now())
 
 
-def hear(slug: str, address: str, sent: SignedPostback) -> Answer:
-    """Let the service hear what was sent to an address."""
-    token = sent.path_token or address.rsplit("/", 1)[1]
+def receive(slug: str, address: str, signed: SignedPostback) -> Answer:
+    """Return the service's answer to what is sent to an address."""
+    token = signed.path_token or address.rsplit("/", 1)[1]
     request = RawRequest(
         method="GET",
         url=address,
-        query=sent.query.encode(),
-        headers={name.lower(): value for name, value in sent.headers.items()},
+        query=signed.query.encode(),
+        headers={name.lower(): value for name, value in signed.headers.items()},
         path_token=token,
         sender="127.0.0.1",
     )
@@ -60,17 +60,17 @@ def hear(slug: str, address: str, sent: SignedPostback) -> Answer:
 
 
 @pytest.mark.parametrize("slug", sorted(SIGNERS))
-def test_what_each_network_signs_is_credited_and_one_changed_byte_is_refused(
+def test_a_signed_postback_is_credited_and_one_with_a_changed_byte_refused(
     slug: str, networks: dict[str, dict[str, Any]]
 ) -> None:
     network, amount = networks[slug], secrets.randbelow(900) + 100
-    told = something(slug, amount)
-    sent = sign(slug, told, url=network["address"], secret=network["secret"])
-    refused = hear(slug, network["address"], changed(sent, told))
+    reward = reward_of_new_user(slug, amount)
+    signed = sign(slug, reward, url=network["address"], secret=network["secret"])
+    refused = receive(slug, network["address"], changed(signed, reward))
     assert refused == ADAPTERS[slug].answers.reject
     assert not Postback.objects.exists()
 
-    answer = hear(slug, network["address"], sent)
+    answer = receive(slug, network["address"], signed)
 
     assert answer.status == 200
     row = Postback.objects.get()
@@ -78,16 +78,16 @@ def test_what_each_network_signs_is_credited_and_one_changed_byte_is_refused(
     assert (row.entry is None) is bool(network["hold_hours"])
 
 
-def changed(sent: SignedPostback, told: Reward) -> SignedPostback:
+def changed(signed: SignedPostback, reward: Reward) -> SignedPostback:
     """Change one byte of the id, which every signature covers."""
-    wrong = ("0" if told.external_id[0] != "0" else "1") + told.external_id[1:]
-    if sent.path_token is None:
-        return replace(sent, query=sent.query.replace(told.external_id, wrong))
-    flipped = "A" if sent.path_token[4] != "A" else "B"
-    return replace(sent, path_token=sent.path_token[:4] + flipped + sent.path_token[5:])
+    wrong = ("0" if reward.external_id[0] != "0" else "1") + reward.external_id[1:]
+    if signed.path_token is None:
+        return replace(signed, query=signed.query.replace(reward.external_id, wrong))
+    other = "A" if signed.path_token[4] != "A" else "B"
+    return replace(signed, path_token=signed.path_token[:4] + other + signed.path_token[5:])
 
 
-def test_another_start_gives_new_secrets_and_leaves_what_staff_have_set(google: VerifierKeys) -> None:
+def test_another_start_issues_new_secrets_and_keeps_what_staff_have_set(google: VerifierKeys) -> None:
     first = enable_networks(now=timezone.now())
     earnings_networks.configure(slug="tapjoy", rate=Decimal("9.5"))
     earnings_networks.configure(slug="bitlabs", is_enabled=False)
@@ -103,7 +103,7 @@ def test_another_start_gives_new_secrets_and_leaves_what_staff_have_set(google: 
     assert not earnings_networks.has_path_token(row, first["tapjoy"]["token"])
 
 
-def test_the_weak_network_is_open_for_this_machine_alone_and_within_caps(google: VerifierKeys) -> None:
+def test_the_weak_network_accepts_this_machine_alone_within_caps(google: VerifierKeys) -> None:
     enable_networks(now=timezone.now())
 
     (weak,) = AdNetwork.objects.filter(is_weak=True)

@@ -97,7 +97,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "title": "Reconciliation",
         "sections": [_section(comparison, request) for comparison in COMPARISONS],
     }
-    return TemplateResponse(request, "staff/books.html", context)
+    return TemplateResponse(request, "backoffice/reconciliation.html", context)
 
 
 def may_be_opened(request: HttpRequest) -> bool:

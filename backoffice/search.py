@@ -68,7 +68,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "most": MOST,
         "what_is_found": WHAT_IS_FOUND,
     }
-    return TemplateResponse(request, "staff/search.html", context)
+    return TemplateResponse(request, "backoffice/search.html", context)
 
 
 def _may_view(request: HttpRequest) -> MayView:

@@ -74,4 +74,4 @@ def _page(request: HttpRequest, status: int, title: str, told: str) -> HttpRespo
         "status": status,
         "request_id": request_id() or "",
     }
-    return render(request, "staff/refused.html", context, status=status)
+    return render(request, "admin/refused.html", context, status=status)

@@ -13,32 +13,32 @@ from kombu.exceptions import OperationalError
 from gateway.celery import Clock, app
 
 
-class Bell:
-    """Stands where a task would be sent from; fails with what it was given."""
+class FakeSender:
+    """Counts the tasks that the scheduler sends; raises the fault that a test gives it."""
 
     def __init__(self) -> None:
         self.fault: Exception | None = None
-        self.rung = 0
+        self.sent = 0
 
     def __call__(self, *args: Any, **options: Any) -> None:
         if self.fault is not None:
             raise self.fault
-        self.rung += 1
+        self.sent += 1
 
 
 @pytest.fixture
-def bell() -> Bell:
-    """What the clock rings."""
-    return Bell()
+def sender() -> FakeSender:
+    """What the scheduler sends tasks with."""
+    return FakeSender()
 
 
 @pytest.fixture
-def clock(bell: Bell, tmp_path: Any) -> Iterator[Clock]:
-    """A clock without tasks of its own, which rings the bell."""
+def clock(sender: FakeSender, tmp_path: Any) -> Iterator[Clock]:
+    """A scheduler without tasks of its own."""
     quiet = Celery("tests", broker="memory://", set_as_current=False)
     found = Clock(quiet, schedule_filename=str(tmp_path / "schedule"), lazy=True)
     found.setup_schedule()
-    found.send_task = bell  # type: ignore[method-assign]
+    found.send_task = sender  # type: ignore[method-assign]
     yield found
     found.close()
 
@@ -55,31 +55,33 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[int, bool]]:
 
 
 def test_an_outage_is_told_when_it_begins_and_when_it_ends(
-    clock: Clock, bell: Bell, caplog: pytest.LogCaptureFixture
+    clock: Clock, sender: FakeSender, caplog: pytest.LogCaptureFixture
 ) -> None:
     tick(clock)
-    bell.fault = OperationalError("Error 111 connecting to 127.0.0.1")
+    sender.fault = OperationalError("Error 111 connecting to 127.0.0.1")
     for _ in range(5):
         tick(clock)
     assert lines(caplog) == [(logging.WARNING, False)]
-    bell.fault = None
+    sender.fault = None
     tick(clock)
     tick(clock)
     assert lines(caplog) == [(logging.WARNING, False)] * 2
-    assert bell.rung == 3
+    assert sender.sent == 3
 
 
-def test_a_second_outage_is_told_again(clock: Clock, bell: Bell, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_second_outage_is_told_again(
+    clock: Clock, sender: FakeSender, caplog: pytest.LogCaptureFixture
+) -> None:
     for fault in (OperationalError("away"), None, OperationalError("away"), None):
-        bell.fault = fault
+        sender.fault = fault
         tick(clock)
     assert len(caplog.records) == 4
 
 
 def test_another_fault_is_told_whole_every_time(
-    clock: Clock, bell: Bell, caplog: pytest.LogCaptureFixture
+    clock: Clock, sender: FakeSender, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bell.fault = TypeError("no such option")
+    sender.fault = TypeError("no such option")
     tick(clock)
     tick(clock)
     assert lines(caplog) == [(logging.ERROR, True)] * 2

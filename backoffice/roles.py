@@ -36,7 +36,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "credits.export_creditentry",
         "relay.export_relaytransaction",
         "relay.export_attempt",
-        # What is given away: drop tables are published by a second person, ladders change as a whole.
+        # What is given away: drop tables are published by a second person, the levels of a track change together.
         "checkin.add_droptable",
         "checkin.change_droptable",
         "checkin.delete_droptable",

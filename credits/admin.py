@@ -1,12 +1,4 @@
-"""
-What staff do about credits, each through its service.
-
-What support and finance see of the ledger: everything, and no button that changes a row.
-
-Adjustments that staff requested: those that wait for a second person, and what became of the others.
-
-The findings of each recomputation of the books.
-"""
+"""The ledger as staff see it: every row, none of them editable, and adjustments as actions with a reason."""
 
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -76,16 +68,18 @@ def adjust_credits(owner: Owner) -> ReasonedAction:
     """Return the action for rows whose user `owner` returns."""
 
     def run(row: Any, decision: Decision) -> str:
-        asked = adjustments.request(
+        adjustment = adjustments.request(
             user=owner(row),
             credits=decision.answers["credits"],
             key=decision.key(row),
             actor=decision.actor,
             reason=decision.reason,
         )
-        if asked.decision == AdjustmentDecision.PENDING:
-            return f"Adjustment {asked.pk} over {asked.credits:+d} credits waits for a second person."
-        return f"{asked.credits:+d} credits are posted."
+        if adjustment.decision == AdjustmentDecision.PENDING:
+            return (
+                f"Adjustment {adjustment.pk} over {adjustment.credits:+d} credits waits for a second person."
+            )
+        return f"{adjustment.credits:+d} credits are posted."
 
     return ReasonedAction(
         name="adjust_credits",
@@ -106,7 +100,7 @@ def _waits(row: AdjustmentRequest) -> bool:
     return row.decision == AdjustmentDecision.PENDING
 
 
-def _told(row: AdjustmentRequest) -> str:
+def _summary_of(row: AdjustmentRequest) -> str:
     return f"{row.credits:+d} credits for {row.user}, asked for by {row.requested_by}: {row.reason}"
 
 
@@ -124,7 +118,7 @@ APPROVE_ADJUSTMENT = ReasonedAction(
     name="approve",
     label="Approve",
     permission="credits.decide_adjustment",
-    effect=lambda row: f"Posted at once: {_told(row)}",
+    effect=lambda row: f"Posted at once: {_summary_of(row)}",
     run=_approve,
     applies_to=_waits,
 )
@@ -132,7 +126,7 @@ REJECT_ADJUSTMENT = ReasonedAction(
     name="reject",
     label="Reject",
     permission="credits.decide_adjustment",
-    effect=lambda row: f"Never posted: {_told(row)}",
+    effect=lambda row: f"Never posted: {_summary_of(row)}",
     run=_reject,
     applies_to=_waits,
 )

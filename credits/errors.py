@@ -22,7 +22,7 @@ class InsufficientCredits(DomainError):
 
 
 class KeyConflict(DomainError):
-    """The `key` already names something else in the ledger; a new cause needs a new key."""
+    """The `key` already names something else; a new cause needs a new key."""
 
     code, title, status = "key-conflict", "The key is taken", 409
 
@@ -40,12 +40,12 @@ class HoldReleased(DomainError):
 
 
 class OwnAdjustment(DomainError):
-    """Whoever asked for an adjustment does not decide it; another member of staff does."""
+    """Staff do not decide their own adjustment requests."""
 
     code, title, status = "own-adjustment", "Somebody else decides", 403
 
     def __init__(self) -> None:
-        super().__init__("You asked for this adjustment. Whoever did not may approve or reject it.")
+        super().__init__("You asked for this adjustment. Somebody else may approve or reject it.")
 
 
 class AdjustmentDecided(DomainError):

@@ -276,7 +276,7 @@ class AdjustmentRequest(models.Model):
     """
     A signed number of credits that a member of staff wants to move, and what became of it.
 
-    What was asked never changes. A small one is approved as it is asked, without a second person.
+    The request itself never changes. A small one is approved at once, without a second person.
     """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="adjustments")
@@ -286,7 +286,7 @@ class AdjustmentRequest(models.Model):
         max_length=255, unique=True, help_text="Names the request; the same key asks once."
     )
     needs_second_person = models.BooleanField(help_text="It was above what one person may do.")
-    requested_by = _staff("Who asked.")
+    requested_by = _staff("Who requested it.")
     decided_by = _staff("Who approved or rejected it; empty where nobody else was needed.", null=True)
     decision = models.CharField(max_length=10, choices=AdjustmentDecision, default=AdjustmentDecision.PENDING)
     entry = models.OneToOneField(

@@ -57,7 +57,7 @@ RENEWAL_GRACE = timedelta(hours=72)
 
 @dataclass(frozen=True, kw_only=True)
 class PaidPeriod:
-    """The period that was paid for last, and what is known about the next one."""
+    """The period that was paid for last, and when the next one ends."""
 
     credits: int
     starts_at: datetime

@@ -1,8 +1,4 @@
-"""
-The ladders of badges: what a change does to people is shown before it is made.
-
-Temporary bonuses: who has which, until when, and the end of one that was given by mistake.
-"""
+"""Badges, with a preview of what a change does to users; experience; and modifiers, which are granted and ended."""
 
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -95,7 +91,7 @@ def grant_modifier(owner: Owner) -> ReasonedAction:
 
 
 class BadgeForm(forms.ModelForm[Badge]):
-    """A badge as it would be; it is judged with its whole ladder, and `preview` contains what it would do."""
+    """A badge as it would be, checked with all levels of its track; `preview` contains what it would do."""
 
     preview: Preview | None = None
 
@@ -106,12 +102,12 @@ class BadgeForm(forms.ModelForm[Badge]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field = self.fields.get("bonus_daily_check_in_attempts")
-        # Those who may only look at badges get a form without fields.
+        # Staff who may only view badges get a form without fields.
         if field is not None:
             most = settings.CHECKIN_MAX_DAILY_ATTEMPTS
             field.help_text = (
                 f"Check-ins a day besides the first. Nobody has more than {most} a day, whatever the badges of both "
-                "ladders add up to (CHECKIN_MAX_DAILY_ATTEMPTS)."
+                "tracks add up to (CHECKIN_MAX_DAILY_ATTEMPTS)."
             )
             # A badge promises nothing that check-ins never give.
             field.validators.append(MaxValueValidator(most - 1))
@@ -133,7 +129,7 @@ class BadgeAdmin(Previewed, StaffAdmin[Badge]):
     """Where a badge begins and what it grants; where it ends is where the next one begins."""
 
     form = BadgeForm
-    preview_template = "staff/ladder_preview.html"
+    preview_template = "staff/levels_preview.html"
     list_display = (
         "name",
         "track",
@@ -151,13 +147,13 @@ class BadgeAdmin(Previewed, StaffAdmin[Badge]):
     delete_confirmation_template = "admin/rewards/badge/remove.html"
 
     def get_readonly_fields(self, request: HttpRequest, obj: Badge | None = None) -> Any:
-        # Nobody has experience on the other track for it.
+        # A badge stays on its track.
         return ("track", *self.readonly_fields) if obj else self.readonly_fields
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         # Badges are removed one by one, each after a look at the consequences for people.
         return {
-            name: found for name, found in super().get_actions(request).items() if name != "delete_selected"
+            name: action for name, action in super().get_actions(request).items() if name != "delete_selected"
         }
 
     def preview_of(self, form: BadgeForm) -> Preview | None:
@@ -173,18 +169,18 @@ class BadgeAdmin(Previewed, StaffAdmin[Badge]):
         try:
             return super().changeform_view(request, object_id, form_url, extra_context)
         except InvalidLevels as refusal:
-            # The ladder has changed since it was shown.
+            # The levels have changed since they were shown.
             messages.error(request, f"{refusal.title}. {refusal.detail}")
             return HttpResponseRedirect(request.path)
 
     def save_model(self, request: HttpRequest, obj: Badge, form: Any, change: bool) -> None:
-        """Let the service write, and move the neighbours."""
+        """Save through the service, which moves the neighbours."""
         levels.save_badge(badge=obj)
 
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show what a removal would do; the lowest badge of a ladder stays."""
+        """Show what a removal would do; the lowest badge of a track stays."""
         badge = self.get_object(request, unquote(object_id))
         if badge is None or not self.has_delete_permission(request, badge):
             return super().delete_view(request, object_id, extra_context)
@@ -200,7 +196,7 @@ class BadgeAdmin(Previewed, StaffAdmin[Badge]):
         return super().delete_view(request, object_id, shown)
 
     def delete_model(self, request: HttpRequest, obj: Badge) -> None:
-        """Let the service remove it."""
+        """Remove through the service."""
         levels.remove_badge(badge=obj)
 
 

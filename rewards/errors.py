@@ -11,6 +11,6 @@ class ModifierEnded(DomainError):
 
 
 class InvalidLevels(DomainError):
-    """The change would leave a ladder of badges with a gap, an overlap, or without its bottom or top."""
+    """The change would leave a track's levels with a gap, an overlap, or without the lowest or highest badge."""
 
     code, title, status = "ladder-broken", "The ladder would be broken", 422

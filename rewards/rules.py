@@ -1,5 +1,5 @@
 """
-The rule book of benefits: arithmetic on arguments.
+The rules of rewards: arithmetic on arguments.
 
 Nothing here reads the database or the clock; callers pass rows and `now`. A user has the
 benefits of the permanent badge, of the subscriber badge while the allowance runs, and of
@@ -79,15 +79,15 @@ MODIFIER_TYPE_BY_SOURCE = {
 
 def benefits_of(*, badges: Iterable[BadgeTerms], modifiers: Iterable[ModifierTerms]) -> Benefits:
     """Return what the badges in force and the active modifiers amount to."""
-    worn = list(badges)
+    current = list(badges)
     return Benefits(
         badge_bonuses={
-            raised: sum((_badge_fraction(badge, raised) for badge in worn), Decimal(0))
+            raised: sum((_badge_fraction(badge, raised) for badge in current), Decimal(0))
             for raised in ModifierType
         },
         modifier_bonuses=_capped_sums(modifiers),
-        check_in_attempts=1 + sum(badge.bonus_daily_check_in_attempts for badge in worn),
-        debt_limit=max((badge.acceptable_credit_debt for badge in worn), default=0),
+        check_in_attempts=1 + sum(badge.bonus_daily_check_in_attempts for badge in current),
+        debt_limit=max((badge.acceptable_credit_debt for badge in current), default=0),
     )
 
 
@@ -127,16 +127,16 @@ def progress_within(*, badge: BadgeTerms, experience: int) -> Decimal:
     return max(Decimal(0), min(Decimal(1), part)).quantize(Decimal("0.0001"), rounding=ROUND_FLOOR)
 
 
-def level_faults(steps: Iterable[Level]) -> Iterator[str]:
+def level_faults(badges: Iterable[Level]) -> Iterator[str]:
     """Yield a sentence for each reason why these badges do not give every experience exactly one badge."""
-    ladder = sorted(steps, key=lambda step: step.exp_lower_bound)
-    if not ladder:
-        yield "A ladder has at least one badge."
+    levels = sorted(badges, key=lambda level: level.exp_lower_bound)
+    if not levels:
+        yield "A track has at least one badge."
         return
-    bottom, top = ladder[0], ladder[-1]
+    bottom, top = levels[0], levels[-1]
     if bottom.exp_lower_bound != 0:
         yield f"The lowest badge, {bottom.name}, begins at {bottom.exp_lower_bound} and not at 0."
-    for below, above in pairwise(ladder):
+    for below, above in pairwise(levels):
         yield from _faults_between(below, above)
     if top.exp_upper_bound is not None:
         yield f"The top is missing: {top.name} ends at {top.exp_upper_bound}."

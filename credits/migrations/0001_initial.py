@@ -162,7 +162,7 @@ class Migration(migrations.Migration):
                 (
                     "requested_by",
                     models.ForeignKey(
-                        help_text="Who asked.",
+                        help_text="Who requested it.",
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to=settings.AUTH_USER_MODEL,

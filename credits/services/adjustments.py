@@ -35,65 +35,61 @@ def request(*, user: User, credits: int, key: str, actor: User, reason: str) -> 
     """
     if not 1 <= abs(credits) <= LARGEST_ADJUSTMENT:
         raise ValueError("an adjustment moves at least one credit, and no more than JSON can hold")
-    asked = AdjustmentRequest(
+    new = AdjustmentRequest(
         user_id=user.pk, credits=credits, reason=stated(reason), key=key, requested_by_id=actor.pk
     )
     with transaction.atomic():
-        # What follows counts every adjustment of the user that was asked for before.
+        # Under the lock, every earlier adjustment of the user is counted.
         entries.lock_account(user=user)
-        asked.needs_second_person = _moved_alone(asked) + abs(credits) > settings.ADJUSTMENT_APPROVAL_LIMIT
-        AdjustmentRequest.objects.bulk_create([asked], ignore_conflicts=True)
-        found = _stored(asked)
-        if found.decision == AdjustmentDecision.PENDING and not found.needs_second_person:
-            _post(found, decided_by=None)
-    return found
+        new.needs_second_person = _moved_alone(new) + abs(credits) > settings.ADJUSTMENT_APPROVAL_LIMIT
+        AdjustmentRequest.objects.bulk_create([new], ignore_conflicts=True)
+        row = _stored(new)
+        if row.decision == AdjustmentDecision.PENDING and not row.needs_second_person:
+            _post(row, decided_by=None)
+    return row
 
 
 def approve(*, request_id: int, actor: User) -> AdjustmentRequest:
     """
-    Agree to an adjustment that somebody else asked for, and post it, once.
+    Approve an adjustment that somebody else requested, and post it, once.
 
     Raises:
-        OwnAdjustment: `actor` asked for it.
+        OwnAdjustment: `actor` requested it.
         AdjustmentDecided: it was approved or rejected before.
     """
     with transaction.atomic():
-        asked = _undecided(request_id, actor)
-        _post(asked, decided_by=actor)
-    return asked
+        row = _undecided(request_id, actor)
+        _post(row, decided_by=actor)
+    return row
 
 
 def reject(*, request_id: int, actor: User) -> AdjustmentRequest:
     """
-    Refuse an adjustment that somebody else asked for; nothing is posted.
+    Reject an adjustment that somebody else requested; nothing is posted.
 
     Raises:
-        OwnAdjustment: `actor` asked for it.
+        OwnAdjustment: `actor` requested it.
         AdjustmentDecided: it was approved or rejected before.
     """
     with transaction.atomic():
-        asked = _undecided(request_id, actor)
-        _decide(asked, AdjustmentDecision.REJECTED, decided_by=actor)
-    return asked
+        row = _undecided(request_id, actor)
+        _decide(row, AdjustmentDecision.REJECTED, decided_by=actor)
+    return row
 
 
-def _stored(asked: AdjustmentRequest) -> AdjustmentRequest:
-    """Return the row of the key: this request's, or that of the first one, which must have asked the same."""
-    found = AdjustmentRequest.objects.select_related("user", "requested_by").get(key=asked.key)
-    if (found.user_id, found.credits, found.requested_by_id) != (
-        asked.user_id,
-        asked.credits,
-        asked.requested_by_id,
-    ):
-        raise KeyConflict(key=asked.key)
-    return found
+def _stored(new: AdjustmentRequest) -> AdjustmentRequest:
+    """Return the row of the key: this request's, or that of the first one, which must be the same request."""
+    row = AdjustmentRequest.objects.select_related("user", "requested_by").get(key=new.key)
+    if (row.user_id, row.credits, row.requested_by_id) != (new.user_id, new.credits, new.requested_by_id):
+        raise KeyConflict(key=new.key)
+    return row
 
 
-def _moved_alone(asked: AdjustmentRequest) -> int:
+def _moved_alone(new: AdjustmentRequest) -> int:
     """Return the credits that the same person has moved for the user in the last day, without a second person."""
     alone = AdjustmentRequest.objects.filter(
-        user_id=asked.user_id,
-        requested_by_id=asked.requested_by_id,
+        user_id=new.user_id,
+        requested_by_id=new.requested_by_id,
         needs_second_person=False,
         created_at__gt=Now() - _COUNTED,
     )
@@ -101,33 +97,35 @@ def _moved_alone(asked: AdjustmentRequest) -> int:
 
 
 def _undecided(request_id: int, actor: User) -> AdjustmentRequest:
-    """Lock the request, so that of two who decide at once the second sees what the first has decided."""
-    rows = AdjustmentRequest.objects.select_for_update(of=("self",)).select_related("user", "requested_by")
-    asked = rows.get(pk=request_id)
-    if asked.decision != AdjustmentDecision.PENDING:
-        raise AdjustmentDecided(decision=asked.get_decision_display())
-    if asked.requested_by_id == actor.pk:
-        raise OwnAdjustment
-    return asked
-
-
-def _post(asked: AdjustmentRequest, *, decided_by: User | None) -> None:
-    asked.entry = entries.adjust(
-        user=asked.user,
-        credits=asked.credits,
-        key=f"adjustment:{asked.pk}",
-        actor=asked.requested_by,
-        reason=asked.reason,
+    """Lock the request, so that of two simultaneous decisions the second sees the first."""
+    requests = AdjustmentRequest.objects.select_for_update(of=("self",)).select_related(
+        "user", "requested_by"
     )
-    _decide(asked, AdjustmentDecision.APPROVED, decided_by=decided_by)
+    row = requests.get(pk=request_id)
+    if row.decision != AdjustmentDecision.PENDING:
+        raise AdjustmentDecided(decision=row.get_decision_display())
+    if row.requested_by_id == actor.pk:
+        raise OwnAdjustment
+    return row
 
 
-def _decide(asked: AdjustmentRequest, decision: AdjustmentDecision, *, decided_by: User | None) -> None:
-    undecided = AdjustmentRequest.objects.filter(pk=asked.pk, decision=AdjustmentDecision.PENDING)
+def _post(row: AdjustmentRequest, *, decided_by: User | None) -> None:
+    row.entry = entries.adjust(
+        user=row.user,
+        credits=row.credits,
+        key=f"adjustment:{row.pk}",
+        actor=row.requested_by,
+        reason=row.reason,
+    )
+    _decide(row, AdjustmentDecision.APPROVED, decided_by=decided_by)
+
+
+def _decide(row: AdjustmentRequest, decision: AdjustmentDecision, *, decided_by: User | None) -> None:
+    undecided = AdjustmentRequest.objects.filter(pk=row.pk, decision=AdjustmentDecision.PENDING)
     undecided.update(
         decision=decision,
         decided_by_id=decided_by.pk if decided_by else None,
-        entry=asked.entry,
+        entry=row.entry,
         decided_at=Now(),
     )
-    asked.refresh_from_db(fields=["decision", "decided_by", "decided_at"])
+    row.refresh_from_db(fields=["decision", "decided_by", "decided_at"])

@@ -1,4 +1,4 @@
-"""Modifiers: given once per key, gone by the database's clock, or ended before their time."""
+"""Modifiers: granted once per key, ended by the database's clock or by staff."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -48,10 +48,10 @@ def grant(
         expires_at=Now() + timedelta(minutes=minutes),
     )
     Modifier.objects.bulk_create([modifier], ignore_conflicts=True)
-    found = Modifier.objects.get(key=key)
-    if (found.user_id, found.modifier_type) != (user.pk, modifier_type):
+    row = Modifier.objects.get(key=key)
+    if (row.user_id, row.modifier_type) != (user.pk, modifier_type):
         raise KeyConflict(key=key)
-    return found
+    return row
 
 
 @transaction.atomic

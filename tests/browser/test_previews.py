@@ -88,7 +88,7 @@ def test_a_badge_that_begins_later(desk: Desk, ladder: list[Badge]) -> None:
 
     _save(page)
 
-    wearing = page.get_by_label("Who would wear what").get_by_role("row")
+    wearing = page.get_by_label("Who would have which badge").get_by_role("row")
     expect(wearing).to_have_text(
         ["BadgeFromToNowThen", "Bronze01,50024", "Silver1,5005,00031", "Gold5,000no end11"]
     )

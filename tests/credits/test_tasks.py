@@ -1,21 +1,16 @@
-"""The nightly tasks: an audit that is loud where the ledger is not sound, and a purge of old modifiers."""
+"""The nightly reconciliation of the ledger: every difference is an error in the log, and the task fails."""
 
 import logging
 import random
-from datetime import timedelta
-from decimal import Decimal
 
 import pytest
 from celery import current_app
-from django.conf import settings
 from django.db.models import F
 
 from credits.models import CreditAccount
 from credits.services import entries, holds
 from credits.tasks import LedgerDiffers, reconcile_ledger
 from gateway.common.db import try_advisory_lock
-from rewards.models import Modifier, ModifierType
-from rewards.services import modifiers
 from tests.credits.rows import query
 from tests.threads import at_once
 from users.models import User
@@ -57,22 +52,3 @@ def test_two_at_once_are_one(user: User, caplog: pytest.LogCaptureFixture) -> No
         assert acquired
         assert at_once([reconcile_ledger]) == [None]
     assert not [line for line in caplog.records if line.name == "credits.tasks"]
-
-
-def test_the_purge_forgets_what_ended_long_ago_and_beat_runs_it(user: User, key: str) -> None:
-    for name in ("old", "new"):
-        modifiers.grant(
-            user=user,
-            modifier_type=ModifierType.BONUS_CREDITS_BACK,
-            value=Decimal("0.1"),
-            minutes=1,
-            key=f"{key}:{name}",
-            reason="",
-        )
-    back = timedelta(days=random.randint(91, 400))
-    Modifier.objects.filter(key=f"{key}:old").update(
-        created_at=F("created_at") - back, expires_at=F("expires_at") - back
-    )
-    assert "credits.purge" in {named["task"] for named in settings.CELERY_BEAT_SCHEDULE.values()}
-    assert current_app.tasks["credits.purge"].apply().state == "SUCCESS"
-    assert list(Modifier.objects.values_list("key", flat=True)) == [f"{key}:new"]

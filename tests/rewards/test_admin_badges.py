@@ -55,7 +55,7 @@ def test_a_change_is_shown_with_its_effect_and_made_when_confirmed(finance: Clie
     assert rows() == before
     assert not LogEntry.objects.exists()
     [movement] = asked.context["preview"].movements
-    assert (movement.accounts, movement.before.name) == (1, badge.name)
+    assert (movement.users, movement.before.name) == (1, badge.name)
     assert movement.after.exp_upper_bound == badge.exp_lower_bound + 1
     assert f"<td>{badge.name}</td><td>{movement.after.name}</td>" in page
     told = confirmed(finance, page_of(badge), body)
@@ -127,7 +127,7 @@ def test_a_removal_is_shown_with_its_effect_and_made_when_confirmed(finance: Cli
     page = finance.get(page_of(badge, "delete"))
     if page.context.get("protected"):
         pytest.fail("a published table keeps the badge")
-    assert [movement.accounts for movement in page.context["preview"].movements] == [1]
+    assert [movement.users for movement in page.context["preview"].movements] == [1]
     finance.post(page_of(badge, "delete"), {"post": "yes"})
     assert not Badge.objects.filter(pk=badge.pk).exists()
     assert Badge.objects.get(track=badge.track, exp_lower_bound=0).exp_upper_bound == badge.exp_upper_bound

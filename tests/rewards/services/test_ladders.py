@@ -205,7 +205,7 @@ def test_the_preview_of_a_removal_and_of_a_new_badge(track: str) -> None:
     assert [movement.before for movement in gone.movements] == [top]
     above = new(track, top.exp_lower_bound + 100)
     came = levels.preview_saving(badge=above)
-    assert [(movement.accounts, movement.after) for movement in came.movements] == [(1, above)]
+    assert [(movement.users, movement.after) for movement in came.movements] == [(1, above)]
     assert [(count.before, count.after) for count in came.counts[-2:]] == [(2, 1), (0, 1)]
 
 

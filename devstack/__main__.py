@@ -91,9 +91,9 @@ def _prepare(_: argparse.Namespace) -> int:
 
 
 def _journey(options: argparse.Namespace) -> int:
-    from devstack.journey.travelling import travel
+    from devstack.journey.run import run_journey
 
-    return travel(options.data / "stack.json")
+    return run_journey(options.data / "stack.json")
 
 
 def _bench(options: argparse.Namespace) -> int:

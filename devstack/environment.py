@@ -10,10 +10,10 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from eth_account import Account
 
 from devstack.files import read_json, write_json
 from devstack.services.stack import Services
+from devstack.world.keys import address_of
 
 CREDIT_WEI = 10**12
 CREDITS_PER_MAJOR_UNIT = 1_000  # the payout rate of every currency until staff add another one
@@ -51,7 +51,7 @@ class Secrets:
     @property
     def relayer_addresses(self) -> list[str]:
         """The accounts that pay for gas."""
-        return [str(Account.from_key(key).address) for key in self.relayer_keys]
+        return [address_of(key) for key in self.relayer_keys]
 
 
 def keep_secrets(path: Path, *, relayers: int = _RELAYERS) -> Secrets:

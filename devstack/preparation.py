@@ -10,7 +10,7 @@ from devstack.django_process import run_django
 from devstack.environment import Secrets, django_environment, keep_secrets, process_environment
 from devstack.files import read_json, write_json
 from devstack.services.stack import Services
-from devstack.stack_file import demo_profiles, settle_profiles
+from devstack.stack_file import demo_profiles, load_profiles
 from devstack.world.deployer import ETHER
 from devstack.world.profiles import Profile, ProfilePlan
 
@@ -80,7 +80,7 @@ def prepare(
     secrets = keep_secrets(directory / "secrets.json", relayers=plan.relayers)
     settings = django_environment(services, secrets, port=port, block_time=block_time) | plan.settings
     with step("profiles with controllers, relayers with LYX"):
-        profiles = settle_profiles(services.world, directory / "profiles.json", plan.profiles)
+        profiles = load_profiles(services.world, directory / "profiles.json", plan.profiles)
         services.world.fund(_RELAYER_WEI, *secrets.relayer_addresses)
     _forget_rows_of_another_chain(services, directory / "database.json")
     services.stripe.controls.set_webhook_endpoint(

@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 from devstack.console import complain, fall_silent, say, step
 from devstack.django_process import DjangoFailed, run_django
 from devstack.files import read_json, write_json
-from devstack.journey.travelling import travel
 from devstack.preparation import Plan, Prepared, demo_plan, load_plan, prepare
 from devstack.processes import Beat, DefaultWorker, RelayWorker, Web, Worker
 from devstack.services.server import Server, free_port, require_free_port, stop_all
@@ -107,11 +106,19 @@ def _describe(services: Services, prepared: Prepared, web: Web, options: Options
 
 def _play(prepared: Prepared, options: Options) -> int | None:
     """Make the journey, then let generated users pay; return None to go on serving."""
-    outcome = 0 if options.load else travel(options.stack_file) or _let_some_pay(prepared)
+    outcome = 0 if options.load else _make_journey(options.stack_file) or _let_some_pay(prepared)
     if options.once:
         return outcome
     say("Serving until Ctrl-C.")
     return None
+
+
+def _make_journey(stack_file: Path) -> int:
+    from devstack.journey.run import (
+        run_journey,  # its imports take over a second, and nothing before needs them
+    )
+
+    return run_journey(stack_file)
 
 
 def _let_some_pay(prepared: Prepared) -> int:

@@ -5,13 +5,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from eth_account import Account
-
 from devstack.environment import Staff
 from devstack.files import read_json, write_json
 from devstack.services.stack import Services
 from devstack.stripe.account import publishable_key
 from devstack.world.deployer import ETHER
+from devstack.world.keys import address_of
 from devstack.world.permissions import Permission, allow_transfers_to
 from devstack.world.profiles import Controller, ControllerPlan, Profile, ProfilePlan
 from devstack.world.world import World
@@ -20,7 +19,7 @@ _ACT = Permission.CALL | Permission.TRANSFERVALUE
 _BALANCE = 10 * ETHER
 
 
-def settle_profiles(world: World, path: Path, plans: Sequence[ProfilePlan]) -> list[Profile]:
+def load_profiles(world: World, path: Path, plans: Sequence[ProfilePlan]) -> list[Profile]:
     """Return the profiles that `path` remembers of this chain; the first call makes them as planned."""
     kept = read_json(path)
     if kept.get("world") == world.identity:
@@ -33,7 +32,7 @@ def settle_profiles(world: World, path: Path, plans: Sequence[ProfilePlan]) -> l
 def demo_profiles() -> list[ProfilePlan]:
     """Return three profiles of one almighty controller, then one whose further controllers may do less."""
     almighty = ControllerPlan()
-    friend = str(Account.from_key(almighty.private_key).address)
+    friend = address_of(almighty.private_key)
     fourth = ProfilePlan(
         (
             ControllerPlan(),

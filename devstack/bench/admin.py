@@ -37,7 +37,7 @@ def _measured(people: int) -> list[dict[str, Any]]:
         }
         say(f"Writing 100 entries and 20 relay transactions of {people:,} people, then opening the pages …")
         answer = folder / "pages.json"
-        arguments = ("-m", "devstack.bench.pages", str(answer), str(people))
+        arguments = ("-m", "devstack.bench.admin_pages", str(answer), str(people))
         run_django(folder / "pages.log", process_environment(settings), *arguments)
         found = read_json(answer)
         say(f"Written in {found['filled_seconds']:.0f} s")

@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 
 import urllib3
 
-from devstack.bench.stage import Stage
+from devstack.bench.service import BenchService
 
 _PATIENCE_SECONDS = 120
 
@@ -41,7 +41,7 @@ class Run:
         return self.answered / self.seconds
 
 
-def press(base_url: str, requests: Sequence[Request], *, clients: int) -> Run:
+def send_all(base_url: str, requests: Sequence[Request], *, clients: int) -> Run:
     """Send all requests from `clients` connections; a 503 is repeated after its Retry-After."""
     queue: SimpleQueue[Request] = SimpleQueue()
     for request in requests:
@@ -82,7 +82,7 @@ def _client(
         times.append(time.perf_counter() - started)
 
 
-def relay_calls(stage: Stage, *, count: int, first_channel: int) -> list[Request]:
+def relay_calls(stage: BenchService, *, count: int, first_channel: int) -> list[Request]:
     """Sign `count` transfers of nothing, spread over the wallets, each on a nonce channel of its own."""
     requests = []
     for number in range(count):
@@ -99,7 +99,7 @@ def _payload(number: int) -> bytes:
     return calldata("execute(uint256,address,uint256,bytes)", 0, "0x" + f"{number + 4096:040x}", 0, b"")
 
 
-def wait_until_settled(stage: Stage, *, count: int) -> float:
+def wait_until_settled(stage: BenchService, *, count: int) -> float:
     """Return the seconds until `count` relay transactions have ended in all."""
     started = time.perf_counter()
     while stage.settled() < count:

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from devstack.bench.load import Request, Run, press, relay_calls, wait_until_settled
-from devstack.bench.processor import Reading
-from devstack.bench.stage import Stage, stage
+from devstack.bench.load import Request, Run, relay_calls, send_all, wait_until_settled
+from devstack.bench.service import BenchService, Reading, running_service
 from devstack.console import say
 from devstack.files import write_json
 
@@ -44,20 +43,20 @@ class Round:
             "cpu_ms_per_settled": self.service_ms,
             "cpu_ms_of_service": self.per_call(self.used.service),
             "cpu_ms_beside": self.per_call(self.used.beside),
-            "strangers_share_of_machine": self.used.of_strangers,
+            "others_share_of_machine": self.used.of_others,
             "repeats_after_503": self.run.repeats,
         }
 
 
 def bench_relay(path: Path, *, calls: int, clients: int) -> int:
     """Measure the bare web server, the service at rest and the service under load; write the figures to `path`."""
-    with stage(profiles=_PROFILES) as running:
+    with running_service(profiles=_PROFILES) as running:
         say(f"Load of the machine before: {', '.join(f'{load:.1f}' for load in os.getloadavg())}")
         bare, reading = bare_rates(running)
         relay_round(running, calls=_WARM_UP, clients=clients, first_channel=1)
         resting = _at_rest(running)
         measured = relay_round(running, calls=calls, clients=clients, first_channel=1 + _WARM_UP)
-    _tell(measured, bare, resting)
+    _print(measured, bare, resting)
     rest = {kind: seconds / resting.at * 1e3 for kind, seconds in resting.service.items()}
     figures = {"bare_per_second": bare.per_second, "signed_in_per_second": reading.per_second}
     write_json(path, figures | measured.figures() | {"cpu_ms_per_second_at_rest": rest})
@@ -65,18 +64,18 @@ def bench_relay(path: Path, *, calls: int, clients: int) -> int:
     return 0
 
 
-def bare_rates(running: Stage) -> tuple[Run, Run]:
+def bare_rates(running: BenchService) -> tuple[Run, Run]:
     """Measure, and print, requests that do nothing and requests that only find out who asks."""
-    bare = press(running.base_url, [Request("GET", "/healthz")] * _READINGS, clients=8)
+    bare = send_all(running.base_url, [Request("GET", "/healthz")] * _READINGS, clients=8)
     me = [Request("GET", "/api/auth/me", wallet.api.token) for wallet in running.wallets]
-    reading = press(running.base_url, me * (_READINGS // 2 // len(me)), clients=8)
+    reading = send_all(running.base_url, me * (_READINGS // 2 // len(me)), clients=8)
     say("Requests per second at 8 clients, and as a share of the web server with no work")
     say(f"  no work {bare.per_second:8.0f}")
     say(f"  signed-in reading {reading.per_second:8.0f}  {reading.per_second / bare.per_second:.0%}")
     return bare, reading
 
 
-def relay_round(running: Stage, *, calls: int, clients: int, first_channel: int) -> Round:
+def relay_round(running: BenchService, *, calls: int, clients: int, first_channel: int) -> Round:
     """
     Post the calls, wait until all are settled, and take the processor times.
 
@@ -86,7 +85,7 @@ def relay_round(running: Stage, *, calls: int, clients: int, first_channel: int)
     requests = relay_calls(running, count=calls, first_channel=first_channel)
     settled, succeeded = running.settled(), running.successes()
     before = running.meter.read()
-    run = press(running.base_url, requests, clients=clients)
+    run = send_all(running.base_url, requests, clients=clients)
     tail = wait_until_settled(running, count=settled + calls)
     used = running.meter.read().since(before)
     if running.successes() != succeeded + calls:
@@ -94,13 +93,13 @@ def relay_round(running: Stage, *, calls: int, clients: int, first_channel: int)
     return Round(run, calls / (run.seconds + tail), used)
 
 
-def _at_rest(running: Stage) -> Reading:
+def _at_rest(running: BenchService) -> Reading:
     before = running.meter.read()
     time.sleep(_REST_SECONDS)
     return running.meter.read().since(before)
 
 
-def _tell(measured: Round, bare: Run, resting: Reading) -> None:
+def _print(measured: Round, bare: Run, resting: Reading) -> None:
     run = measured.run
     say(f"{run.answered} relay calls from {run.clients} clients at once")
     say(f"  accepted/s {run.per_second:8.1f}  {run.per_second / bare.per_second:.1%} of no work")
@@ -114,4 +113,4 @@ def _tell(measured: Round, bare: Run, resting: Reading) -> None:
     )
     for kind, spent in measured.per_call(measured.used.beside).items():
         say(f"  {kind:15} {spent:8.2f}   (beside)")
-    say(f"Processes of others took {measured.used.of_strangers:.0%} of the machine meanwhile")
+    say(f"Processes of others took {measured.used.of_others:.0%} of the machine meanwhile")

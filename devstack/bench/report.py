@@ -5,7 +5,7 @@ from pathlib import Path
 from devstack.bench.load import Run
 from devstack.bench.primitives import compare
 from devstack.bench.relay import bare_rates, relay_round
-from devstack.bench.stage import Stage, stage
+from devstack.bench.service import BenchService, running_service
 from devstack.console import say
 from devstack.files import write_json
 
@@ -16,7 +16,7 @@ _CLIENTS = (1, 8, 32)
 def bench(path: Path) -> int:
     """Measure, print, and write the figures to `path`."""
     figures: dict[str, object] = {"primitives": _primitives()}
-    with stage(profiles=_PROFILES) as running:
+    with running_service(profiles=_PROFILES) as running:
         bare, reading = bare_rates(running)
         figures["bare_per_second"], figures["signed_in_per_second"] = bare.per_second, reading.per_second
         say("Relay calls: accepted/s, settled/s, median accept ms, CPU ms of the service per settled call")
@@ -36,7 +36,7 @@ def _primitives() -> dict[str, dict[str, float]]:
     return {row.name: {"ours": row.ours, "library": row.library, "ratio": row.ratio} for row in rows}
 
 
-def _relay(running: Stage, clients: int, round_: int, bare: Run) -> dict[str, object]:
+def _relay(running: BenchService, clients: int, round_: int, bare: Run) -> dict[str, object]:
     found = relay_round(running, calls=_CALLS, clients=clients, first_channel=1 + round_ * _CALLS)
     share = found.run.per_second / bare.per_second
     say(

@@ -5,7 +5,3 @@ Every figure that the service answers is held against the chain's own answer ove
 JSON-RPC and against the payment provider's own records; the first difference ends
 the journey with a message that names it.
 """
-
-from devstack.journey.travelling import travel
-
-__all__ = ["travel"]

@@ -1,7 +1,11 @@
-"""How the journey holds one figure against another, at once or as soon as they agree."""
+"""Checks of the journey, and the amounts and months that it chooses."""
 
+import calendar
+import secrets
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import NamedTuple
 
 _PAUSE_SECONDS = 0.1
 
@@ -10,16 +14,45 @@ class Mismatch(AssertionError):
     """The service contradicts the chain, the payment provider, its contract or itself."""
 
 
-def expect(what: str, found: object, wanted: object) -> None:
+def expect(what: str, actual: object, expected: object) -> None:
     """Raise `Mismatch` unless both are equal."""
-    if found != wanted:
-        raise Mismatch(f"{what} is {found!r}, not {wanted!r}")
+    if actual != expected:
+        raise Mismatch(f"{what} is {actual!r}, not {expected!r}")
 
 
-def until(what: str, read: Callable[[], object], wanted: object, *, patience: float) -> None:
-    """Return once what is read is what is wanted; raise `Mismatch` when it still is not after `patience` seconds."""
+def until(what: str, read: Callable[[], object], expected: object, *, patience: float) -> None:
+    """Read until the expected value is there; raise `Mismatch` after `patience` seconds."""
     deadline = time.monotonic() + patience
-    while (found := read()) != wanted:
+    while (actual := read()) != expected:
         if time.monotonic() > deadline:
-            raise Mismatch(f"{what} is {found!r} even after {patience:.0f} s, not {wanted!r}")
+            raise Mismatch(f"{what} is {actual!r} even after {patience:.0f} s, not {expected!r}")
         time.sleep(_PAUSE_SECONDS)
+
+
+class Period(NamedTuple):
+    """A month of a subscription, in seconds since 1970."""
+
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{text_of(self.start)} to {text_of(self.end)}"
+
+
+def some_amount(*, other_than: int = 0) -> int:
+    """Return a monthly amount in minor units at random."""
+    amount = 500 + secrets.randbelow(9_500)
+    return amount if amount != other_than else some_amount(other_than=other_than)
+
+
+def months_before(moment: int, months: int) -> int:
+    """Return the latest moment to which so many months can be added without passing `moment`."""
+    date = datetime.fromtimestamp(moment, UTC)
+    years, month = divmod(date.year * 12 + date.month - 1 - months, 12)
+    day = min(date.day, calendar.monthrange(years, month + 1)[1])
+    return int(date.replace(year=years, month=month + 1, day=day).timestamp())
+
+
+def text_of(moment: int) -> str:
+    """Return a time as people write it."""
+    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%S}"

@@ -1,4 +1,4 @@
-"""A wallet that pays by card, and what must be true after each of its steps, by the provider's own records."""
+"""A wallet that subscribes, with checks of each step against the payment provider's own records."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,9 +8,8 @@ from math import floor
 from devstack.console import say
 from devstack.environment import CREDITS_PER_MAJOR_UNIT
 from devstack.gateway_api import Refused
-from devstack.journey.checks import expect, until
-from devstack.journey.figures import Period, text_of
-from devstack.journey.standing import Standing
+from devstack.journey.checks import Period, expect, text_of, until
+from devstack.journey.dashboard import Dashboard
 from devstack.stripe_account import StripeAccount, StripeObject
 from devstack.wallet import Wallet
 
@@ -19,7 +18,7 @@ _CARD = "pm_card_visa"
 
 @dataclass
 class Subscriber:
-    """Somebody with a wallet; `credits` is what the quota must be, within `patience` seconds, after all so far."""
+    """A wallet and the credits that its quota must show after all steps so far, within `patience` seconds."""
 
     wallet: Wallet
     provider: StripeAccount
@@ -27,12 +26,12 @@ class Subscriber:
     patience: float
     subscription: str = ""
 
-    def introduce(self) -> None:
-        """Become a customer, or be found to be one."""
+    def create_customer(self) -> None:
+        """Have a customer created, or get the one there is."""
         link = self.wallet.create_customer()
         expect("walletAddress", link["walletAddress"], self.wallet.profile_address)
         record = self.provider.customer(link["paymentsCustomerId"])
-        expect("the profile that the customer names", record["metadata"]["address"], link["walletAddress"])
+        expect("the profile address of the customer", record["metadata"]["address"], link["walletAddress"])
         say(f"  ✓ customer {record['id']} belongs to {link['walletAddress']}")
 
     def subscribe(self, amount: int) -> None:
@@ -46,16 +45,16 @@ class Subscriber:
             answer = self.wallet.upsert_subscription(amount)
         expect("a new subscription", answer["subscriptionId"] != self.subscription, True)
         self.subscription = answer["subscriptionId"]
-        record = self._agrees(answer, amount)
+        record = self._compare(answer, amount)
         expect("the status at the provider", record["status"], "active")
         say(f"  ✓ subscribed: {record['id']} at {answer['subscriptionAmount']} a month")
 
     def change(self, amount: int) -> None:
-        """Change the amount from the next period on; what is to end goes on."""
+        """Change the amount from the next period on; this also withdraws a cancellation."""
         invoices = self.provider.invoices(self.subscription)
         answer = self.wallet.upsert_subscription(amount)
         expect("the changed subscription", answer["subscriptionId"], self.subscription)
-        record = self._agrees(answer, amount)
+        record = self._compare(answer, amount)
         expect("cancel_at_period_end", record["cancel_at_period_end"], False)
         expect("the invoices after the change", self.provider.invoices(self.subscription), invoices)
         say(f"  ✓ changed to {answer['subscriptionAmount']} from the next period on, nothing charged now")
@@ -64,25 +63,25 @@ class Subscriber:
         """End the subscription, at once or with its period."""
         answer = self.wallet.cancel_subscription(immediately=immediately)
         record = self.provider.subscription(self.subscription)
-        wanted = {
+        expected = {
             "success": True,
             "customerIdCancelledFor": record["customer"],
             "cancelledInstantly": immediately,
         }
-        expect("the cancellation", answer, wanted)
+        expect("the cancellation", answer, expected)
         expect("the status at the provider", record["status"], "canceled" if immediately else "active")
         expect("cancel_at_period_end", record["cancel_at_period_end"], not immediately)
         say(f"  ✓ cancelled {'at once' if immediately else 'at the end of the period'}: {record['id']}")
 
-    def be_paid_out(self, number: int, amount: int, *, counts: bool) -> int:
+    def check_payout(self, number: int, amount: int, *, counts: bool) -> int:
         """
         Wait for the payout of the `number`th invoice and return its credits.
 
-        `counts` says whether the service, by its clock, takes the month for a running one.
+        `counts` says whether the month is running by the clock of the service.
         """
         worth, period = amount * CREDITS_PER_MAJOR_UNIT // 100, self.period
         self.credits += worth
-        self.find_quota(total=worth if counts else 0, reset=period.end if counts else -1)
+        self.check_quota(total=worth if counts else 0, reset=period.end if counts else -1)
         invoices = self.provider.invoices(self.subscription)
         expect("the number of invoices", len(invoices), number)
         invoice, line = invoices[-1], invoices[-1]["lines"]["data"][0]
@@ -94,15 +93,15 @@ class Subscriber:
     def spend(self, call: Callable[[Wallet], int]) -> None:
         """Pay a relay call with credits, of which badges and modifiers give a part back."""
         cost = call(self.wallet)
-        self.credits += self._returned(cost) - cost
+        self.credits += self._credits_back(cost) - cost
 
-    def find_quota(self, *, total: int, reset: int) -> None:
+    def check_quota(self, *, total: int, reset: int) -> None:
         """Wait until the service answers this quota."""
         keys = ("quota", "totalQuota", "resetDate")
 
         def read() -> tuple[int, ...]:
-            found = self.wallet.quota()
-            return tuple(found[key] for key in keys)
+            quota = self.wallet.quota()
+            return tuple(quota[key] for key in keys)
 
         until(f"({', '.join(keys)})", read, (self.credits, total, reset), patience=self.patience)
         when = "" if reset < 0 else f" ({text_of(reset)})"
@@ -114,15 +113,15 @@ class Subscriber:
         item = self.provider.subscription(self.subscription)["items"]["data"][0]
         return Period(item["current_period_start"], item["current_period_end"])
 
-    def _returned(self, cost: int) -> int:
-        """Find on the dashboard what came back; experience for the cost was gained before it was reckoned."""
-        standing = Standing.of(self.wallet)
-        fraction = min(Fraction(1), standing.bonus("CREDITS_BACK"))
+    def _credits_back(self, cost: int) -> int:
+        """Check the credits back of a call on the dashboard; the experience that it gave counts already."""
+        dashboard = Dashboard.of(self.wallet)
+        fraction = min(Fraction(1), dashboard.bonus("CREDITS_BACK"))
         returned = floor(cost * fraction)
-        newest = standing.newest or {}
+        newest = dashboard.newest or {}
         if returned:
-            found = newest.get("credit_source"), newest.get("credits_earned")
-            expect("what came back of the cost", found, ("CREDITS_BACK", returned))
+            entry = newest.get("credit_source"), newest.get("credits_earned")
+            expect("what came back of the cost", entry, ("CREDITS_BACK", returned))
             say(f"    {float(fraction):.2%} of {cost} came back: {returned} credits, an earning of its own")
         return returned
 
@@ -131,7 +130,7 @@ class Subscriber:
         expect("the setup intent", intent["status"], "succeeded")
         say(f"  ✓ card captured: {intent['id']} keeps {intent['payment_method']}")
 
-    def _agrees(self, answer: StripeObject, amount: int) -> StripeObject:
+    def _compare(self, answer: StripeObject, amount: int) -> StripeObject:
         record = self.provider.subscription(self.subscription)
         expect("subscriptionFor", answer["subscriptionFor"], record["customer"])
         expect("subscriptionAmount", answer["subscriptionAmount"], f"${amount // 100}.{amount % 100:02}")

@@ -15,7 +15,7 @@ from devstack.services.redis import Redis
 from devstack.services.server import Server, ServerFailed, stop_all
 from devstack.services.stripe_double import StripeDouble
 from devstack.services.template import TEMPLATE, copy_template
-from devstack.world.world import World, settle_world
+from devstack.world.world import World, load_world
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def start_services(
                 _start(postgres, redis, anvil, stripe)
             postgres.ensure_database(template=TEMPLATE)
             anvil.mine_a_past()
-            world = settle_world(Rpc(anvil.url), directory / "world.json")
+            world = load_world(Rpc(anvil.url), directory / "world.json")
             yield Services(postgres, redis, anvil, stripe, google, world)
         finally:
             stop_all((stripe, anvil, redis, postgres))

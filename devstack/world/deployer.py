@@ -1,14 +1,18 @@
-"""Sending transactions to the dev chain and insisting that they succeed."""
+"""
+Sending transactions to the dev chain and insisting that they succeed.
+
+The contracts that stand once on a LUKSO chain and that every profile points to.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eth_account import Account
-from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 
 from devstack.rpc import Rpc
+from devstack.toolchain import creation_code
+from devstack.world.keys import address_of, sign_transaction
 
 ETHER = 10**18
 Receipt = dict[str, Any]
@@ -28,7 +32,7 @@ class Call:
     gas: int = 6_000_000
 
 
-# A block that also takes what others left in the pool may have no room for all; the rest comes in the next.
+# A block that also holds transactions of others may be full; the rest comes in the next one.
 _MOST_BLOCKS = 10
 
 
@@ -37,7 +41,8 @@ class Deployer:
 
     def __init__(self, rpc: Rpc, private_key: str) -> None:
         self.rpc = rpc
-        self.account: LocalAccount = Account.from_key(private_key)
+        self.address = address_of(private_key)
+        self._private_key = private_key
         self._chain_id = int(rpc.call("eth_chainId"), 16)
 
     def fund(self, wei: int, *addresses: str) -> None:
@@ -50,8 +55,8 @@ class Deployer:
 
         A block is mined on demand, so transactions of others that wait in the pool are mined too.
         """
-        self.fund(1_000_000 * ETHER, self.account.address)
-        number = int(self.rpc.call("eth_getTransactionCount", self.account.address, "latest"), 16)
+        self.fund(1_000_000 * ETHER, self.address)
+        number = int(self.rpc.call("eth_getTransactionCount", self.address, "latest"), 16)
         fee = 4 * int(self.rpc.call("eth_getBlockByNumber", "latest", False)["baseFeePerGas"], 16) + 10**9
         raws = [self._sign(call, number + index, fee) for index, call in enumerate(calls)]
         hashes = self.rpc.batch([("eth_sendRawTransaction", raw) for raw in raws])
@@ -61,9 +66,9 @@ class Deployer:
             receipts = self.rpc.batch([("eth_getTransactionReceipt", item) for item in hashes])
             if None not in receipts:
                 break
-        for found, item in zip(receipts, hashes, strict=True):
-            if found is None or found["status"] != "0x1":
-                raise TransactionReverted(f"transaction {item} failed: {found}")
+        for receipt, item in zip(receipts, hashes, strict=True):
+            if receipt is None or receipt["status"] != "0x1":
+                raise TransactionReverted(f"transaction {item} failed: {receipt}")
         return receipts
 
     def deploy(self, *codes: bytes) -> list[str]:
@@ -73,14 +78,38 @@ class Deployer:
 
     def _sign(self, call: Call, number: int, fee: int) -> str:
         fields: dict[str, Any] = {
-            "type": 2,
             "chainId": self._chain_id,
             "nonce": number,
             "gas": call.gas,
             "maxFeePerGas": fee,
             "maxPriorityFeePerGas": 10**9,
-            "to": call.to or b"",
+            "to": bytes.fromhex((call.to or "").removeprefix("0x")),
             "value": call.value,
             "data": call.data,
         }
-        return self.account.sign_transaction(fields).raw_transaction.to_0x_hex()
+        return sign_transaction(self._private_key, fields)
+
+
+@dataclass(frozen=True)
+class Implementations:
+    """Their addresses."""
+
+    universal_profile: str
+    key_manager: str
+    factory: str
+    post_deployment_module: str
+    receiver_delegate: str
+
+
+_CONTRACTS = (
+    "UniversalProfileInit",
+    "LSP6KeyManagerInit",
+    "LSP23LinkedContractsFactory",
+    "UniversalProfileInitPostDeploymentModule",
+    "LSP1UniversalReceiverDelegateUP",
+)
+
+
+def deploy_implementations(deployer: Deployer) -> Implementations:
+    """Deploy them all in one block."""
+    return Implementations(*deployer.deploy(*map(creation_code, _CONTRACTS)))

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from eth_abi.abi import encode
-from eth_account import Account
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from devstack.world.abi import calldata, pairs, selector
-from devstack.world.deployer import ETHER, Call, Deployer, Receipt
-from devstack.world.implementations import Implementations
+from devstack.world.deployer import ETHER, Call, Deployer, Implementations, Receipt
+from devstack.world.keys import address_of
 from devstack.world.permissions import ALL_PERMISSIONS, Permission, permission_entries
 
 _RECEIVER_KEY = bytes.fromhex("0cfc51aec37c55a4d0b1a65c6255c4bf2fbdf6277f3cc0730c45b828b6db8b47")
@@ -85,17 +84,19 @@ def _creation(implementations: Implementations, plan: ProfilePlan) -> Call:
 
 def _profile_data(implementations: Implementations, plan: ProfilePlan) -> list[tuple[bytes, bytes]]:
     receiver = implementations.receiver_delegate
-    people = [(_address(item), item.permissions, item.allowed_calls) for item in plan.controllers]
-    entries = permission_entries([*people, (receiver, _RECEIVER_PERMISSIONS, b"")])
+    controllers = [(_address(item), item.permissions, item.allowed_calls) for item in plan.controllers]
+    entries = permission_entries([*controllers, (receiver, _RECEIVER_PERMISSIONS, b"")])
     return [(_RECEIVER_KEY, bytes.fromhex(receiver[2:])), *entries]
 
 
 def _created(plan: ProfilePlan, receipt: Receipt) -> Profile:
     topics = next(log["topics"] for log in receipt["logs"] if log["topics"][0] == "0x" + _DEPLOYED.hex())
     profile, manager = (to_checksum_address("0x" + topic[-40:]) for topic in topics[1:3])
-    people = (Controller(_address(item), item.private_key, item.permissions) for item in plan.controllers)
-    return Profile(profile, manager, tuple(people))
+    controllers = (
+        Controller(_address(item), item.private_key, item.permissions) for item in plan.controllers
+    )
+    return Profile(profile, manager, tuple(controllers))
 
 
 def _address(plan: ControllerPlan) -> str:
-    return str(Account.from_key(plan.private_key).address)
+    return address_of(plan.private_key)

@@ -8,24 +8,28 @@ from pathlib import Path
 from devstack.console import step
 from devstack.files import read_json, write_json
 from devstack.rpc import Rpc
-from devstack.world.deployer import Deployer
-from devstack.world.implementations import Implementations, deploy_implementations
-from devstack.world.oddities import Flaky, deploy_flaky, deploy_impostor
+from devstack.world.deployer import Deployer, Implementations, deploy_implementations
 from devstack.world.profiles import Profile, ProfilePlan, create_profiles
-from devstack.world.strangers import deploy_stray_key_manager, deploy_untrusted_profile
+from devstack.world.test_contracts import (
+    Flaky,
+    deploy_flaky,
+    deploy_impostor,
+    deploy_stray_key_manager,
+    deploy_untrusted_profile,
+)
 
 
 @dataclass(frozen=True)
 class World:
-    """What stands on the chain, and the account that can put more there."""
+    """The contracts of the chain, and the account that deploys more."""
 
     deployer: Deployer
     implementations: Implementations
 
     @property
     def identity(self) -> str:
-        """Tells this world from one on a chain that began anew: the random deployer's address."""
-        return str(self.deployer.account.address)
+        """The deployer's address, which is random: another one means that the chain was started anew."""
+        return self.deployer.address
 
     def create_profiles(self, *plans: ProfilePlan) -> list[Profile]:
         """Make profiles with the given controllers, in few blocks; return them in the same order."""
@@ -52,25 +56,24 @@ class World:
         return deploy_untrusted_profile(self.deployer)
 
 
-def settle_world(rpc: Rpc, path: Path) -> World:
+def load_world(rpc: Rpc, path: Path) -> World:
     """
-    Return the contracts that `path` remembers, or deploy them on a chain that lacks them.
+    Return the contracts that are saved in `path`, or deploy them on a chain that lacks them.
 
-    The deployer's key is random, so no other chain has code at the remembered addresses.
+    The deployer's key is random, so no other chain has code at the saved addresses.
     """
-    known = read_json(path)
-    if known and _stands(rpc, known["implementations"].values()):
-        deployer = Deployer(rpc, known["deployer_key"])
-        return World(deployer, Implementations(**known["implementations"]))
+    saved = read_json(path)
+    if saved and _exist(rpc, saved["implementations"].values()):
+        deployer = Deployer(rpc, saved["deployer_key"])
+        return World(deployer, Implementations(**saved["implementations"]))
     key = "0x" + secrets.token_hex(32)
     deployer = Deployer(rpc, key)
     with step("deploying the LUKSO contracts"):
         contracts = deploy_implementations(deployer)
-    remembered = {"deployer_key": key, "implementations": asdict(contracts)}
-    write_json(path, remembered)
+    write_json(path, {"deployer_key": key, "implementations": asdict(contracts)})
     return World(deployer, contracts)
 
 
-def _stands(rpc: Rpc, addresses: Sequence[str]) -> bool:
+def _exist(rpc: Rpc, addresses: Sequence[str]) -> bool:
     codes = rpc.batch([("eth_getCode", address, "latest") for address in addresses])
     return all(code != "0x" for code in codes)

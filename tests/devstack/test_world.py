@@ -12,6 +12,7 @@ from eth_utils.address import to_checksum_address
 from devstack.services.stack import Services
 from devstack.world.abi import calldata
 from devstack.world.deployer import Call, TransactionReverted
+from devstack.world.keys import address_of, sign_digest, sign_transaction
 from devstack.world.permissions import ALL_PERMISSIONS, Permission
 from devstack.world.profiles import Controller, ControllerPlan, Profile, ProfilePlan
 
@@ -124,3 +125,26 @@ def test_an_untrusted_profile_works_without_being_a_proxy(services: Services) ->
     friend = to_checksum_address(secrets.token_bytes(20))
     services.world.deployer.send([relay_call(services, profile, profile.controller, transfer(friend, 5))])
     assert int(services.rpc.call("eth_getBalance", friend, "latest"), 16) == 5
+
+
+def test_permissions_are_listed_by_name() -> None:
+    assert (Permission.SIGN | Permission.CALL).names == ["CALL", "SIGN"]
+
+
+def test_keys_are_addressed_and_sign_as_with_eth_account() -> None:
+    private_key, digest = "0x" + secrets.token_hex(32), secrets.token_bytes(32)
+    fields = {
+        "chainId": 42,
+        "nonce": 7,
+        "maxPriorityFeePerGas": 1,
+        "maxFeePerGas": 10**9,
+        "gas": 21_000,
+        "to": secrets.token_bytes(20),
+        "value": 5,
+        "data": b"\x01\x02",
+    }
+    account = Account.from_key(private_key)
+    assert address_of(private_key) == account.address
+    assert sign_digest(private_key, digest) == account.unsafe_sign_hash(digest).signature
+    signed = account.sign_transaction({"type": 2, **fields})
+    assert sign_transaction(private_key, fields) == signed.raw_transaction.to_0x_hex()

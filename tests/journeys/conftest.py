@@ -10,7 +10,7 @@ from tests.journeys.people import Person
 from tests.journeys.stack import Stack, running_stack
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def started_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Yield the running service; after all journeys its books are recomputed and compared."""
     with running_stack(tmp_path_factory.mktemp("journeys")) as stack:

@@ -2,12 +2,10 @@
 
 import pytest
 
-from devstack.journey.books import read_books
-from devstack.journey.calls import write_data
-from devstack.journey.checking_in import check_in
-from devstack.journey.earner import Earner
-from devstack.journey.networks import networks_of
-from devstack.journey.rewards import earn_everywhere, level_up
+from devstack.journey.check_in import check_in
+from devstack.journey.dashboard import check_dashboard
+from devstack.journey.earnings import Earner, earn_everywhere, level_up, networks_of
+from devstack.journey.relay_calls import write_data
 from devstack.journey.subscriber import Subscriber
 from devstack.stack_file import described_networks
 from devstack.stripe_account import StripeAccount
@@ -31,10 +29,10 @@ def test_a_wallet_earns_everywhere_levels_up_spends_and_finds_its_books_in_order
     for _ in range(_LEVELS):
         level_up(earner)
     provider = StripeAccount(stack.provider.url, stack.provider.secret_key)
-    spender = Subscriber(person.wallet, provider, credits=earner.standing.credits, patience=_PATIENCE)
+    spender = Subscriber(person.wallet, provider, credits=earner.dashboard.credits, patience=_PATIENCE)
     spender.spend(write_data)
-    spender.find_quota(total=0, reset=-1)
-    read_books(person.wallet)
+    spender.check_quota(total=0, reset=-1)
+    check_dashboard(person.wallet)
 
     printed = capsys.readouterr().out
     for slug in described:

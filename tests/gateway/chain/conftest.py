@@ -6,7 +6,7 @@ import pytest
 
 from devstack.rpc import Rpc
 from devstack.services.anvil import Anvil
-from devstack.world.world import settle_world
+from devstack.world.world import load_world
 from gateway.chain.client import JsonRpcChainClient
 from tests.fakes.chain import FakeChain
 from tests.gateway.chain.worlds import ETHER, AnvilWorld, Setting, new_signer
@@ -29,7 +29,7 @@ def anvil_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def anvil_world(anvil_url: str, tmp_path_factory: pytest.TempPathFactory) -> AnvilWorld:
     """Return the world on the node, LUKSO's contracts included."""
-    return AnvilWorld(settle_world(Rpc(anvil_url), tmp_path_factory.mktemp("world") / "world.json"))
+    return AnvilWorld(load_world(Rpc(anvil_url), tmp_path_factory.mktemp("world") / "world.json"))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from credits.models import CreditEntry, HoldStatus
 from credits.queries import balance_of
 from credits.services.reconciliation import find_differences
 from devstack.services.stack import Services
-from devstack.world.oddities import Flaky
+from devstack.world.test_contracts import Flaky
 from gateway.chain.client import get_chain_client
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayNonceGap

@@ -20,7 +20,7 @@ from credits.services import entries
 from credits.services.reconciliation import find_differences
 from devstack.services.stack import Services
 from devstack.world.deployer import Call
-from devstack.world.oddities import Flaky
+from devstack.world.test_contracts import Flaky
 from gateway.chain.client import get_chain_client
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.lsp25 import RelayCall

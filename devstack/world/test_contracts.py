@@ -1,13 +1,20 @@
 """
-Contracts for the tests: a target that fails on demand, and an impostor.
+Test contracts: a target that fails on demand, a false profile, and LUKSO code that a gateway must not trust.
 
-They are written as EVM bytecode, since no compiler is part of the stack.
+The first two are written as EVM bytecode, since no compiler is part of the stack.
 """
 
+import secrets
 from dataclasses import dataclass
 
-from devstack.world.abi import selector
-from devstack.world.deployer import Call, Deployer
+from eth_abi.abi import encode
+
+from devstack.toolchain import creation_code
+from devstack.world.abi import calldata, pairs, selector
+from devstack.world.deployer import ETHER, Call, Deployer, Implementations
+from devstack.world.keys import address_of
+from devstack.world.permissions import ALL_PERMISSIONS, Permission, permission_entries
+from devstack.world.profiles import Controller, Profile
 
 FLIP = selector("flip()")
 
@@ -87,3 +94,28 @@ def _creation(listing: tuple[str, ...] | str) -> bytes:
     """Return code that deploys the listing: PUSH1 size DUP1 PUSH1 0b PUSH1 0 CODECOPY PUSH1 0 RETURN."""
     runtime = bytes.fromhex("".join(listing))
     return bytes([0x60, len(runtime), *bytes.fromhex("80600b6000396000f3")]) + runtime
+
+
+_PROXY = "3d602d80600a3d3981f3363d3d373d3d3d363d73{}5af43d82803e903d91602b57fd5bf3"
+
+
+def deploy_stray_key_manager(deployer: Deployer, implementations: Implementations, profile: str) -> str:
+    """Deploy a key manager of trusted code whose `target()` is a profile that it does not own."""
+    manager = deployer.deploy(bytes.fromhex(_PROXY.format(implementations.key_manager[2:])))[0]
+    deployer.send([Call(manager, calldata("initialize(address)", profile))])
+    return manager
+
+
+def deploy_untrusted_profile(deployer: Deployer) -> Profile:
+    """Deploy a working profile whose code points to no known implementation."""
+    owner = deployer.address
+    profile = deployer.deploy(creation_code("UniversalProfile") + encode(["address"], [owner]))[0]
+    manager = deployer.deploy(creation_code("LSP6KeyManager") + encode(["address"], [profile]))[0]
+    key = "0x" + secrets.token_hex(32)
+    controller = Controller(address_of(key), key, ALL_PERMISSIONS)
+    controllers = [(controller.address, ALL_PERMISSIONS, b""), (owner, Permission.CHANGEOWNER, b"")]
+    set_data = calldata("setDataBatch(bytes32[],bytes[])", *pairs(permission_entries(controllers)))
+    hand_over = calldata("transferOwnership(address)", manager)
+    take_over = calldata("execute(bytes)", calldata("acceptOwnership()"))
+    deployer.send([Call(profile, set_data, value=ETHER), Call(profile, hand_over), Call(manager, take_over)])
+    return Profile(profile, manager, (controller,))

@@ -1,4 +1,4 @@
-"""The way of the journey, from the sign-in to the last look at the dashboard."""
+"""The journey as a whole, from the sign-in to the last check of the dashboard."""
 
 import subprocess
 import sys
@@ -10,17 +10,13 @@ from urllib3.exceptions import HTTPError
 from devstack.console import complain, say
 from devstack.files import read_json
 from devstack.gateway_api import GatewayApi, Refused
-from devstack.journey.books import read_books
-from devstack.journey.calls import be_refused, send_money, write_data
-from devstack.journey.checking_in import check_in
+from devstack.journey.check_in import check_in
 from devstack.journey.checks import Mismatch, expect
-from devstack.journey.earner import Earner
-from devstack.journey.months import catch_up, live_two_months, step_back
-from devstack.journey.networks import networks_of
-from devstack.journey.rewards import earn_everywhere, level_up
-from devstack.journey.standing import Manage
+from devstack.journey.dashboard import Manage, check_dashboard
+from devstack.journey.earnings import Earner, earn_everywhere, level_up, networks_of
+from devstack.journey.relay_calls import check_wrong_signature, send_money, write_data
 from devstack.journey.subscriber import Subscriber
-from devstack.journey.today import live_today
+from devstack.journey.subscriptions import catch_up, set_clock_back, subscribe_today, subscribe_two_months_ago
 from devstack.rpc import Rpc, RpcFailed
 from devstack.stripe.client import ControlError
 from devstack.stripe_account import StripeAccount, StripeRefused
@@ -30,21 +26,8 @@ _LEAD_SECONDS, _PATIENCE_SECONDS = 20, 60
 _FAILURES = (Mismatch, Refused, RpcFailed, StripeRefused, ControlError, LookupError, OSError, HTTPError)
 
 
-def travel(
-    stack_file: Path,
-    *,
-    lead: int = _LEAD_SECONDS,
-    patience: float = _PATIENCE_SECONDS,
-    manage: Manage | None = None,
-) -> int:
-    """
-    Make the journey on the stack that the file describes; return 0 when everything agreed.
-
-    The first journey of a stack begins two months ago by the provider's clock and reaches
-    the end of these months `lead` seconds after it has subscribed; every journey ends today.
-    What a worker has to do first may take it `patience` seconds. `manage` runs a management
-    command of the service and returns its output; by default beside the stack of the file.
-    """
+def run_journey(stack_file: Path) -> int:
+    """Make the journey on the stack that the file describes; return 0 if every check passes."""
     stack = read_json(stack_file)
     entry = stack["profiles"][0]
     wallet = Wallet(
@@ -57,9 +40,9 @@ def travel(
     provider = StripeAccount(stack["stripe_url"], stack["stripe_secret_key"])
     say(f"Wallet journey of {wallet.profile_address} at {stack['base_url']}")
     try:
-        _earn(wallet, stack, manage or _manager(stack_file.parent))
-        _walk(wallet, provider, lead, patience)
-        read_books(wallet)
+        _earn_credits(wallet, stack, _manager(stack_file.parent))
+        _subscribe_and_spend(wallet, provider)
+        check_dashboard(wallet)
     except _FAILURES as error:
         complain(f"  ✗ the journey failed: {error}")
         return 1
@@ -67,19 +50,21 @@ def travel(
     return 0
 
 
-def _earn(wallet: Wallet, stack: dict[str, Any], manage: Manage) -> None:
+def _earn_credits(wallet: Wallet, stack: dict[str, Any], manage: Manage) -> None:
     answer = wallet.sign_in()
     expect("the signed-in address", answer["address"], wallet.profile_address)
     say(f"  ✓ signed in by controller {wallet.controller_address}, token for {answer['expiresIn']} s")
     earner = Earner(wallet, networks_of(stack))
-    begins_with = earner.standing
-    say(f"  ✓ begins with {begins_with.credits} credits and {begins_with.experience} experience")
+    before = earner.dashboard
+    say(f"  ✓ begins with {before.credits} credits and {before.experience} experience")
     earn_everywhere(earner, manage)
     check_in(earner)
     level_up(earner)
 
 
 def _manager(data: Path) -> Manage:
+    """Return what runs a management command of the stack and returns its output."""
+
     def manage(*arguments: str) -> str:
         command = [sys.executable, "-m", "devstack", "--data", str(data), "manage", *arguments]
         outcome = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -90,16 +75,16 @@ def _manager(data: Path) -> Manage:
     return manage
 
 
-def _walk(wallet: Wallet, provider: StripeAccount, lead: int, patience: float) -> None:
+def _subscribe_and_spend(wallet: Wallet, provider: StripeAccount) -> None:
     quota = wallet.quota()
     expect("the unit of the quota", quota["unit"], "credits")
     say(f"  ✓ quota: {quota['quota']} credits, total {quota['totalQuota']}, reset {quota['resetDate']}")
-    subscriber = Subscriber(wallet, provider, credits=quota["quota"], patience=patience)
-    if step_back(provider, lead):
-        live_two_months(subscriber, spend=write_data)
+    subscriber = Subscriber(wallet, provider, credits=quota["quota"], patience=_PATIENCE_SECONDS)
+    if set_clock_back(provider, lead=_LEAD_SECONDS):
+        subscribe_two_months_ago(subscriber, spend=write_data)
     else:
         catch_up(subscriber)
         subscriber.spend(write_data)
-    live_today(subscriber, spend=send_money)
-    be_refused(wallet)
-    subscriber.find_quota(total=0, reset=-1)
+    subscribe_today(subscriber, spend=send_money)
+    check_wrong_signature(wallet)
+    subscriber.check_quota(total=0, reset=-1)

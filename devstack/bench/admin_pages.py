@@ -135,7 +135,7 @@ def main() -> None:
     """Make the tables, write the past, measure."""
     django.setup()
     call_command("migrate", verbosity=0)
-    from devstack.bench.history import fill
+    from devstack.bench.admin_data import fill
 
     started = time.perf_counter()
     fill(int(sys.argv[2]))

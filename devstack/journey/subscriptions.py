@@ -1,10 +1,10 @@
 """
-Two months of a subscription, from its first day to its end.
+The subscriptions of the journey: one that began two months ago, and one that begins today.
 
-The service goes by the real clock and the provider by one that can be moved. So the
-first journey of a stack moves the provider's clock two months back before anything
-has happened there, subscribes, and lets the months pass until both clocks agree. A
-provider whose months have been lived through is never moved back again.
+The service uses the real clock, and the provider one that can be moved. So the first
+journey of a stack moves the provider's clock two months back before anything has
+happened there, subscribes, and advances it until both clocks agree. Once that is done,
+the clock is never moved back again.
 """
 
 import time
@@ -12,8 +12,7 @@ from collections.abc import Callable
 
 from devstack.console import say
 from devstack.gateway_api import Refused
-from devstack.journey.checks import Mismatch, expect, until
-from devstack.journey.figures import months_before, some_amount, text_of
+from devstack.journey.checks import Mismatch, expect, months_before, some_amount, text_of, until
 from devstack.journey.subscriber import Subscriber
 from devstack.stripe.client import ControlError
 from devstack.stripe_account import StripeAccount
@@ -23,19 +22,19 @@ _MONTHS = 2
 # Stripe leaves a renewal's invoice open to changes for an hour before it collects it.
 _UNTIL_COLLECTED = 3_600 + 60
 _NEAR_MIDNIGHT = 120
-_ALOUD_SECONDS = 2
+_WORTH_WAITING_SECONDS = 2
 _STEADY_READS = 10
 
 
-def step_back(provider: StripeAccount, lead: int) -> bool:
+def set_clock_back(provider: StripeAccount, *, lead: int) -> bool:
     """
-    Move an untouched provider's clock back so far that two months begun now end in `lead` seconds.
+    Move the provider's clock back so far that two months from there end in `lead` seconds.
 
-    Returns False where something has happened at the provider already. Where the month
-    of the beginning is too short for the day, they end up to two days ago.
+    Returns False if something has happened at the provider already. If the first month
+    is too short for today's day of the month, they end up to two days ago.
     """
     moment = months_before(int(time.time()) + lead, _MONTHS)
-    # Begun on the next day, two months might end a day later than reckoned here.
+    # Two months from the next day might end a day later than computed here.
     moment -= _NEAR_MIDNIGHT if moment % 86_400 > 86_400 - _NEAR_MIDNIGHT else 0
     try:
         provider.controls.set_clock(moment)
@@ -45,29 +44,29 @@ def step_back(provider: StripeAccount, lead: int) -> bool:
     return True
 
 
-def live_two_months(subscriber: Subscriber, spend: Callable[[Wallet], int]) -> None:
-    """Subscribe, be paid out, spend, change the amount, renew, cancel with the period, see it end."""
+def subscribe_two_months_ago(subscriber: Subscriber, spend: Callable[[Wallet], int]) -> None:
+    """Subscribe, get the payout, spend, change the amount, renew, cancel with the period, and wait for its end."""
     provider, first_amount = subscriber.provider, some_amount()
-    subscriber.introduce()
+    subscriber.create_customer()
     subscriber.subscribe(first_amount)
     first = subscriber.period
-    subscriber.be_paid_out(1, first_amount, counts=False)
-    say("    a month that is long over by the service's clock counts no more; its credits stay")
+    subscriber.check_payout(1, first_amount, counts=False)
+    say("    by the service's clock that month is over, so it does not count; its credits stay")
     subscriber.spend(spend)
     second_amount = some_amount(other_than=first_amount)
     subscriber.change(second_amount)
     provider.controls.advance_to(first.end + _UNTIL_COLLECTED)
     say(f"  ✓ a month has passed at the provider: {text_of(provider.controls.now)}")
     expect("the start of the second period", subscriber.period.start, first.end)
-    worth = subscriber.be_paid_out(2, second_amount, counts=True)
+    worth = subscriber.check_payout(2, second_amount, counts=True)
     subscriber.cancel(immediately=False)
-    _see_it_end(subscriber, worth)
+    _check_end(subscriber, worth)
 
 
-def _see_it_end(subscriber: Subscriber, worth: int) -> None:
+def _check_end(subscriber: Subscriber, worth: int) -> None:
     provider, end = subscriber.provider, subscriber.period.end
-    if time.time() < end - _ALOUD_SECONDS:
-        subscriber.find_quota(total=worth, reset=end)
+    if time.time() < end - _WORTH_WAITING_SECONDS:
+        subscriber.check_quota(total=worth, reset=end)
         say(f"  … the paid period ends in {end - time.time():.0f} s")
     _follow_real_time(provider)
     patience = max(0, end - time.time()) + subscriber.patience
@@ -78,11 +77,11 @@ def _see_it_end(subscriber: Subscriber, worth: int) -> None:
 
     until("the subscription's (status, ended_at)", ending, ("canceled", end), patience=patience)
     say(f"  ✓ the period has ended: {subscriber.subscription} is canceled since {text_of(end)}")
-    subscriber.find_quota(total=0, reset=-1)
+    subscriber.check_quota(total=0, reset=-1)
 
 
 def catch_up(subscriber: Subscriber) -> None:
-    """Let the provider's clock follow the real one, and end what an earlier journey has left running."""
+    """Advance the provider's clock to the real time, and end what an interrupted journey left running."""
     lagged = _follow_real_time(subscriber.provider)
     try:
         subscriber.wallet.cancel_subscription(immediately=True)
@@ -90,12 +89,12 @@ def catch_up(subscriber: Subscriber) -> None:
         expect("the refusal", (refusal.status, refusal.problem["code"]), (404, "no-subscription"))
         if not lagged:
             return
-    say("  ✓ an earlier journey was cut short: what it left is caught up with and ended")
+    say("  ✓ an earlier journey was interrupted; its subscription is ended")
     subscriber.credits = _steady_credits(subscriber.wallet)
 
 
 def _follow_real_time(provider: StripeAccount) -> bool:
-    """Advance a clock that lags; return whether it did. One that is ahead cannot be helped."""
+    """Advance the provider's clock to the real time; return whether it lagged."""
     lag = int(time.time()) - provider.controls.now
     if lag < -1:
         raise Mismatch(
@@ -107,9 +106,31 @@ def _follow_real_time(provider: StripeAccount) -> bool:
 
 
 def _steady_credits(wallet: Wallet) -> int:
-    """Return the quota once payouts of what was caught up with have stopped changing it."""
+    """Return the quota once payouts have stopped changing it."""
     reads = [-1]
     while len(reads) < _STEADY_READS or len(set(reads[-_STEADY_READS:])) > 1:
         reads.append(int(wallet.quota()["quota"]))
         time.sleep(0.2)
     return reads[-1]
+
+
+def subscribe_today(subscriber: Subscriber, spend: Callable[[Wallet], int]) -> None:
+    """Subscribe, get the payout, spend, cancel with the period, change the amount instead, and cancel at once."""
+    amount = some_amount()
+    subscriber.create_customer()
+    subscriber.subscribe(amount)
+    worth, end = subscriber.check_payout(1, amount, counts=True), subscriber.period.end
+    subscriber.spend(spend)
+    subscriber.cancel(immediately=False)
+    subscriber.check_quota(total=worth, reset=end)
+    subscriber.change(some_amount(other_than=amount))
+    subscriber.check_quota(total=worth, reset=end)
+    subscriber.cancel(immediately=True)
+    subscriber.check_quota(total=0, reset=-1)
+    until(
+        "the list of undelivered events",
+        subscriber.provider.undelivered_events,
+        [],
+        patience=subscriber.patience,
+    )
+    say("  ✓ every event of the provider has been delivered")

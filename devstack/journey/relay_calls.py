@@ -1,0 +1,147 @@
+"""Relay calls of the journey: posted, waited for, and compared with what the chain says."""
+
+import math
+import secrets
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from eth_abi.abi import decode
+from eth_utils.address import to_checksum_address
+
+from devstack.console import say
+from devstack.environment import CREDIT_WEI
+from devstack.gateway_api import Refused
+from devstack.journey.checks import Mismatch, expect
+from devstack.rpc import Rpc
+from devstack.wallet import Wallet
+from devstack.world.abi import calldata, selector
+
+_PATIENCE_SECONDS = 90
+_PROBLEM_MEMBERS = {"type", "title", "status", "code", "detail", "requestId"}
+_EXECUTE_RELAY_CALL = selector("executeRelayCall(bytes,uint256,uint256,bytes)")
+
+
+@dataclass(frozen=True)
+class ChainRecord:
+    """A mined transaction."""
+
+    relayer: str
+    key_manager: str
+    payload: bytes
+    succeeded: bool
+    block: int
+    gas_used: int
+    gas_price: int
+
+    @property
+    def cost_wei(self) -> int:
+        """What the relayer paid."""
+        return self.gas_used * self.gas_price
+
+
+def read_record(rpc: Rpc, transaction_hash: str) -> ChainRecord:
+    """Return the record of a mined transaction; `LookupError` where the chain has none."""
+    methods = ("eth_getTransactionByHash", "eth_getTransactionReceipt")
+    transaction, receipt = rpc.batch([(method, transaction_hash) for method in methods])
+    if receipt is None:
+        raise LookupError(f"the chain has no receipt of {transaction_hash}")
+    return ChainRecord(
+        relayer=to_checksum_address(receipt["from"]),
+        key_manager=to_checksum_address(receipt["to"]),
+        payload=_payload(bytes.fromhex(transaction["input"][2:])),
+        succeeded=receipt["status"] == "0x1",
+        block=int(receipt["blockNumber"], 16),
+        gas_used=int(receipt["gasUsed"], 16),
+        gas_price=int(receipt["effectiveGasPrice"], 16),
+    )
+
+
+def call_view(rpc: Rpc, answer_type: str, contract: str, signature: str, *arguments: Any) -> Any:
+    """Return the answer of a contract's view function on the latest block."""
+    data = "0x" + calldata(signature, *arguments).hex()
+    raw = bytes.fromhex(rpc.call("eth_call", {"to": contract, "data": data}, "latest")[2:])
+    return decode([answer_type], raw)[0]
+
+
+def balance(rpc: Rpc, address: str) -> int:
+    """Return the balance in wei on the latest block."""
+    return int(rpc.call("eth_getBalance", address, "latest"), 16)
+
+
+def _payload(data: bytes) -> bytes:
+    if data[:4] != _EXECUTE_RELAY_CALL:
+        return b""
+    payload: bytes = decode(["bytes", "uint256", "uint256", "bytes"], data[4:])[3]
+    return payload
+
+
+def write_data(wallet: Wallet) -> int:
+    """Write some data into the profile, check that it is there; return the credits used."""
+    key, value = secrets.token_bytes(32), secrets.token_bytes(40)
+    used = _relay(wallet, "setData", calldata("setData(bytes32,bytes)", key, value))
+    data = call_view(wallet.rpc, "bytes", wallet.profile_address, "getData(bytes32)", key)
+    expect("the data of the profile", data, value)
+    return used
+
+
+def send_money(wallet: Wallet) -> int:
+    """Send a little money to a new address, check that it is there; return the credits used."""
+    friend, wei = to_checksum_address(secrets.token_bytes(20)), secrets.randbelow(10**12) + 1
+    payload = calldata("execute(uint256,address,uint256,bytes)", 0, friend, wei, b"")
+    used = _relay(wallet, f"transfer of {wei} wei to {friend}", payload)
+    expect("the balance of the recipient", balance(wallet.rpc, friend), wei)
+    return used
+
+
+def _relay(wallet: Wallet, name: str, payload: bytes) -> int:
+    """Execute one call, wait for its end, compare it with the chain; return the credits it used."""
+    body = wallet.signed(payload)
+    transaction_hash = wallet.execute(body)
+    say(f"  ✓ {name}: accepted as {transaction_hash}")
+    status = _final_status(wallet, transaction_hash)
+    record = read_record(wallet.rpc, transaction_hash)
+    _compare(wallet, status, record, payload)
+    say(f"    block {record.block}, relayer {record.relayer}, key manager {record.key_manager}")
+    say(f"    gas {record.gas_used} at {record.gas_price} wei = {status['creditsUsed']} credits")
+    say(f"    balance {status['creditsBefore']} → {status['creditsAfter']}, status {status['status']}")
+    expect("the hash of the same call posted again", wallet.execute(body), transaction_hash)
+    say("    posted again: the same hash, no second transaction")
+    return int(status["creditsUsed"])
+
+
+def _final_status(wallet: Wallet, transaction_hash: str) -> dict[str, Any]:
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        status = wallet.transaction_status(transaction_hash)
+        if status["status"] not in {"Pending", "Submitted"}:
+            return status
+        time.sleep(0.25)
+    raise TimeoutError(f"{transaction_hash} is still {status['status']} after {_PATIENCE_SECONDS} s")
+
+
+def _compare(wallet: Wallet, status: dict[str, Any], record: ChainRecord, payload: bytes) -> None:
+    target = call_view(wallet.rpc, "address", wallet.key_manager_address, "target()")
+    used = math.ceil(record.cost_wei / CREDIT_WEI)
+    expect("the status", status["status"], "Success")
+    expect("the receipt's success", record.succeeded, True)
+    expect("the key manager that was called", record.key_manager, wallet.key_manager_address)
+    expect("the payload on chain", record.payload, payload)
+    expect("transactionSenderAddress", status["transactionSenderAddress"], to_checksum_address(target))
+    expect("creditsUsed", status["creditsUsed"], used)
+    expect("creditsAfter", status["creditsAfter"], status["creditsBefore"] - used)
+
+
+def check_wrong_signature(wallet: Wallet) -> None:
+    """Post a call that another key signed; it must be refused."""
+    other = replace(wallet, controller_key="0x" + secrets.token_hex(32))
+    body = other.signed(calldata("setData(bytes32,bytes)", secrets.token_bytes(32), b"never"))
+    try:
+        transaction_hash = wallet.execute(body)
+    except Refused as refusal:
+        expect("the refusal's content type", refusal.content_type.split(";")[0], "application/problem+json")
+        expect("the refusal's missing members", _PROBLEM_MEMBERS - set(refusal.problem), set())
+        expect("the refusal's status", 400 <= refusal.status == refusal.problem["status"] < 500, True)
+        say(f"  ✓ another key's signature is refused: {refusal}")
+    else:
+        raise Mismatch(f"another key's signature was accepted as {transaction_hash}")

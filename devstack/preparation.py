@@ -15,24 +15,29 @@ from devstack.world.deployer import ETHER
 from devstack.world.profiles import Profile, ProfilePlan
 
 _RELAYER_WEI = 1_000 * ETHER
-_DEMO_PEOPLE, _DEMO_CREDITS, _DEMO_RELAYERS = 200, 1_000_000, 4
+_DEMO_PEOPLE, _DEMO_CALLERS, _DEMO_CREDITS, _DEMO_RELAYERS = 64, 8, 1_000_000, 4
 _LOAD_PROFILES, _LOAD_CREDITS, _LOAD_RELAYERS, _LOAD_IN_FLIGHT = 60, 10**9, 16, 64
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a stack shall have: generated users besides the profiles, and settings that differ from the usual ones."""
+    """
+    What a stack is to have: profiles with credits, generated users, and settings that differ from the usual ones.
+
+    Of the generated `people`, the first `callers` have a profile on the chain, from which they relay calls.
+    """
 
     profiles: Sequence[ProfilePlan]
     credits: int = _DEMO_CREDITS
     people: int = 0
+    callers: int = 0
     relayers: int = _DEMO_RELAYERS
     settings: dict[str, str] = field(default_factory=dict)
 
 
 def demo_plan(*, people: int = _DEMO_PEOPLE) -> Plan:
-    """Return what a person plays with."""
-    return Plan(demo_profiles(), people=people)
+    """Return what somebody needs who tries the service out."""
+    return Plan(demo_profiles(), people=people, callers=_DEMO_CALLERS)
 
 
 def load_plan() -> Plan:
@@ -55,7 +60,7 @@ class Prepared:
     def seed(self) -> None:
         """Bring the tables up to date and write the demo data; what is there already is kept."""
         log, plan = self.directory / "log" / "demo.log", self.directory / "demo.json"
-        run_django(log, self.environment, "-m", "devstack.demo_data", str(plan))
+        run_django(log, self.environment, "-m", "devstack.demo.seed", str(plan))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -80,18 +85,20 @@ def prepare(
     secrets = keep_secrets(directory / "secrets.json", relayers=plan.relayers)
     settings = django_environment(services, secrets, port=port, block_time=block_time) | plan.settings
     with step("profiles with controllers, relayers with LYX"):
-        profiles = load_profiles(services.world, directory / "profiles.json", plan.profiles)
+        plans = [*plan.profiles, *(ProfilePlan() for _ in range(plan.callers))]
+        every = load_profiles(services.world, directory / "profiles.json", plans)
+        profiles, callers = every[: len(plan.profiles)], every[len(plan.profiles) :]
         services.world.fund(_RELAYER_WEI, *secrets.relayer_addresses)
     _forget_rows_of_another_chain(services, directory / "database.json")
     services.stripe.controls.set_webhook_endpoint(
         f"{settings['PUBLIC_URL']}/webhooks/stripe", services.stripe.webhook_secret
     )
-    write_json(directory / "demo.json", _demo_data(services, secrets, profiles, directory, plan))
+    write_json(directory / "demo.json", _demo_data(services, secrets, profiles, callers, directory, plan))
     return Prepared(directory, port, settings, profiles, secrets)
 
 
 def _forget_rows_of_another_chain(services: Services, path: Path) -> None:
-    """A database that speaks of transactions which this chain never saw is of no use to anyone."""
+    """Empty the database if the chain is another one than that of its transactions."""
     identity = services.world.identity
     if read_json(path).get("world", identity) != identity:
         say("  · the chain began anew, so the database and the Stripe double do too")
@@ -101,11 +108,27 @@ def _forget_rows_of_another_chain(services: Services, path: Path) -> None:
 
 
 def _demo_data(
-    services: Services, secrets: Secrets, profiles: list[Profile], directory: Path, plan: Plan
+    services: Services,
+    secrets: Secrets,
+    profiles: list[Profile],
+    callers: list[Profile],
+    directory: Path,
+    plan: Plan,
 ) -> dict[str, object]:
-    """Return what `devstack.demo_data` is to write down."""
+    """Return what `devstack.demo.seed` is to write down."""
     contracts = services.world.implementations
-    population = {"seed": secrets.derived("population"), "people": plan.people}
+    population = {
+        "seed": secrets.derived("population"),
+        "people": plan.people,
+        "callers": [
+            {
+                "profile_address": caller.profile_address,
+                "key_manager_address": caller.key_manager_address,
+                "controller_private_key": caller.controller.private_key,
+            }
+            for caller in callers
+        ],
+    }
     return {
         "implementations": {"profile": contracts.universal_profile, "key-manager": contracts.key_manager},
         "profiles": [profile.profile_address for profile in profiles],

@@ -23,14 +23,16 @@ class Web(GatewayProcess):
 
     name: ClassVar[str] = "web"
 
-    def __init__(self, log_directory: Path, environment: Mapping[str, str], *, port: int) -> None:
+    def __init__(
+        self, log_directory: Path, environment: Mapping[str, str], *, port: int, processes: int = 2
+    ) -> None:
         super().__init__(log_directory, environment)
-        self._port = port
+        self._port, self._processes = port, processes
 
     def command(self) -> list[str]:
-        """Return the foreground server with two processes of four threads."""
+        """Return the foreground server; each of its processes has four threads."""
         address = ["--host", "127.0.0.1", "--port", str(self._port)]
-        size = ["--workers", "2", "--blocking-threads", "4", "--http", "1", "--no-ws"]
+        size = ["--workers", str(self._processes), "--blocking-threads", "4", "--http", "1", "--no-ws"]
         # Without it, the server waits for as long as its workers are busy.
         ending = ["--workers-kill-timeout", "5"]
         options = ["--interface", "wsgi", *address, *size, *ending]

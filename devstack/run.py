@@ -60,7 +60,8 @@ def run(options: Options) -> int:
 
 def _serve(services: Services, prepared: Prepared, options: Options, started: float) -> int:
     logs = options.data / "log"
-    web = Web(logs, prepared.environment, port=prepared.port)
+    # To import the service takes each process seconds; one is enough for somebody who tries it out.
+    web = Web(logs, prepared.environment, port=prepared.port, processes=2 if options.load else 1)
     workers = _workers(logs, prepared.environment, options)
     processes = [web, *workers]
     try:
@@ -105,8 +106,8 @@ def _describe(services: Services, prepared: Prepared, web: Web, options: Options
 
 
 def _play(prepared: Prepared, options: Options) -> int | None:
-    """Make the journey, then let generated users pay; return None to go on serving."""
-    outcome = 0 if options.load else _make_journey(options.stack_file) or _let_some_pay(prepared)
+    """Make the journey, then let a few generated users subscribe; return None to go on serving."""
+    outcome = 0 if options.load else _make_journey(options.stack_file) or _subscribe_some(prepared)
     if options.once:
         return outcome
     say("Serving until Ctrl-C.")
@@ -121,12 +122,12 @@ def _make_journey(stack_file: Path) -> int:
     return run_journey(stack_file)
 
 
-def _let_some_pay(prepared: Prepared) -> int:
+def _subscribe_some(prepared: Prepared) -> int:
     """Only after the journey: before it, the payment provider's clock can still be moved back."""
     with step("some generated users pay by card"):
         log, plan = prepared.directory / "log" / "payers.log", prepared.directory / "demo.json"
         try:
-            run_django(log, prepared.environment, "-m", "devstack.population.payers", str(plan))
+            run_django(log, prepared.environment, "-m", "devstack.demo.payers", str(plan))
         except DjangoFailed as error:
             complain(str(error))
             return 1

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
-from django.db.models import Count
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
@@ -17,52 +16,36 @@ from backoffice.roles import ROLES
 from checkin.models import CheckIn, DropTable
 from checkin.services import checkins
 from credits.services import reconciliation
-from devstack.ad_networks.demo import enable_networks, serve_verifier_keys
-from devstack.population.settling import populate, residents
+from devstack.demo.people import addresses_of
 from devstack.services.stack import Services
-from gateway.chain.signing import get_signer
 from payments.models import PayoutRate
 from payments.services import reconciliation as stripe_reconcile
 from payments.stripe import set_billing_client
-from relay.models import Relayer, RelayTransaction
+from relay.models import RelayTransaction
 from relay.services import reconciliation as relay_reconcile
-from relay.services import relayers
 from rewards.models import ModifierType
 from rewards.services import modifiers
 from tests.browser.desk import Desk, Person, Scheme, employ
+from tests.demo.generating import generate
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import deliver
 from tests.payments.people import Payer
 from users.models import User
 
-_PEOPLE = 150
-_ETHER = 10**18
+_PEOPLE = 64
 
 
 @pytest.fixture
 def person(live_server: LiveServer, services: Services, settings: Any) -> Iterator[User]:
-    """A subscriber among some hundred others who have used the service for weeks."""
-    seed, now = secrets.token_hex(16), timezone.now()
-    with serve_verifier_keys() as google:
-        settings.ADMOB_KEYS_URL = google.url
-        enable_networks(now=now)
+    """A subscriber who has relayed calls, among others who have used the service for weeks."""
+    seed = secrets.token_hex(16)
     staff = User.objects.create(username="grace", is_staff=True)
-    assert populate(seed=seed, people=_PEOPLE, staff=staff, rpc_url=services.rpc_url, now=now)
-    _fund_relayers(services)
-    people = residents(seed=seed, people=_PEOPLE)
-    busy = RelayTransaction.objects.values("user").annotate(calls=Count("pk")).order_by("-calls", "user")
-    chosen = next(found for found in people if found.pk == busy[0]["user"])
-    _pay(settings, chosen, *people[:3])
+    callers = generate(services, settings, seed=seed, staff=staff, people=_PEOPLE)
+    chosen = User.objects.get(profile_address=callers[0].profile_address)
+    _pay(settings, chosen, *User.objects.filter(profile_address__in=addresses_of(seed, 3)))
     _reward(chosen, staff)
     yield chosen
     set_billing_client(None)
-
-
-def _fund_relayers(services: Services) -> None:
-    """Give the relayers LYX for some weeks; the one that the people's calls were sent by works on."""
-    services.world.fund(4 * _ETHER, *get_signer().addresses())
-    relayers.sync(now=timezone.now())
-    Relayer.objects.filter(is_active=False).update(is_active=True, balance_wei=_ETHER // 2)
 
 
 def _pay(settings: Any, *payers: User) -> None:

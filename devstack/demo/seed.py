@@ -18,7 +18,6 @@ from django.utils import timezone
 from devstack.ad_networks.demo import enable_networks
 from devstack.console import say
 from devstack.files import read_json, write_json
-from gateway.chain.config import get_chain
 
 _CREDITS = 1_000_000
 
@@ -27,8 +26,8 @@ def seed(plan: dict[str, Any]) -> None:
     """
     Write what `plan` names: `implementations`, `profiles` and `staff`.
 
-    Where it names a file `seeded`, all ad networks are opened, each role gets a login, and the file tells
-    both; where it has a `population` of a `seed` and so many `people`, they have used the service for weeks.
+    With a file `seeded`, all ad networks are opened, each role gets a login, and the file describes both.
+    With a `population`, its `people` follow from its `seed`; those who relay calls are its `callers`.
     """
     from relay.services import relayers
 
@@ -41,8 +40,8 @@ def seed(plan: dict[str, Any]) -> None:
         staff_by_role = _employ_by_role(plan["staff"], plan["staff_secret"])
         networks = enable_networks(now=timezone.now())
         write_json(Path(plan["seeded"]), {"networks": networks, "staff_by_role": staff_by_role})
-    if "population" in plan:
-        _populate(**plan["population"], username=plan["staff"]["username"])
+        if "population" in plan:
+            _populate(plan["population"], staff=plan["staff"], opened=networks)
 
 
 def _trust(implementations: dict[str, str]) -> None:
@@ -61,14 +60,21 @@ def _give_credits(profile_address: str, credits: int) -> None:
     entries.adjust(user=user, credits=credits, key=f"demo:{profile_address}", actor=None, reason=reason)
 
 
-def _populate(*, seed: str, people: int, username: str) -> None:
-
-    from devstack.population.settling import populate
+def _populate(plan: dict[str, Any], *, staff: dict[str, str], opened: dict[str, dict[str, Any]]) -> None:
+    from devstack.demo.people import generate_people
+    from devstack.demo.relay_calls import Caller
     from users.models import User
 
-    staff, rpc_url = User.objects.get(username=username), get_chain().node_urls[0]
-    are_new = populate(seed=seed, people=people, staff=staff, rpc_url=rpc_url, now=timezone.now())
-    say(f"{people if are_new else 0} people are generated")
+    callers = [Caller(**caller) for caller in plan["callers"]]
+    is_new = generate_people(
+        seed=plan["seed"],
+        people=plan["people"],
+        callers=callers,
+        staff=User.objects.get(username=staff["username"]),
+        opened=opened,
+        now=timezone.now(),
+    )
+    say(f"{plan['people'] if is_new else 0} people are generated")
 
 
 def _employ(*, username: str, password: str, totp_secret: str) -> None:

@@ -1,8 +1,8 @@
 """
-A few of the generated people pay by card: for real, at the payment provider of the stack.
+A few of the generated people pay by card, at the Stripe double of the stack.
 
-Run as a process of its own beside the running service, whose worker takes what the
-provider tells. It may be repeated.
+Run as a process of its own beside the running service, whose worker processes the
+webhook events. It may be repeated.
 """
 
 import random
@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,19 +34,17 @@ _STORIES = (
     (_BROKE, "eur", "stays"),
 )
 _PATIENCE_SECONDS = 60
-# An event that failed is told of by the reconciliation after a quarter of an hour; these are done by then.
-_NEXT_TRY = timedelta(minutes=12)
-_UNDONE = ("customer.subscription.updated", "invoice.paid", "customer.subscription.updated")
 
 
-def let_some_pay(*, seed: str, people: int) -> int:
-    """Subscribe a few of the generated users of this seed; return how many, 0 where they have been."""
+def subscribe_some(*, seed: str) -> int:
+    """Subscribe a few of the generated users of this seed; return how many, 0 if they have subscribed before."""
     from django.conf import settings
 
-    from devstack.population.settling import residents
+    from devstack.demo.people import addresses_of
     from payments.models import Customer, Payout
+    from users.models import User
 
-    payers = residents(seed=seed, people=people)[: len(_STORIES)]
+    payers = list(User.objects.filter(profile_address__in=addresses_of(seed, len(_STORIES))).order_by("pk"))
     if Customer.objects.filter(user__in=payers).exists():
         return 0
     rng = random.Random(seed)  # noqa: S311 - nothing here is secret
@@ -59,7 +56,7 @@ def let_some_pay(*, seed: str, people: int) -> int:
     for user, (_, _, story) in zip(payers, _STORIES, strict=True):
         _live_on(user, provider, story)
     _until("all events", lambda: not provider.undelivered_events() and not _undone_events())
-    _leave_failures(payers, rng)
+    _store_failing_event()
     return len(payers)
 
 
@@ -95,28 +92,23 @@ def _live_on(user: "User", provider: StripeAccount, story: str) -> None:
             subscriptions.cancel(user=user, immediately=story == "ends at once", now=timezone.now())
 
 
-def _leave_failures(payers: list["User"], rng: random.Random) -> None:
-    """Leave events that could not be applied so far, of things that the provider knows; a later try will do."""
+def _store_failing_event() -> None:
+    """Leave one event that cannot be processed, as its name says: Stripe has no such invoice."""
     from django.utils import timezone
 
-    from payments.models import Payout, StripeEvent, Subscription
+    from payments.services import events
+    from payments.stripe.client import ReceivedEvent
 
-    now, payout = timezone.now(), Payout.objects.filter(user__in=payers).order_by("pk").first()
-    subscriptions = iter(Subscription.objects.filter(user__in=payers).order_by("pk"))
-    for kind in _UNDONE:
-        about = payout.stripe_invoice_id if kind == "invoice.paid" and payout else str(next(subscriptions))
-        StripeEvent.objects.create(
-            stripe_event_id=f"evt_{rng.randbytes(12).hex()}",
-            type=kind,
-            object_id=about,
-            raw_body=b"{}",
-            happened_at=now,
-            received_at=now,
-            next_attempt_at=now + _NEXT_TRY,
-            status=StripeEvent.Status.FAILED,
-            attempts=rng.randint(3, 6),
-            last_error="billing-unavailable: The payment provider does not answer.",
-        )
+    now = timezone.now()
+    event = ReceivedEvent(
+        event_id="evt_demo_of_an_unknown_invoice",
+        type="invoice.paid",
+        api_version="",
+        object_id="in_demo_unknown",
+        created_at=now,
+        is_live=False,
+    )
+    events.store(event=event, body=b"{}", now=now)
 
 
 def _undone_events() -> bool:
@@ -135,4 +127,4 @@ def _until(what: str, is_so: Callable[[], bool]) -> None:
 
 if __name__ == "__main__":
     django.setup()
-    say(f"{let_some_pay(**read_json(Path(sys.argv[1]))['population'])} people pay by card")
+    say(f"{subscribe_some(seed=read_json(Path(sys.argv[1]))['population']['seed'])} people pay by card")

@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     stress.add_argument("--processes", type=int, default=8, help="how many send them (default: 8)")
     stress.add_argument("--users", type=int, default=200, help="how many earn (default: 200)")
     stress.set_defaults(action=_stress)
-    machine = commands.add_parser("ledger-machine", help="random moves against a ledger on paper, at length")
+    machine = commands.add_parser("ledger-machine", help="random moves against a reference model, at length")
     machine.add_argument("--runs", type=int, default=2_000)
     machine.add_argument("--steps", type=int, default=50, help="moves of each run")
     machine.add_argument("--seed", type=int, help="of the run to repeat (default: another each time)")

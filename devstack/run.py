@@ -115,9 +115,7 @@ def _play(prepared: Prepared, options: Options) -> int | None:
 
 
 def _make_journey(stack_file: Path) -> int:
-    from devstack.journey.run import (
-        run_journey,  # its imports take over a second, and nothing before needs them
-    )
+    from devstack.journey.run import run_journey
 
     return run_journey(stack_file)
 

@@ -1,4 +1,4 @@
-"""A browser, a live server, and a desk before them; a complaint of the browser fails the test."""
+"""A browser and a live server; a complaint of the browser fails the test."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
+from tests.browser.admin_client import AdminClient, Scheme
 from tests.browser.chromium import find_chromium
-from tests.browser.desk import Desk, Scheme
 
 # Sandboxes of the browser need rights that containers do not give; it sees our own pages only.
 _ARGUMENTS = ("--no-sandbox", "--no-zygote", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars")
@@ -47,24 +47,26 @@ def pictures(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def desk_in(browser: Browser, live_server: LiveServer, pictures: Path) -> Iterator[Callable[[Scheme], Desk]]:
-    """Open desks of either colour scheme, and see at the end that none has complained."""
-    desks: list[Desk] = []
+def admin_in(
+    browser: Browser, live_server: LiveServer, pictures: Path
+) -> Iterator[Callable[[Scheme], AdminClient]]:
+    """Open windows of either colour scheme; check at the end that there are no complaints."""
+    clients: list[AdminClient] = []
 
-    def sit_down(scheme: Scheme) -> Desk:
+    def open_window(scheme: Scheme) -> AdminClient:
         context = browser.new_context(color_scheme=scheme, viewport={"width": 1440, "height": 900})
         context.set_default_timeout(_PATIENCE_MILLISECONDS)
-        desks.append(Desk(context.new_page(), live_server.url, pictures))
-        return desks[-1]
+        clients.append(AdminClient(context.new_page(), live_server.url, pictures))
+        return clients[-1]
 
-    yield sit_down
-    complaints = [complaint for desk in desks for complaint in desk.complaints]
-    for desk in desks:
-        desk.page.context.close()
+    yield open_window
+    complaints = [complaint for admin in clients for complaint in admin.complaints]
+    for admin in clients:
+        admin.page.context.close()
     assert complaints == []
 
 
 @pytest.fixture
-def desk(desk_in: Callable[[Scheme], Desk]) -> Desk:
-    """A desk in the light."""
-    return desk_in("light")
+def admin(admin_in: Callable[[Scheme], AdminClient]) -> AdminClient:
+    """A window in the light colour scheme."""
+    return admin_in("light")

@@ -5,44 +5,44 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.desk import Desk, Scheme, employ
+from tests.browser.admin_client import AdminClient, Scheme, employ
 from tests.factories import UserFactory
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_list_a_row_and_a_form_open(desk_in: Callable[[Scheme], Desk], scheme: Scheme) -> None:
+def test_a_list_a_row_and_a_form_open(admin_in: Callable[[Scheme], AdminClient], scheme: Scheme) -> None:
     person = employ()
     owner = UserFactory.create()
-    desk = desk_in(scheme)
+    admin = admin_in(scheme)
 
-    page = desk.log_in(person, path="/admin/users/user/")
-    desk.picture(f"users-{scheme}")
+    page = admin.log_in(person, path="/admin/users/user/")
+    admin.picture(f"users-{scheme}")
     page.get_by_role("link", name=owner.username).first.click()
     page.wait_for_load_state("networkidle")
-    desk.picture(f"user-{scheme}")
-    desk.open("/admin/users/trustedimplementation/add/")
-    desk.picture(f"form-{scheme}")
+    admin.picture(f"user-{scheme}")
+    admin.open("/admin/users/trustedimplementation/add/")
+    admin.picture(f"form-{scheme}")
 
     assert page.evaluate("document.documentElement.classList.contains('dark')") == (scheme == "dark")
 
 
-def test_the_sidebar_closes_and_stays_closed(desk: Desk) -> None:
-    page = desk.log_in(employ(), path="/admin/users/user/")
+def test_the_sidebar_closes_and_stays_closed(admin: AdminClient) -> None:
+    page = admin.log_in(employ(), path="/admin/users/user/")
     links = page.locator("#nav-sidebar-apps")
     expect(links).to_be_visible()
 
     page.get_by_text("dock_to_right").first.click()
     expect(links).to_be_hidden()
 
-    desk.open("/admin/relay/attempt/")
+    admin.open("/admin/relay/attempt/")
     expect(links).to_be_hidden()
 
 
-def test_the_scheme_is_chosen_in_the_menu_and_kept(desk: Desk) -> None:
-    page = desk.log_in(employ(), path="/admin/users/user/")
+def test_the_scheme_is_chosen_in_the_menu_and_kept(admin: AdminClient) -> None:
+    page = admin.log_in(employ(), path="/admin/users/user/")
 
     page.locator('[x-on\\:click="openUserLinks = !openUserLinks"]').click()
     page.locator("[x-on\\:click=\"switchTheme('dark')\"]").click()
-    desk.open("/admin/relay/attempt/")
+    admin.open("/admin/relay/attempt/")
 
     assert page.evaluate("document.documentElement.classList.contains('dark')")

@@ -25,7 +25,7 @@ from relay.models import RelayTransaction
 from relay.services import reconciliation as relay_reconcile
 from rewards.models import ModifierType
 from rewards.services import modifiers
-from tests.browser.desk import Desk, Person, Scheme, employ
+from tests.browser.admin_client import AdminClient, Person, Scheme, employ
 from tests.demo.generating import generate
 from tests.fakes.billing import FakeBilling
 from tests.payments.mail import deliver
@@ -87,7 +87,7 @@ def _colleague(name: str) -> Person:
     return found
 
 
-def test_the_pages_that_staff_live_in(desk_in: Callable[[Scheme], Desk], person: User) -> None:
+def test_the_pages_that_staff_live_in(admin_in: Callable[[Scheme], AdminClient], person: User) -> None:
     reconciliation.reconcile(now=timezone.now())
     relay_reconcile.reconcile(now=timezone.now())
     stripe_reconcile.reconcile(now=timezone.now(), minutes=0)
@@ -95,8 +95,8 @@ def test_the_pages_that_staff_live_in(desk_in: Callable[[Scheme], Desk], person:
     table = DropTable.objects.filter(published_at__isnull=False).latest("pk")
     schemes: tuple[tuple[Scheme, str], ...] = (("light", "ada"), ("dark", "barbara"))
     for scheme, name in schemes:
-        desk = desk_in(scheme)
-        page = desk.log_in(_colleague(name))
+        admin = admin_in(scheme)
+        page = admin.log_in(_colleague(name))
         for kind, path, words in (
             ("front-page", "/admin/", ("Success rate", "Relayers")),
             (
@@ -117,8 +117,8 @@ def test_the_pages_that_staff_live_in(desk_in: Callable[[Scheme], Desk], person:
             ),
             ("reconciliation", "/admin/books/", ("Chain against captures", "Settled calls")),
         ):
-            _shows(desk.open(path), *words)
-            desk.picture(f"{kind}-{scheme}", whole=False)
+            _shows(admin.open(path), *words)
+            admin.picture(f"{kind}-{scheme}", whole=False)
         assert page.evaluate("document.documentElement.classList.contains('dark')") == (scheme == "dark")
 
 

@@ -12,7 +12,7 @@ from earnings.models import AdNetwork
 from payments.models import PayoutRate
 from rewards.models import Badge
 from rewards.services import levels
-from tests.browser.desk import Desk, colleague
+from tests.browser.admin_client import AdminClient, colleague
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
 from tests.rewards.rows import set_experience
@@ -23,16 +23,16 @@ def _save(page: Page) -> None:
     page.wait_for_load_state("networkidle")
 
 
-def test_a_payout_rate(desk: Desk, live_server: LiveServer) -> None:
+def test_a_payout_rate(admin: AdminClient, live_server: LiveServer) -> None:
     for currency, rate in (("usd", 1_000), ("eur", 1_100)):
         PayoutRate.objects.update_or_create(
             currency=currency,
             valid_from=timezone.now() - timedelta(days=400),
             defaults={"credits_per_major_unit": rate},
         )
-    page = desk.log_in(colleague("finance"), path="/admin/payments/payoutrate/add/")
+    page = admin.log_in(colleague("finance"), path="/admin/payments/payoutrate/add/")
     expect(page.get_by_role("heading", name="Rates today")).to_be_visible()
-    desk.picture("payout-rate-add")
+    admin.picture("payout-rate-add")
     begins = timezone.now() + timedelta(days=3)
     page.locator("[name=currency]").fill("usd")
     page.locator("[name=credits_per_major_unit]").fill("1250")
@@ -47,17 +47,17 @@ def test_a_payout_rate(desk: Desk, live_server: LiveServer) -> None:
     expect(
         page.get_by_role("heading", name=f"Save 1.00 usd = 1250 credits from {begins:%Y-%m-%d}?")
     ).to_be_visible()
-    desk.picture("payout-rate-preview")
+    admin.picture("payout-rate-preview")
     assert PayoutRate.objects.count() == before
     _save(page)
     assert PayoutRate.objects.latest("pk").credits_per_major_unit == 1_250
 
 
-def test_a_networks_rate(desk: Desk, live_server: LiveServer) -> None:
+def test_a_networks_rate(admin: AdminClient, live_server: LiveServer) -> None:
     network = set_up("tapjoy", rate=Decimal("1.5"), per_event_cap=500)
     for amount in ("20", "180"):
         network.send(network.reward(UserFactory.create(), amount=amount))
-    page = desk.log_in(colleague("operations"), path=f"/admin/earnings/adnetwork/{network.row.pk}/change/")
+    page = admin.log_in(colleague("operations"), path=f"/admin/earnings/adnetwork/{network.row.pk}/change/")
     page.locator("[name=rate]").fill("3")
 
     _save(page)
@@ -65,7 +65,7 @@ def test_a_networks_rate(desk: Desk, live_server: LiveServer) -> None:
     expect(page.get_by_text("1.00 of the network's unit becomes 3 instead of 1 credits")).to_be_visible()
     lately = page.get_by_label("The last 30 days").get_by_role("row").last
     expect(lately).to_have_text("2300601")
-    desk.picture("network-rate-preview")
+    admin.picture("network-rate-preview")
     assert AdNetwork.objects.get().rate == Decimal("1.5")
     _save(page)
     assert AdNetwork.objects.get().rate == 3
@@ -82,8 +82,8 @@ def ladder(live_server: LiveServer) -> list[Badge]:
     return list(Badge.objects.filter(track="PERMANENT").order_by("exp_lower_bound"))
 
 
-def test_a_badge_that_begins_later(desk: Desk, ladder: list[Badge]) -> None:
-    page = desk.log_in(colleague("finance"), path=f"/admin/rewards/badge/{ladder[1].pk}/change/")
+def test_a_badge_that_begins_later(admin: AdminClient, ladder: list[Badge]) -> None:
+    page = admin.log_in(colleague("finance"), path=f"/admin/rewards/badge/{ladder[1].pk}/change/")
     page.locator("[name=exp_lower_bound]").fill("1500")
 
     _save(page)
@@ -94,6 +94,6 @@ def test_a_badge_that_begins_later(desk: Desk, ladder: list[Badge]) -> None:
     )
     moving = page.get_by_label("Who would change").get_by_role("row").last
     expect(moving).to_contain_text("2SilverBronze")
-    desk.picture("badge-preview")
+    admin.picture("badge-preview")
     _save(page)
     assert Badge.objects.get(pk=ladder[0].pk).exp_upper_bound == 1_500

@@ -24,7 +24,15 @@ from payments.services import events
 from payments.stripe import set_billing_client
 from relay.models import RelayTransaction
 from relay.services import relayers
-from tests.browser.desk import Desk, DeskIn, begin, colleague, confirm, look_up, person_path
+from tests.browser.admin_client import (
+    AdminClient,
+    AdminClientIn,
+    begin,
+    colleague,
+    confirm,
+    look_up,
+    person_path,
+)
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.fakes.chain import FakeChain
@@ -86,7 +94,7 @@ def relaying(live_server: LiveServer) -> Iterator[Relaying]:
     set_chain_client(None)
 
 
-def test_why_a_call_reverted_is_found_by_its_hash(desk: Desk, relaying: Relaying) -> None:
+def test_why_a_call_reverted_is_found_by_its_hash(admin: AdminClient, relaying: Relaying) -> None:
     flaky = relaying.chain.deploy_flaky()
     answer = relaying.execute(relaying.call(transfer(flaky.address, 1, secrets.token_bytes(4))))
     known = answer.body["transactionHash"]
@@ -95,7 +103,7 @@ def test_why_a_call_reverted_is_found_by_its_hash(desk: Desk, relaying: Relaying
     row = RelayTransaction.objects.get()
     assert row.status == RelayTransaction.Status.FAILED
 
-    page = desk.log_in(colleague("support"))
+    page = admin.log_in(colleague("support"))
     # As mail programs and people write it.
     look_up(page, f"0x{known[2:].upper()}")
     page.wait_for_url(f"**/relay/relaytransaction/{row.pk}/change/**")
@@ -104,7 +112,7 @@ def test_why_a_call_reverted_is_found_by_its_hash(desk: Desk, relaying: Relaying
     for words in (row.failure_code, row.failure_detail, answer.headers["X-Request-ID"], known):
         assert words
         expect(shown.get_by_text(words).locator("visible=true").first).to_be_visible()
-    desk.open(person_path(relaying.user))
+    admin.open(person_path(relaying.user))
     calls = page.get_by_label("Relay transactions", exact=True)
     expect(calls.get_by_text(row.failure_detail)).to_be_visible()
     expect(calls.get_by_text("call, mined")).to_be_visible()
@@ -112,10 +120,10 @@ def test_why_a_call_reverted_is_found_by_its_hash(desk: Desk, relaying: Relaying
 
 
 def test_a_paused_relay_refuses_and_a_resumed_one_accepts_the_same_call(
-    desk: Desk, relaying: Relaying
+    admin: AdminClient, relaying: Relaying
 ) -> None:
     call = relaying.call(set_data())
-    page = desk.log_in(colleague("operations"), path="/admin/gateway_admin/pause/")
+    page = admin.log_in(colleague("operations"), path="/admin/gateway_admin/pause/")
     confirm(page, "Pause the whole relay", reason=f"the node is replaced {secrets.token_hex(4)}")
     refused = relaying.execute(call)
     assert (refused.status, refused.body["code"]) == (503, "relay-paused")
@@ -123,7 +131,7 @@ def test_a_paused_relay_refuses_and_a_resumed_one_accepts_the_same_call(
     assert balance_of(relaying.user).held == 0
 
     confirm(
-        desk.open("/admin/gateway_admin/pause/"), "Resume the whole relay", reason="the new node is in step"
+        admin.open("/admin/gateway_admin/pause/"), "Resume the whole relay", reason="the new node is in step"
     )
     accepted = relaying.execute(call)
     assert (accepted.status, set(accepted.body)) == (200, {"transactionHash"})
@@ -133,10 +141,10 @@ def test_a_paused_relay_refuses_and_a_resumed_one_accepts_the_same_call(
 
 
 def test_a_modifier_that_support_grants_shows_in_the_wallet_until_they_end_it(
-    desk: Desk, relaying: Relaying
+    admin: AdminClient, relaying: Relaying
 ) -> None:
     assert relaying.modifiers() == []
-    page = desk.log_in(colleague("support"), path=person_path(relaying.user))
+    page = admin.log_in(colleague("support"), path=person_path(relaying.user))
     confirm(
         page,
         "Grant a modifier",
@@ -150,22 +158,22 @@ def test_a_modifier_that_support_grants_shows_in_the_wallet_until_they_end_it(
 
     page.get_by_role("link", name="BONUS_SURVEYS_CREDITS").click()
     begin(page, "End modifier", reason="it was meant for somebody else")
-    desk.picture("end-modifier")
+    admin.picture("end-modifier")
     page.locator("form[method=post]").get_by_role("button", name="End modifier", exact=True).click()
     expect(page.get_by_text("It has ended.").first).to_be_visible()
     expect(page.get_by_role("link", name="End modifier")).to_have_count(0)
     assert relaying.modifiers() == []
 
 
-def test_support_corrects_a_little_with_a_reason_that_stays(desk: Desk, relaying: Relaying) -> None:
+def test_support_corrects_a_little_with_a_reason_that_stays(admin: AdminClient, relaying: Relaying) -> None:
     before, moved = balance_of(relaying.user).balance, secrets.randbelow(250) + 1
     reason = f"lost reward {secrets.token_hex(4)}"
-    page = desk.log_in(colleague("support"), path=person_path(relaying.user))
+    page = admin.log_in(colleague("support"), path=person_path(relaying.user))
     confirm(page, "Adjust credits", credits=str(moved), reason=reason)
     expect(page.locator("#balance")).to_have_text(f"{before + moved:,}")
     entry = CreditEntry.objects.latest("pk")
     assert (entry.amount, entry.reason) == (moved, reason)
-    desk.open("/admin/gateway_admin/staffaction/")
+    admin.open("/admin/gateway_admin/staffaction/")
     expect(page.get_by_text(reason).first).to_be_visible()
 
 
@@ -187,7 +195,9 @@ def payer(live_server: LiveServer, settings: Any) -> Iterator[Payer]:
     set_billing_client(None)
 
 
-def test_a_month_that_was_lost_while_stripe_was_away_is_paid_out_once(desk: Desk, payer: Payer) -> None:
+def test_a_month_that_was_lost_while_stripe_was_away_is_paid_out_once(
+    admin: AdminClient, payer: Payer
+) -> None:
     fake = payer.world
     assert isinstance(fake, FakeBilling)
     rows = [store(body, now=fake.now()) for body in fake.events]
@@ -197,7 +207,7 @@ def test_a_month_that_was_lost_while_stripe_was_away_is_paid_out_once(desk: Desk
     StripeEvent.objects.filter(pk=event.pk).update(next_attempt_at=timezone.now() + timedelta(hours=6))
     assert not Payout.objects.exists()
 
-    page = desk.log_in(colleague("support"))
+    page = admin.log_in(colleague("support"))
     look_up(page, event.stripe_event_id)
     page.wait_for_url(f"**/payments/stripeevent/{event.pk}/change/**")
     expect(page.locator("#content").get_by_text("billing-unavailable").first).to_be_visible()
@@ -205,10 +215,10 @@ def test_a_month_that_was_lost_while_stripe_was_away_is_paid_out_once(desk: Desk
     # What a worker does now, and once more.
     assert [events.process(event_id=event.pk, now=timezone.now()) for _ in range(2)] == [True, False]
 
-    desk.open(f"/admin/payments/stripeevent/{event.pk}/change/")
+    admin.open(f"/admin/payments/stripeevent/{event.pk}/change/")
     expect(page.get_by_role("link", name="Process again")).to_have_count(0)
     payout = Payout.objects.get()
-    desk.open(person_path(payer.user))
+    admin.open(person_path(payer.user))
     expect(page.locator("#balance")).to_have_text(f"{payout.credits:,}")
     expect(
         page.get_by_label("Subscription", exact=True).get_by_text(payout.stripe_invoice_id)
@@ -216,11 +226,11 @@ def test_a_month_that_was_lost_while_stripe_was_away_is_paid_out_once(desk: Desk
 
 
 def test_what_is_large_waits_for_others_and_two_who_approve_at_once_post_once(
-    desk_in: DeskIn, live_server: LiveServer
+    admin_in: AdminClientIn, live_server: LiveServer
 ) -> None:
     large = settings.ADJUSTMENT_APPROVAL_LIMIT + secrets.randbelow(1_000) + 1
     user, support = UserFactory.create(), colleague("support")
-    asking = desk_in("light").log_in(support, path=person_path(user))
+    asking = admin_in("light").log_in(support, path=person_path(user))
     confirm(asking, "Adjust credits", credits=str(large), reason="an offer was lost")
     expect(asking.get_by_text("waits for a second person").first).to_be_visible()
     asked = AdjustmentRequest.objects.get()
@@ -229,8 +239,8 @@ def test_what_is_large_waits_for_others_and_two_who_approve_at_once_post_once(
     asking.goto(f"{live_server.url}{path}")
     expect(asking.get_by_role("link", name="Approve")).to_have_count(0)
 
-    desks = [desk_in("light"), desk_in("dark")]
-    pages = [desk.log_in(colleague("finance"), path=path) for desk in desks]
+    clients = [admin_in("light"), admin_in("dark")]
+    pages = [admin.log_in(colleague("finance"), path=path) for admin in clients]
     for page in pages:
         begin(page, "Approve", reason="the network confirms it")
     for page in pages:

@@ -11,7 +11,7 @@ _NICENESS = 10
 
 
 def main(runs: int, steps: int, seed: int) -> None:
-    """Run the machine; whatever paper and rows disagree about is raised, with the shortest run that shows it."""
+    """Run the machine; the first difference between rows and model is raised, with the shortest run that shows it."""
     os.nice(_NICENESS)
     django.setup()
     call_command("migrate", interactive=False, verbosity=0)

@@ -1,4 +1,4 @@
-"""The machine: two users, a handful of names that repeat, and every move that touches credits or experience."""
+"""The state machine: two users, a few keys that repeat, and every move that touches credits or experience."""
 
 import secrets
 from datetime import UTC, date, datetime, timedelta
@@ -22,27 +22,33 @@ from payments.stripe.client import ReturnedMoney
 from rewards import queries
 from rewards.models import ModifierType
 from rewards.services import cashback, modifiers
-from tests.economy import earnings as paper_earnings
-from tests.economy import rows
-from tests.economy.earnings import PaperNetwork
+from tests.economy import model, rows
+from tests.economy.model import (
+    PERMANENT,
+    SUBSCRIBER,
+    ModelAccount,
+    ModelHold,
+    ModelModifier,
+    ModelNetwork,
+    ModelPayout,
+)
 from tests.economy.moves import MOVES, Move
-from tests.economy.paper import PERMANENT, SUBSCRIBER, PaperAccount, PaperHold, PaperModifier, PaperPayout
-from tests.economy.stage import CREDITS_PER_UNIT, EXPERIENCE_PER_CENT, Stage, Subject
+from tests.economy.setup import CREDITS_PER_UNIT, EXPERIENCE_PER_CENT, Setup, Subject
 
 
 class EconomyMachine(RuleBasedStateMachine):
-    """Moves of two users and of staff; after each the rows are compared with paper."""
+    """Moves of two users and of staff; after each the rows are compared with account."""
 
-    stage: ClassVar[Stage]
+    setup: ClassVar[Setup]
 
     @initialize()
     def begin(self) -> None:
         self.run = secrets.token_hex(6)
         self.now: datetime = timezone.now().astimezone(UTC).replace(microsecond=0)
-        self.subjects = [Subject(self.stage, self.now) for _ in range(2)]
+        self.subjects = [Subject(self.setup, self.now) for _ in range(2)]
         self.moved = 0
         self.refused_on: date | None = None
-        self.named_holds: dict[tuple[int, int], PaperHold] = {}
+        self.named_holds: dict[tuple[int, int], ModelHold] = {}
         self.requests: dict[tuple[int, int], AdjustmentRequest] = {}
         self.check_in_keys: dict[tuple[int, int], int] = {}
 
@@ -67,8 +73,8 @@ class EconomyMachine(RuleBasedStateMachine):
                 assert payouts.apply_paid_invoice(invoice=invoice, now=self.now)
         worth = collected * CREDITS_PER_UNIT // 100
         ends_at = self.now + timedelta(days=30)
-        payout = PaperPayout(worth, collected, self.now, ends_at, gained={})
-        subject.paper.pay_out(payout, base=collected * EXPERIENCE_PER_CENT)
+        payout = ModelPayout(worth, collected, self.now, ends_at, gained={})
+        subject.model.pay_out(payout, base=collected * EXPERIENCE_PER_CENT)
 
     def change_what_was_paid(self, which: int, percent: int, renews: bool | None) -> None:
         """Refund a part, or win a dispute (less than before may be gone); or end the subscription, or resume it."""
@@ -84,28 +90,28 @@ class EconomyMachine(RuleBasedStateMachine):
         if renews is not None:
             subject.let_renew(renews)
             return
-        invoice, payout = subject.invoices[place], subject.paper.payouts[place]
+        invoice, payout = subject.invoices[place], subject.model.payouts[place]
         gone = payout.collected * percent // 100
         returned = ReturnedMoney(
             payment_intent_id=invoice.payment_intent_id, refunded_minor=gone, disputed_minor=0
         )
         with transaction.atomic():
             clawbacks.apply_returned_money(returned=returned, is_stale=False, cause="machine", now=self.now)
-        subject.paper.claw_back(payout, gone)
+        subject.model.claw_back(payout, gone)
 
     # --- earnings ----------------------------------------------------------------------------
 
-    def earn(self, owner: int, network: PaperNetwork, name: int, amount: int, back: bool) -> None:
+    def earn(self, owner: int, network: ModelNetwork, name: int, amount: int, back: bool) -> None:
         """Hear that something was earned, or that it is taken back; in any order, and more than once."""
         back = back and network.reverses
         self._hear(owner, network, name, amount, back=back)
         if back:
-            paper_earnings.reverse(self.subjects[owner].paper, network, name, amount)
+            model.reverse_earning(self.subjects[owner].model, network, name, amount)
         else:
-            paper_earnings.credit(self.subjects[owner].paper, network, name, amount, self.now)
+            model.credit_earning(self.subjects[owner].model, network, name, amount, self.now)
 
-    def _hear(self, owner: int, network: PaperNetwork, name: int, amount: int, *, back: bool) -> None:
-        request = self.stage.postback(
+    def _hear(self, owner: int, network: ModelNetwork, name: int, amount: int, *, back: bool) -> None:
+        request = self.setup.postback(
             network,
             self.subjects[owner].user,
             self._earning_id(owner, name),
@@ -123,7 +129,7 @@ class EconomyMachine(RuleBasedStateMachine):
 
     def spend(self, owner: int, name: int, amount: int, which: int, fate: str) -> None:
         """Hold something, or decide what becomes of something that was held, once more too."""
-        if fate == "hold" or not any(subject.paper.holds for subject in self.subjects):
+        if fate == "hold" or not any(subject.model.holds for subject in self.subjects):
             self._hold(owner, name, amount)
             return
         subject, hold_id, hold = self._some_hold(which)
@@ -135,42 +141,42 @@ class EconomyMachine(RuleBasedStateMachine):
             self._release(hold_id, hold)
 
     def _hold(self, owner: int, name: int, amount: int) -> None:
-        subject, paper = self._of(owner), self.subjects[owner].paper
+        subject, account = self._of(owner), self.subjects[owner].model
         key, known = f"{self.run}:{owner}:{name}", self.named_holds.get((owner, name))
         limit = queries.debt_limit_of(user=subject.user, now=self.now)
-        assert limit == paper.debt_limit(self.now)
+        assert limit == account.debt_limit(self.now)
         try:
             result = holds.hold(user=subject.user, credits=amount, key=key, debt_limit=limit)
         except InsufficientCredits:
             assert known is None
-            assert not paper.affords(amount, limit)
+            assert not account.affords(amount, limit)
         else:
             assert result.created is (known is None)
             if known is None:
-                assert paper.affords(amount, limit)
-                self.named_holds[owner, name] = placed = PaperHold(amount)
-                paper.holds.append((result.hold.pk, placed))
+                assert account.affords(amount, limit)
+                self.named_holds[owner, name] = placed = ModelHold(amount)
+                account.holds.append((result.hold.pk, placed))
                 found = rows.snapshots([subject.account_id])[subject.account_id]
                 assert found.balance - found.held >= -limit
 
-    def _some_hold(self, which: int) -> tuple[Subject, int, PaperHold]:
+    def _some_hold(self, which: int) -> tuple[Subject, int, ModelHold]:
         """Return one of all holds, open or closed, with its owner and its id."""
         found = [
-            (owner, *hold) for owner, subject in enumerate(self.subjects) for hold in subject.paper.holds
+            (owner, *hold) for owner, subject in enumerate(self.subjects) for hold in subject.model.holds
         ]
         owner, hold_id, hold = found[which % len(found)]
         return self._of(owner), hold_id, hold
 
-    def _raise(self, subject: Subject, hold_id: int, hold: PaperHold, amount: int) -> None:
-        paper = subject.paper
-        limit, more = paper.debt_limit(self.now), max(amount - hold.amount, 0)
-        expected = hold.paid is None and (more == 0 or paper.affords(more, limit))
+    def _raise(self, subject: Subject, hold_id: int, hold: ModelHold, amount: int) -> None:
+        account = subject.model
+        limit, more = account.debt_limit(self.now), max(amount - hold.amount, 0)
+        expected = hold.paid is None and (more == 0 or account.affords(more, limit))
         done = holds.raise_hold(hold_id=hold_id, credits=amount, debt_limit=limit)
         assert done is expected
         if expected:
             hold.amount += more
 
-    def _capture(self, subject: Subject, hold_id: int, hold: PaperHold, cost: int) -> None:
+    def _capture(self, subject: Subject, hold_id: int, hold: ModelHold, cost: int) -> None:
         """Settle what was held; a repeat finds the first charge, and rewards nothing again."""
         try:
             with transaction.atomic():
@@ -179,10 +185,10 @@ class EconomyMachine(RuleBasedStateMachine):
             assert hold.paid == 0
             return
         if hold.paid is None:
-            subject.paper.charge(hold, cost, self.now)
+            subject.model.charge(hold, cost, self.now)
         assert -CreditEntry.objects.get(hold=hold_id).amount == hold.paid
 
-    def _release(self, hold_id: int, hold: PaperHold) -> None:
+    def _release(self, hold_id: int, hold: ModelHold) -> None:
         assert holds.release(hold_id=hold_id) is (hold.paid is None)
         if hold.paid is None:
             hold.paid = 0
@@ -193,39 +199,39 @@ class EconomyMachine(RuleBasedStateMachine):
         """Check in, with a key that may repeat; what dropped is read, what it does is worked out."""
         if waits and self.refused_on == self.now.date():
             self._let_time_pass(144)
-        subject, paper, day = self._of(owner), self.subjects[owner].paper, self.now.date().isoformat()
-        used, known = paper.check_ins.get(day, 0), self.check_in_keys.get((owner, key))
+        subject, account, day = self._of(owner), self.subjects[owner].model, self.now.date().isoformat()
+        used, known = account.check_ins.get(day, 0), self.check_in_keys.get((owner, key))
         try:
             done = checkins.execute(user=subject.user, now=self.now, idempotency_key=f"{self.run}-{key}")
         except CheckInUnavailable:
             assert known is None
-            assert used >= paper.attempts(self.now)
+            assert used >= account.attempts(self.now)
             self.refused_on = self.now.date()
             return
         if known is not None:
             assert done.pk == known
             return
-        assert used < paper.attempts(self.now)
+        assert used < account.attempts(self.now)
         assert done.attempt == used + 1
         self.check_in_keys[owner, key] = done.pk
-        paper.check_ins[day] = used + 1
+        account.check_ins[day] = used + 1
         self._drop(subject, done.effect_key, done.result)
 
     def _drop(self, subject: Subject, key: str, drop: dict[str, object]) -> None:
-        paper, kind, value = subject.paper, str(drop["type"]), Fraction(str(drop["value"]))
+        account, kind, value = subject.model, str(drop["type"]), Fraction(str(drop["value"]))
         if kind == "EXPERIENCE":
-            paper.gain(PERMANENT, int(value))
+            account.gain(PERMANENT, int(value))
             return
-        assert paper.is_proven
+        assert account.is_proven
         if kind == "CREDITS":
-            paper.post(int(value), "CHECK_IN")
+            account.post(int(value), "CHECK_IN")
         else:
             ends_at = self.now + timedelta(minutes=int(str(drop["minutes"])))
-            paper.modifiers[key] = PaperModifier(kind, value, ends_at)
+            account.modifiers[key] = ModelModifier(kind, value, ends_at)
 
     def give_a_modifier(self, owner: int, name: int, kind: str, percent: int, hours: int) -> None:
         subject, key = self._of(owner), f"{self.run}:{owner}:{name}"
-        known = subject.paper.modifiers.get(key)
+        known = subject.model.modifiers.get(key)
         try:
             modifiers.grant(
                 user=subject.user,
@@ -234,7 +240,7 @@ class EconomyMachine(RuleBasedStateMachine):
                 minutes=hours * 60,
                 key=key,
                 reason="machine",
-                actor=self.stage.staff[0],
+                actor=self.setup.staff[0],
             )
         except KeyConflict:
             assert known is not None
@@ -242,7 +248,7 @@ class EconomyMachine(RuleBasedStateMachine):
             return
         assert known is None or known.kind == kind
         ends_at = self.now + timedelta(hours=hours)
-        subject.paper.modifiers.setdefault(key, PaperModifier(kind, Fraction(percent, 100), ends_at))
+        subject.model.modifiers.setdefault(key, ModelModifier(kind, Fraction(percent, 100), ends_at))
 
     def let_time_pass(self, tens: int, sweeps: bool) -> None:
         """Let tens of minutes go by; modifiers and months end, and the sweeps give what was held and is due."""
@@ -251,18 +257,18 @@ class EconomyMachine(RuleBasedStateMachine):
             earnings.release_due(now=self.now)
             modifiers.purge()
             for subject in self.subjects:
-                paper_earnings.release_due(subject.paper, self.now)
-                subject.paper.forget_modifiers(self.now)
+                model.release_due_earnings(subject.model, self.now)
+                subject.model.forget_modifiers(self.now)
 
     def _let_time_pass(self, tens: int) -> None:
         self.now += timedelta(minutes=10 * tens)
-        rows.let_modifiers_age([subject.user.pk for subject in self.subjects], 10 * tens)
+        rows.age_modifiers([subject.user.pk for subject in self.subjects], 10 * tens)
 
     # --- staff -------------------------------------------------------------------------------
 
     def ask_to_adjust(self, owner: int, name: int, amount: int, large: bool, takes: bool) -> None:
         """Ask for a correction: small ones are posted at once, until they are a large one together."""
-        subject, asker = self._of(owner), self.stage.staff[name % 2]
+        subject, asker = self._of(owner), self.setup.staff[name % 2]
         limit = settings.ADJUSTMENT_APPROVAL_LIMIT
         wanted = (amount + large * limit) * (-1 if takes else 1)
         known = self.requests.get((owner, name))
@@ -289,7 +295,7 @@ class EconomyMachine(RuleBasedStateMachine):
         assert asked.needs_second_person is (sum(alone) + abs(wanted) > limit)
         self.requests[owner, name] = asked
         if not asked.needs_second_person:
-            subject.paper.post(wanted, "STAFF_ADJUSTMENT")
+            subject.model.post(wanted, "STAFF_ADJUSTMENT")
 
     def decide(self, which: int, who: int, agrees: bool) -> None:
         if not self.requests:
@@ -297,7 +303,7 @@ class EconomyMachine(RuleBasedStateMachine):
         (owner, name), asked = list(self.requests.items())[which % len(self.requests)]
         decide = adjustments.approve if agrees else adjustments.reject
         try:
-            decided = decide(request_id=asked.pk, actor=self.stage.staff[who])
+            decided = decide(request_id=asked.pk, actor=self.setup.staff[who])
         except AdjustmentDecided:
             assert asked.decision != "PENDING"
         except OwnAdjustment:
@@ -306,54 +312,54 @@ class EconomyMachine(RuleBasedStateMachine):
             assert (asked.decision, who) == ("PENDING", 1 - name % 2)
             self.requests[owner, name] = decided
             if agrees:
-                self.subjects[owner].paper.post(asked.credits, "STAFF_ADJUSTMENT")
+                self.subjects[owner].model.post(asked.credits, "STAFF_ADJUSTMENT")
 
     # --- what must hold after every move -----------------------------------------------------
 
     @invariant()
-    def the_rows_say_what_paper_says(self) -> None:
+    def the_rows_equal_the_model(self) -> None:
         """Read everything of both users, whoever moved."""
         found = rows.snapshots([subject.account_id for subject in self.subjects])
         for owner, subject in enumerate(self.subjects):
-            compare(found[subject.account_id], subject.paper, now=self.now)
+            compare(found[subject.account_id], subject.model, now=self.now)
             assert found[subject.account_id].earnings == {
                 (slug, self._earning_id(owner, name)): (earning.state, earning.credits)
-                for (slug, name), earning in subject.paper.earnings.items()
+                for (slug, name), earning in subject.model.earnings.items()
                 if earning.state is not None
             }
 
     @invariant()
-    def the_service_tells_the_standing_that_paper_has(self) -> None:
+    def the_service_returns_the_standing_of_the_model(self) -> None:
         """Ask the service about whoever moved last."""
         subject = self.subjects[self.moved]
-        rewards, paper = queries.current_rewards(user=subject.user, now=self.now), subject.paper
-        assert rewards.is_subscriber is paper.is_subscribed(self.now)
+        rewards, account = queries.current_rewards(user=subject.user, now=self.now), subject.model
+        assert rewards.is_subscriber is account.is_subscribed(self.now)
         for kind in ModifierType:
-            assert Fraction(rewards.benefits.bonus(kind)) == paper.bonus(kind, self.now)
-        assert rewards.benefits.debt_limit == paper.debt_limit(self.now)
-        assert rewards.benefits.check_in_attempts == paper.attempts(self.now)
+            assert Fraction(rewards.benefits.bonus(kind)) == account.bonus(kind, self.now)
+        assert rewards.benefits.debt_limit == account.debt_limit(self.now)
+        assert rewards.benefits.check_in_attempts == account.attempts(self.now)
 
 
-def compare(found: rows.Snapshot, paper: PaperAccount, *, now: datetime) -> None:
+def compare(snapshot: rows.Snapshot, account: ModelAccount, *, now: datetime) -> None:
     """
-    Assert that the rows agree with each other and with paper.
+    Assert that the rows agree with each other and with account.
 
     Totals are the sums of their rows; entries are a chain without gaps, each with a key
     of its own; experience is a log; the same modifiers are active.
     """
-    assert found.balance == sum(entry.amount for entry in found.entries) == paper.balance
-    assert found.held == found.open_holds == paper.held
-    assert found.version == len(found.entries)
+    assert snapshot.balance == sum(entry.amount for entry in snapshot.entries) == account.balance
+    assert snapshot.held == snapshot.open_holds == account.held
+    assert snapshot.version == len(snapshot.entries)
     balance = 0
-    for version, entry in enumerate(found.entries, 1):
+    for version, entry in enumerate(snapshot.entries, 1):
         assert (entry.version, entry.before, entry.after) == (version, balance, balance + entry.amount)
         balance = entry.after
-    assert len({entry.key for entry in found.entries}) == len(found.entries)
-    assert [(entry.amount, entry.source) for entry in found.entries] == paper.entries
+    assert len({entry.key for entry in snapshot.entries}) == len(snapshot.entries)
+    assert [(entry.amount, entry.source) for entry in snapshot.entries] == account.entries
     totals = dict.fromkeys((PERMANENT, SUBSCRIBER), 0)
-    for track, amount, total in found.experience:
+    for track, amount, total in snapshot.experience:
         totals[track] += amount
         assert total == totals[track] >= 0
-    assert [(track, amount) for track, amount, _ in found.experience] == paper.experience_log
-    assert totals == {PERMANENT: found.permanent, SUBSCRIBER: found.subscriber}
-    assert found.active == paper.active(now)
+    assert [(track, amount) for track, amount, _ in snapshot.experience] == account.experience_log
+    assert totals == {PERMANENT: snapshot.permanent, SUBSCRIBER: snapshot.subscriber}
+    assert snapshot.active == account.active(now)

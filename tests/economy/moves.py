@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from rewards.models import ModifierType
-from tests.economy.earnings import NETWORKS
+from tests.economy.model import NETWORKS
 
 Move = tuple[str, dict[str, Any]]
 

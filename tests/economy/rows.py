@@ -94,6 +94,6 @@ def _read(said: dict[str, Any]) -> Snapshot:
     return Snapshot(**{**said, **lists})
 
 
-def let_modifiers_age(user_ids: Sequence[int], minutes: int) -> None:
+def age_modifiers(user_ids: Sequence[int], minutes: int) -> None:
     """Move the users' modifiers into the past: the database's clock cannot be set."""
     query(_AGE, minutes, minutes, list(user_ids))

@@ -10,7 +10,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from credits.services.reconciliation import count_rows, find_differences
 from devstack.console import say
 from tests.economy.machine import EconomyMachine
-from tests.economy.stage import set_stage
+from tests.economy.setup import set_up
 
 _TELL_EVERY = 100
 
@@ -33,14 +33,14 @@ class CountedMachine(EconomyMachine):
         known = type(self)
         known.runs += 1
         for subject in getattr(self, "subjects", []):
-            known.entries.update(source for _, source in subject.paper.entries)
+            known.entries.update(source for _, source in subject.model.entries)
         if known.runs % _TELL_EVERY == 0:
             say(f"  {known.runs} runs, {known.steps} steps, {time.monotonic() - known.started:.0f} s")
 
 
 def run(*, runs: int, steps: int, seed: int) -> None:
     """Make `runs` runs of `steps` moves, then audit the whole ledger once."""
-    EconomyMachine.stage = set_stage()
+    EconomyMachine.setup = set_up()
     CountedMachine.started = time.monotonic()
     say(f"{runs} runs of {steps} steps, seed {seed}")
     run_state_machine_as_test(_seeded(seed), settings=_settings(runs, steps))
@@ -70,6 +70,6 @@ def _report() -> None:
     seconds = time.monotonic() - CountedMachine.started
     accounts, entries, holds = count_rows()
     say(f"✓ {CountedMachine.runs} runs, {CountedMachine.steps} checks of all invariants in {seconds:.0f} s")
-    say(f"  {accounts} accounts, {entries} entries, {holds} holds, no difference between rows and paper")
+    say(f"  {accounts} accounts, {entries} entries, {holds} holds, no difference between rows and model")
     for source, count in sorted(CountedMachine.entries.items()):
         say(f"  {count:8} {source}")

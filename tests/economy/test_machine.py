@@ -1,4 +1,4 @@
-"""Any sequence of moves leaves the rows that the economy on paper would have."""
+"""Any sequence of moves leaves the rows that the reference model has."""
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -7,14 +7,14 @@ from pytest_django import Settings
 
 from credits.services.reconciliation import find_differences
 from tests.economy.machine import EconomyMachine
-from tests.economy.stage import set_stage
+from tests.economy.setup import set_up
 
 pytestmark = pytest.mark.django_db
 
 
-def test_any_sequence_of_moves_leaves_the_rows_that_paper_has(settings_of_django: Settings) -> None:
+def test_any_sequence_of_moves_leaves_the_rows_of_the_model(settings_of_django: Settings) -> None:
     settings_of_django.ADJUSTMENT_APPROVAL_LIMIT = 100
-    EconomyMachine.stage = set_stage()
+    EconomyMachine.setup = set_up()
     run_state_machine_as_test(
         EconomyMachine,
         settings=settings(

@@ -1,4 +1,4 @@
-"""A desk of the staff: one window of a browser that writes down whatever goes wrong in it."""
+"""A member of staff at a browser window that records every error in it."""
 
 import base64
 import secrets
@@ -79,9 +79,9 @@ def begin(page: Page, button: str, *, reason: str, **answers: str) -> None:
 
 
 @dataclass
-class Desk:
+class AdminClient:
     """
-    The window, and what it complained about.
+    A browser window and its `complaints`.
 
     `complaints` holds errors and warnings of the console (a policy that was broken is one),
     exceptions in scripts, answers of 500 and above, and requests to any other host.
@@ -104,7 +104,7 @@ class Desk:
         return self.page
 
     def log_in(self, person: Person, *, path: str = "/admin/") -> Page:
-        """Pass the door as a person does, with the password and the number on the phone."""
+        """Log in with the password and the one-time password."""
         page = self.open(path)
         page.get_by_label("Username").fill(person.user.username)
         page.locator("#id_password").fill(person.password)
@@ -134,4 +134,4 @@ class Desk:
             self.complaints.append(f"{response.status}: {response.url}")
 
 
-DeskIn = Callable[[Scheme], Desk]
+AdminClientIn = Callable[[Scheme], AdminClient]

@@ -1,13 +1,15 @@
 """
-The economy on paper: whole numbers, fractions and lists, written from the rules and not from the services.
+The reference model of the economy: integers, fractions and lists, written from the rules and not from the services.
 
-An account on paper knows everything that the rows should say of one user.
+A `ModelAccount` has everything that the rows should have of one user: entries, experience, holds, modifiers,
+payouts, and earnings, which are credited at once or held, capped, and reversed before or after.
 """
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
-from math import floor
+from math import floor, inf
+from typing import NamedTuple
 
 PERMANENT, SUBSCRIBER = "PERMANENT", "SUBSCRIBER"
 BACK = "BONUS_CREDITS_BACK"
@@ -22,7 +24,7 @@ def bonus_on(source: str) -> str:
 
 
 @dataclass(frozen=True)
-class PaperBadge:
+class ModelBadge:
     """A badge: from which experience it is worn, and what it grants. Bonuses by type of modifier."""
 
     track: str
@@ -34,7 +36,7 @@ class PaperBadge:
 
 
 @dataclass
-class PaperHold:
+class ModelHold:
     """A hold; `paid` is None until it is closed, and 0 for a release."""
 
     amount: int
@@ -42,7 +44,7 @@ class PaperHold:
 
 
 @dataclass
-class PaperModifier:
+class ModelModifier:
     """A bonus for a time."""
 
     kind: str
@@ -51,7 +53,7 @@ class PaperModifier:
 
 
 @dataclass
-class PaperPayout:
+class ModelPayout:
     """A month that was paid, and what was taken back of it since."""
 
     credits: int
@@ -64,7 +66,7 @@ class PaperPayout:
 
 
 @dataclass
-class PaperEarning:
+class ModelEarning:
     """What a network told of one event: `state` of the credit, or None while only its reversal came."""
 
     state: str | None = None
@@ -85,16 +87,16 @@ class PaperEarning:
 
 
 @dataclass
-class PaperAccount:
+class ModelAccount:
     """One user's credits and experience, with everything that decides about them."""
 
-    ladder: list[PaperBadge]
+    ladder: list[ModelBadge]
     entries: list[tuple[int, str]] = field(default_factory=list)
     experience_log: list[tuple[str, int]] = field(default_factory=list)
-    holds: list[tuple[int, PaperHold]] = field(default_factory=list)
-    modifiers: dict[str, PaperModifier] = field(default_factory=dict)
-    payouts: list[PaperPayout] = field(default_factory=list)
-    earnings: dict[tuple[str, int], PaperEarning] = field(default_factory=dict)
+    holds: list[tuple[int, ModelHold]] = field(default_factory=list)
+    modifiers: dict[str, ModelModifier] = field(default_factory=dict)
+    payouts: list[ModelPayout] = field(default_factory=list)
+    earnings: dict[tuple[str, int], ModelEarning] = field(default_factory=dict)
     check_ins: dict[str, int] = field(default_factory=dict)
     renews: bool = True
 
@@ -116,7 +118,7 @@ class PaperAccount:
     def post(self, amount: int, source: str) -> None:
         self.entries.append((amount, source))
 
-    def badge(self, track: str) -> PaperBadge:
+    def badge(self, track: str) -> ModelBadge:
         reached = [
             badge for badge in self.ladder if badge.track == track and badge.begins <= self.experience(track)
         ]
@@ -141,7 +143,7 @@ class PaperAccount:
             return False
         return newest.starts_at <= now < newest.ends_at + (_GRACE if self.renews else timedelta())
 
-    def worn(self, now: datetime) -> list[PaperBadge]:
+    def worn(self, now: datetime) -> list[ModelBadge]:
         tracks = [PERMANENT, SUBSCRIBER] if self.is_subscribed(now) else [PERMANENT]
         return [self.badge(track) for track in tracks]
 
@@ -169,7 +171,7 @@ class PaperAccount:
     def affords(self, more: int, debt_limit: int) -> bool:
         return self.balance - self.held - more >= -debt_limit
 
-    def charge(self, hold: PaperHold, cost: int, now: datetime) -> None:
+    def charge(self, hold: ModelHold, cost: int, now: datetime) -> None:
         """Capture the hold, gain experience for the cost, and get a part of it back."""
         hold.paid = cost
         self.post(-cost, "RELAY_TRANSACTION")
@@ -178,14 +180,14 @@ class PaperAccount:
         if returned:
             self.post(returned, "CREDITS_BACK")
 
-    def pay_out(self, payout: PaperPayout, *, base: int) -> None:
+    def pay_out(self, payout: ModelPayout, *, base: int) -> None:
         """Turn a collected month into credits and experience on both tracks."""
         self.post(payout.credits, "SUBSCRIBED_PAYOUT")
         payout.gained[SUBSCRIBER] = self.gain(SUBSCRIBER, base)
         payout.gained[PERMANENT] = self.gain(PERMANENT, payout.credits)
         self.payouts.append(payout)
 
-    def claw_back(self, payout: PaperPayout, gone: int) -> None:
+    def claw_back(self, payout: ModelPayout, gone: int) -> None:
         """Bring what was taken back of the payout to its share of the money that is gone."""
         share = Fraction(min(gone, payout.collected), payout.collected)
         step = floor(payout.credits * share) - payout.taken
@@ -197,3 +199,93 @@ class PaperAccount:
             if taken != payout.taken_experience[track]:
                 self.move_experience(track, payout.taken_experience[track] - taken)
             payout.taken_experience[track] = taken
+
+
+class ModelNetwork(NamedTuple):
+    """A network's terms."""
+
+    slug: str
+    source: str
+    rate: Fraction
+    hold_hours: int = 0
+    daily_cap: int | None = None
+    reverses: bool = True
+    # Its reversals take back the amount that they tell.
+    corrects: bool = False
+
+
+# One of each kind; the second gives a day later, the third no more than so much a day.
+NETWORKS = (
+    ModelNetwork("levelplay", "VIDEO_ADS", Fraction(5, 2)),
+    ModelNetwork("bitlabs", "SURVEYS", Fraction(3, 4), hold_hours=24, corrects=True),
+    ModelNetwork("adgem", "OFFERWALL", Fraction(11, 10), daily_cap=150),
+    ModelNetwork("visit-link", "PUSH_ADS", Fraction(5), reverses=False),
+)
+
+
+def credit_earning(
+    account: ModelAccount, network: ModelNetwork, number: int, amount: int, now: datetime
+) -> None:
+    """Hear that the user earned an amount; the first word counts."""
+    earning = account.earnings.setdefault((network.slug, number), ModelEarning())
+    if earning.state is not None:
+        return
+    bonus = account.bonus(bonus_on(network.source), now)
+    earning.amount, earning.factor = amount, network.rate * (1 + bonus)
+    earning.credits = floor(amount * earning.factor)
+    earning.received_at = now
+    if earning.taken >= amount:
+        earning.state = "REVERSED"
+    elif network.daily_cap is not None and _earned_today(account, network, now) > network.daily_cap:
+        earning.state = "REFUSED"
+    elif network.hold_hours:
+        earning.state, earning.due_at = "HELD", now + timedelta(hours=network.hold_hours)
+    else:
+        _post_earning(account, network, earning)
+
+
+def reverse_earning(account: ModelAccount, network: ModelNetwork, number: int, amount: int) -> None:
+    """Hear that the earning is taken back, once; it may not have come yet."""
+    earning = account.earnings.setdefault((network.slug, number), ModelEarning())
+    if earning.is_reversed:
+        return
+    earning.is_reversed = True
+    before = earning.kept
+    earning.taken = amount if network.corrects else inf
+    lost = before - earning.kept
+    if earning.state == "AVAILABLE" and lost:
+        account.post(-lost, "EARNING_REVERSAL")
+        if unlearned := earning.gained * lost // before:
+            account.move_experience(PERMANENT, -unlearned)
+    if earning.state in {"AVAILABLE", "HELD"} and earning.taken >= earning.amount:
+        earning.state = "REVERSED"
+
+
+def release_due_earnings(account: ModelAccount, now: datetime) -> None:
+    """Give what was held until now, in the order in which it is due."""
+    held = [
+        (earning.due_at, place, slug, earning)
+        for place, ((slug, _), earning) in enumerate(account.earnings.items())
+        if earning.state == "HELD" and earning.due_at is not None and earning.due_at <= now
+    ]
+    for _, _, slug, earning in sorted(held, key=lambda found: found[:2]):
+        _post_earning(account, next(network for network in NETWORKS if network.slug == slug), earning)
+
+
+def _post_earning(account: ModelAccount, network: ModelNetwork, earning: ModelEarning) -> None:
+    earning.state = "AVAILABLE"
+    if earning.kept:
+        account.post(earning.kept, network.source)
+        earning.gained = account.gain(PERMANENT, earning.kept)
+
+
+def _earned_today(account: ModelAccount, network: ModelNetwork, now: datetime) -> int:
+    """Return what the user earned there since midnight, with the one that is being heard."""
+    return sum(
+        earning.credits
+        for (slug, _), earning in account.earnings.items()
+        if slug == network.slug
+        and (earning.state in {None, "AVAILABLE", "HELD"})
+        and earning.received_at is not None
+        and earning.received_at.date() == now.date()
+    )

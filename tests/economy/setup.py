@@ -18,8 +18,7 @@ from payments.models import Customer, PayoutRate, Subscription
 from payments.services import payouts
 from payments.stripe.client import InvoiceState
 from rewards.models import Badge
-from tests.economy.earnings import NETWORKS, PaperNetwork
-from tests.economy.paper import BACK, PaperAccount, PaperBadge, bonus_on
+from tests.economy.model import BACK, NETWORKS, ModelAccount, ModelBadge, ModelNetwork, bonus_on
 from tests.economy.rows import query
 from users.models import User
 from users.services.profiles import user_of_profile
@@ -28,16 +27,16 @@ CURRENCY, CREDITS_PER_UNIT, EXPERIENCE_PER_CENT = "usd", 130, 3
 
 
 @dataclass(frozen=True)
-class Stage:
+class Setup:
     """What all runs share."""
 
-    ladder: list[PaperBadge]
+    ladder: list[ModelBadge]
     staff: list[User]
     doors: dict[str, tuple[str, str]]
     rows: dict[str, AdNetwork]
 
     def postback(
-        self, network: PaperNetwork, user: User, external_id: str, *, amount: int, now: datetime, back: bool
+        self, network: ModelNetwork, user: User, external_id: str, *, amount: int, now: datetime, back: bool
     ) -> RawRequest:
         """Return the network's request about an earning of the user, or about taking it back."""
         told = Reward(
@@ -59,7 +58,7 @@ class Stage:
         )
 
 
-def set_stage() -> Stage:
+def set_up() -> Setup:
     """
     Make the ladders a hundred times steeper, open the networks, and employ two people.
 
@@ -77,10 +76,10 @@ def set_stage() -> Stage:
     staff = [User.objects.create(username=f"machine-{secrets.token_hex(6)}", is_staff=True) for _ in range(2)]
     opened = {network.slug: _open(network) for network in NETWORKS}
     rows = {network.slug: AdNetwork.objects.get(slug=network.slug) for network in NETWORKS}
-    return Stage([_on_paper(badge) for badge in Badge.objects.all()], staff, opened, rows)
+    return Setup([_model_of(badge) for badge in Badge.objects.all()], staff, opened, rows)
 
 
-def _open(network: PaperNetwork) -> tuple[str, str]:
+def _open(network: ModelNetwork) -> tuple[str, str]:
     """Return the secret that it signs with, and the end of its address."""
     secret = secrets.token_urlsafe(24)
     networks.set_secret(slug=network.slug, secret=secret, now=timezone.now())
@@ -94,12 +93,12 @@ def _open(network: PaperNetwork) -> tuple[str, str]:
     return secret, networks.issue_path_token(slug=network.slug)
 
 
-def _on_paper(badge: Badge) -> PaperBadge:
+def _model_of(badge: Badge) -> ModelBadge:
     sources = {bonus_on(source): source for source in ("PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS")}
     bonuses = {
         kind: Fraction(getattr(badge, f"bonus_creds_{name.lower()}")) for kind, name in sources.items()
     }
-    return PaperBadge(
+    return ModelBadge(
         track=badge.track,
         begins=badge.exp_lower_bound,
         growth=Fraction(badge.exp_growth_rate),
@@ -110,12 +109,12 @@ def _on_paper(badge: Badge) -> PaperBadge:
 
 
 class Subject:
-    """A user with an empty account and a subscription that Stripe would call active; and the same on paper."""
+    """A user with an empty account and a subscription that Stripe would call active; and the same on account."""
 
-    def __init__(self, stage: Stage, now: datetime) -> None:
+    def __init__(self, setup: Setup, now: datetime) -> None:
         self.user: User = user_of_profile(profile_address="0x" + secrets.token_hex(20))
         self.account_id = entries.open_account(user=self.user).pk
-        self.paper = PaperAccount(stage.ladder)
+        self.model = ModelAccount(setup.ladder)
         self.invoices: list[InvoiceState] = []
         customer = Customer.objects.create(user=self.user, stripe_customer_id=f"cus_{secrets.token_hex(8)}")
         self.subscription = Subscription.objects.create(
@@ -152,7 +151,7 @@ class Subject:
 
     def let_renew(self, renews: bool) -> None:
         """Let the subscription be cancelling, or not any more."""
-        self.paper.renews = renews
+        self.model.renews = renews
         Subscription.objects.filter(pk=self.subscription.pk).update(cancels_at_period_end=not renews)
         payouts.update_allowance(user=self.user)
 

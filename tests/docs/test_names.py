@@ -14,6 +14,8 @@ from tests.docs.pages import PAGES, ROOT, code_spans, prose, rows
 _PACKAGES = {path.parent.name for path in ROOT.glob("*/__init__.py")}
 _PATH = re.compile(r"[\w.-]+(?:/[\w.*-]+)*(?:/|\.(?:py|md|sql|yml|yaml|toml|json))")
 _DOTTED = re.compile(r"[a-z_]\w*(?:\.\w+)+(?:\(\))?")
+# The recipes of CONTRIBUTING.md create these.
+_CREATED = {"tests/portal/api/test_badges.py", "earnings/networks/example_offers.py"}
 _CHECK_ID = re.compile(r"[a-z]+\.[EWI]\d{3}")
 
 
@@ -62,7 +64,7 @@ def test_every_file_that_a_page_names_exists(page: Path) -> None:
         name for name in _names(prose(page)) if _PATH.fullmatch(name) and name.split("/")[0] in _PACKAGES
     }
 
-    assert {name for name in paths if not any(ROOT.glob(name.rstrip("/")))} == set()
+    assert {name for name in paths - _CREATED if not any(ROOT.glob(name.rstrip("/")))} == set()
 
 
 def test_every_file_that_the_architecture_lists_for_a_package_is_in_it() -> None:

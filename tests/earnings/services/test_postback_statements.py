@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from credits.services import entries
+from rewards.services.experience import open_progress
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
 
@@ -24,6 +25,7 @@ def _statements(call: Any) -> list[str]:
 def test_a_credit_takes_fourteen_statements_with_any_history() -> None:
     user, network = UserFactory.create(), set_up("tapjoy", daily_cap=10**6)
     entries.open_account(user=user)
+    open_progress(user_ids=[user.pk])
     counts = []
     for _ in range(3):
         reward = network.reward(user)

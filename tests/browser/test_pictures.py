@@ -28,8 +28,8 @@ from rewards.services import modifiers
 from tests.browser.admin_client import AdminClient, Person, Scheme, employ
 from tests.demo.generating import generate
 from tests.fakes.billing import FakeBilling
-from tests.payments.mail import deliver
-from tests.payments.people import Payer
+from tests.payments.payers import Payer
+from tests.payments.webhook_events import process_events
 from users.models import User
 
 _PEOPLE = 64
@@ -61,7 +61,7 @@ def _pay(settings: Any, *payers: User) -> None:
     set_billing_client(fake)
     for place, user in enumerate(payers, 1):
         Payer(fake, user).with_card().upsert(place * 500 + 49)
-    assert deliver(fake.events, now=fake.now())
+    assert process_events(fake.events, now=fake.now())
 
 
 def _reward(user: User, staff: User) -> None:

@@ -37,8 +37,8 @@ from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile, set_data, sign_relay_call, transfer
-from tests.payments.mail import store
-from tests.payments.people import Payer
+from tests.payments.payers import Payer
+from tests.payments.webhook_events import receive_event
 from tests.relay.api.conftest import Answer, Wallet, execute_body, network_address
 from tests.relay.workers import broadcast_all, track
 from tests.users.auth_client import signed_in
@@ -198,9 +198,9 @@ def payer(live_server: LiveServer, settings: Any) -> Iterator[Payer]:
 def test_a_month_that_was_lost_while_stripe_was_away_is_paid_out_once(
     admin: AdminClient, payer: Payer
 ) -> None:
-    fake = payer.world
+    fake = payer.account
     assert isinstance(fake, FakeBilling)
-    rows = [store(body, now=fake.now()) for body in fake.events]
+    rows = [receive_event(body, now=fake.now()) for body in fake.events]
     (event,) = [row for row in rows if row.type == "invoice.paid"]
     with fake.away(), pytest.raises(BillingUnavailable, match="does not answer"):
         events.process(event_id=event.pk, now=fake.now())

@@ -1,4 +1,4 @@
-"""A Stripe account of one's own, users who pay, and what must not change on a refusal."""
+"""An empty Stripe account for each test, users who pay, and a check that nothing changes on an error."""
 
 import random
 import secrets
@@ -18,16 +18,16 @@ from payments.stripe import set_billing_client
 from payments.stripe.sdk import StripeBillingClient
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
-from tests.payments.people import Payer
-from tests.payments.rows import everything
-from tests.payments.worlds import DoubleWorld
+from tests.payments.payers import Payer
+from tests.payments.rows import all_rows
+from tests.payments.stripe_accounts import DoubleAccount
 from tests.transactions import assert_none_is_open
 from users.models import User
 
 
 @pytest.fixture(autouse=True)
 def _own_settings(settings: Any) -> Iterator[None]:
-    """Set payments up with secrets that no other test knows; nobody is asked until a test installs somebody."""
+    """Set payments up with secrets of this test; no Stripe is reachable until a fixture installs one."""
     settings.STRIPE_SECRET_KEY = f"sk_test_{secrets.token_hex(12)}"
     settings.STRIPE_WEBHOOK_SECRETS = [f"whsec_{secrets.token_hex(12)}" for _ in range(2)]
     settings.STRIPE_API_BASE = "http://127.0.0.1:1"
@@ -39,7 +39,7 @@ def _own_settings(settings: Any) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _asked_outside_of_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every question to Stripe fail that is asked while a transaction of ours is open."""
+    """Fail every request to Stripe that is sent while a transaction is open."""
     inside = StripeBillingClient._v1
 
     def v1(client: StripeBillingClient) -> Any:
@@ -50,9 +50,9 @@ def _asked_outside_of_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def double(services: Services, settings: Any, _own_settings: None) -> DoubleWorld:
-    """The double, empty; the service asks it through Stripe's SDK."""
-    world = DoubleWorld(services.stripe)
+def double(services: Services, settings: Any, _own_settings: None) -> DoubleAccount:
+    """The empty account of the double, reached through Stripe's SDK."""
+    world = DoubleAccount(services.stripe)
     for endpoint in world.v1.webhook_endpoints.list().data:
         world.v1.webhook_endpoints.delete(endpoint.id)
     world.controls.reset()
@@ -64,7 +64,7 @@ def double(services: Services, settings: Any, _own_settings: None) -> DoubleWorl
 
 @pytest.fixture
 def fake(settings: Any, _own_settings: None) -> FakeBilling:
-    """A Stripe in memory, which the service asks."""
+    """A Stripe in memory."""
     installed = FakeBilling(webhook_secrets=settings.STRIPE_WEBHOOK_SECRETS)
     set_billing_client(installed)
     return installed
@@ -103,7 +103,7 @@ def user(rates: dict[str, int]) -> User:
 
 
 @pytest.fixture
-def payer(double: DoubleWorld, user: User) -> Payer:
+def payer(double: DoubleAccount, user: User) -> Payer:
     """Return a user who is a customer at the double and has a card."""
     return Payer(double, user).with_card()
 
@@ -112,16 +112,16 @@ Refused = Callable[[type[DomainError]], AbstractContextManager["pytest.Exception
 
 
 @pytest.fixture
-def refused(double: DoubleWorld) -> Refused:
+def refused(double: DoubleAccount) -> Refused:
     """Return a context that expects a refusal, and nothing else to happen: no row, nothing ordered at Stripe."""
 
     @contextmanager
     def expect(kind: type[DomainError]) -> Iterator["pytest.ExceptionInfo[DomainError]"]:
-        before = everything()
+        before = all_rows()
         with double.frozen_log() as orders, pytest.raises(kind) as refusal:
             yield refusal
         assert type(refusal.value) is kind
         assert orders == []
-        assert everything() == before
+        assert all_rows() == before
 
     return expect

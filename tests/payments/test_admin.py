@@ -21,10 +21,10 @@ from payments.models import (
 )
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
-from tests.payments.mail import deliver
-from tests.payments.people import Payer
-from tests.payments.rows import everything
+from tests.payments.payers import Payer
+from tests.payments.rows import all_rows
 from tests.payments.staff import browser_of
+from tests.payments.webhook_events import process_events
 
 pytestmark = pytest.mark.django_db
 OWNED = [Customer, Subscription, Payout, Clawback, BillingOperation]
@@ -44,13 +44,13 @@ def payer(fake: FakeBilling, rates: dict[str, int]) -> Payer:
 
 
 def _live(fake: FakeBilling) -> Payer:
-    told = len(fake.events)
+    event_count = len(fake.events)
     payer = Payer(fake, UserFactory.create()).with_card()
     payer.upsert(1_000 + secrets.randbelow(9_000))
-    deliver(fake.events[told:], now=fake.now())
-    told = len(fake.events)
+    process_events(fake.events[event_count:], now=fake.now())
+    event_count = len(fake.events)
     fake.refund(payer.payout.stripe_payment_intent_id)
-    deliver(fake.events[told:], now=fake.now())
+    process_events(fake.events[event_count:], now=fake.now())
     ReconciliationRun.objects.create(kind="stripe", started_at=fake.now(), counts={"findings": 0})
     return payer
 
@@ -114,7 +114,7 @@ def test_rows_are_found_by_a_whole_id_of_stripe(
     assert _found(staff, model, "txn_1") == []
 
 
-def test_events_are_found_by_their_id_and_by_what_they_are_about(staff: Client, payer: Payer) -> None:
+def test_events_are_found_by_their_id_and_by_the_id_of_their_object(staff: Client, payer: Payer) -> None:
     event = StripeEvent.objects.get(type="invoice.paid")
     for term in (event.stripe_event_id, event.object_id, payer.payout.stripe_invoice_id):
         assert _found(staff, StripeEvent, term) == [event]
@@ -145,7 +145,7 @@ def test_a_list_asks_the_database_no_more_for_more_rows(
 @pytest.mark.parametrize("model", ALL)
 def test_rows_are_shown_and_never_changed_or_deleted(staff: Client, payer: Payer, model: type) -> None:
     row = model._default_manager.order_by("pk").first()  # type: ignore[attr-defined]
-    before = everything(), list(PayoutRate.objects.values())
+    before = all_rows(), list(PayoutRate.objects.values())
     shown = staff.get(_url(model, "change", row.pk))
     assert shown.status_code == 200
     assert b'name="_save"' not in shown.content
@@ -153,4 +153,4 @@ def test_rows_are_shown_and_never_changed_or_deleted(staff: Client, payer: Payer
     assert staff.post(_url(model, "delete", row.pk), {"post": "yes"}).status_code == 403
     if model is not PayoutRate:
         assert staff.post(_url(model, "add"), {}).status_code == 403
-    assert (everything(), list(PayoutRate.objects.values())) == before
+    assert (all_rows(), list(PayoutRate.objects.values())) == before

@@ -15,33 +15,33 @@ from payments.errors import BillingUnavailable
 from payments.models import Payout, PayoutRate, StripeEvent
 from payments.services import events
 from tests.fakes.billing import FakeBilling
-from tests.payments.mail import store
-from tests.payments.people import Payer
-from tests.payments.rows import everything
+from tests.payments.payers import Payer
+from tests.payments.rows import all_rows
 from tests.payments.staff import browser_of
+from tests.payments.webhook_events import receive_event
 from tests.staff import confirm
 from users.models import User
 
 pytestmark = pytest.mark.django_db
 LIST = "admin:payments_stripeevent_changelist"
-Rung = list[tuple[str, object]]
+Enqueued = list[tuple[str, object]]
 
 
 @pytest.fixture
-def rung(monkeypatch: pytest.MonkeyPatch) -> Rung:
-    """What the worker is asked to do."""
-    bells: Rung = []
+def enqueued(monkeypatch: pytest.MonkeyPatch) -> Enqueued:
+    """The enqueued tasks."""
+    tasks_sent: Enqueued = []
     monkeypatch.setattr(
-        current_app, "send_task", lambda name, *, kwargs, **_: bells.append((name, kwargs["event_id"]))
+        current_app, "send_task", lambda name, *, kwargs, **_: tasks_sent.append((name, kwargs["event_id"]))
     )
-    return bells
+    return tasks_sent
 
 
 @pytest.fixture
 def failed(fake: FakeBilling, user: User, amount: int) -> StripeEvent:
     """An event that found Stripe away so often that the next try is hours ahead."""
     Payer(fake, user).with_card().upsert(amount)
-    row = store(next(body for body in fake.events if b"invoice.paid" in body), now=fake.now())
+    row = receive_event(next(body for body in fake.events if b"invoice.paid" in body), now=fake.now())
     with fake.away():
         for _ in range(12):
             with pytest.raises(BillingUnavailable):
@@ -55,18 +55,18 @@ def _press(client: Client, *rows: StripeEvent) -> int:
     return confirm(client, "payments_stripeevent", "process_again", *rows).status_code
 
 
-def test_it_is_tried_now_and_the_trace_says_who_asked(
+def test_an_event_is_enqueued_and_the_audit_log_names_the_actor(
     failed: StripeEvent,
     client: Client,
     fake: FakeBilling,
-    rung: Rung,
+    enqueued: Enqueued,
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     browser_of(client, "view_stripeevent", "process_stripeevent")
-    rung.clear()
+    enqueued.clear()
     with django_capture_on_commit_callbacks(execute=True):
         assert _press(client, failed) == 200
-    assert rung == [("payments.process_event", failed.pk)]
+    assert enqueued == [("payments.process_event", failed.pk)]
     trace = LogEntry.objects.get()
     assert (trace.object_id, sentence_of(trace)) == (str(failed.pk), "process_again")
     failed.refresh_from_db()
@@ -75,39 +75,41 @@ def test_it_is_tried_now_and_the_trace_says_who_asked(
     assert Payout.objects.count() == CreditEntry.objects.count() == 1
 
 
-def test_who_may_only_look_may_not_ask(failed: StripeEvent, client: Client, rung: Rung) -> None:
+def test_the_view_permission_alone_does_not_allow_processing(
+    failed: StripeEvent, client: Client, enqueued: Enqueued
+) -> None:
     browser_of(client, "view_stripeevent")
-    before = everything()
-    rung.clear()
+    before = all_rows()
+    enqueued.clear()
     assert b"process_again" not in client.get(reverse(LIST)).content
     assert _press(client, failed) == 403
-    assert everything() == before
-    assert rung == []
+    assert all_rows() == before
+    assert enqueued == []
     assert not LogEntry.objects.exists()
 
 
-def test_what_is_processed_is_left_alone(
+def test_a_processed_event_is_not_processed_again(
     failed: StripeEvent,
     client: Client,
     fake: FakeBilling,
-    rung: Rung,
+    enqueued: Enqueued,
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     assert events.process(event_id=failed.pk, now=fake.now())
     browser_of(client)
-    before = everything()
-    rung.clear()
+    before = all_rows()
+    enqueued.clear()
     with django_capture_on_commit_callbacks(execute=True):
         assert _press(client, failed) == 200
-    assert everything() == before
-    assert rung == []
+    assert all_rows() == before
+    assert enqueued == []
     assert not LogEntry.objects.exists()
 
 
-def test_the_service_tells_how_many_and_makes_them_due(
-    failed: StripeEvent, fake: FakeBilling, rung: Rung
+def test_process_again_returns_the_count_and_makes_events_due(
+    failed: StripeEvent, fake: FakeBilling, enqueued: Enqueued
 ) -> None:
-    other = store(fake.events[0], now=fake.now() - timedelta(days=1))
+    other = receive_event(fake.events[0], now=fake.now() - timedelta(days=1))
     PayoutRate.objects.filter(currency="usd").delete()
     assert events.process_again(events=StripeEvent.objects.all(), now=fake.now()) == 2
     assert set(StripeEvent.objects.values_list("next_attempt_at", flat=True)) == {fake.now()}

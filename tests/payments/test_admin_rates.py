@@ -102,14 +102,14 @@ def test_its_effect_is_shown_before_it_is_added(finance: Client, rates: dict[str
     )
     assert f'all of them</td><td class="number">{was:,}</td><td class="number">{will:,}</td>' in page
     assert '0.01 USD</td><td class="number">1</td><td class="number">2</td>' in page
-    told = confirmed(finance, reverse(ADD), _form(begins, rate=rate))
-    assert told.redirect_chain
+    response = confirmed(finance, reverse(ADD), _form(begins, rate=rate))
+    assert response.redirect_chain
     added = PayoutRate.objects.latest("pk")
     assert (added.credits_per_major_unit, added.valid_from) == (rate, begins)
     assert LogEntry.objects.get().object_id == str(added.pk)
 
 
-def test_the_effect_is_told_against_the_rate_that_will_be_in_force_until_the_next(finance: Client) -> None:
+def test_the_effect_is_compared_with_the_rate_in_force_then_and_ends_at_the_next(finance: Client) -> None:
     now = timezone.now().replace(second=0, microsecond=0)
     sooner, later = now + timedelta(days=2), now + timedelta(days=9)
     assert _add(finance, sooner, rate=777) == 302
@@ -131,7 +131,7 @@ def test_the_first_rate_of_a_currency_says_that_payments_wait_for_it(finance: Cl
     assert "None" not in page.split("What it pays out", 1)[1]
 
 
-def test_the_empty_form_shows_what_stands_in_each_currency(
+def test_the_empty_form_shows_the_rates_of_each_currency(
     finance: Client, rates: dict[str, int], settings: Any
 ) -> None:
     PayoutRate.objects.filter(currency="chf").delete()
@@ -140,19 +140,19 @@ def test_the_empty_form_shows_what_stands_in_each_currency(
     for _ in range(2):
         _subscribe("gbp", 500)
     shown = finance.get(reverse(ADD))
-    found = {row.currency: row for row in shown.context["rates"]}
-    assert list(found) == list(settings.BILLING_CURRENCIES)
-    assert found["chf"].rate is None
-    for currency in found.keys() - {"chf"}:
-        rate = found[currency].rate
+    rows_by_currency = {row.currency: row for row in shown.context["rates"]}
+    assert list(rows_by_currency) == list(settings.BILLING_CURRENCIES)
+    assert rows_by_currency["chf"].rate is None
+    for currency in rows_by_currency.keys() - {"chf"}:
+        rate = rows_by_currency[currency].rate
         assert rate is not None
         assert rate.credits_per_major_unit == rates[currency]
         assert (
             f'<td>{currency.upper()}</td><td class="number">{rates[currency]:,}</td>'
             in shown.content.decode()
         )
-    assert [rate.credits_per_major_unit for rate in found["gbp"].planned] == [4_321]
-    assert (found["gbp"].subscriptions, found["usd"].subscriptions) == (2, 0)
+    assert [rate.credits_per_major_unit for rate in rows_by_currency["gbp"].planned] == [4_321]
+    assert (rows_by_currency["gbp"].subscriptions, rows_by_currency["usd"].subscriptions) == (2, 0)
     page = shown.content.decode()
     assert f"<div>4,321 from {begins:%Y-%m-%d %H:%M}</div>" in page
     assert "None is in force; payments wait for one." in page
@@ -184,7 +184,7 @@ def test_its_statements_do_not_grow_with_rates_or_subscriptions(finance: Client)
         ("USD", 5, 1),
     ],
 )
-def test_what_would_reach_back_or_mean_nothing_is_refused(
+def test_a_rate_for_the_past_or_without_effect_is_refused(
     finance: Client, currency: str, rate: int | str, days: int
 ) -> None:
     before = list(PayoutRate.objects.values())
@@ -207,7 +207,9 @@ def test_a_payment_that_waits_for_a_rate_can_be_given_one(finance: Client) -> No
     assert PayoutRate.objects.filter(currency="usd").count() == 1
 
 
-def test_who_may_only_look_adds_none(client: Client, rates: dict[str, int]) -> None:
+def test_the_view_permission_alone_does_not_allow_adding_a_rate(
+    client: Client, rates: dict[str, int]
+) -> None:
     browser_of(client, "view_payoutrate")
     before = list(PayoutRate.objects.values())
     assert "What it pays out" not in _ask(client, timezone.now() + timedelta(days=1))
@@ -215,7 +217,7 @@ def test_who_may_only_look_adds_none(client: Client, rates: dict[str, int]) -> N
     assert list(PayoutRate.objects.values()) == before
 
 
-def test_nobody_changes_or_deletes_one(client: Client, rates: dict[str, int]) -> None:
+def test_rates_cannot_be_changed_or_deleted(client: Client, rates: dict[str, int]) -> None:
     browser_of(client)
     rate = PayoutRate.objects.latest("pk")
     before = list(PayoutRate.objects.values())

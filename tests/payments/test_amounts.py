@@ -43,16 +43,16 @@ def test_a_payout_is_rounded_down_once(collected: int, rate: int) -> None:
 @given(
     paid_out=st.integers(0, 10**9),
     collected=st.integers(1, 10**9),
-    gone=st.integers(-(10**9), 3 * 10**9),
+    returned=st.integers(-(10**9), 3 * 10**9),
 )
-def test_what_is_taken_back_is_its_part_and_never_more_than_was_given(
-    paid_out: int, collected: int, gone: int
+def test_a_clawback_is_proportional_and_never_more_than_was_paid_out(
+    paid_out: int, collected: int, returned: int
 ) -> None:
-    target = clawback_target(paid_out=paid_out, collected_minor=collected, returned_minor=gone)
+    target = clawback_target(paid_out=paid_out, collected_minor=collected, returned_minor=returned)
     assert 0 <= target <= paid_out
-    if gone >= collected:
+    if returned >= collected:
         assert target == paid_out
-    elif gone <= 0:
+    elif returned <= 0:
         assert target == 0
     else:
-        assert target * collected <= paid_out * gone < (target + 1) * collected
+        assert target * collected <= paid_out * returned < (target + 1) * collected

@@ -9,10 +9,11 @@ from pytest_django import Settings
 from payments.amounts import MINIMUM_CHARGE
 
 
-def found(*, deploy: bool = False) -> list[tuple[str | None, str]]:
+def messages(*, deploy: bool = False) -> list[tuple[str | None, str]]:
     """Return id and text of every finding."""
     return [
-        (found.id, found.msg) for found in run_checks(tags=["payments"], include_deployment_checks=deploy)
+        (messages.id, messages.msg)
+        for messages in run_checks(tags=["payments"], include_deployment_checks=deploy)
     ]
 
 
@@ -26,18 +27,18 @@ def live(request: pytest.FixtureRequest, settings: Settings) -> str:
 
 
 def test_a_sound_configuration_passes(settings: Settings) -> None:
-    assert found(deploy=True) == []
+    assert messages(deploy=True) == []
     settings.DEBUG = True
-    assert found(deploy=True) == []
+    assert messages(deploy=True) == []
 
 
 def test_a_live_key_is_sound_at_stripe_without_debug(live: str) -> None:
-    assert found(deploy=True) == []
+    assert messages(deploy=True) == []
 
 
 def test_a_live_key_with_debug_is_refused(live: str, settings: Settings) -> None:
     settings.DEBUG = True
-    [(identifier, text)] = found()
+    [(identifier, text)] = messages()
     assert identifier == "payments.E001"
     assert "DEBUG" in text
     assert live not in text
@@ -45,23 +46,23 @@ def test_a_live_key_with_debug_is_refused(live: str, settings: Settings) -> None
 
 def test_a_live_key_is_not_for_another_stripe(live: str, settings: Settings) -> None:
     settings.STRIPE_API_BASE = "http://127.0.0.1:4242"
-    [(identifier, text)] = found()
+    [(identifier, text)] = messages()
     assert (identifier, "STRIPE_API_BASE" in text, live in text) == ("payments.E001", True, False)
     settings.STRIPE_API_BASE = "https://api.stripe.com/"
-    assert found() == []
+    assert messages() == []
 
 
 @pytest.mark.parametrize("prefix", ["pk_test_", "pk_live_", "whsec_", "", "SK_LIVE_"])
 def test_what_is_no_secret_key_is_refused_without_quoting_it(settings: Settings, prefix: str) -> None:
     settings.STRIPE_SECRET_KEY = prefix + secrets.token_hex(12)
-    [(identifier, text)] = found()
+    [(identifier, text)] = messages()
     assert identifier == "payments.E001"
     assert settings.STRIPE_SECRET_KEY not in text
 
 
 def test_a_key_without_a_webhook_secret_is_refused(settings: Settings) -> None:
     settings.STRIPE_WEBHOOK_SECRETS = []
-    [(identifier, text)] = found()
+    [(identifier, text)] = messages()
     assert identifier == "payments.E001"
     assert "STRIPE_WEBHOOK_SECRETS" in text
 
@@ -69,15 +70,15 @@ def test_a_key_without_a_webhook_secret_is_refused(settings: Settings) -> None:
 def test_no_key_at_all_is_a_warning_on_deployment(settings: Settings) -> None:
     settings.STRIPE_SECRET_KEY = ""
     settings.STRIPE_WEBHOOK_SECRETS = []
-    assert found() == []
-    assert [identifier for identifier, _ in found(deploy=True)] == ["payments.W001"]
+    assert messages() == []
+    assert [identifier for identifier, _ in messages(deploy=True)] == ["payments.W001"]
 
 
 @pytest.mark.parametrize("currency", ["jpy", "USD", "xxx"])
 def test_a_currency_without_a_known_minimum_is_refused(settings: Settings, currency: str) -> None:
     settings.BILLING_CURRENCIES = ["usd", currency]
-    [(identifier, text)] = found()
+    [(identifier, text)] = messages()
     assert identifier == "payments.E002"
     assert text.endswith(f": {currency}.")
     settings.BILLING_CURRENCIES = list(MINIMUM_CHARGE)
-    assert found() == []
+    assert messages() == []

@@ -1,4 +1,4 @@
-"""What beat has done about Stripe by night: compared, told, and never twice at once."""
+"""The tasks that beat runs for payments."""
 
 import logging
 from typing import Any
@@ -12,9 +12,9 @@ from payments.models import StripeEvent
 from payments.services import events
 from payments.tasks import StripeDiffers, process_due_events, process_event, reconcile_with_stripe
 from tests.fakes.billing import FakeBilling
-from tests.payments.mail import deliver, store
-from tests.payments.meddling import meddling, once
-from tests.payments.people import Payer
+from tests.payments.faults import fault_injection, once
+from tests.payments.payers import Payer
+from tests.payments.webhook_events import process_events, receive_event
 from tests.threads import at_once
 from users.models import User
 
@@ -23,17 +23,17 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def payer(fake: FakeBilling, user: User, amount: int) -> Payer:
-    """A user who paid yesterday; nothing of it has been told yet."""
+    """A user who paid yesterday; no event of it is processed yet."""
     fake.pass_time(-86_400)
     payer = Payer(fake, user).with_card()
     payer.upsert(amount)
     return payer
 
 
-def test_without_a_difference_the_night_is_quiet(
+def test_the_reconciliation_task_succeeds_without_a_difference(
     payer: Payer, fake: FakeBilling, caplog: pytest.LogCaptureFixture
 ) -> None:
-    deliver(fake.events, now=fake.now())
+    process_events(fake.events, now=fake.now())
     caplog.clear()
     reconcile_with_stripe()
     assert ReconciliationRun.objects.get().findings == []
@@ -58,17 +58,17 @@ def test_a_service_without_payments_has_no_runs(payer: Payer, settings: Any) -> 
     assert not ReconciliationRun.objects.exists()
 
 
-def test_a_message_about_an_event_that_is_not_there_is_passed_over(fake: FakeBilling) -> None:
-    with meddling() as client:
+def test_a_message_about_an_unknown_event_is_ignored(fake: FakeBilling) -> None:
+    with fault_injection() as client:
         process_event(event_id=0)
-    assert not client.asked
+    assert not client.calls
     assert not StripeEvent.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_two_sweeps_of_the_inbox_at_once_are_one(payer: Payer, fake: FakeBilling) -> None:
-    rows = [store(body, now=fake.now()) for body in fake.events]
-    with meddling() as client:
+    rows = [receive_event(body, now=fake.now()) for body in fake.events]
+    with fault_injection() as client:
         other: list[object] = []
         client.before["retrieve_subscription"] = once(
             lambda: other.extend(at_once([lambda: events.process_due(now=fake.now())]))

@@ -14,28 +14,26 @@ from payments.stripe.client import (
     ReturnedMoney,
     SubscriptionState,
 )
-from tests.fakes.billing.books import Books
-from tests.fakes.billing.states import customer_state, invoice_state
-from tests.fakes.billing.things import ENDED, new
+from tests.fakes.billing.account import ENDED, Account, Customer, Invoice, Subscription, new_id
 
 
-class Client(Books):
-    """The `BillingClient` over the account."""
+class AccountClient(Account):
+    """The `BillingClient` of the account."""
 
     def create_customer(self, *, profile_address: str, user_id: str, key: str) -> str:
-        self._ask("create_customer")
-        return self._once(
+        self._count("create_customer")
+        return self._idempotent(
             key, (profile_address, user_id), lambda: self._new_customer(user_id, profile_address)
         )
 
     def create_setup_intent(self, *, customer_id: str) -> str:
-        self._ask("create_setup_intent")
-        identifier = new("seti")
+        self._count("create_setup_intent")
+        identifier = new_id("seti")
         self._setups[identifier] = (self._customer(customer_id).id, "")
         return f"{identifier}_secret_{secrets.token_hex(8)}"
 
     def has_payment_method(self, *, customer_id: str) -> bool:
-        self._ask("has_payment_method")
+        self._count("has_payment_method")
         customer = self._customer(customer_id)
         customer.default = customer.cards[-1] if customer.cards else customer.default
         return customer.default is not None
@@ -43,9 +41,9 @@ class Client(Books):
     def create_subscription(
         self, *, customer_id: str, amount_minor: int, currency: str, cancels_at_period_end: bool, key: str
     ) -> SubscriptionState:
-        self._ask("create_subscription")
-        wanted = (customer_id, amount_minor, currency, cancels_at_period_end)
-        return self._state(self._once(key, wanted, lambda: self._begin(*wanted)))
+        self._count("create_subscription")
+        parameters = (customer_id, amount_minor, currency, cancels_at_period_end)
+        return self._state(self._idempotent(key, parameters, lambda: self._new_subscription(*parameters)))
 
     def update_subscription(
         self,
@@ -57,100 +55,162 @@ class Client(Books):
         cancels_at_period_end: bool,
         key: str,
     ) -> SubscriptionState:
-        self._ask("update_subscription")
-        found = self._subscription(subscription_id)
-        if found.status in (*ENDED, "incomplete") or item_id != found.item_id or currency != found.currency:
+        self._count("update_subscription")
+        subscription = self._subscription(subscription_id)
+        if (
+            subscription.status in (*ENDED, "incomplete")
+            or item_id != subscription.item_id
+            or currency != subscription.currency
+        ):
             raise BillingRefused("Stripe refused the request.", reason="invalid_request")
 
         def change() -> str:
-            found.amount = amount_minor or found.amount
-            found.cancels = cancels_at_period_end
-            self._tell("customer.subscription.updated", subscription_id)
+            subscription.amount = amount_minor or subscription.amount
+            subscription.cancels_at_period_end = cancels_at_period_end
+            self._emit("customer.subscription.updated", subscription_id)
             return subscription_id
 
-        wanted = (subscription_id, amount_minor, cancels_at_period_end)
-        return self._state(self._once(key, wanted, change))
+        parameters = (subscription_id, amount_minor, cancels_at_period_end)
+        return self._state(self._idempotent(key, parameters, change))
 
     def cancel_subscription(self, *, subscription_id: str, key: str) -> SubscriptionState:
-        self._ask("cancel_subscription")
-        found = self._subscription(subscription_id)
-        if found.status not in ENDED:
-            self._end(found, self._now)
+        self._count("cancel_subscription")
+        subscription = self._subscription(subscription_id)
+        if subscription.status not in ENDED:
+            self._end(subscription, self._now)
         return self._state(subscription_id)
 
     def retrieve_subscription(self, *, subscription_id: str) -> SubscriptionState:
-        self._ask("retrieve_subscription")
+        self._count("retrieve_subscription")
         return self._state(subscription_id)
 
     def list_subscriptions(self, *, customer_id: str) -> list[SubscriptionState]:
-        self._ask("list_subscriptions")
-        rows = [found.id for found in self._subscriptions.values() if found.customer.id == customer_id]
+        self._count("list_subscriptions")
+        rows = [
+            subscription.id
+            for subscription in self._subscriptions.values()
+            if subscription.customer.id == customer_id
+        ]
         return [self._state(identifier) for identifier in reversed(rows)]
 
     def pay_open_invoice(self, *, invoice_id: str) -> None:
-        self._ask("pay_open_invoice")
+        self._count("pay_open_invoice")
         invoice = self._invoice(invoice_id)
         if invoice.status == "open":
             self._collect(invoice)
 
     def use_newest_card(self, *, customer_id: str) -> None:
-        self._ask("use_newest_card")
+        self._count("use_newest_card")
         customer = self._customer(customer_id)
         customer.default = customer.cards[-1] if customer.cards else None
 
     def payment_method_of_setup(self, *, setup_intent_id: str) -> tuple[str, str]:
-        self._ask("payment_method_of_setup")
+        self._count("payment_method_of_setup")
         return self._setups[setup_intent_id]
 
     def retrieve_invoice(self, *, invoice_id: str) -> InvoiceState:
-        self._ask("retrieve_invoice")
-        return invoice_state(self._invoice(invoice_id))
+        self._count("retrieve_invoice")
+        return _invoice_state(self._invoice(invoice_id))
 
     def paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
-        self._ask("paid_invoices_since")
+        self._count("paid_invoices_since")
         for invoice in reversed(self._invoices.values()):
             if invoice.status == "paid" and invoice.created >= since.replace(microsecond=0):
-                yield invoice_state(invoice)
+                yield _invoice_state(invoice)
 
     def customers(self) -> Iterator[CustomerState]:
-        self._ask("customers")
-        yield from map(customer_state, reversed(self._customers.values()))
+        self._count("customers")
+        yield from map(_customer_state, reversed(self._customers.values()))
 
     def living_subscriptions(self) -> Iterator[SubscriptionState]:
-        self._ask("living_subscriptions")
-        for found in reversed(self._subscriptions.values()):
-            if found.status not in ENDED:
-                yield self._state(found.id)
+        self._count("living_subscriptions")
+        for subscription in reversed(self._subscriptions.values()):
+            if subscription.status not in ENDED:
+                yield self._state(subscription.id)
 
     def refunded_or_disputed_since(self, *, since: datetime) -> Iterator[str]:
-        self._ask("refunded_or_disputed_since")
+        self._count("refunded_or_disputed_since")
         for identifier, (payment_intent, *_) in {**self._refunds, **self.disputes}.items():
             if self._begun[identifier] >= since.replace(microsecond=0):
                 yield payment_intent
 
     def returned_money(self, *, payment_intent_id: str) -> ReturnedMoney:
-        self._ask("returned_money")
+        self._count("returned_money")
         return ReturnedMoney(
             payment_intent_id=payment_intent_id,
             refunded_minor=sum(amount for pi, amount in self._refunds.values() if pi == payment_intent_id),
             disputed_minor=sum(
-                amount for pi, amount, gone in self.disputes.values() if pi == payment_intent_id and gone
+                amount
+                for pi, amount, is_withdrawn in self.disputes.values()
+                if pi == payment_intent_id and is_withdrawn
             ),
         )
 
     def payment_intent_of(self, *, object_id: str) -> str:
-        self._ask("payment_intent_of")
-        known = {**self._refunds, **self.disputes}
-        return str(known[object_id][0]) if object_id in known else ""
+        self._count("payment_intent_of")
+        payments = {**self._refunds, **self.disputes}
+        return str(payments[object_id][0]) if object_id in payments else ""
 
     def undelivered_events(
         self, *, since: datetime, types: tuple[str, ...]
     ) -> Iterator[tuple[ReceivedEvent, bytes]]:
-        self._ask("undelivered_events")
-        for body in self._lost:
+        self._count("undelivered_events")
+        for body in self._undelivered:
             event = objects.received_event(json.loads(body))
             if event.type in types and event.created_at >= since.replace(microsecond=0):
                 yield event, body
 
     def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent:
         return webhooks.read_webhook(body=body, signature=signature, secrets=self._secrets, is_live=False)
+
+    def _state(self, subscription_id: str) -> SubscriptionState:
+        return _subscription_state(self._subscription(subscription_id))
+
+
+def _customer_state(customer: Customer) -> CustomerState:
+    return CustomerState(
+        customer_id=customer.id,
+        user_id=customer.user_id,
+        profile_address=customer.profile_address,
+        created_at=customer.created,
+        is_live=False,
+    )
+
+
+def _subscription_state(subscription: Subscription) -> SubscriptionState:
+    latest = subscription.invoices[-1]
+    is_incomplete = subscription.status == "incomplete"
+    needs_confirmation = is_incomplete and latest.needs_confirmation
+    return SubscriptionState(
+        subscription_id=subscription.id,
+        customer_id=subscription.customer.id,
+        item_id=subscription.item_id,
+        status=subscription.status,
+        amount_minor=subscription.amount,
+        currency=subscription.currency,
+        current_period_start=subscription.boundary(subscription.period),
+        current_period_end=subscription.boundary(subscription.period + 1),
+        cancels_at_period_end=subscription.cancels_at_period_end,
+        ended_at=subscription.ended_at,
+        latest_invoice_id=latest.id,
+        payment_client_secret=f"{latest.intent}_secret_{latest.id}" if needs_confirmation else "",
+        decline_code=latest.decline_code if is_incomplete else "",
+    )
+
+
+def _invoice_state(invoice: Invoice) -> InvoiceState:
+    subscription = invoice.subscription
+    return InvoiceState(
+        invoice_id=invoice.id,
+        customer_id=subscription.customer.id,
+        subscription_id=subscription.id,
+        status=invoice.status,
+        billing_reason=invoice.reason,
+        currency=subscription.currency,
+        collected_minor=invoice.collected,
+        period_start=invoice.period[0],
+        period_end=invoice.period[1],
+        payment_intent_id=invoice.intent,
+        paid_at=invoice.paid_at,
+        is_live=False,
+    )

@@ -1,4 +1,4 @@
-"""A wallet that speaks HTTP to payments with a real token, and what must not change on a refusal."""
+"""A wallet that calls the payment paths over HTTP with a real token, and a check that nothing changes on an error."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from tests.factories import random_address
 from tests.payments.api.spec import CANCEL, UPSERT
-from tests.payments.rows import everything
-from tests.payments.worlds import DoubleWorld
+from tests.payments.rows import all_rows
+from tests.payments.stripe_accounts import DoubleAccount
 from tests.relay.api.conftest import Answer, Wallet, network_address
 from users.models import User
 from users.services import sessions
@@ -31,7 +31,7 @@ def wallet(user: User) -> Wallet:
 
 
 @pytest.fixture
-def stranger() -> Wallet:
+def anonymous() -> Wallet:
     """A caller without a token."""
     return Wallet(None, network_address())
 
@@ -57,15 +57,15 @@ NothingHappens = Callable[[], AbstractContextManager[None]]
 
 
 @pytest.fixture
-def nothing_happens(double: DoubleWorld) -> NothingHappens:
+def nothing_happens(double: DoubleAccount) -> NothingHappens:
     """Return a context in which no row may change, and nothing be ordered at Stripe."""
 
     @contextmanager
     def watch() -> Iterator[None]:
-        before = everything()
+        before = all_rows()
         with double.frozen_log() as orders:
             yield
         assert orders == []
-        assert everything() == before
+        assert all_rows() == before
 
     return watch

@@ -10,7 +10,7 @@ from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.api.conftest import signed_in
 from tests.payments.api.spec import CANCEL, CUSTOMER, PATHS, UPSERT
-from tests.payments.rows import everything
+from tests.payments.rows import all_rows
 from tests.relay.api.conftest import Answer, Wallet, network_address
 from tests.relay.api.test_execute import assert_problem
 from users.models import User
@@ -28,27 +28,27 @@ def _ask(wallet: Wallet, path: str, method: str, **headers: str) -> Answer:
 @each_path
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_without_a_token_one_is_asked_to_sign_in(
-    fake: FakeBilling, stranger: Wallet, path: str, method: str, slash: str
+    fake: FakeBilling, anonymous: Wallet, path: str, method: str, slash: str
 ) -> None:
-    answer = _ask(stranger, path, method) if not slash else stranger.send(method, path + slash)
+    answer = _ask(anonymous, path, method) if not slash else anonymous.send(method, path + slash)
     assert_problem(answer, 401, "not-authenticated")
     assert answer.headers["WWW-Authenticate"] == "Bearer"
-    assert not fake.asked
+    assert not fake.calls
 
 
 @each_path
-def test_a_token_of_somebody_else_is_refused(
+def test_a_token_of_another_issuer_is_refused(
     fake: FakeBilling, wallet: Wallet, path: str, method: str
 ) -> None:
     header, claims, signature = str(wallet.token).split(".")
     _, others, _ = str(signed_in(UserFactory.create()).token).split(".")
-    before = everything()
+    before = all_rows()
     for forged in (f"{header}.{others}.{signature}", f"{header}.{claims}.{secrets.token_hex(43)}"):
         answer = _ask(Wallet(forged, wallet.address), path, method)
         assert answer.status == 401
         assert answer.headers["Content-Type"] == "application/problem+json"
-    assert not fake.asked
-    assert everything() == before
+    assert not fake.calls
+    assert all_rows() == before
 
 
 @each_path
@@ -60,14 +60,14 @@ def test_a_bare_token_is_accepted(
 
 
 @each_path
-def test_staff_without_a_profile_have_nothing_to_pay_with(fake: FakeBilling, path: str, method: str) -> None:
+def test_staff_without_a_profile_are_refused(fake: FakeBilling, path: str, method: str) -> None:
     client = APIClient(REMOTE_ADDR=network_address())
     client.force_authenticate(UserFactory.create(profile_address=None, is_staff=True))
-    before = everything()
+    before = all_rows()
     answer = getattr(client, method)(path, BODIES.get(path, {}), format="json" if path in BODIES else None)
     assert (answer.status_code, answer.json()["code"]) == (401, "not-authenticated")
-    assert not fake.asked
-    assert everything() == before
+    assert not fake.calls
+    assert all_rows() == before
 
 
 @each_path
@@ -79,12 +79,12 @@ def test_other_methods_are_refused(
         answer = wallet.send(other, path + slash)
         assert_problem(answer, 405, "method-not-allowed")
         assert method.upper() in answer.headers["Allow"]
-    assert not fake.asked
+    assert not fake.calls
 
 
 @pytest.mark.parametrize("path", [CUSTOMER, UPSERT, CANCEL])
 def test_only_json_is_read(fake: FakeBilling, wallet: Wallet, path: str) -> None:
-    before = everything()
+    before = all_rows()
     for content_type in (
         "application/x-www-form-urlencoded",
         "text/plain",
@@ -97,8 +97,8 @@ def test_only_json_is_read(fake: FakeBilling, wallet: Wallet, path: str) -> None
         # Nothing was sent that could be of the wrong type.
         answer = wallet.send(PATHS[path], path, data=b"", content_type=content_type)
         assert_problem(answer, 400, "invalid-request")
-    assert not fake.asked
-    assert everything() == before
+    assert not fake.calls
+    assert all_rows() == before
 
 
 def test_a_customer_is_made_with_or_without_a_body(fake: FakeBilling, wallet: Wallet) -> None:
@@ -109,10 +109,10 @@ def test_a_customer_is_made_with_or_without_a_body(fake: FakeBilling, wallet: Wa
     ]
     assert [answer.status for answer in answers] == [200] * 3
     assert len({answer.body["paymentsCustomerId"] for answer in answers}) == 1
-    assert fake.asked["create_customer"] == 1
+    assert fake.calls["create_customer"] == 1
 
 
-def test_one_user_is_asked_to_slow_down_and_another_is_not(
+def test_the_rate_limit_counts_each_user_separately(
     fake: FakeBilling, wallet: Wallet, user: User, settings: Any
 ) -> None:
     settings.BILLING_RATE = "3/hour"

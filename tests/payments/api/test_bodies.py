@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes.billing import FakeBilling
 from tests.payments.api.spec import UPSERT
-from tests.payments.rows import everything
+from tests.payments.rows import all_rows
 from tests.relay.api.conftest import Wallet
 from tests.relay.api.test_bodies import MISSING, NO_BODIES, spoiled
 from tests.relay.api.test_execute import assert_problem
@@ -29,17 +29,19 @@ FAULTS: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("pointer", FAULTS)
 def test_each_fault_is_named_by_its_pointer(fake: FakeBilling, wallet: Wallet, pointer: str) -> None:
-    before = everything()
+    before = all_rows()
     for value in FAULTS[pointer]:
         answer = wallet.post(UPSERT, spoiled(GOOD, pointer, value))
         members = assert_problem(answer, 400, "invalid-request")
         assert [fault["pointer"] for fault in members["errors"]] == [f"/{pointer}"], value
-    assert everything() == before
-    assert not fake.asked
+    assert all_rows() == before
+    assert not fake.calls
 
 
 @pytest.mark.parametrize("currency", ["$", "üsd", 5, "us", "dollars"])
-def test_a_currency_is_asked_for_in_words(fake: FakeBilling, wallet: Wallet, currency: Any) -> None:
+def test_an_invalid_currency_is_answered_with_an_example(
+    fake: FakeBilling, wallet: Wallet, currency: Any
+) -> None:
     answer = wallet.post(UPSERT, {**GOOD, "currency": currency})
     (fault,) = assert_problem(answer, 400, "invalid-request")["errors"]
     assert fault["detail"] == "Send three letters, such as usd."
@@ -51,16 +53,16 @@ def test_null_is_as_good_as_left_out(fake: FakeBilling, wallet: Wallet) -> None:
     assert_problem(wallet.post(UPSERT, body), 402, "payment-method-required")
 
 
-def test_all_faults_are_told_at_once(fake: FakeBilling, wallet: Wallet) -> None:
+def test_all_errors_are_answered_at_once(fake: FakeBilling, wallet: Wallet) -> None:
     body = {"subscriptionCost": "2550", "currency": 840, "cancelAtEndOfBillingPeriod": "no"}
     members = assert_problem(wallet.post(UPSERT, body), 400, "invalid-request")
     assert {fault["pointer"] for fault in members["errors"]} == {f"/{name}" for name in GOOD}
-    assert not fake.asked
+    assert not fake.calls
 
 
 @pytest.mark.parametrize("name", NO_BODIES)
 def test_what_is_no_object_is_refused(fake: FakeBilling, wallet: Wallet, name: str) -> None:
-    before = everything()
+    before = all_rows()
     assert_problem(wallet.post(UPSERT, NO_BODIES[name]), 400, "invalid-request")
-    assert everything() == before
-    assert not fake.asked
+    assert all_rows() == before
+    assert not fake.calls

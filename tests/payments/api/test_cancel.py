@@ -7,8 +7,8 @@ import pytest
 from payments.models import Subscription
 from tests.payments.api.conftest import NothingHappens, cancel, delete, upsert
 from tests.payments.api.spec import CANCEL, UPSERT, as_specified
-from tests.payments.people import Payer
-from tests.payments.worlds import DECLINES, DoubleWorld
+from tests.payments.payers import Payer
+from tests.payments.stripe_accounts import DECLINES, DoubleAccount
 from tests.relay.api.conftest import Wallet
 from tests.relay.api.test_execute import assert_problem
 from users.models import User
@@ -19,7 +19,7 @@ AT_ONCE, LATER = {"cancelImmediately": True}, {"cancelImmediately": False}
 
 @pytest.fixture
 def running(payer: Payer, wallet: Wallet, amount: int) -> Payer:
-    """A user whose subscription runs."""
+    """A user with an active subscription."""
     as_specified(upsert(wallet, amount), UPSERT)
     return payer
 
@@ -39,18 +39,18 @@ WAYS: dict[str, tuple[Any, str, bool]] = {
 
 @pytest.mark.parametrize("slash", ["", "/"])
 @pytest.mark.parametrize("way", WAYS)
-def test_it_ends_as_is_said(
-    double: DoubleWorld, running: Payer, wallet: Wallet, way: str, slash: str
+def test_the_subscription_ends_as_the_request_says(
+    double: DoubleAccount, running: Payer, wallet: Wallet, way: str, slash: str
 ) -> None:
     body, query, at_once = WAYS[way]
-    told = as_specified(delete(wallet, body, slash + query), CANCEL)
-    assert told == {
+    body = as_specified(delete(wallet, body, slash + query), CANCEL)
+    assert body == {
         "success": True,
         "customerIdCancelledFor": running.customer.stripe_customer_id,
         "cancelledInstantly": at_once,
     }
-    found = double.v1.subscriptions.retrieve(running.subscription.stripe_subscription_id)
-    assert (found.status, found.cancel_at_period_end) == (
+    subscription = double.v1.subscriptions.retrieve(running.subscription.stripe_subscription_id)
+    assert (subscription.status, subscription.cancel_at_period_end) == (
         ("canceled", False) if at_once else ("active", True)
     )
     assert (running.subscription.ended_at is not None) == at_once
@@ -76,25 +76,25 @@ FAULTS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_not_said_or_said_in_two_ways_ends_nothing(
+def test_a_missing_or_contradictory_choice_ends_nothing(
     running: Payer, wallet: Wallet, nothing_happens: NothingHappens, fault: str
 ) -> None:
     with nothing_happens():
         members = assert_problem(delete(wallet, *FAULTS[fault]), 400, "invalid-request")
-    assert [found["pointer"] for found in members["errors"]] == ["/cancelImmediately"]
+    assert [subscription["pointer"] for subscription in members["errors"]] == ["/cancelImmediately"]
 
 
 @pytest.mark.parametrize("body", ["[]", "null", "true", '"cancelImmediately"', "{", "[true]"])
 @pytest.mark.parametrize("query", ["", "?cancelImmediately=true"])
-def test_a_body_that_is_no_object_is_not_read_past(
+def test_a_body_that_is_no_object_is_refused_despite_a_query(
     running: Payer, wallet: Wallet, nothing_happens: NothingHappens, body: str, query: str
 ) -> None:
     with nothing_happens():
         assert_problem(delete(wallet, body, query), 400, "invalid-request")
 
 
-def test_to_end_with_the_period_twice_is_answered_alike(
-    double: DoubleWorld, running: Payer, wallet: Wallet
+def test_a_repeated_cancellation_with_the_period_is_answered_alike(
+    double: DoubleAccount, running: Payer, wallet: Wallet
 ) -> None:
     first = as_specified(cancel(wallet, immediately=False), CANCEL)
     with double.frozen_log() as orders:
@@ -104,7 +104,7 @@ def test_to_end_with_the_period_twice_is_answered_alike(
 
 
 @pytest.mark.parametrize("immediately", [True, False])
-def test_what_has_ended_and_what_never_was_are_nothing_to_cancel(
+def test_without_a_running_subscription_there_is_none_to_cancel(
     running: Payer, wallet: Wallet, nothing_happens: NothingHappens, immediately: bool
 ) -> None:
     as_specified(cancel(wallet, immediately=True), CANCEL)
@@ -113,16 +113,16 @@ def test_what_has_ended_and_what_never_was_are_nothing_to_cancel(
 
 
 @pytest.mark.parametrize("immediately", [True, False])
-def test_nobody_becomes_a_customer_by_cancelling(
-    double: DoubleWorld, wallet: Wallet, nothing_happens: NothingHappens, immediately: bool
+def test_cancelling_creates_no_customer(
+    double: DoubleAccount, wallet: Wallet, nothing_happens: NothingHappens, immediately: bool
 ) -> None:
     with nothing_happens():
         assert_problem(cancel(wallet, immediately), 404, "no-subscription")
     assert double.controls.requests() == []
 
 
-def test_what_was_never_paid_ends_at_once_and_is_told_so(
-    double: DoubleWorld, user: User, wallet: Wallet, amount: int
+def test_an_unpaid_subscription_ends_at_once_and_the_answer_says_so(
+    double: DoubleAccount, user: User, wallet: Wallet, amount: int
 ) -> None:
     Payer(double, user).with_card(DECLINES)
     assert_problem(upsert(wallet, amount), 402, "card-declined")
@@ -130,7 +130,9 @@ def test_what_was_never_paid_ends_at_once_and_is_told_so(
     assert Subscription.objects.get().status == "canceled"
 
 
-def test_after_an_end_another_one_begins(double: DoubleWorld, running: Payer, wallet: Wallet) -> None:
+def test_after_a_cancellation_another_subscription_can_be_created(
+    double: DoubleAccount, running: Payer, wallet: Wallet
+) -> None:
     first = running.subscription.stripe_subscription_id
     as_specified(cancel(wallet, immediately=True), CANCEL)
     second = as_specified(upsert(wallet, 1200, currency="eur"), UPSERT)

@@ -8,8 +8,8 @@ from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.api.conftest import NothingHappens, signed_in
 from tests.payments.api.spec import CUSTOMER, SETUP_INTENT, as_specified
-from tests.payments.rows import everything
-from tests.payments.worlds import DoubleWorld
+from tests.payments.rows import all_rows
+from tests.payments.stripe_accounts import DoubleAccount
 from tests.relay.api.conftest import Wallet
 from tests.relay.api.test_execute import assert_problem
 from users.models import User
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
-def test_the_customer_is_told_with_whose_it_is(
-    double: DoubleWorld, wallet: Wallet, user: User, slash: str
+def test_the_customer_is_answered_with_its_profile_address(
+    double: DoubleAccount, wallet: Wallet, user: User, slash: str
 ) -> None:
     body = as_specified(wallet.send("post", CUSTOMER + slash), CUSTOMER)
     (made,) = double.v1.customers.list().data
@@ -27,8 +27,8 @@ def test_the_customer_is_told_with_whose_it_is(
     assert made.metadata["address"] == user.profile_address
 
 
-def test_a_repeat_answers_the_same_and_makes_nothing(
-    double: DoubleWorld, wallet: Wallet, nothing_happens: NothingHappens
+def test_a_repeat_answers_the_same_customer_and_creates_none(
+    double: DoubleAccount, wallet: Wallet, nothing_happens: NothingHappens
 ) -> None:
     first = as_specified(wallet.send("post", CUSTOMER), CUSTOMER)
     with nothing_happens():
@@ -46,14 +46,14 @@ def test_a_repeat_answers_the_same_and_makes_nothing(
         ("text/plain", b"a" * 300_000, 415, "unsupported-media-type"),
     ],
 )
-def test_a_body_that_is_not_json_makes_nothing(
+def test_a_body_that_is_not_json_creates_nothing(
     fake: FakeBilling, wallet: Wallet, content_type: str, body: bytes, status: int, code: str
 ) -> None:
-    before = everything()
+    before = all_rows()
     answer = wallet.send("post", CUSTOMER, data=body, content_type=content_type)
     assert_problem(answer, status, code)
-    assert everything() == before
-    assert not fake.asked
+    assert all_rows() == before
+    assert not fake.calls
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,12 @@ def test_a_body_that_is_not_json_makes_nothing(
     [("application/json", b"{}"), ("application/json; charset=utf-8", b"[1]"), ("text/plain", b"")],
 )
 def test_json_or_nothing_may_be_posted(
-    double: DoubleWorld, wallet: Wallet, content_type: str, body: bytes
+    double: DoubleAccount, wallet: Wallet, content_type: str, body: bytes
 ) -> None:
     as_specified(wallet.send("post", CUSTOMER, data=body, content_type=content_type), CUSTOMER)
 
 
-def test_everybody_has_a_customer_of_ones_own(double: DoubleWorld, wallet: Wallet) -> None:
+def test_each_user_has_a_customer_of_their_own(double: DoubleAccount, wallet: Wallet) -> None:
     other = signed_in(UserFactory.create())
     first, second = (asking.send("post", CUSTOMER).body for asking in (wallet, other))
     assert first["paymentsCustomerId"] != second["paymentsCustomerId"]
@@ -74,8 +74,8 @@ def test_everybody_has_a_customer_of_ones_own(double: DoubleWorld, wallet: Walle
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
-def test_a_setup_intents_secret_is_fresh_and_kept_by_nobody(
-    double: DoubleWorld, wallet: Wallet, slash: str
+def test_a_setup_intents_secret_is_new_and_not_stored(
+    double: DoubleAccount, wallet: Wallet, slash: str
 ) -> None:
     answers = [wallet.send("get", SETUP_INTENT + slash) for _ in range(2)]
     secrets = [as_specified(answer, SETUP_INTENT)["clientSecret"] for answer in answers]
@@ -84,11 +84,11 @@ def test_a_setup_intents_secret_is_fresh_and_kept_by_nobody(
     for secret in secrets:
         intent = double.v1.setup_intents.retrieve(secret.split("_secret_")[0])
         assert (intent.client_secret, intent.customer) == (secret, Customer.objects.get().stripe_customer_id)
-    assert not any(secret in str(everything()) for secret in secrets)
+    assert not any(secret in str(all_rows()) for secret in secrets)
 
 
 @pytest.mark.parametrize(("method", "path"), [("post", CUSTOMER), ("get", SETUP_INTENT)])
-def test_stripe_away_is_a_503_and_a_repeat_finishes_what_was_begun(
+def test_an_unreachable_stripe_is_a_503_and_a_repeat_finishes_the_operation(
     fake: FakeBilling, wallet: Wallet, method: str, path: str
 ) -> None:
     with fake.away():
@@ -100,8 +100,8 @@ def test_stripe_away_is_a_503_and_a_repeat_finishes_what_was_begun(
     assert BillingOperation.objects.get().status == "done"
 
 
-def test_a_head_makes_no_setup_intent(
-    double: DoubleWorld, wallet: Wallet, nothing_happens: NothingHappens
+def test_a_head_request_creates_no_setup_intent(
+    double: DoubleAccount, wallet: Wallet, nothing_happens: NothingHappens
 ) -> None:
     headers = {"Authorization": f"Bearer {wallet.token}"}
     with nothing_happens():

@@ -63,7 +63,7 @@ def test_a_query_will_do_where_the_body_is_dropped(description: Any) -> None:
     assert not operation["requestBody"].get("required")
 
 
-def test_every_refusal_is_described(description: Any) -> None:
+def test_every_error_response_is_described(description: Any) -> None:
     def codes(path: str, status: int) -> set[str]:
         responses = description["paths"][path][PATHS[path]]["responses"]
         examples = responses[str(status)]["content"]["application/problem+json"]["examples"]
@@ -80,5 +80,5 @@ def test_every_refusal_is_described(description: Any) -> None:
         assert codes(path, 413) == {"request-too-large"}
 
 
-def test_what_reads_no_body_refuses_none(description: Any) -> None:
+def test_paths_without_a_body_describe_no_body_errors(description: Any) -> None:
     assert not {"400", "413", "415"} & set(description["paths"][SETUP_INTENT]["get"]["responses"])

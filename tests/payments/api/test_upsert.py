@@ -11,9 +11,9 @@ from payments.models import BillingOperation, Customer, Subscription
 from payments.services import operations
 from tests.payments.api.conftest import NothingHappens, upsert
 from tests.payments.api.spec import SETUP_INTENT, UPSERT, as_specified
-from tests.payments.mail import deliver_all
-from tests.payments.people import Payer
-from tests.payments.worlds import ASKS, DECLINES, DoubleWorld
+from tests.payments.payers import Payer
+from tests.payments.stripe_accounts import DECLINES, NEEDS_CONFIRMATION, DoubleAccount
+from tests.payments.webhook_events import process_all_events
 from tests.relay.api.conftest import Wallet
 from tests.relay.api.test_execute import assert_problem
 from users.models import User
@@ -24,22 +24,26 @@ SUBSCRIPTIONS = "/v1/subscriptions"
 
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_a_subscription_of_25_50_a_month(
-    double: DoubleWorld, payer: Payer, wallet: Wallet, slash: str
+    double: DoubleAccount, payer: Payer, wallet: Wallet, slash: str
 ) -> None:
     body = as_specified(wallet.post(UPSERT + slash, {"subscriptionCost": 2550}), UPSERT)
-    (told,) = double.v1.subscriptions.list().data
+    (subscription,) = double.v1.subscriptions.list().data
     assert body == {
-        "subscriptionId": told.id,
+        "subscriptionId": subscription.id,
         "subscriptionFor": payer.customer.stripe_customer_id,
         "subscriptionAmount": "$25.50",
     }
-    assert (told.currency, told.cancel_at_period_end, told.status) == ("usd", False, "active")
-    assert [item.price.unit_amount for item in told["items"].data] == [2550]
+    assert (subscription.currency, subscription.cancel_at_period_end, subscription.status) == (
+        "usd",
+        False,
+        "active",
+    )
+    assert [item.price.unit_amount for item in subscription["items"].data] == [2550]
 
 
 @pytest.mark.parametrize(("currency", "symbol"), [("usd", "$"), ("eur", "€"), ("gbp", "£"), ("chf", "CHF")])
 def test_the_amount_is_shown_with_the_currencys_own_symbol(
-    double: DoubleWorld, payer: Payer, wallet: Wallet, currency: str, symbol: str
+    double: DoubleAccount, payer: Payer, wallet: Wallet, currency: str, symbol: str
 ) -> None:
     cost = random.randint(100, 999_999)
     spelled = random.choice([currency, currency.upper(), currency.title()])
@@ -49,7 +53,7 @@ def test_the_amount_is_shown_with_the_currencys_own_symbol(
 
 
 def test_the_same_values_again_answer_the_same_and_change_nothing(
-    double: DoubleWorld, payer: Payer, wallet: Wallet, amount: int
+    double: DoubleAccount, payer: Payer, wallet: Wallet, amount: int
 ) -> None:
     first = as_specified(upsert(wallet, amount), UPSERT)
     with double.frozen_log() as orders:
@@ -60,7 +64,7 @@ def test_the_same_values_again_answer_the_same_and_change_nothing(
 
 
 def test_a_changed_amount_is_shown_at_once_and_collected_from_the_next_period(
-    double: DoubleWorld, payer: Payer, wallet: Wallet
+    double: DoubleAccount, payer: Payer, wallet: Wallet
 ) -> None:
     first = as_specified(upsert(wallet, 2550), UPSERT)
     changed = as_specified(upsert(wallet, 1000), UPSERT)
@@ -71,13 +75,13 @@ def test_a_changed_amount_is_shown_at_once_and_collected_from_the_next_period(
 
 
 def test_an_end_with_the_period_is_switched_on_off_and_on(
-    double: DoubleWorld, payer: Payer, wallet: Wallet, amount: int
+    double: DoubleAccount, payer: Payer, wallet: Wallet, amount: int
 ) -> None:
     answers = []
     for cancels in (False, True, False, True):
         answers.append(as_specified(upsert(wallet, amount, cancelAtEndOfBillingPeriod=cancels), UPSERT))
-        (told,) = double.v1.subscriptions.list().data
-        assert (told.status, told.cancel_at_period_end) == ("active", cancels)
+        (subscription,) = double.v1.subscriptions.list().data
+        assert (subscription.status, subscription.cancel_at_period_end) == ("active", cancels)
     assert answers.count(answers[0]) == 4
     # Left out, it means false, and resumes.
     upsert(wallet, amount)
@@ -85,17 +89,19 @@ def test_an_end_with_the_period_is_switched_on_off_and_on(
     assert len(double.posts(SUBSCRIPTIONS)) == 1
 
 
-def test_it_may_begin_with_its_end_in_sight(double: DoubleWorld, payer: Payer, wallet: Wallet) -> None:
+def test_a_new_subscription_may_end_with_its_first_period(
+    double: DoubleAccount, payer: Payer, wallet: Wallet
+) -> None:
     as_specified(upsert(wallet, 900, cancelAtEndOfBillingPeriod=True), UPSERT)
-    deliver_all(double)
+    process_all_events(double)
     double.pass_time(32 * 86_400)
-    deliver_all(double)
+    process_all_events(double)
     assert payer.subscription.status == "canceled"
     assert len(payer.payouts) == 1
 
 
 def test_without_a_card_one_is_asked_for(
-    double: DoubleWorld, wallet: Wallet, user: User, nothing_happens: NothingHappens
+    double: DoubleAccount, wallet: Wallet, user: User, nothing_happens: NothingHappens
 ) -> None:
     as_specified(wallet.send("get", SETUP_INTENT), SETUP_INTENT)
     with nothing_happens():
@@ -103,8 +109,8 @@ def test_without_a_card_one_is_asked_for(
     assert assert_problem(answer, 402, "payment-method-required") == {}
 
 
-def test_somebody_unknown_without_a_card_becomes_a_customer_and_nothing_more(
-    double: DoubleWorld, wallet: Wallet, user: User
+def test_a_new_user_without_a_card_becomes_a_customer_and_nothing_more(
+    double: DoubleAccount, wallet: Wallet, user: User
 ) -> None:
     assert_problem(upsert(wallet, 2550), 402, "payment-method-required")
     assert Customer.objects.get().user == user
@@ -113,8 +119,8 @@ def test_somebody_unknown_without_a_card_becomes_a_customer_and_nothing_more(
     assert [order.path for order in double.controls.requests("POST")] == ["/v1/customers"]
 
 
-def test_a_declined_card_is_told_with_stripes_decline_code(
-    double: DoubleWorld, wallet: Wallet, user: User, amount: int
+def test_a_declined_card_is_answered_with_stripes_decline_code(
+    double: DoubleAccount, wallet: Wallet, user: User, amount: int
 ) -> None:
     payer = Payer(double, user).with_card(DECLINES)
     members = assert_problem(upsert(wallet, amount), 402, "card-declined")
@@ -123,20 +129,20 @@ def test_a_declined_card_is_told_with_stripes_decline_code(
     double.decline_from_now(card.id, "insufficient_funds")
     members = assert_problem(upsert(wallet, amount), 402, "card-declined")
     assert members == {"declineCode": "insufficient_funds"}
-    deliver_all(double)
+    process_all_events(double)
     assert (payer.balance, len(payer.payouts)) == (0, 0)
     assert len(double.posts(SUBSCRIPTIONS)) == 1
     payer.with_card()
-    deliver_all(double)
+    process_all_events(double)
     body = as_specified(upsert(wallet, amount), UPSERT)
     assert body["subscriptionId"] == payer.subscription.stripe_subscription_id
     assert payer.payout.amount_minor == amount
 
 
 def test_a_card_that_wants_3_d_secure_is_finished_by_the_wallet(
-    double: DoubleWorld, wallet: Wallet, user: User, amount: int
+    double: DoubleAccount, wallet: Wallet, user: User, amount: int
 ) -> None:
-    payer = Payer(double, user).with_card(ASKS)
+    payer = Payer(double, user).with_card(NEEDS_CONFIRMATION)
     members = assert_problem(upsert(wallet, amount), 402, "authentication-required")
     assert list(members) == ["clientSecret"]
     intent = double.v1.payment_intents.retrieve(members["clientSecret"].split("_secret_")[0])
@@ -149,7 +155,7 @@ def test_a_card_that_wants_3_d_secure_is_finished_by_the_wallet(
     body = as_specified(upsert(wallet, amount), UPSERT)
     assert body["subscriptionId"] == payer.subscription.stripe_subscription_id
     assert len(double.posts(SUBSCRIPTIONS)) == 1
-    assert [found.amount_paid for found in double.v1.invoices.list().data] == [amount]
+    assert [invoice.amount_paid for invoice in double.v1.invoices.list().data] == [amount]
 
 
 @pytest.mark.parametrize(("currency", "least"), [("usd", 50), ("eur", 50), ("gbp", 30), ("chf", 50)])
@@ -182,7 +188,7 @@ def test_a_currency_that_is_not_sold_is_refused_with_those_that_are(
 
 
 def test_another_currency_on_a_running_subscription_is_a_conflict(
-    double: DoubleWorld, payer: Payer, wallet: Wallet, amount: int
+    double: DoubleAccount, payer: Payer, wallet: Wallet, amount: int
 ) -> None:
     as_specified(upsert(wallet, amount), UPSERT)
     before = Subscription.objects.values_list("amount_minor", "currency", "status").get()
@@ -213,8 +219,8 @@ FAULTS: dict[str, Callable[[ControlClient], None]] = {
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("fault", FAULTS)
-def test_whatever_stripe_does_it_is_a_503_or_the_answer_and_one_charge(
-    double: DoubleWorld, payer: Payer, wallet: Wallet, amount: int, fault: str
+def test_any_failure_of_stripe_is_a_503_or_the_answer_and_one_charge(
+    double: DoubleAccount, payer: Payer, wallet: Wallet, amount: int, fault: str
 ) -> None:
     FAULTS[fault](double.controls)
     answer = upsert(wallet, amount)
@@ -223,16 +229,16 @@ def test_whatever_stripe_does_it_is_a_503_or_the_answer_and_one_charge(
         assert_problem(answer, 503, "billing-unavailable")
         assert answer.headers["Retry-After"] in {"5", "60"}
     body = as_specified(upsert(wallet, amount), UPSERT)
-    (told,) = double.v1.subscriptions.list({"status": "all"}).data
-    assert told.id == body["subscriptionId"]
-    assert len(told["items"].data) == 1
+    (subscription,) = double.v1.subscriptions.list({"status": "all"}).data
+    assert subscription.id == body["subscriptionId"]
+    assert len(subscription["items"].data) == 1
     assert [charge.amount for charge in double.v1.charges.list().data] == [amount]
     assert not BillingOperation.objects.exclude(status="done").exists()
 
 
 @pytest.mark.usefixtures("impatient")
-def test_stripe_away_is_a_503_and_the_sweep_begins_what_was_ordered(
-    double: DoubleWorld, payer: Payer, wallet: Wallet, amount: int
+def test_an_unreachable_stripe_is_a_503_and_the_sweep_creates_the_subscription(
+    double: DoubleAccount, payer: Payer, wallet: Wallet, amount: int
 ) -> None:
     double.controls.fail(500, count=None, path=SUBSCRIPTIONS)
     assert_problem(upsert(wallet, amount), 503, "billing-unavailable")

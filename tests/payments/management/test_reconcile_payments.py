@@ -10,8 +10,8 @@ from credits.models import ReconciliationRun
 from gateway.common.db import try_advisory_lock
 from payments.models import Payout
 from tests.fakes.billing import FakeBilling
-from tests.payments.mail import deliver
-from tests.payments.people import Payer
+from tests.payments.payers import Payer
+from tests.payments.webhook_events import process_events
 from tests.threads import at_once
 from users.models import User
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def payer(fake: FakeBilling, user: User, amount: int) -> Payer:
-    """A user who has paid; nothing of it has been told yet."""
+    """A user who has paid; no event of it is processed yet."""
     fake.pass_time(-86_400)
     payer = Payer(fake, user).with_card()
     payer.upsert(amount)
@@ -38,19 +38,19 @@ def _run(*options: str) -> tuple[str, int]:
 
 
 def test_a_clean_report_counts_what_was_compared(payer: Payer, fake: FakeBilling) -> None:
-    deliver(fake.events, now=fake.now())
+    process_events(fake.events, now=fake.now())
     assert _run() == (
         "Compared: 1 customers, 1 subscriptions, 1 invoices, 1 payouts, 1 allowances.\nNo difference.\n",
         0,
     )
 
 
-def test_without_anything_there_is_nothing_to_compare(fake: FakeBilling) -> None:
+def test_an_empty_database_has_nothing_to_compare(fake: FakeBilling) -> None:
     assert _run() == ("Compared: nothing.\nNo difference.\n", 0)
 
 
 def test_a_difference_is_printed_with_its_ids_and_fails(payer: Payer, fake: FakeBilling) -> None:
-    deliver(fake.events, now=fake.now())
+    process_events(fake.events, now=fake.now())
     fake.refund(payer.payout.stripe_payment_intent_id)
     printed, code = _run()
     assert code == 1
@@ -78,7 +78,7 @@ def test_the_window_can_be_chosen(payer: Payer) -> None:
     assert _run("--minutes", str(3 * 24 * 60))[1] == 0
 
 
-def test_with_stripe_away_nothing_is_said(payer: Payer, fake: FakeBilling) -> None:
+def test_with_stripe_unreachable_the_command_exits_with_2(payer: Payer, fake: FakeBilling) -> None:
     with fake.away():
         printed, code = _run()
     assert (code, printed.startswith("Nothing can be said: ")) == (2, True)
@@ -86,7 +86,7 @@ def test_with_stripe_away_nothing_is_said(payer: Payer, fake: FakeBilling) -> No
 
 
 @pytest.mark.django_db(transaction=True)
-def test_behind_another_run_it_does_not_wait(payer: Payer) -> None:
+def test_the_command_does_not_wait_for_another_run(payer: Payer) -> None:
     with try_advisory_lock("reconciliation.stripe") as acquired:
         assert acquired
         ((printed, code),) = at_once([_run])  # type: ignore[misc]

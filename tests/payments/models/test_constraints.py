@@ -21,9 +21,9 @@ from payments.models import (
 from payments.services import reconciliation
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
-from tests.payments.mail import deliver
-from tests.payments.people import Payer
-from tests.payments.rows import everything
+from tests.payments.payers import Payer
+from tests.payments.rows import all_rows
+from tests.payments.webhook_events import process_events
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -34,9 +34,9 @@ def payer(fake: FakeBilling, user: User, amount: int) -> Payer:
     """A user of whose rows there is one of each kind."""
     payer = Payer(fake, user).with_card()
     payer.upsert(amount)
-    deliver(fake.events, now=fake.now())
+    process_events(fake.events, now=fake.now())
     fake.refund(payer.payout.stripe_payment_intent_id, amount // 2)
-    deliver(fake.events, now=fake.now())
+    process_events(fake.events, now=fake.now())
     reconciliation.reconcile(now=fake.now())
     return payer
 
@@ -48,7 +48,7 @@ def _again(model: type[Any], **changes: Any) -> None:
 
 
 def _pending(payer: Payer) -> None:
-    now = payer.world.now()
+    now = payer.account.now()
     for kind in ("create-customer", "cancel-subscription"):
         BillingOperation.objects.create(user=payer.user, kind=kind, parameters={}, created_at=now)
 
@@ -95,26 +95,26 @@ REFUSED: list[tuple[str, Callable[[Payer], object]]] = [
     [pytest.param(*case, id=f"{case[0]}-{number}") for number, case in enumerate(REFUSED)],
 )
 def test_the_database_refuses(payer: Payer, constraint: str, act: Callable[[Payer], object]) -> None:
-    before = everything()
+    before = all_rows()
     with pytest.raises(IntegrityError) as refusal, transaction.atomic():
         act(payer)
     assert constraint in str(refusal.value)
-    assert everything() == before
+    assert all_rows() == before
 
 
-def test_what_has_ended_leaves_room_for_another(payer: Payer) -> None:
+def test_an_ended_subscription_allows_another_one(payer: Payer) -> None:
     Subscription.objects.update(status="canceled")
     _again(Subscription, stripe_subscription_id="sub_other", status="active")
     assert Subscription.objects.living().get().stripe_subscription_id == "sub_other"
 
 
-def test_what_is_done_leaves_room_for_another(payer: Payer) -> None:
+def test_a_finished_operation_allows_another_one(payer: Payer) -> None:
     for status in ("done", "refused", "pending"):
         BillingOperation.objects.create(
             user=payer.user,
             kind="cancel-subscription",
             parameters={},
             status=status,
-            created_at=payer.world.now(),
+            created_at=payer.account.now(),
         )
     assert BillingOperation.objects.filter(status="pending").count() == 1

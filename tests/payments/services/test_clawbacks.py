@@ -1,4 +1,4 @@
-"""Credits follow the money back and forth: what is taken back is a function of what is gone."""
+"""Credits follow the money back and forth: what is taken back is a function of what is returned."""
 
 import random
 import secrets
@@ -19,18 +19,18 @@ from payments.services.reconciliation import repairs
 from payments.stripe import set_billing_client
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
-from tests.payments.mail import body_of, deliver, deliver_all
-from tests.payments.people import Payer
-from tests.payments.worlds import DoubleWorld
+from tests.payments.payers import Payer
+from tests.payments.stripe_accounts import DoubleAccount
+from tests.payments.webhook_events import process_all_events, process_events, webhook_body
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def subscriber(double: DoubleWorld, payer: Payer, amount: int) -> Payer:
+def subscriber(double: DoubleAccount, payer: Payer, amount: int) -> Payer:
     """A user whose first month is paid out."""
     payer.upsert(amount)
-    deliver_all(double)
+    process_all_events(double)
     return payer
 
 
@@ -38,13 +38,13 @@ def _taken(subscriber: Payer) -> int:
     return sum(step.credits for step in Clawback.objects.filter(payout=subscriber.payout))
 
 
-def test_a_refund_in_part_takes_its_part_rounded_down(
-    double: DoubleWorld, subscriber: Payer, amount: int
+def test_a_partial_refund_takes_its_share_of_credits_rounded_down(
+    double: DoubleAccount, subscriber: Payer, amount: int
 ) -> None:
     payout = subscriber.payout
     part = random.randint(1, amount - 1)
     double.refund(payout.stripe_payment_intent_id, part)
-    deliver_all(double)
+    process_all_events(double)
     step = Clawback.objects.get()
     assert step.credits == payout.credits * part // amount
     assert step.entry is not None
@@ -54,46 +54,46 @@ def test_a_refund_in_part_takes_its_part_rounded_down(
     assert Allowance.objects.get().credits == payout.credits
 
 
-def test_refunds_of_the_whole_leave_nothing_of_the_payout(
-    double: DoubleWorld, subscriber: Payer, amount: int
+def test_refunds_of_the_whole_payment_take_back_the_whole_payout(
+    double: DoubleAccount, subscriber: Payer, amount: int
 ) -> None:
     parts = sorted(random.sample(range(1, amount), 3))
     for part in [parts[0], parts[1] - parts[0], parts[2] - parts[1], amount - parts[2]]:
         double.refund(subscriber.payout.stripe_payment_intent_id, part)
-        deliver_all(double)
+        process_all_events(double)
     assert _taken(subscriber) == subscriber.payout.credits
     assert subscriber.balance == 0
     assert find_differences() == []
 
 
-def test_a_payout_that_was_taken_back_whole_ends_its_allowance(
-    double: DoubleWorld, subscriber: Payer
+def test_a_payout_that_is_taken_back_completely_ends_its_allowance(
+    double: DoubleAccount, subscriber: Payer
 ) -> None:
     assert subscriber.quota().total == subscriber.payout.credits
     double.refund(subscriber.payout.stripe_payment_intent_id)
-    deliver_all(double)
+    process_all_events(double)
     quota = subscriber.quota()
     assert (quota.available, quota.total, quota.reset_date) == (0, 0, -1)
     assert subscriber.subscription.status == "active"
 
 
-def test_the_next_month_begins_a_new_allowance(double: DoubleWorld, subscriber: Payer) -> None:
+def test_the_next_month_begins_a_new_allowance(double: DoubleAccount, subscriber: Payer) -> None:
     double.refund(subscriber.payout.stripe_payment_intent_id)
-    deliver_all(double)
+    process_all_events(double)
     double.pass_time(32 * 86_400)
-    deliver_all(double)
+    process_all_events(double)
     assert subscriber.quota().total == subscriber.payout.credits
     assert len(subscriber.payouts) == 2
 
 
 def test_a_refund_that_fails_gives_the_credits_and_the_allowance_back(
-    double: DoubleWorld, subscriber: Payer
+    double: DoubleAccount, subscriber: Payer
 ) -> None:
     refund = double.refund(subscriber.payout.stripe_payment_intent_id)
-    deliver_all(double)
+    process_all_events(double)
     assert subscriber.quota().total == 0
     double.fail_refund(refund)
-    deliver_all(double)
+    process_all_events(double)
     assert [step.credits for step in Clawback.objects.order_by("pk")] == [
         subscriber.payout.credits,
         -subscriber.payout.credits,
@@ -103,47 +103,47 @@ def test_a_refund_that_fails_gives_the_credits_and_the_allowance_back(
 
 
 def test_a_dispute_takes_the_credits_when_the_money_leaves_and_not_before(
-    double: DoubleWorld, subscriber: Payer
+    double: DoubleAccount, subscriber: Payer
 ) -> None:
     dispute = double.dispute(subscriber.payout.stripe_payment_intent_id, withdraw=False)
-    deliver_all(double)
+    process_all_events(double)
     assert subscriber.balance == subscriber.payout.credits
     double.withdraw(dispute)
-    deliver_all(double)
+    process_all_events(double)
     assert subscriber.balance == 0
 
 
 @pytest.mark.parametrize("won", [True, False])
-def test_a_dispute_that_is_won_gives_them_back_and_one_that_is_lost_does_not(
-    double: DoubleWorld, subscriber: Payer, won: bool
+def test_a_won_dispute_gives_the_credits_back_and_a_lost_one_does_not(
+    double: DoubleAccount, subscriber: Payer, won: bool
 ) -> None:
     dispute = double.dispute(subscriber.payout.stripe_payment_intent_id)
-    deliver_all(double)
+    process_all_events(double)
     double.controls.close_dispute(dispute, won=won)
-    deliver_all(double)
+    process_all_events(double)
     assert subscriber.balance == (subscriber.payout.credits if won else 0)
 
 
 def test_a_refund_of_what_was_reinstated_is_taken_in_full(
-    double: DoubleWorld, subscriber: Payer, amount: int
+    double: DoubleAccount, subscriber: Payer, amount: int
 ) -> None:
     payment = subscriber.payout.stripe_payment_intent_id
     double.reinstate(double.dispute(payment))
-    deliver_all(double)
+    process_all_events(double)
     double.refund(payment, amount // 2)
-    deliver_all(double)
+    process_all_events(double)
     assert _taken(subscriber) == subscriber.payout.credits * (amount // 2) // amount
 
 
 def test_spent_credits_are_owed_and_nothing_can_be_held_until_they_are_earned(
-    double: DoubleWorld, subscriber: Payer
+    double: DoubleAccount, subscriber: Payer
 ) -> None:
     granted = subscriber.payout.credits
     spent = random.randint(1, granted)
     held = holds.hold(user=subscriber.user, credits=spent, key=secrets.token_hex(8))
     holds.capture(hold_id=held.hold.pk, credits=spent)
     double.refund(subscriber.payout.stripe_payment_intent_id)
-    deliver_all(double)
+    process_all_events(double)
     assert subscriber.balance == -spent
     assert subscriber.quota().available == -spent
     with pytest.raises(InsufficientCredits):
@@ -151,21 +151,23 @@ def test_spent_credits_are_owed_and_nothing_can_be_held_until_they_are_earned(
     assert find_differences() == []
 
 
-def test_money_that_went_back_before_the_payout_is_taken_with_it(
-    double: DoubleWorld, payer: Payer, amount: int
+def test_money_refunded_before_the_payout_is_taken_back_with_it(
+    double: DoubleAccount, payer: Payer, amount: int
 ) -> None:
     payer.upsert(amount)
     (invoice,) = double.events("invoice.paid")
     intent = double.v1.payment_intents.list({"customer": payer.customer.stripe_customer_id}).data[0].id
     double.refund(intent, amount // 2)
-    deliver([body_of(event) for event in double.events("refund.created")], now=double.now())
+    process_events([webhook_body(event) for event in double.events("refund.created")], now=double.now())
     assert not Payout.objects.exists()
-    deliver([body_of(invoice)], now=double.now())
+    process_events([webhook_body(invoice)], now=double.now())
     taken = payer.payout.credits * (amount // 2) // amount
     assert (payer.balance, _taken(payer)) == (payer.payout.credits - taken, taken)
 
 
-def test_so_it_is_where_beat_pays_out(double: DoubleWorld, payer: Payer, amount: int) -> None:
+def test_money_refunded_before_a_payout_by_beat_is_taken_back_with_it(
+    double: DoubleAccount, payer: Payer, amount: int
+) -> None:
     payer.upsert(amount)
     intent = double.v1.payment_intents.list({"customer": payer.customer.stripe_customer_id}).data[0].id
     double.refund(intent)
@@ -174,11 +176,11 @@ def test_so_it_is_where_beat_pays_out(double: DoubleWorld, payer: Payer, amount:
     assert payer.quota().total == 0
 
 
-def test_a_refund_of_something_else_takes_nothing(double: DoubleWorld, subscriber: Payer) -> None:
+def test_a_refund_of_another_payment_takes_no_credits(double: DoubleAccount, subscriber: Payer) -> None:
     bill = double.controls.create_invoice(subscriber.customer.stripe_customer_id, 900)
     payments = double.v1.invoices.retrieve(bill["id"], {"expand": ["payments"]}).payments
     double.refund(payments.data[0].payment.payment_intent)
-    deliver_all(double)
+    process_all_events(double)
     assert not Clawback.objects.exists()
 
 
@@ -194,7 +196,7 @@ MOVES = ("refund", "fail", "dispute", "withdraw", "reinstate", "tell", "spend")
 @settings(
     deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, database=None
 )
-def test_whatever_goes_back_and_forth_in_any_order_the_sum_is_the_formula(
+def test_clawbacks_add_up_to_the_formula_for_any_order_of_refunds_and_disputes(
     rates: dict[str, int], collected: int, rate: int, moves: list[str], seed: int
 ) -> None:
     dice = random.Random(seed)
@@ -227,11 +229,11 @@ def _live(
 ) -> None:
     PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=rate)
     payer.upsert(collected)
-    deliver(fake.events, now=fake.now())
+    process_events(fake.events, now=fake.now())
     if collected * rate // 100 == 0:
         assert not Payout.objects.exists()
         return
-    payout, told, spent = payer.payout, len(fake.events), 0
+    payout, event_count, spent = payer.payout, len(fake.events), 0
     refunds, disputes = [], []
     for move in moves:
         left = collected - fake.refunded(payout.stripe_payment_intent_id)
@@ -246,15 +248,15 @@ def _live(
         elif move in ("withdraw", "reinstate") and disputes:
             getattr(fake, move)(dice.choice(disputes))
         elif move == "tell":
-            deliver(fake.events[told:], now=fake.now() + timedelta(seconds=len(moves)))
-            told = len(fake.events)
+            process_events(fake.events[event_count:], now=fake.now() + timedelta(seconds=len(moves)))
+            event_count = len(fake.events)
         elif move == "spend" and payer.balance > 0:
             spent += _spend(payer, dice.randint(1, payer.balance))
-    deliver(dice.sample(fake.events, len(fake.events)), now=fake.now())
+    process_events(dice.sample(fake.events, len(fake.events)), now=fake.now())
     money = fake.returned_money(payment_intent_id=payout.stripe_payment_intent_id)
-    gone = min(collected, money.refunded_minor + money.disputed_minor)
-    assert _taken(payer) == payout.credits * gone // collected
-    assert payer.balance == payout.credits - payout.credits * gone // collected - spent
+    returned = min(collected, money.refunded_minor + money.disputed_minor)
+    assert _taken(payer) == payout.credits * returned // collected
+    assert payer.balance == payout.credits - payout.credits * returned // collected - spent
     _assert_holdable(payer)
     assert payer.quota().total == (0 if _taken(payer) == payout.credits else payout.credits)
     steps = CreditEntry.objects.filter(source="PAYOUT_CLAWBACK").order_by("account_version")

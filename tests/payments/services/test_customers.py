@@ -1,4 +1,4 @@
-"""One user, one customer, however often and by however many it is asked for."""
+"""One user, one customer, for any number of concurrent requests."""
 
 import json
 from functools import partial
@@ -12,8 +12,8 @@ from payments.models import BillingOperation, Customer
 from payments.services import customers
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
-from tests.payments.rows import everything
-from tests.payments.worlds import DoubleWorld
+from tests.payments.rows import all_rows
+from tests.payments.stripe_accounts import DoubleAccount
 from tests.threads import at_once
 from users.models import User
 
@@ -21,28 +21,30 @@ CUSTOMERS = "/v1/customers"
 
 
 @pytest.mark.django_db
-def test_the_first_call_makes_the_customer_and_later_ones_find_it(double: DoubleWorld, user: User) -> None:
+def test_the_first_call_creates_the_customer_and_later_ones_return_it(
+    double: DoubleAccount, user: User
+) -> None:
     first = customers.ensure_customer(user=user, now=timezone.now())
     with double.frozen_log() as orders:
         again = customers.ensure_customer(user=user, now=timezone.now())
     assert again == first
     assert orders == []
-    found = double.v1.customers.retrieve(first.stripe_customer_id)
-    assert found.description == user.profile_address
-    assert found.metadata["address"] == user.profile_address
+    customer = double.v1.customers.retrieve(first.stripe_customer_id)
+    assert customer.description == user.profile_address
+    assert customer.metadata["address"] == user.profile_address
     operation = BillingOperation.objects.get()
     assert (operation.status, operation.outcome) == ("done", first.stripe_customer_id)
-    assert found.metadata["operation"] == str(operation.pk)
+    assert customer.metadata["operation"] == str(operation.pk)
 
 
 @pytest.mark.django_db
-def test_two_users_are_two_customers(double: DoubleWorld) -> None:
+def test_two_users_are_two_customers(double: DoubleAccount) -> None:
     made = {customers.ensure_customer(user=UserFactory.create(), now=timezone.now()) for _ in range(2)}
     assert len({customer.stripe_customer_id for customer in made}) == 2
 
 
 @pytest.mark.django_db(transaction=True)
-def test_fifty_at_once_are_one_customer_and_all_are_told_so(double: DoubleWorld, user: User) -> None:
+def test_fifty_concurrent_calls_return_one_customer(double: DoubleAccount, user: User) -> None:
     call = partial(customers.ensure_customer, user=user, now=timezone.now())
     answers = at_once([call] * 50)
     made = Customer.objects.get()
@@ -53,7 +55,9 @@ def test_fifty_at_once_are_one_customer_and_all_are_told_so(double: DoubleWorld,
 
 
 @pytest.mark.django_db
-def test_stripe_away_is_told_and_a_repeat_finishes_what_was_begun(fake: FakeBilling, user: User) -> None:
+def test_an_unreachable_stripe_is_reported_and_a_repeat_finishes_the_operation(
+    fake: FakeBilling, user: User
+) -> None:
     with fake.away(), pytest.raises(BillingUnavailable) as refusal:
         customers.ensure_customer(user=user, now=timezone.now())
     assert refusal.value.retry_after
@@ -64,7 +68,7 @@ def test_stripe_away_is_told_and_a_repeat_finishes_what_was_begun(fake: FakeBill
 
 
 @pytest.mark.django_db
-def test_a_refusal_for_good_does_not_stand_in_the_way_of_the_next_try(
+def test_a_refused_creation_does_not_prevent_the_next_try(
     fake: FakeBilling, user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(**_: object) -> str:
@@ -79,7 +83,7 @@ def test_a_refusal_for_good_does_not_stand_in_the_way_of_the_next_try(
 
 
 @pytest.mark.django_db
-def test_a_setup_secret_is_fresh_every_time_and_makes_the_customer(double: DoubleWorld, user: User) -> None:
+def test_a_setup_secret_is_new_every_time_and_creates_the_customer(double: DoubleAccount, user: User) -> None:
     first, second = (customers.setup_secret(user=user, now=timezone.now()) for _ in range(2))
     assert first != second
     made = Customer.objects.get()
@@ -93,9 +97,9 @@ def test_a_setup_secret_is_fresh_every_time_and_makes_the_customer(double: Doubl
 
 
 @pytest.mark.django_db
-def test_a_setup_secret_is_stored_nowhere(double: DoubleWorld, user: User) -> None:
+def test_a_setup_secret_is_not_stored(double: DoubleAccount, user: User) -> None:
     secret = customers.setup_secret(user=user, now=timezone.now())
-    assert secret not in json.dumps(everything(), default=str)
+    assert secret not in json.dumps(all_rows(), default=str)
     assert Customer.objects.aggregate(count=Count("pk")) == {"count": 1}
 
 

@@ -22,7 +22,7 @@ def begun(fake: FakeBilling, user: User) -> BillingOperation:
     return operations.begin(user=user, kind=KIND, parameters=parameters, now=fake.now())
 
 
-def test_what_is_closed_is_not_closed_again(begun: BillingOperation, fake: FakeBilling) -> None:
+def test_a_closed_operation_is_not_closed_again(begun: BillingOperation, fake: FakeBilling) -> None:
     done_at, later = fake.now(), fake.now() + MOMENT
     assert operations.finish(operation=begun, outcome="cus_1", now=done_at)
     assert not operations.refuse(operation=begun, code="billing-refused", now=later)
@@ -31,14 +31,14 @@ def test_what_is_closed_is_not_closed_again(begun: BillingOperation, fake: FakeB
     assert (begun.status, begun.outcome, begun.finished_at) == ("done", "cus_1", done_at)
 
 
-def test_what_was_refused_stays_refused(begun: BillingOperation, fake: FakeBilling) -> None:
+def test_a_refused_operation_stays_refused(begun: BillingOperation, fake: FakeBilling) -> None:
     assert operations.refuse(operation=begun, code="card-declined", now=fake.now())
     assert not operations.finish(operation=begun, outcome="cus_1", now=fake.now())
     begun.refresh_from_db()
     assert (begun.status, begun.outcome) == ("refused", "card-declined")
 
 
-def test_an_equal_request_joins_it_for_23_hours_and_not_longer(
+def test_an_equal_request_joins_a_pending_operation_for_23_hours_and_not_longer(
     begun: BillingOperation, user: User, fake: FakeBilling
 ) -> None:
     last = begun.created_at + timedelta(hours=23)
@@ -49,24 +49,28 @@ def test_an_equal_request_joins_it_for_23_hours_and_not_longer(
     assert BillingOperation.objects.get().status == "pending"
 
 
-def test_a_request_goes_on_when_what_stands_in_its_way_has_always_just_ended(
+def test_a_request_continues_where_the_operation_in_its_way_has_just_ended(
     begun: BillingOperation, fake: FakeBilling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create_or_find = operations._create_or_find
     just_ended = iter([(None, None)] * 20)
     monkeypatch.setattr(
-        operations, "_create_or_find", lambda **asked: next(just_ended, None) or create_or_find(**asked)
+        operations,
+        "_create_or_find",
+        lambda **arguments: next(just_ended, None) or create_or_find(**arguments),
     )
     joined = operations.begin(user=begun.user, kind=KIND, parameters=begun.parameters, now=fake.now())
     assert joined == begun
 
 
-def test_the_sweep_leaves_it_to_its_request_for_a_minute(begun: BillingOperation, fake: FakeBilling) -> None:
+def test_the_sweep_does_not_resume_an_operation_within_its_first_minute(
+    begun: BillingOperation, fake: FakeBilling
+) -> None:
     abandoned_at = begun.created_at + timedelta(minutes=1)
-    fake.asked.clear()
+    fake.calls.clear()
     assert operations.resume_abandoned(now=abandoned_at) == 0
-    assert not fake.asked
+    assert not fake.calls
     assert operations.resume_abandoned(now=abandoned_at + MOMENT) == 1
-    assert dict(fake.asked) == {"create_customer": 1}
+    assert dict(fake.calls) == {"create_customer": 1}
     begun.refresh_from_db()
     assert (begun.status, begun.attempts) == ("done", 1)

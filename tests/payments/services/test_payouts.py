@@ -1,4 +1,4 @@
-"""One paid invoice, one payout: its credits, its period, its rate, whoever tells of it and however often."""
+"""One paid invoice, one payout: its credits, period and rate, by whichever event and however often reported."""
 
 import random
 from collections.abc import Callable
@@ -18,16 +18,16 @@ from payments.services import events, payouts, synchronisation
 from payments.services.reconciliation import repairs
 from payments.stripe import get_billing_client
 from payments.stripe.client import InvoiceState
-from tests.payments.mail import body_of, deliver_all, store
-from tests.payments.people import Payer
-from tests.payments.rows import everything
-from tests.payments.worlds import DoubleWorld
+from tests.payments.payers import Payer
+from tests.payments.rows import all_rows
+from tests.payments.stripe_accounts import DoubleAccount
+from tests.payments.webhook_events import process_all_events, receive_event, webhook_body
 from tests.threads import at_once
 
 
 @pytest.fixture
-def subscriber(double: DoubleWorld, payer: Payer, amount: int) -> Payer:
-    """A user whose subscription has begun; nothing of it has been told yet."""
+def subscriber(double: DoubleAccount, payer: Payer, amount: int) -> Payer:
+    """A user with a new subscription; no event of it is processed yet."""
     payer.upsert(amount)
     return payer
 
@@ -41,9 +41,9 @@ def _invoice(subscriber: Payer) -> InvoiceState:
 
 @pytest.mark.django_db
 def test_a_payout_is_what_was_collected_at_the_rate_in_force(
-    double: DoubleWorld, subscriber: Payer, amount: int, rates: dict[str, int]
+    double: DoubleAccount, subscriber: Payer, amount: int, rates: dict[str, int]
 ) -> None:
-    deliver_all(double)
+    process_all_events(double)
     (payout,), invoice = subscriber.payouts, _invoice(subscriber)
     assert payout.credits == amount * rates["usd"] // 100
     assert (payout.amount_minor, payout.currency) == (amount, "usd")
@@ -70,12 +70,12 @@ def test_a_payout_is_what_was_collected_at_the_rate_in_force(
 
 @pytest.mark.django_db(transaction=True)
 def test_sixteen_workers_with_repeated_and_renumbered_events_pay_out_once(
-    double: DoubleWorld, subscriber: Payer
+    double: DoubleAccount, subscriber: Payer
 ) -> None:
-    (told,) = double.events("invoice.paid")
+    (event,) = double.events("invoice.paid")
     for _ in range(3):
-        double.controls.reissue(told.id)
-    rows = [store(body_of(event), now=double.now()) for event in double.events("invoice.paid")]
+        double.controls.reissue(event.id)
+    rows = [receive_event(webhook_body(event), now=double.now()) for event in double.events("invoice.paid")]
     assert len(rows) == 4
     calls = [partial(events.process, event_id=row.pk, now=double.now()) for row in rows * 4]
     answers = at_once(random.sample(calls, len(calls)))
@@ -88,9 +88,9 @@ def test_sixteen_workers_with_repeated_and_renumbered_events_pay_out_once(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_worker_and_two_beats_at_once_pay_out_once(double: DoubleWorld, subscriber: Payer) -> None:
-    (told,) = double.events("invoice.paid")
-    row = store(body_of(told), now=double.now())
+def test_the_worker_and_two_beats_at_once_pay_out_once(double: DoubleAccount, subscriber: Payer) -> None:
+    (event,) = double.events("invoice.paid")
+    row = receive_event(webhook_body(event), now=double.now())
     worker: Callable[[], int] = partial(events.process, event_id=row.pk, now=double.now())
     beat: Callable[[], int] = partial(repairs.pay_out_missed_invoices, now=double.now())
     at_once([worker, beat, beat])
@@ -100,16 +100,14 @@ def test_the_worker_and_two_beats_at_once_pay_out_once(double: DoubleWorld, subs
 
 
 @pytest.mark.django_db(transaction=True)
-def test_one_invoice_by_two_doors_in_open_transactions_is_one_payout(
-    double: DoubleWorld, subscriber: Payer
-) -> None:
+def test_one_invoice_in_two_open_transactions_is_one_payout(double: DoubleAccount, subscriber: Payer) -> None:
     invoice = _invoice(subscriber)
 
     def apply() -> int:
         with transaction.atomic():
-            found = payouts.apply_paid_invoice(invoice=invoice, now=double.now())
-            assert found is not None
-            return found.pk
+            payout = payouts.apply_paid_invoice(invoice=invoice, now=double.now())
+            assert payout is not None
+            return payout.pk
 
     answers = at_once([apply] * 8)
     assert set(answers) == {Payout.objects.get().pk}
@@ -118,7 +116,7 @@ def test_one_invoice_by_two_doors_in_open_transactions_is_one_payout(
 
 @pytest.mark.django_db
 def test_the_rate_is_the_one_in_force_when_the_invoice_was_paid(
-    double: DoubleWorld, subscriber: Payer, amount: int, rates: dict[str, int]
+    double: DoubleAccount, subscriber: Payer, amount: int, rates: dict[str, int]
 ) -> None:
     paid_at = _invoice(subscriber).paid_at
     assert paid_at is not None
@@ -127,29 +125,29 @@ def test_the_rate_is_the_one_in_force_when_the_invoice_was_paid(
             currency="usd", credits_per_major_unit=rate, valid_from=paid_at + timedelta(seconds=seconds)
         )
     double.pass_time(3600)
-    deliver_all(double)
+    process_all_events(double)
     assert subscriber.payout.credits == amount * 777 // 100
     assert subscriber.payout.rate.credits_per_major_unit == 777
 
 
 @pytest.mark.django_db
-def test_a_later_rate_changes_no_payout_that_was_made(double: DoubleWorld, subscriber: Payer) -> None:
-    deliver_all(double)
+def test_a_later_rate_does_not_change_existing_payouts(double: DoubleAccount, subscriber: Payer) -> None:
+    process_all_events(double)
     before = Payout.objects.values().get()
     PayoutRate.objects.create(
         currency="usd", credits_per_major_unit=1, valid_from=datetime(2021, 1, 1, tzinfo=UTC)
     )
-    (told,) = double.events("invoice.paid")
-    double.controls.reissue(told.id)
-    deliver_all(double)
+    (event,) = double.events("invoice.paid")
+    double.controls.reissue(event.id)
+    process_all_events(double)
     assert Payout.objects.values().get() == before
 
 
 @pytest.mark.django_db
-def test_without_a_rate_the_event_waits_for_one(double: DoubleWorld, subscriber: Payer) -> None:
+def test_without_a_rate_the_event_waits_for_one(double: DoubleAccount, subscriber: Payer) -> None:
     rates = list(PayoutRate.objects.filter(currency="usd"))
     PayoutRate.objects.filter(currency="usd").delete()
-    deliver_all(double)
+    process_all_events(double)
     waiting = StripeEvent.objects.get(type="invoice.paid")
     assert (waiting.status, waiting.last_error[:12]) == ("failed", "rate-missing")
     assert (subscriber.balance, Payout.objects.count()) == (0, 0)
@@ -164,7 +162,7 @@ def test_without_a_rate_the_event_waits_for_one(double: DoubleWorld, subscriber:
 
 @pytest.mark.django_db
 def test_an_invoice_of_another_customers_subscription_is_not_paid_out(
-    double: DoubleWorld, subscriber: Payer
+    double: DoubleAccount, subscriber: Payer
 ) -> None:
     invoice = replace(_invoice(subscriber), customer_id="cus_of_somebody_else")
     with pytest.raises(UnknownSubscription):
@@ -192,21 +190,21 @@ NO_PERIOD_THAT_WAS_PAID: dict[str, dict[str, Any]] = {
 @pytest.mark.django_db
 @pytest.mark.parametrize("kind", NO_PERIOD_THAT_WAS_PAID)
 def test_only_a_period_of_a_subscription_that_was_paid_here_is_paid_out(
-    double: DoubleWorld, subscriber: Payer, kind: str
+    double: DoubleAccount, subscriber: Payer, kind: str
 ) -> None:
     invoice = _invoice(subscriber)
     spoiled = replace(invoice, **NO_PERIOD_THAT_WAS_PAID[kind])
-    before = everything()
+    before = all_rows()
     with transaction.atomic():
         assert payouts.apply_paid_invoice(invoice=spoiled, now=double.now()) is None
-    assert everything() == before
+    assert all_rows() == before
     with transaction.atomic():
         assert payouts.apply_paid_invoice(invoice=invoice, now=double.now()) is not None
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("reason", ["subscription_create", "subscription_cycle", "subscription_update"])
-def test_each_way_to_bill_a_period_is_paid_out(double: DoubleWorld, subscriber: Payer, reason: str) -> None:
+def test_each_way_to_bill_a_period_is_paid_out(double: DoubleAccount, subscriber: Payer, reason: str) -> None:
     invoice = replace(_invoice(subscriber), billing_reason=reason)
     with transaction.atomic():
         made = payouts.apply_paid_invoice(invoice=invoice, now=double.now())
@@ -214,23 +212,25 @@ def test_each_way_to_bill_a_period_is_paid_out(double: DoubleWorld, subscriber: 
 
 
 @pytest.mark.django_db
-def test_an_invoice_is_paid_out_without_any_other_event(double: DoubleWorld, subscriber: Payer) -> None:
+def test_an_invoice_is_paid_out_without_any_other_event(double: DoubleAccount, subscriber: Payer) -> None:
     Subscription.objects.all().delete()
-    (told,) = double.events("invoice.paid")
-    row = store(body_of(told), now=double.now())
+    (event,) = double.events("invoice.paid")
+    row = receive_event(webhook_body(event), now=double.now())
     assert events.process(event_id=row.pk, now=double.now())
     assert subscriber.payout.subscription.status == "active"
 
 
 @pytest.mark.django_db
-def test_what_is_less_than_a_credit_is_no_payout(double: DoubleWorld, subscriber: Payer, amount: int) -> None:
+def test_an_invoice_worth_less_than_a_credit_is_not_paid_out(
+    double: DoubleAccount, subscriber: Payer, amount: int
+) -> None:
     PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=1)
     invoice = _invoice(subscriber)
     for collected, worth in ((99, None), (100, 1), (199, 1)):
         with transaction.atomic():
-            found = payouts.apply_paid_invoice(
+            payout = payouts.apply_paid_invoice(
                 invoice=replace(invoice, collected_minor=collected, invoice_id=f"in_{collected}"),
                 now=double.now(),
             )
-            assert (found.credits if found else None) == worth
+            assert (payout.credits if payout else None) == worth
     assert synchronisation.invoice_snapshot(invoice).invoice == invoice

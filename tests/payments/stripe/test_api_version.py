@@ -1,4 +1,4 @@
-"""Which version of Stripe's API is spoken is up to us, not to whichever package is installed."""
+"""The version of Stripe's API is pinned by us, not by the installed package."""
 
 import secrets
 
@@ -8,15 +8,15 @@ from stripe._api_version import _ApiVersion
 
 from devstack.stripe import account
 from payments.stripe import get_billing_client, lookups, set_billing_client
-from tests.payments.worlds import DoubleWorld
+from tests.payments.stripe_accounts import DoubleAccount
 
 
-def test_it_is_the_one_of_the_installed_package_and_of_the_double() -> None:
+def test_the_api_version_is_that_of_the_installed_package_and_of_the_double() -> None:
     assert lookups.API_VERSION == stripe.api_version == account.API_VERSION
 
 
 def test_a_package_of_another_version_changes_nothing_that_is_asked(
-    double: DoubleWorld, monkeypatch: pytest.MonkeyPatch
+    double: DoubleAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_ApiVersion, "CURRENT", "2026-08-26.dahlia")
     set_billing_client(None)

@@ -1,0 +1,242 @@
+"""The account in memory: what it holds, and what happens in it by itself."""
+
+import calendar
+import json
+import secrets
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, TypeVar
+
+from payments.amounts import MINIMUM_CHARGE
+from payments.errors import BillingRefused, BillingUnavailable, PaymentMethodRequired
+
+ENDED = ("canceled", "incomplete_expired")
+_HOUR = timedelta(hours=1)
+_Row = TypeVar("_Row")
+
+
+@dataclass
+class Card:
+    """A captured card; `decline_code` says why it is declined, if it is."""
+
+    id: str
+    decline_code: str = ""
+    needs_confirmation: bool = False
+
+
+@dataclass
+class Customer:
+    """A customer with the cards, oldest first."""
+
+    id: str
+    user_id: str
+    profile_address: str
+    created: datetime
+    cards: list[Card] = field(default_factory=list)
+    default: Card | None = None
+
+
+@dataclass
+class Subscription:
+    """A subscription with its one item and its invoices; `period` counts from 0."""
+
+    id: str
+    item_id: str
+    customer: Customer
+    amount: int
+    currency: str
+    anchor: datetime
+    cancels_at_period_end: bool
+    status: str = "incomplete"
+    period: int = 0
+    ended_at: datetime | None = None
+    invoices: list["Invoice"] = field(default_factory=list)
+
+    def boundary(self, number: int) -> datetime:
+        """Return when the period of this number begins."""
+        years, month = divmod(self.anchor.month - 1 + number, 12)
+        year = self.anchor.year + years
+        last = calendar.monthrange(year, month + 1)[1]
+        return self.anchor.replace(year=year, month=month + 1, day=min(self.anchor.day, last))
+
+
+@dataclass
+class Invoice:
+    """An invoice of a period; `collected` is money that came in."""
+
+    id: str
+    subscription: Subscription
+    reason: str
+    amount: int
+    created: datetime
+    period: tuple[datetime, datetime]
+    intent: str
+    status: str = "open"
+    collected: int = 0
+    paid_at: datetime | None = None
+    decline_code: str = ""
+    needs_confirmation: bool = False
+
+
+class Account:
+    """The rows of one account, its clock and its events. `calls` counts the client's calls by method name."""
+
+    def __init__(self, *, webhook_secrets: Sequence[str] = (), begins_at: datetime | None = None) -> None:
+        self.calls: Counter[str] = Counter()
+        self.events: list[bytes] = []
+        self._secrets = tuple(webhook_secrets)
+        self._now = (begins_at or datetime.now(UTC)).replace(microsecond=0)
+        self._answers_by_key: dict[str, tuple[object, str]] = {}
+        self._customers: dict[str, Customer] = {}
+        self._setups: dict[str, tuple[str, str]] = {}
+        self._subscriptions: dict[str, Subscription] = {}
+        self._invoices: dict[str, Invoice] = {}
+        self._refunds: dict[str, list[Any]] = {}
+        self.disputes: dict[str, list[Any]] = {}
+        self._begun: dict[str, datetime] = {}
+        self._undelivered: list[bytes] = []
+        self._loses_deliveries = self._is_away = False
+
+    def _count(self, name: str) -> None:
+        self.calls[name] += 1
+        if self._is_away:
+            raise BillingUnavailable("Stripe does not answer. Repeat the request.", retry_after=5)
+
+    def _idempotent(self, key: str, parameters: object, command: Callable[[], str]) -> str:
+        if key not in self._answers_by_key:
+            self._answers_by_key[key] = (parameters, command())
+        first_parameters, answer = self._answers_by_key[key]
+        if first_parameters != parameters:
+            raise BillingRefused("Stripe refused the request.", reason="idempotency_error")
+        return answer
+
+    def _new_customer(self, user_id: str, profile_address: str) -> str:
+        customer = Customer(new_id("cus"), user_id, profile_address, self._now)
+        self._customers[customer.id] = customer
+        return customer.id
+
+    def _new_subscription(self, customer_id: str, amount: int, currency: str, cancels: bool) -> str:
+        customer = self._customer(customer_id)
+        if customer.default is None:
+            raise PaymentMethodRequired("Capture a card with getSetupIntent first.")
+        subscription = Subscription(
+            new_id("sub"), new_id("si"), customer, amount, currency, self._now, cancels
+        )
+        self._subscriptions[subscription.id] = subscription
+        self._emit("customer.subscription.created", subscription.id)
+        self._collect(self._new_invoice(subscription, "subscription_create"))
+        return subscription.id
+
+    def _new_invoice(self, subscription: Subscription, reason: str) -> Invoice:
+        period = (subscription.boundary(subscription.period), subscription.boundary(subscription.period + 1))
+        invoice = Invoice(
+            new_id("in"), subscription, reason, subscription.amount, self._now, period, intent=new_id("pi")
+        )
+        subscription.invoices.append(invoice)
+        self._invoices[invoice.id] = invoice
+        return invoice
+
+    def _collect(self, invoice: Invoice) -> None:
+        card = invoice.subscription.customer.default
+        invoice.decline_code, invoice.needs_confirmation = "", False
+        if invoice.amount < MINIMUM_CHARGE[invoice.subscription.currency]:
+            invoice.intent = ""
+            self._mark_paid(invoice, 0)
+        elif card is None or card.decline_code:
+            invoice.decline_code = card.decline_code if card else "generic_decline"
+            self._mark_failed(invoice)
+        elif card.needs_confirmation:
+            invoice.needs_confirmation = True
+            self._mark_failed(invoice)
+        else:
+            self._mark_paid(invoice, invoice.amount)
+
+    def _mark_paid(self, invoice: Invoice, collected: int) -> None:
+        invoice.status, invoice.collected, invoice.paid_at = "paid", collected, self._now
+        self._emit("invoice.paid", invoice.id)
+        if invoice.subscription.status not in ENDED:
+            invoice.subscription.status = "active"
+            self._emit("customer.subscription.updated", invoice.subscription.id)
+
+    def _mark_failed(self, invoice: Invoice) -> None:
+        self._emit("invoice.payment_failed", invoice.id)
+        if invoice.subscription.status == "active":
+            invoice.subscription.status = "past_due"
+            self._emit("customer.subscription.updated", invoice.subscription.id)
+
+    def _end(self, subscription: Subscription, at: datetime) -> None:
+        if subscription.status == "incomplete":
+            subscription.invoices[-1].status = "void"
+            self._emit("invoice.voided", subscription.invoices[-1].id)
+        subscription.status, subscription.ended_at = "canceled", at
+        self._emit("customer.subscription.deleted", subscription.id)
+
+    def _start_period(self, subscription: Subscription) -> None:
+        if subscription.cancels_at_period_end:
+            self._end(subscription, subscription.boundary(subscription.period + 1))
+            return
+        subscription.period += 1
+        self._new_invoice(subscription, "subscription_cycle").status = "draft"
+        self._emit("customer.subscription.updated", subscription.id)
+
+    def _next_due(self, target: datetime) -> tuple[datetime, Callable[[], None]] | None:
+        period_ends: list[tuple[datetime, Callable[[], None]]] = [
+            (row.boundary(row.period + 1), partial(self._start_period, row))
+            for row in self._subscriptions.values()
+            if row.status in ("active", "past_due")
+        ]
+        collections: list[tuple[datetime, Callable[[], None]]] = [
+            (invoice.created + _HOUR, partial(self._finalize, invoice))
+            for invoice in self._invoices.values()
+            if invoice.status == "draft" and invoice.subscription.status not in ENDED
+        ]
+        first = min([*period_ends, *collections], key=lambda item: item[0], default=None)
+        return first if first is not None and first[0] <= target else None
+
+    def _finalize(self, invoice: Invoice) -> None:
+        invoice.status = "open"
+        self._collect(invoice)
+
+    def _emit(self, type: str, object_id: str) -> None:
+        body = {
+            "object": "event",
+            "id": new_id("evt"),
+            "type": type,
+            "api_version": "2026-10-28.endive",
+            "created": int(self._now.timestamp()),
+            "livemode": False,
+            "data": {"object": {"id": object_id}},
+        }
+        self.events.append(json.dumps(body).encode())
+        if self._loses_deliveries:
+            self._undelivered.append(self.events[-1])
+
+    def _customer(self, identifier: str) -> Customer:
+        return _get(self._customers, identifier)
+
+    def _subscription(self, identifier: str) -> Subscription:
+        return _get(self._subscriptions, identifier)
+
+    def _invoice(self, identifier: str) -> Invoice:
+        return _get(self._invoices, identifier)
+
+    def _paid_with(self, intent: str) -> int:
+        return sum(invoice.collected for invoice in self._invoices.values() if invoice.intent == intent)
+
+    def refunded(self, intent: str) -> int:
+        return sum(amount for pi, amount in self._refunds.values() if pi == intent)
+
+
+def _get(rows: dict[str, _Row], identifier: str) -> _Row:
+    """Return a row by its id, or refuse as Stripe does."""
+    if identifier not in rows:
+        raise BillingRefused("Stripe refused the request.", reason="resource_missing")
+    return rows[identifier]
+
+
+def new_id(prefix: str) -> str:
+    """Return a fresh id."""
+    return f"{prefix}_{secrets.token_hex(10)}"

@@ -1,0 +1,88 @@
+"""Fifty requests of one user at the same moment, through the whole of HTTP: one of each, and answers that agree."""
+
+import json
+from functools import partial
+from typing import Any
+
+import pytest
+
+from payments.models import BillingOperation, Customer, Subscription
+from tests.payments.api.conftest import cancel, upsert
+from tests.payments.api.spec import CANCEL, CUSTOMER, UPSERT, as_specified
+from tests.payments.payers import Payer
+from tests.payments.stripe_accounts import DoubleAccount
+from tests.relay.api.conftest import Answer, Wallet
+from tests.relay.api.test_execute import assert_problem
+from tests.threads import at_once
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MANY = 50
+
+
+@pytest.fixture(autouse=True)
+def _no_rate(settings: Any) -> None:
+    settings.BILLING_RATE = "100000/minute"
+
+
+def _answers(calls: list[Any]) -> list[Answer]:
+    return [answer for answer in at_once(calls) if isinstance(answer, Answer)]
+
+
+def _distinct(answers: list[Answer], path: str) -> list[dict[str, Any]]:
+    bodies = {json.dumps(as_specified(answer, path), sort_keys=True) for answer in answers}
+    return [json.loads(text) for text in bodies]
+
+
+def test_fifty_concurrent_requests_create_one_customer(double: DoubleAccount, wallet: Wallet) -> None:
+    answers = _answers([partial(wallet.send, "post", CUSTOMER)] * MANY)
+    assert len(answers) == MANY
+    (body,) = _distinct(answers, CUSTOMER)
+    (made,) = double.v1.customers.list({"limit": 100}).data
+    assert made.id == body["paymentsCustomerId"] == Customer.objects.get().stripe_customer_id
+    assert not BillingOperation.objects.exclude(status="done").exists()
+
+
+def test_fifty_concurrent_requests_create_one_subscription(
+    double: DoubleAccount, payer: Payer, wallet: Wallet, amount: int
+) -> None:
+    answers = _answers([partial(upsert, wallet, amount)] * MANY)
+    assert len(answers) == MANY
+    (body,) = _distinct(answers, UPSERT)
+    (made,) = double.v1.subscriptions.list({"status": "all", "limit": 100}).data
+    assert made.id == body["subscriptionId"] == Subscription.objects.get().stripe_subscription_id
+    assert len(made["items"].data) == 1
+    charges = [charge.amount for charge in double.v1.charges.list({"limit": 100}).data]
+    assert charges == [amount]
+    assert not BillingOperation.objects.exclude(status="done").exists()
+
+
+def test_fifty_different_concurrent_requests_succeed_or_get_409_and_charge_once(
+    double: DoubleAccount, payer: Payer, wallet: Wallet, amount: int
+) -> None:
+    answers = _answers([partial(upsert, wallet, amount + step % 5) for step in range(MANY)])
+    assert len(answers) == MANY
+    obeyed = [answer for answer in answers if answer.status == 200]
+    assert obeyed
+    for answer in answers:
+        if answer.status != 200:
+            assert_problem(answer, 409, "billing-in-progress")
+            assert answer.headers["Retry-After"] in {"1", "2"}
+    (made,) = double.v1.subscriptions.list({"status": "all", "limit": 100}).data
+    assert {as_specified(answer, UPSERT)["subscriptionId"] for answer in obeyed} == {made.id}
+    assert len(made["items"].data) == 1
+    assert len(double.v1.charges.list({"limit": 100}).data) == 1
+    assert Subscription.objects.get().amount_minor == made["items"].data[0].price.unit_amount
+
+
+def test_fifty_concurrent_requests_cancel_one_subscription(
+    double: DoubleAccount, payer: Payer, wallet: Wallet, amount: int
+) -> None:
+    as_specified(upsert(wallet, amount), UPSERT)
+    answers = _answers([partial(cancel, wallet, immediately=True)] * MANY)
+    assert len(answers) == MANY
+    successes = [answer for answer in answers if answer.status == 200]
+    assert _distinct(successes, CANCEL)[0]["cancelledInstantly"] is True
+    # Who comes after the end finds nothing to cancel.
+    assert {answer.status for answer in answers} <= {200, 404}
+    assert Subscription.objects.get().status == "canceled"
+    assert double.v1.refunds.list().data == []

@@ -1,0 +1,64 @@
+"""A user who pays: requests to the services, and the rows that result."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from credits.models import CreditEntry
+from payments.models import Customer, Payout, Subscription
+from payments.services import customers, subscriptions
+from payments.services.subscriptions import SubscriptionRequest
+from relay.services.quota import Quota, quota_of
+from tests.payments.stripe_accounts import VISA, StripeAccount
+from users.models import User
+
+
+@dataclass
+class Payer:
+    """A user of the service, and their Stripe account."""
+
+    account: StripeAccount
+    user: User
+
+    def with_card(self, card: str = VISA) -> Self:
+        """Become a customer and capture a card."""
+        self.account.capture(self.customer.stripe_customer_id, card)
+        return self
+
+    @property
+    def customer(self) -> Customer:
+        """The customer row, made on first use."""
+        return customers.ensure_customer(user=self.user, now=self.account.now())
+
+    def upsert(self, amount: int, currency: str = "usd", *, cancels: bool = False) -> Subscription:
+        """Create or change the subscription."""
+        request = SubscriptionRequest(amount, currency, cancels_at_period_end=cancels)
+        return subscriptions.upsert(user=self.user, request=request, now=self.account.now())
+
+    def cancel(self, *, immediately: bool) -> Subscription:
+        """Cancel the subscription."""
+        return subscriptions.cancel(user=self.user, immediately=immediately, now=self.account.now())
+
+    @property
+    def subscription(self) -> Subscription:
+        """The newest subscription row."""
+        return Subscription.objects.filter(user=self.user).latest("pk")
+
+    @property
+    def payouts(self) -> list[Payout]:
+        """The payouts in the order of their periods."""
+        return list(Payout.objects.filter(user=self.user).order_by("period_start"))
+
+    @property
+    def payout(self) -> Payout:
+        """The newest payout."""
+        return self.payouts[-1]
+
+    @property
+    def balance(self) -> int:
+        """The sum of all entries."""
+        return sum(CreditEntry.objects.filter(account__user=self.user).values_list("amount", flat=True))
+
+    def quota(self, at: datetime | None = None) -> Quota:
+        """Return what the quota path answers."""
+        return quota_of(user=self.user, now=at or self.account.now())

@@ -1,0 +1,370 @@
+"""Reconciliation: clean where all is well, and each difference found, alone."""
+
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.db.models import F
+
+from credits.models import Allowance, CreditEntry, EntrySource, ReconciliationRun
+from credits.services import entries
+from payments.models import (
+    BillingOperation,
+    Clawback,
+    Customer,
+    Payout,
+    PayoutRate,
+    StripeEvent,
+    Subscription,
+)
+from payments.services import reconciliation
+from payments.services.reconciliation.findings import Rule
+from rewards.models import ExperienceEntry
+from tests.docs.pages import DOCS, code_spans, rows
+from tests.factories import UserFactory
+from tests.fakes.billing import FakeBilling
+from tests.payments.faults import FaultInjector, fault_injection
+from tests.payments.payers import Payer
+from tests.payments.webhook_events import process_events, receive_event
+
+pytestmark = pytest.mark.django_db
+DAY = 86_400
+
+
+@dataclass
+class Scene:
+    """Two months of a payer whose first month was partly refunded, another payer, and a fault injector."""
+
+    fake: FakeBilling
+    payer: Payer
+    client: FaultInjector
+    event_count: int = 0
+
+    @property
+    def now(self) -> datetime:
+        """An hour later, when everything should have arrived."""
+        return self.fake.now() + timedelta(hours=1)
+
+    @property
+    def first(self) -> Payout:
+        """The payout of the first month."""
+        return self.payer.payouts[0]
+
+    def deliver(self) -> None:
+        """Let the webhooks in that have not come yet."""
+        bodies = self.fake.events[self.event_count :]
+        self.event_count = len(self.fake.events)
+        process_events(bodies, now=self.fake.now())
+
+    def findings(self) -> list[dict[str, object]]:
+        """Reconcile and return the findings."""
+        run = reconciliation.reconcile(now=self.now)
+        assert run is not None
+        assert run.counts["findings"] == len(run.findings)
+        return list(run.findings)
+
+
+@pytest.fixture
+def scene(fake: FakeBilling, rates: dict[str, int]) -> Iterator[Scene]:
+    """All is well."""
+    payer = Payer(fake, UserFactory.create()).with_card()
+    bystander = Payer(fake, UserFactory.create()).with_card()
+    with fault_injection() as client:
+        scene = Scene(fake, payer, client)
+        for one in (payer, bystander):
+            one.upsert(5_000 + secrets.randbelow(5_000))
+        scene.deliver()
+        fake.refund(payer.payout.stripe_payment_intent_id, 1_000)
+        fake.pass_time(32 * DAY)
+        fake.reinstate(fake.dispute(bystander.payout.stripe_payment_intent_id))
+        bystander.cancel(immediately=False)
+        scene.deliver()
+        assert len(payer.payouts) == 2
+        assert Clawback.objects.filter(payout=scene.first).exists()
+        yield scene
+
+
+def test_rows_written_by_webhooks_have_no_findings(scene: Scene) -> None:
+    assert scene.findings() == []
+    run = ReconciliationRun.objects.get()
+    assert run.finished_at is not None
+    assert run.counts == {
+        "customers": 2,
+        "subscriptions": 2,
+        "invoices": 4,
+        "payouts": 4,
+        "payments refunded or disputed": 2,
+        "allowances": 2,
+        "findings": 0,
+    }
+
+
+def _unprotected(statement: str, *values: int) -> None:
+    """Change what the database refuses to change, as a superuser may."""
+    with connection.cursor() as cursor:
+        # What is checked at the end of the transaction is checked now, before the change.
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        cursor.execute(statement, values)
+        cursor.execute("SET LOCAL session_replication_role = DEFAULT")
+
+
+def _lost_invoice(scene: Scene) -> None:
+    scene.fake.pass_time(31 * DAY)
+    scene.event_count = len(scene.fake.events)
+    for user in (scene.payer.user, Customer.objects.exclude(user=scene.payer.user).get().user):
+        payer = Payer(scene.fake, user)
+        state = scene.fake.retrieve_subscription(subscription_id=payer.subscription.stripe_subscription_id)
+        Subscription.objects.filter(user=user).update(
+            status=state.status,
+            ended_at=state.ended_at,
+            current_period_start=state.current_period_start,
+            current_period_end=state.current_period_end,
+        )
+        Allowance.objects.filter(user=user).update(renews=payer.subscription.renews())
+    resets = scene.payer.subscription.current_period_end
+    Allowance.objects.filter(user=scene.payer.user).update(resets_at=resets)
+
+
+def _lost_refund(scene: Scene) -> None:
+    scene.fake.refund(scene.payer.payout.stripe_payment_intent_id, 777)
+
+
+def _lost_dispute(scene: Scene) -> None:
+    scene.fake.dispute(scene.payer.payout.stripe_payment_intent_id, 777)
+
+
+def _failed_refund(scene: Scene) -> None:
+    refund = next(body for body in scene.fake.events if b"refund.created" in body)
+    scene.fake.fail_refund(StripeEvent.objects.get(raw_body=refund).object_id)
+
+
+def _wrong_credits(scene: Scene) -> None:
+    rate = PayoutRate.objects.create(
+        currency="usd", credits_per_major_unit=scene.first.rate.credits_per_major_unit + 1,
+        valid_from=scene.now + timedelta(days=9),
+    )  # fmt: skip
+    Payout.objects.filter(pk=scene.first.pk).update(rate=rate)
+
+
+def _entry_of_another(scene: Scene) -> None:
+    wrong = entries.grant(
+        user=scene.payer.user,
+        credits=scene.first.credits + 1,
+        source=EntrySource.SUBSCRIBED_PAYOUT,
+        key=secrets.token_hex(8),
+    )
+    old = scene.first.entry
+    Payout.objects.filter(pk=scene.first.pk).update(entry=wrong)
+    _unprotected("DELETE FROM credits_entry WHERE id = %s", old.pk)
+
+
+def _entry_gone(scene: Scene) -> None:
+    _unprotected("DELETE FROM credits_entry WHERE id = %s", scene.first.entry_id)
+
+
+def _stray_entry(scene: Scene) -> None:
+    entries.grant(
+        user=scene.payer.user, credits=5, source=EntrySource.SUBSCRIBED_PAYOUT, key=secrets.token_hex(8)
+    )
+
+
+def _clawback_entry(scene: Scene) -> None:
+    entry = Clawback.objects.get(payout=scene.first).entry
+    assert entry is not None
+    _unprotected(
+        "UPDATE credits_entry SET amount = amount - 1, balance_after = balance_after - 1 WHERE id = %s",
+        entry.pk,
+    )
+
+
+def _clawback_added(scene: Scene) -> None:
+    entry = entries.reverse(
+        user=scene.payer.user, credits=3, source=EntrySource.PAYOUT_CLAWBACK, key=secrets.token_hex(8)
+    )
+    Clawback.objects.create(
+        payout=scene.payer.payout, key=secrets.token_hex(8), credits=3, entry=entry, created_at=scene.now
+    )
+
+
+def _experience_stayed(scene: Scene) -> None:
+    entry = ExperienceEntry.objects.filter(key__startswith="stripe:clawback:", track="SUBSCRIBER").earliest(
+        "pk"
+    )
+    _unprotected("DELETE FROM rewards_experience WHERE id = %s", entry.pk)
+
+
+def _allowance(scene: Scene) -> None:
+    Allowance.objects.filter(user=scene.payer.user).update(credits=F("credits") + 1)
+
+
+def _allowance_gone(scene: Scene) -> None:
+    Allowance.objects.filter(user=scene.payer.user).delete()
+
+
+def _allowance_of_nobody(scene: Scene) -> None:
+    now = scene.now
+    Allowance.objects.create(
+        user=UserFactory.create(), credits=1, starts_at=now, ends_at=now, resets_at=now, renews=True
+    )
+
+
+def _two_living(scene: Scene) -> None:
+    scene.fake.create_subscription(
+        customer_id=scene.payer.customer.stripe_customer_id,
+        amount_minor=49,
+        currency="usd",
+        cancels_at_period_end=False,
+        key=secrets.token_hex(8),
+    )
+
+
+def _unstored(scene: Scene) -> None:
+    newcomer = Payer(scene.fake, UserFactory.create()).with_card()
+    customer_id = newcomer.customer.stripe_customer_id
+    scene.fake.has_payment_method(customer_id=customer_id)
+    scene.fake.create_subscription(
+        customer_id=customer_id,
+        amount_minor=49,
+        currency="usd",
+        cancels_at_period_end=False,
+        key=secrets.token_hex(8),
+    )
+
+
+def _lost_cancellation(scene: Scene) -> None:
+    subscription_id = scene.payer.subscription.stripe_subscription_id
+    scene.fake.cancel_subscription(subscription_id=subscription_id, key=secrets.token_hex(8))
+
+
+def _other_profile(scene: Scene) -> None:
+    scene.client.change(scene.payer.customer.stripe_customer_id, profile_address="0x" + secrets.token_hex(20))
+
+
+def _other_users_number(scene: Scene) -> None:
+    scene.client.change(scene.payer.customer.stripe_customer_id, user_id="0")
+
+
+def _second_customer(scene: Scene) -> None:
+    user = scene.payer.user
+    scene.fake.create_customer(
+        profile_address=user.profile_address or "", user_id=str(user.pk), key=secrets.token_hex(8)
+    )
+
+
+def _failed_event(scene: Scene) -> None:
+    row = receive_event(scene.fake.events[0].replace(b"evt_", b"evt_x"), now=scene.fake.now())
+    StripeEvent.objects.filter(pk=row.pk).update(status="failed", attempts=9, last_error="rate-missing: no")
+
+
+def _forgotten_event(scene: Scene) -> None:
+    receive_event(scene.fake.events[0].replace(b"evt_", b"evt_x"), now=scene.fake.now())
+
+
+def _unfinished(scene: Scene) -> None:
+    BillingOperation.objects.create(
+        user=scene.payer.user, kind="update-subscription", parameters={}, created_at=scene.fake.now()
+    )
+
+
+def _invoice(**changes: object) -> Callable[[Scene], None]:
+    return lambda scene: scene.client.change(scene.first.stripe_invoice_id, **changes)
+
+
+def _subscription(**changes: object) -> Callable[[Scene], None]:
+    return lambda scene: scene.client.change(scene.payer.subscription.stripe_subscription_id, **changes)
+
+
+_LATER = datetime.fromisoformat("2031-01-01T00:00:00+00:00")
+SEEDS: list[tuple[str, Rule, Callable[[Scene], None]]] = [
+    ("a lost invoice", Rule.PAYOUT_MISSING, _lost_invoice),
+    ("no invoice", Rule.INVOICE_UNKNOWN, lambda scene: scene.client.hide(scene.first.stripe_invoice_id)),
+    ("a void invoice", Rule.INVOICE_NOT_PAID, _invoice(status="void")),
+    ("another amount", Rule.PAYOUT_AMOUNT, _invoice(collected_minor=1)),
+    ("another currency", Rule.PAYOUT_CURRENCY, _invoice(currency="eur")),
+    ("another customer", Rule.PAYOUT_CUSTOMER, _invoice(customer_id="cus_other")),
+    ("another subscription", Rule.PAYOUT_CUSTOMER, _invoice(subscription_id="sub_other")),
+    ("another beginning", Rule.PAYOUT_PERIOD, _invoice(period_start=_LATER)),
+    ("another end", Rule.PAYOUT_PERIOD, _invoice(period_end=_LATER)),
+    ("another payment", Rule.PAYOUT_PAYMENT, _invoice(payment_intent_id="pi_other")),
+    ("another mode", Rule.LIVEMODE, _invoice(is_live=True)),
+    ("another rate", Rule.PAYOUT_CREDITS, _wrong_credits),
+    ("an entry of another amount", Rule.PAYOUT_ENTRY, _entry_of_another),
+    ("no entry", Rule.PAYOUT_ENTRY, _entry_gone),
+    ("a stray entry", Rule.ENTRY_WITHOUT_PAYOUT, _stray_entry),
+    ("a lost refund", Rule.CLAWBACK_SUM, _lost_refund),
+    ("a lost dispute", Rule.CLAWBACK_SUM, _lost_dispute),
+    ("a refund that failed", Rule.CLAWBACK_SUM, _failed_refund),
+    ("a clawback of nothing", Rule.CLAWBACK_SUM, _clawback_added),
+    ("experience that stayed", Rule.CLAWBACK_SUM, _experience_stayed),
+    ("a clawback's entry", Rule.CLAWBACK_ENTRY, _clawback_entry),
+    ("another allowance", Rule.ALLOWANCE, _allowance),
+    ("no allowance", Rule.ALLOWANCE, _allowance_gone),
+    ("an allowance of nothing", Rule.ALLOWANCE, _allowance_of_nobody),
+    ("two subscriptions", Rule.SUBSCRIPTIONS_TWO_LIVING, _two_living),
+    ("an unstored subscription", Rule.SUBSCRIPTION_MISSING, _unstored),
+    (
+        "no subscription",
+        Rule.SUBSCRIPTION_UNKNOWN,
+        lambda scene: scene.client.hide(scene.payer.subscription.stripe_subscription_id),
+    ),
+    ("a lost cancellation", Rule.SUBSCRIPTION_DIFFERS, _lost_cancellation),
+    ("another status", Rule.SUBSCRIPTION_DIFFERS, _subscription(status="past_due")),
+    ("another sum", Rule.SUBSCRIPTION_DIFFERS, _subscription(amount_minor=1)),
+    ("another period", Rule.SUBSCRIPTION_DIFFERS, _subscription(current_period_end=_LATER)),
+    ("another flag", Rule.SUBSCRIPTION_DIFFERS, _subscription(cancels_at_period_end=True)),
+    ("another item", Rule.SUBSCRIPTION_DIFFERS, _subscription(item_id="si_other")),
+    (
+        "no customer",
+        Rule.CUSTOMER_UNKNOWN,
+        lambda scene: scene.client.hide(scene.payer.customer.stripe_customer_id),
+    ),
+    ("another profile", Rule.CUSTOMER_DIFFERS, _other_profile),
+    ("another user", Rule.CUSTOMER_DIFFERS, _other_users_number),
+    ("a second customer", Rule.CUSTOMER_MISSING, _second_customer),
+    (
+        "a live customer",
+        Rule.LIVEMODE,
+        lambda scene: scene.client.change(scene.payer.customer.stripe_customer_id, is_live=True),
+    ),
+    ("a failed event", Rule.EVENT_FAILED, _failed_event),
+    ("a forgotten event", Rule.EVENT_FAILED, _forgotten_event),
+    ("an unfinished operation", Rule.OPERATION_UNFINISHED, _unfinished),
+]
+
+
+@pytest.mark.parametrize(("rule", "seed"), [pytest.param(*rest, id=name) for name, *rest in SEEDS])
+def test_a_difference_is_found_and_nothing_else(
+    scene: Scene, rule: Rule, seed: Callable[[Scene], None]
+) -> None:
+    seed(scene)
+    (finding,) = scene.findings()
+    assert finding["rule"] == rule
+    assert finding["have"] != finding["wanted"]
+    assert all(isinstance(value, str) and value for value in finding["ids"].values())  # type: ignore[attr-defined]
+
+
+def test_every_rule_has_a_difference_that_breaks_it() -> None:
+    assert {rule for _, rule, _ in SEEDS} == set(Rule)
+
+
+def test_the_runbook_says_what_to_do_about_every_rule() -> None:
+    explained = {name for cells in rows(DOCS / "runbook.md") for name in code_spans(cells[0])}
+    assert set(Rule.values) <= explained
+
+
+def test_a_finding_names_the_ids_it_is_about(scene: Scene) -> None:
+    wanted = {
+        "payment": scene.payer.payout.stripe_payment_intent_id,
+        "invoice": scene.payer.payout.stripe_invoice_id,
+    }
+    _lost_refund(scene)
+    (finding,) = scene.findings()
+    assert finding["ids"] == wanted
+    assert str(finding["have"]).startswith(f"0 of {scene.payer.payout.credits} credits taken back; ")
+    assert str(finding["wanted"]).startswith("777 refunded and 0 disputed of ")
+    assert CreditEntry.objects.filter(source="PAYOUT_CLAWBACK").count() >= 1

@@ -1,0 +1,170 @@
+"""Periods follow the day and second on which a subscription began, never the calendar month."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.utils import timezone
+
+from credits.queries import RENEWAL_GRACE
+from payments.services import synchronisation
+from payments.services.reconciliation import repairs
+from tests.factories import UserFactory
+from tests.payments.payers import Payer
+from tests.payments.stripe_accounts import DoubleAccount
+from tests.payments.webhook_events import process_all_events, process_events, webhook_body
+
+pytestmark = pytest.mark.django_db
+HOUR, DAY = 3_600, 86_400
+_ZONES = ("Pacific/Kiritimati", "America/St_Johns", "Pacific/Niue")
+BEGINNINGS = sorted(
+    [datetime(2027, 1, day, 11, 30, day, tzinfo=UTC) for day in (29, 30, 31)]
+    + [datetime(2027, 1, 31, 23, 59, 59, tzinfo=ZoneInfo(zone)) for zone in _ZONES]
+)
+
+
+@pytest.fixture
+def _far_east() -> Iterator[None]:
+    """Set a time zone whose day begins first; it must not matter."""
+    with timezone.override(ZoneInfo("Pacific/Kiritimati")):
+        yield
+
+
+def _subscribed(double: DoubleAccount, rates: dict[str, int]) -> list[Payer]:
+    payers = []
+    double.controls.set_clock(int(BEGINNINGS[0].timestamp()) - HOUR)
+    for place, beginning in enumerate(BEGINNINGS):
+        payer = Payer(double, UserFactory.create()).with_card()
+        double.controls.advance_to(int(beginning.timestamp()))
+        payer.upsert(1_000 + place)
+        payers.append(payer)
+    return payers
+
+
+@pytest.mark.usefixtures("_far_east")
+def test_two_years_of_months_are_paid_out_month_by_month(
+    double: DoubleAccount, rates: dict[str, int]
+) -> None:
+    payers = _subscribed(double, rates)
+    process_all_events(double)
+    processed = len(double.events("invoice.paid"))
+    for month in range(24):
+        last = max(payer.subscription.current_period_end for payer in payers)
+        double.controls.advance_to(int(last.timestamp()) + 2 * HOUR)
+        paid = double.events("invoice.paid")
+        process_events([webhook_body(event) for event in paid[processed:]], now=double.now())
+        processed = len(paid)
+        assert [len(payer.payouts) for payer in payers] == [month + 2] * len(payers)
+    assert repairs.pay_out_missed_invoices(now=double.now()) == 0
+    for place, payer in enumerate(payers):
+        _assert_gapless(double, payer, BEGINNINGS[place], 1_000 + place, rates["usd"])
+
+
+def _assert_gapless(double: DoubleAccount, payer: Payer, beginning: datetime, amount: int, rate: int) -> None:
+    payouts = payer.payouts
+    assert len(payouts) == 25
+    assert abs(payouts[0].period_start - beginning) <= timedelta(seconds=2)
+    anchor = payouts[0].period_start
+    for number, payout in enumerate(payouts):
+        assert payout.period_start == _months_after(anchor, number)
+        assert payout.period_end == _months_after(anchor, number + 1)
+        assert (payout.amount_minor, payout.credits) == (amount, amount * rate // 100)
+    invoices = double.v1.invoices.list(
+        {"subscription": payer.subscription.stripe_subscription_id, "limit": 100}
+    ).data
+    lines = sorted(
+        (line.period.start, line.period.end) for invoice in invoices for line in invoice.lines.data
+    )
+    assert lines == [(payout.period_start.timestamp(), payout.period_end.timestamp()) for payout in payouts]
+    quota = payer.quota()
+    assert (quota.total, quota.reset_date) == (payouts[-1].credits, payouts[-1].period_end.timestamp())
+    assert payer.balance == sum(payout.credits for payout in payouts)
+
+
+def _months_after(anchor: datetime, number: int) -> datetime:
+    """Return the same day and second so many months later, or the month's last day where it has none."""
+    years, month = divmod(anchor.month - 1 + number, 12)
+    for day in range(anchor.day, 27, -1):
+        try:
+            return anchor.replace(year=anchor.year + years, month=month + 1, day=day)
+        except ValueError:
+            continue
+    return anchor.replace(year=anchor.year + years, month=month + 1)
+
+
+@pytest.fixture
+def subscriber(double: DoubleAccount, payer: Payer, amount: int) -> Payer:
+    """A user whose first month is paid out."""
+    payer.upsert(amount)
+    process_all_events(double)
+    return payer
+
+
+def _seconds_to(double: DoubleAccount, moment: datetime) -> int:
+    return int((moment - double.now()).total_seconds())
+
+
+def test_between_renewal_and_collection_the_old_credits_count_until_the_new_end(
+    double: DoubleAccount, subscriber: Payer, amount: int
+) -> None:
+    subscriber.upsert(2 * amount)
+    first, end = subscriber.payout, subscriber.payout.period_end
+    double.pass_time(_seconds_to(double, end) + HOUR // 2)
+    assert subscriber.quota().reset_date == int(end.timestamp())
+    synchronisation.sync_subscription(
+        subscription_id=subscriber.subscription.stripe_subscription_id, now=double.now()
+    )
+    new_end = subscriber.subscription.current_period_end
+    assert new_end > end
+    quota = subscriber.quota()
+    assert (quota.total, quota.reset_date) == (first.credits, int(new_end.timestamp()))
+    double.pass_time(HOUR)
+    process_all_events(double)
+    quota = subscriber.quota()
+    assert (quota.total, quota.reset_date) == (subscriber.payout.credits, int(new_end.timestamp()))
+    assert quota.available == first.credits + subscriber.payout.credits
+    assert abs(subscriber.payout.credits - 2 * first.credits) <= 1
+
+
+def test_a_renewal_that_is_not_paid_ends_the_allowance_after_the_grace(
+    double: DoubleAccount, subscriber: Payer
+) -> None:
+    (card,) = double.v1.payment_methods.list({"customer": subscriber.customer.stripe_customer_id}).data
+    double.controls.change_card(card.id, decline_code="insufficient_funds")
+    end = subscriber.payout.period_end
+    double.pass_time(_seconds_to(double, end) + 2 * HOUR)
+    process_all_events(double)
+    assert subscriber.subscription.status == "past_due"
+    last = end + RENEWAL_GRACE
+    assert subscriber.quota(last - timedelta(seconds=1)).total == subscriber.payout.credits
+    quota = subscriber.quota(last)
+    assert (quota.total, quota.reset_date) == (0, -1)
+    assert quota.available == subscriber.payout.credits
+
+
+def test_when_stripe_stops_collecting_the_allowance_ends_and_the_credits_stay(
+    double: DoubleAccount, subscriber: Payer
+) -> None:
+    (card,) = double.v1.payment_methods.list({"customer": subscriber.customer.stripe_customer_id}).data
+    double.controls.change_card(card.id, decline_code="stolen_card")
+    double.pass_time(60 * DAY)
+    process_all_events(double)
+    assert subscriber.subscription.status == "canceled"
+    quota = subscriber.quota()
+    assert (quota.total, quota.reset_date, quota.available) == (0, -1, subscriber.payout.credits)
+    assert len(subscriber.payouts) == 1
+
+
+def test_after_the_end_of_a_cancelled_period_there_is_no_reset_date(
+    double: DoubleAccount, subscriber: Payer
+) -> None:
+    subscriber.cancel(immediately=False)
+    end = subscriber.payout.period_end
+    double.pass_time(_seconds_to(double, end) - 1)
+    assert subscriber.quota().reset_date == int(end.timestamp())
+    double.pass_time(2)
+    quota = subscriber.quota()
+    assert (quota.total, quota.reset_date) == (0, -1)
+    process_all_events(double)
+    assert subscriber.quota().reset_date == -1

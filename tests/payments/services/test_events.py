@@ -158,7 +158,9 @@ def test_storing_an_event_enqueues_its_processing_after_the_commit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     enqueued: list[tuple[str, dict[str, object]]] = []
-    monkeypatch.setattr(current_app, "send_task", lambda name, *, kwargs, **_: enqueued.append((name, kwargs)))
+    monkeypatch.setattr(
+        current_app, "send_task", lambda name, *, kwargs, **_: enqueued.append((name, kwargs))
+    )
     with django_capture_on_commit_callbacks(execute=True):
         row = receive_event(_body(fake, "invoice.paid"), now=fake.now())
         assert enqueued == []

@@ -55,8 +55,8 @@ def _live(fake: FakeBilling) -> Payer:
     return payer
 
 
-def _url(model: type, page: str, *args: object) -> str:
-    return reverse(f"admin:payments_{model.__name__.lower()}_{page}", args=args)
+def _url(model: Any, page: str, *args: object) -> str:
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}", args=args)
 
 
 def _found(staff: Client, model: type, term: str) -> list[Any]:

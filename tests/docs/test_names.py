@@ -95,3 +95,16 @@ def test_every_dotted_name_on_a_page_is_code_a_task_or_a_permission(page: Path) 
 
     unknown = {name for name in names - elsewhere if not _CHECK_ID.fullmatch(name)}
     assert {name for name in unknown if not _is_importable(name)} == set()
+
+
+def test_the_recipes_import_what_exists() -> None:
+    imports = re.findall(r"^ +from (\S+) import (.+)$", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    names = {
+        f"{module}.{name.strip()}"
+        for module, imported in imports
+        for name in imported.split(",")
+        if module.split(".")[0] in _PACKAGES
+    }
+
+    assert len(names) > 10
+    assert {name for name in names if not _is_importable(name)} == set()

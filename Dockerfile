@@ -13,10 +13,14 @@ COPY --from=build /venv /venv
 COPY manage.py ./
 COPY gateway gateway
 COPY users users
+COPY credits credits
+COPY rewards rewards
+COPY earnings earnings
 COPY relay relay
 COPY payments payments
 COPY checkin checkin
-COPY credits credits
+COPY portal portal
+COPY backoffice backoffice
 COPY templates templates
 USER 10001
 EXPOSE 8000

@@ -35,3 +35,9 @@ def test_the_page_about_the_architecture_names_every_package() -> None:
     page = (ROOT / "docs/architecture.md").read_text()
 
     assert {name for name in _layered() if name.replace(".", "/") not in page} == set()
+
+
+def test_the_image_contains_every_package() -> None:
+    image, context = (ROOT / "Dockerfile").read_text(), (ROOT / ".dockerignore").read_text()
+
+    assert {app for app in _apps() if f"COPY {app} {app}\n" not in image or f"!{app}\n" not in context} == set()

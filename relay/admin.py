@@ -1,8 +1,4 @@
-"""
-The admin of the relay: relayers, relay transactions and attempts are read-only, with actions for operations.
-
-Only trusted implementations are edited here.
-"""
+"""The admin of the relay: relayers, relay transactions and attempts are read-only, with actions for operations."""
 
 import re
 
@@ -17,7 +13,7 @@ from credits.models import CreditHold
 from gateway.admin import navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.admin import offer_pause
-from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
+from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline
 from gateway.admin.exports import Column, Exportable
 from gateway.admin.search import people_like
 from gateway.chain.config import get_chain
@@ -25,7 +21,6 @@ from relay import queries
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import cancellation, relayers
 from relay.services.broadcasting import broadcast_again
-from users.models import TrustedImplementation
 
 navigation.register(
     "Relay",
@@ -33,7 +28,6 @@ navigation.register(
         "relay.RelayTransaction": "sync_alt",
         "relay.Attempt": "outbox",
         "relay.Relayer": "key",
-        "users.TrustedImplementation": "verified_user",
     },
 )
 
@@ -297,15 +291,6 @@ class RelayerAdmin(ReasonedActions, ReadOnlyAdmin):
     @admin.display(description="balance", ordering="balance_wei")
     def balance(self, relayer: Relayer) -> str:
         return get_chain().amount(relayer.balance_wei, places=4)
-
-
-@admin.register(TrustedImplementation)
-class TrustedImplementationAdmin(StaffAdmin[TrustedImplementation]):
-    """Implementations whose code the service relays for."""
-
-    list_display = ("name", "kind", "address", "code_hash", "is_active")
-    list_filter = ("kind", "is_active")
-    ordering = ("kind", "name")
 
 
 # Only the relay can tell which of its holds are orphaned.

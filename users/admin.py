@@ -1,4 +1,4 @@
-"""Sign-in sessions in the admin: find them by address, end one or all of a user."""
+"""Sign-in sessions in the admin: find them by address, end one or all of a user. Trusted implementations are edited."""
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet
@@ -7,9 +7,9 @@ from django.utils.timezone import now
 
 from gateway.admin import navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
-from gateway.admin.base import ReadOnlyAdmin
+from gateway.admin.base import ReadOnlyAdmin, StaffAdmin
 from gateway.common.fields import checksum
-from users.models import SignInSession, User
+from users.models import SignInSession, TrustedImplementation, User
 from users.services import sessions
 
 navigation.register(
@@ -19,6 +19,7 @@ navigation.register(
         "users.SignInSession": "login",
     },
 )
+navigation.register("Relay", {"users.TrustedImplementation": "verified_user"})
 
 
 def _end(row: SignInSession, decision: Decision) -> str:
@@ -77,3 +78,12 @@ class SignInSessionAdmin(ReasonedActions, ReadOnlyAdmin):
         if address is None:
             return super().get_search_results(request, queryset, search_term)
         return queryset.filter(Q(user__profile_address=address) | Q(controller_address=address)), False
+
+
+@admin.register(TrustedImplementation)
+class TrustedImplementationAdmin(StaffAdmin[TrustedImplementation]):
+    """Implementations whose code the service relays for."""
+
+    list_display = ("name", "kind", "address", "code_hash", "is_active")
+    list_filter = ("kind", "is_active")
+    ordering = ("kind", "name")

@@ -25,7 +25,7 @@ from relay.models import Attempt, Relayer, RelayTransaction
 from tests.backoffice.conftest import mined
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
-from tests.gateway.admin.shelf import make
+from tests.gateway.admin.sample_rows import make
 from tests.gateway.metrics.conftest import Scrape
 from tests.portal.history_rows import earned, relayed
 from tests.staff import browser_of, member

@@ -25,7 +25,7 @@ from rewards.models import BadgeTrack, ModifierType
 from rewards.services import experience, modifiers
 from tests.backoffice.conftest import mined
 from tests.factories import UserFactory
-from tests.gateway.admin.shelf import make
+from tests.gateway.admin.sample_rows import make
 from tests.portal.history_rows import earned, relayed
 from users.models import SignInSession, User
 

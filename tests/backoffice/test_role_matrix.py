@@ -17,7 +17,7 @@ from django.urls import URLResolver, get_resolver, reverse
 
 from gateway.admin.actions import ReasonedActions
 from tests.factories import UserFactory
-from tests.gateway.admin.shelf import make
+from tests.gateway.admin.sample_rows import make
 from tests.staff import address_of, browser_of, everything, member
 
 pytestmark = pytest.mark.django_db

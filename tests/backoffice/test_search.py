@@ -20,7 +20,7 @@ from payments.models import BillingOperation, Clawback, Customer, Payout, Stripe
 from relay.models import Attempt, RelayTransaction
 from tests.backoffice.conftest import mined
 from tests.factories import UserFactory
-from tests.gateway.admin.shelf import make
+from tests.gateway.admin.sample_rows import make
 from tests.payments.staff import browser_of
 from tests.portal.history_rows import relayed
 from users.models import User

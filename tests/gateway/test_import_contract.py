@@ -40,4 +40,6 @@ def test_the_page_about_the_architecture_names_every_package() -> None:
 def test_the_image_contains_every_package() -> None:
     image, context = (ROOT / "Dockerfile").read_text(), (ROOT / ".dockerignore").read_text()
 
-    assert {app for app in _apps() if f"COPY {app} {app}\n" not in image or f"!{app}\n" not in context} == set()
+    assert {
+        app for app in _apps() if f"COPY {app} {app}\n" not in image or f"!{app}\n" not in context
+    } == set()

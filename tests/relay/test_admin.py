@@ -24,11 +24,11 @@ from gateway.chain.fees import Fees
 from relay.models import Relayer, RelayTransaction
 from relay.queries import RELAY
 from relay.services import replacement
-from tests.factories import UserFactory, random_address
+from tests.factories import UserFactory
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.workers import broadcast_all, later
 from tests.staff import address_of, browser_of, confirm, everything, member, messages_of, prove
-from users.models import TrustedImplementation, User
+from users.models import User
 
 pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
@@ -122,23 +122,6 @@ def test_a_search_uses_indexed_columns(staff: Client, accept: Accept) -> None:
         with CaptureQueriesContext(connection) as queries:
             assert len(results(staff, model, q=term)) == 1
         assert not [query for query in queries if "UPPER(" in query["sql"]]
-
-
-def test_trusted_code_is_edited_and_nonsense_is_refused(staff: Client) -> None:
-    add = reverse("admin:users_trustedimplementation_add")
-    before = TrustedImplementation.objects.count()
-    form = {"kind": "profile", "name": "a release", "is_active": "on"}
-    code_hash = "0x" + secrets.token_hex(32)
-    for wrong in ({}, {"address": "0x12"}, {"address": random_address(), "code_hash": code_hash}):
-        answer = staff.post(add, {**form, **wrong})
-        assert (answer.status_code, bool(answer.context["errors"])) == (200, True)
-    assert TrustedImplementation.objects.count() == before
-
-    address = random_address()
-    for right in ({"address": address.lower()}, {"code_hash": code_hash}):
-        assert staff.post(add, {**form, **right}).status_code == 302
-    assert TrustedImplementation.objects.filter(address=address, code_hash=None).exists()
-    assert TrustedImplementation.objects.filter(address=None, code_hash=code_hash).exists()
 
 
 @pytest.mark.parametrize("model", ["relaytransaction", "attempt"])

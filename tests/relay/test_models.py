@@ -13,9 +13,7 @@ from django.db.models import Model, ProtectedError
 from credits.models import CreditHold
 from gateway.common.fields import UINT256_MAX
 from relay.models import Attempt, Relayer, RelayTransaction
-from tests.factories import random_address
 from tests.relay.signing import window
-from users.models import TrustedImplementation
 
 pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
@@ -95,22 +93,6 @@ def test_what_was_relayed_is_not_deleted(accept: Accept) -> None:
     for parent in (row, row.relayer, row.user, row.hold):
         with pytest.raises(ProtectedError):
             parent.delete()
-
-
-def test_an_implementation_is_an_address_or_a_hash() -> None:
-    fields = {"kind": TrustedImplementation.Kind.PROFILE, "name": "a release"}
-    both = {"address": random_address(), "code_hash": "0x" + secrets.token_hex(32)}
-    for wrong in ({}, both):
-        assert_refused(
-            "trustedimplementation_address_or_hash",
-            lambda wrong=wrong: TrustedImplementation.objects.create(**fields, **wrong),  # type: ignore[misc]
-        )
-    for name, value in both.items():
-        TrustedImplementation.objects.create(**fields, **{name: value})
-        assert_refused(
-            f"trustedimplementation_kind_{name}",
-            lambda name=name, value=value: TrustedImplementation.objects.create(**fields, **{name: value}),  # type: ignore[misc]
-        )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from credits.models import CreditEntry
 from credits.queries import balance_of
 from devstack.services.stack import Services
 from gateway.admin.pauses import switch
-from gateway.chain.contracts import code_name, proxy_code
 from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import SendKind
@@ -25,8 +24,7 @@ from tests.factories import UserFactory, random_address
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.signing import execute_payload
 from tests.relay.workers import broadcast_all
-from users.models import TrustedImplementation, User
-from users.services import trusted_code
+from users.models import User
 
 pytestmark = pytest.mark.django_db
 
@@ -121,35 +119,6 @@ def test_only_the_owner_gets_the_report(user: User, accept: Accept) -> None:
         with pytest.raises(TransactionNotFound) as refusal:
             queries.transaction_report(user=asker, transaction_hash=transaction_hash)
         assert (refusal.value.status, refusal.value.members) == (404, {})
-
-
-@pytest.mark.parametrize(
-    ("vetted", "is_trusted"),
-    [
-        ([("profile", "one"), ("key-manager", "two")], True),
-        ([("profile", "one")], False),
-        ([("key-manager", "two")], False),
-        # Each half as the other one, and one half as both.
-        ([("key-manager", "one"), ("profile", "two")], False),
-        ([("profile", "one"), ("key-manager", "one")], False),
-        ([("profile", "two"), ("key-manager", "two")], False),
-        ([("profile", "one"), ("profile", "two")], False),
-        ([], False),
-    ],
-)
-@pytest.mark.parametrize("is_proxy", [False, True])
-def test_code_is_trusted_as_what_it_was_vetted_for(
-    vetted: list[tuple[str, str]], is_trusted: bool, is_proxy: bool
-) -> None:
-    targets = {name: secrets.token_bytes(20) for name in ("one", "two")}
-    codes = {name: proxy_code(target) if is_proxy else target for name, target in targets.items()}
-    for kind, name in vetted:
-        implementation = {"address" if is_proxy else "code_hash": code_name(codes[name])}
-        TrustedImplementation.objects.create(kind=kind, name=name, **implementation)
-    arguments = {"profile_code": codes["one"], "key_manager_code": codes["two"]}
-    assert trusted_code.code_is_trusted(**arguments) is is_trusted
-    TrustedImplementation.objects.update(is_active=False)
-    assert not trusted_code.code_is_trusted(**arguments)
 
 
 def test_generations_are_counted_per_digest_and_controller(

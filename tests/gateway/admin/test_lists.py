@@ -18,7 +18,7 @@ from django.urls import reverse
 
 from relay.models import RelayTransaction
 from tests.gateway.admin.door import let_in
-from tests.gateway.admin.shelf import make
+from tests.gateway.admin.sample_rows import make
 
 pytestmark = pytest.mark.django_db
 _FILE = Path(__file__).with_name("query_counts.json")

@@ -17,7 +17,7 @@ from gateway.admin import base, navigation
 from gateway.admin.base import BoundedPaginator
 from tests.factories import UserFactory
 from tests.gateway.admin.door import let_in
-from tests.gateway.admin.shelf import make
+from tests.gateway.admin.sample_rows import make
 from users.models import User
 
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)

@@ -18,7 +18,7 @@ from payments.models import Payout
 from relay.models import Attempt, RelayTransaction
 from tests.factories import UserFactory
 from tests.gateway.admin.door import let_in
-from tests.gateway.admin.shelf import make
+from tests.gateway.admin.sample_rows import make
 from tests.portal.history_rows import earned, relayed
 
 pytestmark = pytest.mark.django_db

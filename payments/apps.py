@@ -10,4 +10,4 @@ class PaymentsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from payments import metrics  # noqa: F401 - register on import, and need the loaded models
+        from payments import checks, metrics  # noqa: F401 - register on import, and need the loaded models

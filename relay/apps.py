@@ -12,9 +12,7 @@ class RelayConfig(AppConfig):
 
     def ready(self) -> None:
         from gateway.chain.signing import get_signer
-        from relay import (
-            metrics,  # noqa: F401 - register on import, and need the loaded models
-        )
+        from relay import checks, metrics  # noqa: F401 - register on import, and need the loaded models
 
         if settings.RELAY_SIGNER == "local":
             get_signer()  # A key that cannot be read stops the start, and not the first call.

@@ -10,10 +10,10 @@ from payments.amounts import MINIMUM_CHARGE
 
 
 def messages(*, deploy: bool = False) -> list[tuple[str | None, str]]:
-    """Return id and text of every finding."""
+    """Return id and text of every message."""
     return [
-        (messages.id, messages.msg)
-        for messages in run_checks(tags=["payments"], include_deployment_checks=deploy)
+        (message.id, message.msg)
+        for message in run_checks(tags=["payments"], include_deployment_checks=deploy)
     ]
 
 

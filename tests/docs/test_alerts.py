@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import yaml
 from django.conf import settings as project
+from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
 
 from devstack.services.stack import Services
-from gateway.common.metrics import collect
+from gateway.metrics import exposition
 from tests.docs.pages import DOCS, ROOT, code_spans
 from tests.docs.test_links import anchors
 
@@ -31,7 +32,7 @@ def offered(db: None, services: Services, settings: Settings) -> dict[str, set[s
     settings.STRIPE_SECRET_KEY = "sk_test_something"
     return {
         family.name: {value for sample in family.samples for value in sample.labels.values()}
-        for family in collect()
+        for family in text_string_to_metric_families(exposition().decode())
     }
 
 

@@ -39,8 +39,8 @@ _PATHS = {
     "::test_a_signed_event_is_stored_as_the_bytes_that_were_signed@/webhooks/stripe",
     "payout": "tests/payments/services/test_payouts.py"
     "::test_a_payout_is_what_was_collected_at_the_rate_in_force@events.process",
-    "postback": "tests/earnings/api/test_postbacks.py"
-    "::test_every_network_is_understood_over_http[tapjoy]@/postbacks/tapjoy",
+    "postback": "tests/earnings/test_api_postbacks.py"
+    "::test_every_network_is_accepted_over_http[tapjoy]@/postbacks/tapjoy",
 }
 _PLUGIN, _RESULT = "measured_paths", "passages.jsonl"
 

@@ -31,9 +31,10 @@ def make_template() -> None:
 
 
 def template_key() -> str:
-    """Return what the template depends on, as a hash: every migration, and the packages with theirs and the server."""
+    """Return what the template depends on, as a hash: every migration with its SQL, and the packages."""
     digest = hashlib.sha256((PROJECT / "requirements" / "dev.txt").read_bytes())
-    for path in sorted(PROJECT.glob("*/migrations/*.py")):
+    patterns = ("*/migrations/*.py", "*/*/migrations/*.py", "*/*.sql")
+    for path in sorted(path for pattern in patterns for path in PROJECT.glob(pattern)):
         digest.update(f"\0{path.relative_to(PROJECT)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 

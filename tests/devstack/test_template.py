@@ -5,7 +5,6 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from devstack import files
 from devstack.services import template
 from devstack.services.stack import Services
 
@@ -29,8 +28,8 @@ def test_a_new_and_an_emptied_database_have_all_tables_without_a_migration(servi
 def test_another_migration_or_package_makes_another_template(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "PROJECT", tmp_path)
-    for folder in ("requirements", "app/migrations"):
+    monkeypatch.setattr(template, "PROJECT", tmp_path)
+    for folder in ("requirements", "app/migrations", "project/app/migrations"):
         (tmp_path / folder).mkdir(parents=True)
     keys = set()
     for file, content in (
@@ -38,9 +37,11 @@ def test_another_migration_or_package_makes_another_template(
         ("app/migrations/0001_initial.py", "operations = []"),
         ("app/migrations/0001_initial.py", "operations = [None]"),
         ("requirements/dev.txt", "django==6"),
+        ("project/app/migrations/0001_initial.py", "operations = []"),
+        ("app/functions.sql", "SELECT 1"),
     ):
         (tmp_path / file).write_text(content)
         keys.add(template.template_key())
-    assert len(keys) == 4
+    assert len(keys) == 6
     (tmp_path / "app" / "models.py").write_text("")
     assert template.template_key() in keys

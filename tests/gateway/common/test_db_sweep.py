@@ -3,11 +3,7 @@
 import pytest
 
 from gateway.common.db import NothingSucceeded, Sweep
-from gateway.common.errors import DomainError
-
-
-class Refused(DomainError):
-    code, title, status = "refused", "Refused", 409
+from gateway.common.errors import PermissionDenied
 
 
 def _run(sweep: Sweep, *errors: Exception | None) -> None:
@@ -19,19 +15,19 @@ def _run(sweep: Sweep, *errors: Exception | None) -> None:
 
 def test_a_sweep_goes_on_behind_an_item_that_fails() -> None:
     sweep = Sweep("invoice")
-    _run(sweep, ValueError("a mistake"), None, Refused("not now"), None)
+    _run(sweep, ValueError("a mistake"), None, PermissionDenied("not now"), None)
     assert sweep.succeeded == 2
     sweep.finish()
 
 
 def test_a_sweep_in_which_nothing_succeeds_counts_as_failed() -> None:
     sweep = Sweep("invoice")
-    _run(sweep, ValueError("a mistake"), Refused("not now"))
+    _run(sweep, ValueError("a mistake"), PermissionDenied("not now"))
     with pytest.raises(NothingSucceeded):
         sweep.finish()
 
 
 def test_items_that_wait_are_no_failure_of_the_sweep() -> None:
     sweep = Sweep("invoice")
-    _run(sweep, Refused("not now"))
+    _run(sweep, PermissionDenied("not now"))
     sweep.finish()

@@ -29,7 +29,7 @@ def tasks_sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, dict
     gateway_common_tasks.release_claim("relay.broadcast")
 
 
-def test_accepting_rings_after_the_commit_and_once_until_a_worker_answers(
+def test_accepting_enqueues_the_task_after_the_commit_and_once_until_a_worker_claims_it(
     accept: Callable[..., RelayTransaction],
     node: FaultyClient,
     tasks_sent: list[tuple[str, dict[str, object]]],
@@ -52,7 +52,7 @@ def test_accepting_rings_after_the_commit_and_once_until_a_worker_answers(
     assert row.attempts.count() == 2
 
 
-def test_what_is_committed_after_the_bell_was_answered_rings_again(
+def test_what_is_committed_after_the_claim_was_released_is_enqueued_again(
     accept: Callable[..., RelayTransaction],
     node: FaultyClient,
     tasks_sent: list[tuple[str, dict[str, object]]],

@@ -1,4 +1,4 @@
-"""Any sequence of moves leaves the rows that a ledger on paper would have."""
+"""Any sequence of moves leaves the rows that the reference model of the ledger has."""
 
 import secrets
 from dataclasses import dataclass, field
@@ -23,8 +23,8 @@ _NAMES = st.integers(0, 5)
 
 
 @dataclass
-class PaperHold:
-    """A hold on paper; `paid` is None until it is closed, and 0 for a release."""
+class ReferenceHold:
+    """A hold; `paid` is None until it is closed, and 0 for a release."""
 
     owner: int
     amount: int
@@ -32,11 +32,11 @@ class PaperHold:
 
 
 @dataclass
-class Paper:
-    """The whole ledger on paper: signed postings by key, holds by key."""
+class ReferenceLedger:
+    """The reference model of the ledger: signed postings by key, holds by key."""
 
     postings: dict[str, tuple[int, int]] = field(default_factory=dict)
-    holds: dict[str, PaperHold] = field(default_factory=dict)
+    holds: dict[str, ReferenceHold] = field(default_factory=dict)
 
     def balance(self, owner: int) -> int:
         charged = sum(hold.paid or 0 for hold in self.holds.values() if hold.owner == owner)
@@ -57,11 +57,11 @@ class LedgerMachine(RuleBasedStateMachine):
         self.run = secrets.token_hex(8)
         self.users: list[User] = [UserFactory.create(), UserFactory.create()]
         self.accounts = [credits_entries.open_account(user=user).pk for user in self.users]
-        self.paper = Paper()
+        self.reference = ReferenceLedger()
         self.ids: dict[str, int] = {}
 
     def _post(self, key: str, owner: int, amount: int) -> None:
-        known = self.paper.postings.get(key)
+        known = self.reference.postings.get(key)
         actor, user = None, self.users[owner]
         try:
             if key.endswith("grant"):
@@ -77,7 +77,7 @@ class LedgerMachine(RuleBasedStateMachine):
         else:
             assert known in {None, (owner, amount)}
             assert entry.amount == amount
-            self.paper.postings[key] = (owner, amount)
+            self.reference.postings[key] = (owner, amount)
 
     @rule(name=_NAMES, owner=_OWNERS, amount=_AMOUNTS)
     def grant(self, name: int, owner: int, amount: int) -> None:
@@ -89,8 +89,8 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(name=_NAMES, owner=_OWNERS, amount=_AMOUNTS, debt=st.integers(0, 20))
     def hold(self, name: int, owner: int, amount: int, debt: int) -> None:
-        key, known = f"{name}-hold", self.paper.holds.get(f"{name}-hold")
-        balance = self.paper.balance(owner)
+        key, known = f"{name}-hold", self.reference.holds.get(f"{name}-hold")
+        balance = self.reference.balance(owner)
         try:
             result = credits_holds.hold(
                 user=self.users[owner], credits=amount, key=self.run + key, debt_limit=debt
@@ -100,24 +100,24 @@ class LedgerMachine(RuleBasedStateMachine):
             assert known.owner != owner
         except InsufficientCredits:
             assert known is None
-            assert not self.paper.affords(owner, amount, debt)
+            assert not self.reference.affords(owner, amount, debt)
         else:
             assert result.balance == balance
             assert result.created is (known is None)
             if known is None:
-                assert self.paper.affords(owner, amount, debt)
-                self.paper.holds[key] = PaperHold(owner, amount)
+                assert self.reference.affords(owner, amount, debt)
+                self.reference.holds[key] = ReferenceHold(owner, amount)
                 self.ids[key] = result.hold.pk
             else:
                 assert (known.owner, self.ids[key]) == (owner, result.hold.pk)
 
     @rule(name=_NAMES, amount=_AMOUNTS, debt=st.integers(0, 20))
     def raise_hold(self, name: int, amount: int, debt: int) -> None:
-        hold = self.paper.holds.get(f"{name}-hold")
+        hold = self.reference.holds.get(f"{name}-hold")
         if hold is None:
             return
         more = max(amount - hold.amount, 0)
-        expected = hold.paid is None and (more == 0 or self.paper.affords(hold.owner, more, debt))
+        expected = hold.paid is None and (more == 0 or self.reference.affords(hold.owner, more, debt))
         assert (
             credits_holds.raise_hold(hold_id=self.ids[f"{name}-hold"], credits=amount, debt_limit=debt)
             is expected
@@ -127,7 +127,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(name=_NAMES, cost=st.integers(0, 80))
     def capture(self, name: int, cost: int) -> None:
-        hold = self.paper.holds.get(f"{name}-hold")
+        hold = self.reference.holds.get(f"{name}-hold")
         if hold is None:
             return
         first = hold.paid is None
@@ -143,7 +143,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(name=_NAMES)
     def release(self, name: int) -> None:
-        hold = self.paper.holds.get(f"{name}-hold")
+        hold = self.reference.holds.get(f"{name}-hold")
         if hold is None:
             return
         assert credits_holds.release(hold_id=self.ids[f"{name}-hold"]) is (hold.paid is None)
@@ -151,12 +151,14 @@ class LedgerMachine(RuleBasedStateMachine):
             hold.paid = 0
 
     @invariant()
-    def the_rows_say_what_the_paper_says(self) -> None:
+    def the_rows_are_those_of_the_reference_model(self) -> None:
         rows = query(
             "SELECT balance, held FROM credits_account WHERE id = ANY(%s) ORDER BY id", self.accounts
         )
-        assert rows == [(self.paper.balance(owner), self.paper.held(owner)) for owner in (0, 1)]
-        entries = len(self.paper.postings) + sum(bool(hold.paid) for hold in self.paper.holds.values())
+        assert rows == [(self.reference.balance(owner), self.reference.held(owner)) for owner in (0, 1)]
+        entries = len(self.reference.postings) + sum(
+            bool(hold.paid) for hold in self.reference.holds.values()
+        )
         counted = (
             "SELECT count(*), coalesce(sum(account_version), 0) FROM credits_entry WHERE account_id = ANY(%s)"
         )
@@ -172,7 +174,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 @pytest.mark.django_db
-def test_any_sequence_of_moves_leaves_the_rows_a_ledger_on_paper_would_have() -> None:
+def test_any_sequence_of_moves_leaves_the_rows_of_the_reference_model() -> None:
     run_state_machine_as_test(
         LedgerMachine,
         settings=settings(

@@ -173,7 +173,7 @@ def update_accounts(
         "balances": [accounts[relayer.address].balance_wei for relayer in relayers],
         "now": now,
     }
-    updated = {row_id for (row_id,) in db.all_rows(statements.UPDATE_RELAYERS, params)}
+    updated = {row_id for (row_id,) in db.all_rows(_UPDATE_RELAYERS, params)}
     for relayer in relayers:
         if relayer.pk not in updated:
             _update_account(relayer, accounts[relayer.address], now)
@@ -194,3 +194,20 @@ def set_active(*, relayer_id: int, is_active: bool) -> bool:
     return bool(
         Relayer.objects.filter(pk=relayer_id).exclude(is_active=is_active).update(is_active=is_active)
     )
+
+
+# What the newest block says of relayers. Where the chain is ahead of us, the next account nonce jumps forward.
+# Rows that a request has locked are left out and not returned: waiting for one would keep the others locked
+# against all requests meanwhile.
+_UPDATE_RELAYERS = """
+WITH free AS (
+    SELECT id FROM relay_relayer WHERE id = ANY(%(ids)s::bigint[]) FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE relay_relayer AS relayer
+SET mined_account_nonce = account.nonce, next_account_nonce = greatest(next_account_nonce, account.nonce),
+    balance_wei = account.balance, synced_at = %(now)s
+FROM unnest(%(ids)s::bigint[], %(nonces)s::bigint[], %(balances)s::numeric[]) AS account (id, nonce, balance)
+JOIN free USING (id)
+WHERE relayer.id = account.id
+RETURNING relayer.id
+"""

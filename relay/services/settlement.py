@@ -26,7 +26,6 @@ from gateway.common import db
 from gateway.common.db import isolated
 from relay.models import Attempt, RelayTransaction
 from relay.pricing import cost_in_credits
-from relay.services import statements
 from rewards.services import cashback
 
 logger = logging.getLogger(__name__)
@@ -231,4 +230,19 @@ def _write_outcomes(settlements: Sequence[_Settlement], now: datetime) -> None:
         "hashes": [settlement.mined_hash for settlement in settlements],
         "now": now,
     }
-    db.all_rows(statements.SETTLE_CALLS, params)
+    db.all_rows(_SETTLE_CALLS, params)
+
+
+# The caller has locked these rows and checked that they are in progress.
+_SETTLE_CALLS = """
+UPDATE relay_relaytransaction AS call
+SET status = outcome.status, real_cost = outcome.cost, settled_at = %(now)s, terminal_status = '',
+    failure_code = outcome.code, failure_detail = outcome.detail,
+    transaction_hash = coalesce(outcome.hash, call.transaction_hash)
+FROM unnest(
+    %(ids)s::bigint[], %(statuses)s::text[], %(costs)s::bigint[], %(codes)s::text[], %(details)s::text[],
+    %(hashes)s::text[]
+) AS outcome (id, status, cost, code, detail, hash)
+WHERE call.id = outcome.id
+RETURNING call.id
+"""

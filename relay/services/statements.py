@@ -1,10 +1,8 @@
 """
-The SQL of accepting calls, and of bringing rows up to date with the chain.
+The SQL of accepting calls.
 
-A statement of acceptance is a locked read or a conditional write, so nothing is read in
-Python and then relied upon: a row that no longer fits when its lock is granted is not returned.
-
-A statement that brings rows up to date takes arrays of equal length, one element per row.
+Each statement is a locked read or a conditional write, so nothing is read in Python and
+then relied upon: a row that no longer fits when its lock is granted is not returned.
 """
 
 from relay.models import Attempt, RelayTransaction, sql_values
@@ -100,48 +98,3 @@ SELECT chain_id, id, relayer_id, %(account_nonce)s, 0, '{Attempt.Kind.CALL}', '{
 FROM stored
 RETURNING id
 """  # noqa: S608 - constants of our own
-
-
-# The caller has locked these rows and checked that they are in progress.
-SETTLE_CALLS = """
-UPDATE relay_relaytransaction AS call
-SET status = outcome.status, real_cost = outcome.cost, settled_at = %(now)s, terminal_status = '',
-    failure_code = outcome.code, failure_detail = outcome.detail,
-    transaction_hash = coalesce(outcome.hash, call.transaction_hash)
-FROM unnest(
-    %(ids)s::bigint[], %(statuses)s::text[], %(costs)s::bigint[], %(codes)s::text[], %(details)s::text[],
-    %(hashes)s::text[]
-) AS outcome (id, status, cost, code, detail, hash)
-WHERE call.id = outcome.id
-RETURNING call.id
-"""
-
-# What the newest block says of attempts: null for one that is in no block any more.
-UPDATE_RECEIPTS = """
-UPDATE relay_attempt AS attempt
-SET status = receipt.status, block_number = receipt.number, block_hash = receipt.hash,
-    succeeded = receipt.succeeded, gas_used = receipt.gas, effective_gas_price_wei = receipt.price,
-    mined_at = receipt.at
-FROM unnest(
-    %(ids)s::bigint[], %(statuses)s::text[], %(numbers)s::bigint[], %(hashes)s::text[],
-    %(successes)s::boolean[], %(gas)s::bigint[], %(prices)s::numeric[], %(times)s::timestamptz[]
-) AS receipt (id, status, number, hash, succeeded, gas, price, at)
-WHERE attempt.id = receipt.id
-RETURNING attempt.id
-"""
-
-# What the newest block says of relayers. Where the chain is ahead of us, the next account nonce jumps forward.
-# Rows that a request has locked are left out and not returned: waiting for one would keep the others locked
-# against all requests meanwhile.
-UPDATE_RELAYERS = """
-WITH free AS (
-    SELECT id FROM relay_relayer WHERE id = ANY(%(ids)s::bigint[]) FOR NO KEY UPDATE SKIP LOCKED
-)
-UPDATE relay_relayer AS relayer
-SET mined_account_nonce = account.nonce, next_account_nonce = greatest(next_account_nonce, account.nonce),
-    balance_wei = account.balance, synced_at = %(now)s
-FROM unnest(%(ids)s::bigint[], %(nonces)s::bigint[], %(balances)s::numeric[]) AS account (id, nonce, balance)
-JOIN free USING (id)
-WHERE relayer.id = account.id
-RETURNING relayer.id
-"""

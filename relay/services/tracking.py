@@ -17,7 +17,7 @@ from gateway.chain.types import ChainView, Head, Receipt
 from gateway.common import db
 from gateway.common.db import isolated, try_advisory_lock
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services import cancellation, relayers, replacement, settlement, statements
+from relay.services import cancellation, relayers, replacement, settlement
 from relay.services.replacement import fees_today
 
 _Status = RelayTransaction.Status
@@ -193,4 +193,19 @@ def _write(mined: Sequence[tuple[Attempt, Receipt | None]], now: datetime) -> No
         "prices": [receipt and receipt.effective_gas_price_wei for receipt in receipts],
         "times": [now if receipt else None for receipt in receipts],
     }
-    db.all_rows(statements.UPDATE_RECEIPTS, params)
+    db.all_rows(_UPDATE_RECEIPTS, params)
+
+
+# What the newest block says of attempts: null for one that is in no block any more.
+_UPDATE_RECEIPTS = """
+UPDATE relay_attempt AS attempt
+SET status = receipt.status, block_number = receipt.number, block_hash = receipt.hash,
+    succeeded = receipt.succeeded, gas_used = receipt.gas, effective_gas_price_wei = receipt.price,
+    mined_at = receipt.at
+FROM unnest(
+    %(ids)s::bigint[], %(statuses)s::text[], %(numbers)s::bigint[], %(hashes)s::text[],
+    %(successes)s::boolean[], %(gas)s::bigint[], %(prices)s::numeric[], %(times)s::timestamptz[]
+) AS receipt (id, status, number, hash, succeeded, gas, price, at)
+WHERE attempt.id = receipt.id
+RETURNING attempt.id
+"""

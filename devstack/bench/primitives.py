@@ -23,9 +23,10 @@ from gateway.chain.contracts import (
     encode_get_nonce,
     encode_lsp20_verify_call,
 )
+from gateway.chain.events import TransportProvider
 from gateway.chain.lsp6 import permissions_key
 from gateway.chain.lsp25 import relay_digest
-from gateway.chain.rpc import Call, RpcError, Transport, TransportProvider
+from gateway.chain.rpc import Call, RpcError, Transport
 from gateway.chain.signatures import recover_address
 from gateway.chain.signing import LocalSigner, UnsignedTransaction
 

@@ -9,21 +9,15 @@ answer correctly; anything else raises `NodeUnavailable`.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
-
-from eth_typing import BlockNumber, ChecksumAddress, HexAddress, HexStr
-from hexbytes import HexBytes
-from web3 import Web3
-from web3.exceptions import TransactionNotFound
-from web3.types import LogReceipt, TxData
 
 from gateway.chain import contracts, lsp6, rpc
 from gateway.chain.config import get_chain
 from gateway.chain.errors import CallReverted, NodeUnavailable
 from gateway.chain.fees import follower_gas
-from gateway.chain.rpc import Call, RpcError, Transport, TransportProvider
+from gateway.chain.rpc import Call, RpcError, Transport
 from gateway.chain.types import (
     AccountState,
     ChainClient,
@@ -37,7 +31,6 @@ from gateway.chain.types import (
     SendKind,
     SendOutcome,
 )
-from gateway.common.fields import checksum
 
 _LATEST = "latest"
 _FEE_BLOCKS, _FEE_PERCENTILE = 10, 50
@@ -56,12 +49,9 @@ class JsonRpcChainClient:
 
     def __init__(self, urls: Sequence[str], *, timeout_seconds: float) -> None:
         self._transport = Transport(urls, timeout_seconds=timeout_seconds)
-        # No middleware: it would ask further questions, such as the chain id before each call.
-        self._eth = Web3(TransportProvider(self._transport), middleware=[]).eth
 
     def chain_id(self) -> int:
-        with rpc.web3_errors():
-            return int(self._eth.chain_id)
+        return rpc.quantity(self._read(("eth_chainId", []))[0])
 
     def head(self) -> Head:
         return _head(self._read(_block())[0])
@@ -161,31 +151,12 @@ class JsonRpcChainClient:
     def read_external_executions(
         self, *, key_manager: str, controller: str, from_block: int, to_block: int
     ) -> list[ExternalExecution]:
-        topics = [contracts.PERMISSIONS_VERIFIED_TOPIC, "0x" + controller[2:].lower().rjust(64, "0")]
-        logs: list[LogReceipt] = []
-        with rpc.web3_errors():
-            for first, last in _windows(from_block, to_block):
-                logs += self._eth.get_logs(
-                    {
-                        "address": ChecksumAddress(HexAddress(HexStr(key_manager))),
-                        "topics": [HexStr(topic) for topic in topics],
-                        "fromBlock": BlockNumber(first),
-                        "toBlock": BlockNumber(last),
-                    }
-                )
-            transactions: dict[HexBytes, TxData | None] = {}
-            executions = []
-            for log in logs:
-                selector = _verified_selector(log)
-                if selector is None:
-                    continue
-                name = log["transactionHash"]
-                if name not in transactions:
-                    transactions[name] = self._transaction(name)
-                transaction = transactions[name]
-                if transaction is not None:
-                    executions.append(_external_execution(log, selector, transaction))
-        return executions
+        from gateway.chain.events import find_external_executions  # web3.py takes a second to import
+
+        windows = _windows(from_block, to_block)
+        return find_external_executions(
+            self._transport, key_manager=key_manager, controller=controller, windows=windows
+        )
 
     def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:
         sent: list[SendOutcome] = []
@@ -213,13 +184,6 @@ class JsonRpcChainClient:
         triples = zip(read[0::3], read[1::3], read[2::3], strict=True)
         return {account: AccountState(*triple) for account, triple in zip(accounts, triples, strict=True)}
 
-    def _transaction(self, transaction_hash: HexBytes) -> TxData | None:
-        """Return a mined transaction, or None if a reorganisation has removed it."""
-        try:
-            return self._eth.get_transaction(transaction_hash)
-        except TransactionNotFound:
-            return None
-
     def _read(self, *calls: Call) -> list[Any]:
         return self._transport.batch(calls, accepts=rpc.is_call_error)
 
@@ -230,7 +194,7 @@ def _unreverted(reply: Any) -> Any:
     return reply
 
 
-def _windows(first: int, last: int) -> Iterable[tuple[int, int]]:
+def _windows(first: int, last: int) -> Iterator[tuple[int, int]]:
     """Split a range of blocks into pieces that public nodes are willing to search."""
     return ((start, min(start + _LOG_BLOCKS - 1, last)) for start in range(first, last + 1, _LOG_BLOCKS))
 
@@ -303,25 +267,6 @@ def _tip(history: Any, suggestion: Any) -> int:
     if tips:
         return tips[len(tips) // 2]
     return 0 if isinstance(suggestion, RpcError) else rpc.quantity(suggestion)
-
-
-def _verified_selector(log: LogReceipt) -> bytes | None:
-    """Return the selector in a `PermissionsVerified` log; None in others and those that a reorganisation removed."""
-    if any(len(topic) != _WORD for topic in log["topics"]):
-        raise rpc.unreadable()
-    return None if log["removed"] else contracts.decode_permissions_verified(log)
-
-
-def _external_execution(log: LogReceipt, selector: bytes, transaction: TxData) -> ExternalExecution:
-    to = transaction["to"]
-    return ExternalExecution(
-        transaction_hash=log["transactionHash"].to_0x_hex(),
-        sender=checksum(transaction["from"]),
-        to=None if to is None else checksum(to),
-        calldata=bytes(transaction["input"]),
-        selector=selector,
-        block_number=log["blockNumber"],
-    )
 
 
 def _member(reply: Any, name: str) -> Any:

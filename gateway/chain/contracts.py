@@ -1,8 +1,8 @@
 """
-The contracts we talk to: calldata, events, errors and code, by web3.py's contracts and eth-abi's codecs.
+The contracts we talk to: their ABI, calldata, errors and code.
 
-Calls on the path of a relay call are encoded by eth-abi directly, which takes a tenth of the
-time of web3's contract objects; a test compares both on random values.
+Every process needs this, so calls are encoded by eth-abi directly: web3.py takes a second to import, and its contract
+objects ten times as long for a call. Tests compare both on random values. What we read of events is in `events`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,11 @@ from eth_abi.abi import decode, encode
 from eth_abi.exceptions import DecodingError
 from eth_hash.auto import keccak
 from eth_typing import ABI
-from eth_utils.abi import function_abi_to_4byte_selector, function_signature_to_4byte_selector
-from web3 import Web3
-from web3.contract import Contract
-from web3.exceptions import LogTopicError, MismatchedABI
-from web3.types import LogReceipt
+from eth_utils.abi import (
+    event_abi_to_log_topic,
+    function_abi_to_4byte_selector,
+    function_signature_to_4byte_selector,
+)
 
 from gateway.chain import errors
 from gateway.common.errors import DomainError
@@ -68,12 +68,11 @@ CONTRACT_ABI = cast(
         },
     ],
 )
-_CONTRACT: type[Contract] = Web3().eth.contract(abi=CONTRACT_ABI)
-_PERMISSIONS_VERIFIED = _CONTRACT.events.PermissionsVerified()
+_BY_NAME: dict[str, Any] = {item["name"]: item for item in cast("list[dict[str, Any]]", CONTRACT_ABI)}
 
 
 def _selector(name: str) -> bytes:
-    return function_abi_to_4byte_selector(_CONTRACT.get_function_by_name(name).abi)
+    return function_abi_to_4byte_selector(_BY_NAME[name])
 
 
 EXECUTE_RELAY_CALL = _selector("executeRelayCall")
@@ -83,7 +82,7 @@ IS_VALID_SIGNATURE = _selector("isValidSignature")
 LSP20_VERIFY_CALL = _selector("lsp20VerifyCall")
 OWNER = _selector("owner")
 TARGET = _selector("target")
-PERMISSIONS_VERIFIED_TOPIC = str(_PERMISSIONS_VERIFIED.topic)
+PERMISSIONS_VERIFIED_TOPIC = "0x" + event_abi_to_log_topic(_BY_NAME["PermissionsVerified"]).hex()
 
 _WORD, _ADDRESS_BYTES = 32, 20
 _RELAY_CALL_TYPES = ["bytes", "uint256", "uint256", "bytes"]
@@ -107,7 +106,7 @@ def encode_lsp20_verify_call(*, profile: str, controller: str, payload: bytes) -
 
 def encode_is_valid_signature(*, digest: bytes, signature: bytes) -> bytes:
     """Return the calldata of ERC-1271's `isValidSignature`."""
-    return bytes.fromhex(_CONTRACT.encode_abi("isValidSignature", [digest, signature])[2:])
+    return IS_VALID_SIGNATURE + encode(["bytes32", "bytes"], [digest, signature])
 
 
 def decode_execute_relay_call(calldata: bytes) -> tuple[bytes, int, int, bytes] | None:
@@ -133,19 +132,6 @@ def decode_number(returned: bytes) -> int | None:
 def is_accepted_signature(returned: bytes) -> bool:
     """Return whether `isValidSignature` returned the value that ERC-1271 asks for."""
     return len(returned) == _WORD and returned.startswith(IS_VALID_SIGNATURE)
-
-
-def decode_permissions_verified(log: LogReceipt) -> bytes | None:
-    """
-    Return the selector of the call that an LSP-6 `PermissionsVerified` log allowed.
-
-    None for anything else: an unvetted contract may log what it likes under the event's name.
-    """
-    try:
-        event = _PERMISSIONS_VERIFIED.process_log(log)
-    except (MismatchedABI, LogTopicError, DecodingError):
-        return None
-    return bytes(event["args"]["selector"])
 
 
 def _decoded(types: Sequence[str], body: bytes) -> tuple[Any, ...] | None:

@@ -11,8 +11,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,10 +19,6 @@ from urllib.parse import urlsplit
 import urllib3
 from urllib3.exceptions import HTTPError, ProtocolError
 from urllib3.util import parse_url
-from web3.exceptions import Web3Exception
-from web3.providers.base import JSONBaseProvider
-from web3.types import RPCEndpoint, RPCResponse
-from web3.types import RPCError as Web3Error
 
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.types import SendKind, SendOutcome
@@ -249,28 +244,4 @@ def octets(reply: Any) -> bytes:
     try:
         return bytes.fromhex(reply.removeprefix("0x"))
     except ValueError as error:
-        raise unreadable() from error
-
-
-class TransportProvider(JSONBaseProvider):
-    """A web3.py provider over a transport: the same nodes, connections and fail-over."""
-
-    def __init__(self, transport: Transport) -> None:
-        super().__init__()
-        self._transport = transport
-
-    def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
-        (reply,) = self._transport.batch([(method, list(params))], accepts=is_call_error)
-        if isinstance(reply, RpcError):
-            error: Web3Error = {"code": reply.code, "message": reply.message, "data": reply.data}
-            return {"jsonrpc": "2.0", "id": 0, "error": error}
-        return {"jsonrpc": "2.0", "id": 0, "result": reply}
-
-
-@contextmanager
-def web3_errors() -> Iterator[None]:
-    """Raise `NodeUnavailable` for whatever web3.py raises about an answer that it cannot read."""
-    try:
-        yield
-    except (Web3Exception, ValueError, TypeError, KeyError, AttributeError) as error:
         raise unreadable() from error

@@ -5,7 +5,6 @@ from functools import cache
 from django.conf import settings
 
 from payments.stripe.client import BillingClient
-from payments.stripe.sdk import StripeBillingClient
 
 _installed: BillingClient | None = None
 
@@ -23,7 +22,11 @@ def set_billing_client(client: BillingClient | None) -> None:
 
 
 @cache
-def _stripe_client() -> StripeBillingClient:
+def _stripe_client() -> BillingClient:
+    from payments.stripe.sdk import (
+        StripeBillingClient,  # many processes never need it, and its import is slow
+    )
+
     return StripeBillingClient(
         secret_key=settings.STRIPE_SECRET_KEY,
         webhook_secrets=settings.STRIPE_WEBHOOK_SECRETS,

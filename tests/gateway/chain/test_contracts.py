@@ -102,6 +102,9 @@ def test_reads_of_a_key_manager_are_encoded_as_by_web3(
     assert "0x" + verify_call.hex() == contract.encode_abi(
         "lsp20VerifyCall", [profile, profile, controller, 0, payload]
     )
+    digest = secrets.token_bytes(32)
+    is_valid = contracts.encode_is_valid_signature(digest=digest, signature=payload)
+    assert "0x" + is_valid.hex() == contract.encode_abi("isValidSignature", [digest, payload])
 
 
 def test_the_abi_is_that_of_the_real_contracts(abi: list[dict[str, Any]]) -> None:

@@ -14,7 +14,8 @@ from web3.exceptions import Web3RPCError
 
 from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.rpc import Call, RpcError, Transport, TransportProvider, is_call_error
+from gateway.chain.events import TransportProvider
+from gateway.chain.rpc import Call, RpcError, Transport, is_call_error
 from gateway.chain.types import SendKind
 from tests.gateway.chain.nodes import Behaviour, Node, error, reply, result, running
 
@@ -223,6 +224,6 @@ class TestWeb3Provider:
                 _ = Web3(provider, middleware=[]).eth.chain_id
 
     @pytest.mark.parametrize("behave", [error(-32601, "no"), result(None), result("first"), result([1])])
-    def test_a_chain_id_that_web3_cannot_read_is_node_unavailable(self, behave: Behaviour) -> None:
+    def test_an_unreadable_chain_id_is_node_unavailable(self, behave: Behaviour) -> None:
         with running(behave) as node, pytest.raises(NodeUnavailable):
             JsonRpcChainClient([node.url], timeout_seconds=60).chain_id()

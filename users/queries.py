@@ -44,6 +44,38 @@ WHERE session.id = %(session)s
 """  # noqa: S608 (names of our own columns)
 
 
+def session_state(*, user: str, session: str, now: str) -> str:
+    """
+    Return an SQL expression for what a verified token is worth, for statements that read more than that.
+
+    The arguments are SQL expressions: the id of the token's user, that of its session (NULL for a token
+    of an external issuer) and the moment. The value is `active`, `inactive` where support has closed the account,
+    or `ended`, and NULL where the user is gone; `sessions.require_active_state` takes it.
+    """
+    return f"""
+(SELECT CASE
+    WHEN {session} IS NOT NULL AND NOT COALESCE(
+        token_session.user_id = token_user.id
+        AND token_session.revoked_at IS NULL
+        AND token_session.expires_at > {now}, FALSE) THEN 'ended'
+    WHEN NOT token_user.is_active THEN 'inactive'
+    ELSE 'active' END
+FROM users_user AS token_user LEFT JOIN users_signinsession AS token_session ON token_session.id = {session}
+WHERE token_user.id = {user})"""  # noqa: S608 (expressions of our own statements)
+
+
+_STATE_OF_SESSION = (
+    f"SELECT {session_state(user='%(user)s', session='CAST(%(session)s AS uuid)', now='%(now)s')}"
+)
+
+
+def state_of_session(*, user_id: int, session_id: uuid.UUID | None, now: datetime) -> str | None:
+    """Return the `session_state` of one token."""
+    params = {"user": user_id, "session": session_id, "now": now}
+    state: str | None = db.only_row(_STATE_OF_SESSION, params)[0]
+    return state
+
+
 def refresh_token(*, token_hash: str) -> RefreshToken | None:
     """Return the refresh token joined with its session and user in one query, whether or not they have ended."""
     return RefreshToken.objects.select_related("session__user").filter(token_hash=token_hash).first()

@@ -5,6 +5,7 @@ They check the shape only. A JSON number above 2^53 loses digits in most clients
 so such numbers may also arrive as decimal or 0x-hex text and leave as text.
 """
 
+import functools
 import re
 from typing import Any
 
@@ -23,11 +24,28 @@ _HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,64}\Z")
 class BodySerializer(serializers.Serializer[Any]):
     """The shape of a request's body, or of an object in it; says in JSON's words what is none."""
 
+    @classmethod
+    def read(cls, data: Any) -> dict[str, Any]:
+        """
+        Return the validated members of a body.
+
+        Raises:
+            ValidationError: the body has another shape; as `is_valid(raise_exception=True)` would.
+        """
+        validated: dict[str, Any] = _shared(cls).run_validation(data)
+        return validated
+
     def run_validation(self, data: Any = serializers.empty) -> Any:
         if data is not serializers.empty and not isinstance(data, dict):
             fault = f"Send an object; this is {_kind_of(data)}."
             raise serializers.ValidationError({"non_field_errors": [fault]}, code="invalid")
         return super().run_validation(data)
+
+
+@functools.cache
+def _shared(kind: type[BodySerializer]) -> BodySerializer:
+    """Return the one instance that validates: it keeps nothing of a body, and each new one would copy every field."""
+    return kind()
 
 
 def _kind_of(data: object) -> str:

@@ -97,9 +97,7 @@ class PaymentsViewSet(ViewSet):
     @action(detail=False, methods=["post"], url_path="upsertSubscription")
     def upsert_subscription(self, request: ProfileRequest) -> Response:
         """Create or change the subscription, and answer it as it is now."""
-        body = UpsertSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        fields = body.validated_data
+        fields = UpsertSerializer.read(request.data)
         subscription = subscriptions.upsert(
             user=request.user,
             request=SubscriptionRequest(
@@ -133,11 +131,10 @@ class PaymentsViewSet(ViewSet):
     @action(detail=False, methods=["delete"], url_path="cancelSubscription", schema=schema.DeleteWithBody())
     def cancel_subscription(self, request: ProfileRequest) -> Response:
         """Answer what was cancelled. Some proxies drop the body of a DELETE, so a query parameter will do."""
-        body = CancelSerializer(data=_cancellation(request))
-        body.is_valid(raise_exception=True)
+        body = CancelSerializer.read(_cancellation(request))
         subscription = subscriptions.cancel(
             user=request.user,
-            immediately=body.validated_data["cancelImmediately"],
+            immediately=body["cancelImmediately"],
             now=timezone.now(),
         )
         return Response(

@@ -65,9 +65,7 @@ class Lsp15ViewSet(ViewSet):
     @action(detail=False, methods=["post"])
     def execute(self, request: Request) -> Response:
         """Answer the hash of the transaction that carries the call."""
-        serializer = Lsp15ExecuteSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        body = serializer.validated_data
+        body = Lsp15ExecuteSerializer.read(request.data)
         user = queries.registered_owner(body["address"])
         # The service looks up which key manager the call is for.
         call = relay_call(key_manager=body["address"], transaction=body["transaction"])
@@ -88,9 +86,7 @@ class Lsp15ViewSet(ViewSet):
     @action(detail=False, methods=["post"])
     def quota(self, request: Request) -> Response:
         """Answer what is left, as gas at 1 gwei."""
-        serializer = QuotaRequestSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        body = serializer.validated_data
+        body = QuotaRequestSerializer.read(request.data)
         reading = lsp15.read_quota(
             user=queries.registered_owner(body["address"]),
             timestamp=body["timestamp"],

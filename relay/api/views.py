@@ -50,9 +50,7 @@ class RelayViewSet(ViewSet):
     def execute(self, request: ProfileRequest) -> Response:
         """Relay a signed call and answer the hash of the transaction that carries it."""
         user = request.user
-        serializer = ExecuteSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        body = serializer.validated_data
+        body = ExecuteSerializer.read(request.data)
         if body.get("address") is not None:
             check_own(user=user, address=body["address"])
         call = relay_call(key_manager=body["keyManagerAddress"], transaction=body["transaction"])
@@ -71,9 +69,8 @@ class RelayViewSet(ViewSet):
     def quota(self, request: ProfileRequest) -> Response:
         """Answer what is left and until when, to a controller's signature."""
         user = request.user
-        serializer = QuotaRequestSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        reading = quota.read_quota(user=user, now=timezone.now(), **serializer.validated_data)
+        body = QuotaRequestSerializer.read(request.data)
+        reading = quota.read_quota(user=user, now=timezone.now(), **body)
         return Response(
             {
                 "quota": reading.available,
@@ -96,11 +93,8 @@ class RelayViewSet(ViewSet):
     def transaction_status(self, request: ProfileRequest) -> Response:
         """Answer status and cost; the hash of any attempt names the transaction."""
         user = request.user
-        serializer = TransactionHashSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        report = queries.transaction_report(
-            user=user, transaction_hash=serializer.validated_data["transactionHash"]
-        )
+        body = TransactionHashSerializer.read(request.data)
+        report = queries.transaction_report(user=user, transaction_hash=body["transactionHash"])
         return Response(
             {
                 "status": report.status,

@@ -1,20 +1,31 @@
 """Who makes a request: `Authorization: Bearer <JWT>`, or the bare `<JWT>`, of a profile that has signed in."""
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from django.db import Error as DatabaseError
 from django.utils.timezone import now
+from rest_framework import exceptions as drf
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework_simplejwt.authentication import JWTAuthentication
 from rest_framework_simplejwt.settings import api_settings
 
-from gateway.common.errors import NotAuthenticated
+from gateway.common.errors import DomainError, NotAuthenticated
 from users.errors import AccessTokenKindRefused, AccessTokenMalformed
 from users.models import User
 from users.services.external_issuer import ExternalAccessToken
 from users.services.profiles import user_of_profile
-from users.services.sessions import session_of
-from users.tokens import REFRESH_PREFIX, AccessToken
+from users.services.sessions import require_active, session_of
+from users.tokens import REFRESH_PREFIX, AccessToken, TokenHolder
+
+if TYPE_CHECKING:
+    from rest_framework.views import APIView as _View
+else:
+    # REST framework imports this module while it builds APIView.
+    _View = object
+
+_TOKEN_REFUSED = (NotAuthenticated, drf.NotAuthenticated, drf.AuthenticationFailed)
 
 
 class AccessTokenAuthentication(JWTAuthentication):
@@ -46,6 +57,39 @@ class AccessTokenAuthentication(JWTAuthentication):
             return user_of_profile(profile_address=validated_token.profile_address)
         validated_token.session = session_of(validated_token, now=now())
         return validated_token.session.user
+
+
+class VerifiedTokenAuthentication(AccessTokenAuthentication):
+    """
+    Leaves it to the view whether the session is still active: the view reads that with everything else.
+
+    Sets `request.user` to the token's `TokenHolder`. Views use `SessionReadLate` beside it.
+    """
+
+    def get_user(self, validated_token: AccessToken) -> TokenHolder:  # type: ignore[override]
+        """Return whom the token names; only a token of an external issuer costs a query here."""
+        profile_address = validated_token.profile_address
+        if isinstance(validated_token, ExternalAccessToken):
+            user = user_of_profile(profile_address=profile_address)
+            return TokenHolder(user.pk, profile_address, None)
+        return TokenHolder(validated_token.user_id, profile_address, validated_token.session_id)
+
+
+class SessionReadLate(_View):
+    """
+    A view that reads with its own statement whether the session is still active.
+
+    A token that is worth nothing any more stays the first fault of a request, whatever else is wrong with it.
+    """
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Answer the refusal, or that the session has ended, where the view came to no statement that would tell."""
+        if isinstance(exc, DomainError | drf.APIException) and not isinstance(exc, _TOKEN_REFUSED):
+            try:
+                require_active(cast("TokenHolder", self.request.user), now=now())
+            except (NotAuthenticated, DatabaseError) as first_fault:
+                exc = first_fault
+        return super().handle_exception(exc)
 
 
 class ProfileRequest(Request):

@@ -1,6 +1,6 @@
 """Sign in with a profile, refresh the session, end it, and read who is signed in."""
 
-from typing import Any, cast
+from typing import Any
 
 from django.utils.crypto import salted_hmac
 from django.utils.timezone import now
@@ -63,7 +63,7 @@ class SignInViewSet(ViewSet):
     @action(detail=False, methods=["post"], throttle_classes=(NonceRate,), **_PUBLIC)
     def nonce(self, request: Request) -> Response:
         """Answer the text that a controller of the profile has to sign."""
-        body = _read(serializers.NonceRequestSerializer, request)
+        body = serializers.NonceRequestSerializer.read(request.data)
         challenge = sign_in.issue_challenge(
             profile_address=body["address"], client=_client(request), now=now()
         )
@@ -82,7 +82,7 @@ class SignInViewSet(ViewSet):
     @action(detail=False, methods=["post"], throttle_classes=(VerifyRate,), **_PUBLIC)
     def verify(self, request: Request) -> Response:
         """Answer the tokens of a new session."""
-        body = _read(serializers.VerifyRequestSerializer, request)
+        body = serializers.VerifyRequestSerializer.read(request.data)
         pair = sign_in.sign_in(
             nonce=body["nonce"],
             signature=body["signature"],
@@ -105,7 +105,7 @@ class SignInViewSet(ViewSet):
     @action(detail=False, methods=["post"], throttle_classes=(RefreshRate,), **_PUBLIC)
     def refresh(self, request: Request) -> Response:
         """Answer the next tokens of the session."""
-        body = _read(serializers.RefreshRequestSerializer, request)
+        body = serializers.RefreshRequestSerializer.read(request.data)
         pair = sessions.refresh(token=body["refresh"], now=now())
         return _answer(serializers.TokenPairResponseSerializer, pair)
 
@@ -121,7 +121,7 @@ class SignInViewSet(ViewSet):
     @action(detail=False, methods=["post"])
     def logout(self, request: ProfileRequest) -> Response:
         """End the session of the access token."""
-        body = _read(serializers.LogoutRequestSerializer, request)
+        body = serializers.LogoutRequestSerializer.read(request.data)
         session = request.auth.session
         sessions.sign_out(
             user_id=request.user.pk,
@@ -161,12 +161,6 @@ class KeySetViewSet(ViewSet):
     def jwks(self, request: Request) -> Response:
         """Answer the JSON Web Key Set."""
         return Response(public_key_set(), headers={"Cache-Control": "public, max-age=300"})
-
-
-def _read(serializer_class: type[Serializer[Any]], request: Request) -> dict[str, Any]:
-    serializer = serializer_class(data=request.data)
-    serializer.is_valid(raise_exception=True)
-    return cast("dict[str, Any]", serializer.validated_data)
 
 
 def _answer(serializer_class: type[Serializer[Any]], instance: object) -> Response:

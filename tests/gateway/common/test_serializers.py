@@ -4,12 +4,20 @@ import secrets
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from gateway.common.fields import UINT256_MAX
-from gateway.common.serializers import AddressField, HashField, HexField, StrictIntegerField, Uint256Field
+from gateway.common.serializers import (
+    AddressField,
+    BodySerializer,
+    HashField,
+    HexField,
+    StrictIntegerField,
+    Uint256Field,
+)
 
 numbers = st.integers(min_value=0, max_value=UINT256_MAX)
 
@@ -81,3 +89,60 @@ def test_a_hash_is_32_bytes_and_leaves_in_lower_case() -> None:
 def test_an_integer_is_a_json_integer(form: Any) -> None:
     with pytest.raises(ValidationError):
         StrictIntegerField().run_validation(form)
+
+
+class _Inner(BodySerializer):
+    number = Uint256Field()
+    text = serializers.CharField(required=False, default="none", max_length=3)
+
+
+class _Body(BodySerializer):
+    address = AddressField()
+    inner = _Inner()
+    flag = serializers.BooleanField(required=False, allow_null=True)
+
+    def validate_flag(self, value: bool | None) -> bool | None:
+        if value is False:
+            raise serializers.ValidationError("It must not be false.", code="false")
+        return value
+
+
+_ADDRESS = "0xbb645d97b0c7d101ca0d73131e521fe89b463bfd"
+_anything: Any = (
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4) | st.just(_ADDRESS) | st.just([])
+)
+_bodies = _anything | st.fixed_dictionaries(
+    {},
+    optional={
+        "address": _anything,
+        "inner": _anything | st.fixed_dictionaries({}, optional={"number": _anything, "text": _anything}),
+        "flag": _anything,
+        "unknown": _anything,
+    },
+)
+
+
+@given(_bodies)
+@example({"address": _ADDRESS, "inner": {"number": 1}})
+@example({"address": _ADDRESS, "inner": {"number": 1}, "flag": False})
+def test_a_body_is_read_as_a_serializer_of_its_own_would(body: Any) -> None:
+    def alone(body: Any) -> Any:
+        serializer = _Body(data=body)
+        serializer.is_valid(raise_exception=True)
+        return serializer.validated_data
+
+    assert _outcome(_Body.read, body) == _outcome(alone, body)
+
+
+def _outcome(read: Any, body: Any) -> Any:
+    try:
+        return read(body)
+    except ValidationError as refused:
+        return refused.get_full_details()
+
+
+def test_a_default_is_given_anew_to_each_body() -> None:
+    first = _Body.read({"address": _ADDRESS, "inner": {"number": 1}})
+    first["inner"]["text"] = "changed"
+
+    assert _Body.read({"address": _ADDRESS, "inner": {"number": 1}})["inner"]["text"] == "none"

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.timezone import now
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
@@ -61,48 +61,31 @@ class UserAdmin(ReasonedActions, DjangoUserAdmin[User], StaffAdmin[User]):
     change_password_form = AdminPasswordChangeForm
     staff_actions = (ADJUST_CREDITS, GRANT_MODIFIER, users_admin.END_SESSIONS)
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[User], search_term: str
-    ) -> tuple[QuerySet[User], bool]:
-        address = as_address(search_term)
+    def find_rows(self, rows: QuerySet[User], term: str) -> QuerySet[User] | None:
+        address = as_address(term)
         if address is not None:
-            return queryset.filter(profile_address=address), False
-        part = address_like(search_term)
-        if part is None:
-            return super().get_search_results(request, queryset, search_term)
+            return rows.filter(profile_address=address)
+        part = address_like(term)
         # The username of staff may look like a part of an address.
-        return queryset.filter(
-            part | Q(profile_address=None, username__istartswith=search_term.strip())
-        ), False
+        return rows.filter(part | Q(profile_address=None, username__istartswith=term)) if part else None
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is not None and obj.profile_address:
             return ((None, {"fields": ("profile_address", "is_active", "date_joined")}),)
         if obj is not None and not self.has_change_permission(request, obj):
             # Nobody is shown even the hash of somebody else's password.
-            return (
-                (
-                    None,
-                    {"fields": ("username", "is_active", "is_staff", "groups", "date_joined", "last_login")},
-                ),
-            )
+            shown = ("username", "is_active", "is_staff", "groups", "date_joined", "last_login")
+            return ((None, {"fields": shown}),)
         return super().get_fieldsets(request, obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ("profile_address", "date_joined", "last_login")
 
-    def render_change_form(
-        self,
-        request: HttpRequest,
-        context: dict[str, Any],
-        add: bool = False,
-        change: bool = False,
-        form_url: str = "",
-        obj: User | None = None,
-    ) -> HttpResponse:
-        if obj is not None and obj.profile_address and request.user.has_perms(FIGURES_NEED):
-            context["person"] = person_of(user=obj, now=now())
-        return super().render_change_form(request, context, add, change, form_url, obj)
+    def form_context(self, request: HttpRequest, row: User | None) -> dict[str, Any]:
+        context = super().form_context(request, row)
+        if row is not None and row.profile_address and request.user.has_perms(FIGURES_NEED):
+            context["person"] = person_of(user=row, now=now())
+        return context
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # The ledger keeps its people; an account is closed and not deleted.

@@ -208,7 +208,7 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
             return super().delete_view(request, object_id, extra_context)
         except DropTableNotADraft as error:
             messages.error(request, f"{error.title}. {error.detail}")
-            return HttpResponseRedirect(self._url("change", object_id))
+            return HttpResponseRedirect(self.page_url("change", object_id))
 
     def delete_model(self, request: HttpRequest, obj: DropTable) -> None:
         """Throw a draft away, unless it was published meanwhile."""

@@ -10,9 +10,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
-from unfold.widgets import (
-    UnfoldAdminIntegerFieldWidget,
-)
+from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from credits.models import (
     LARGEST_ADJUSTMENT,
@@ -141,18 +139,13 @@ class OwnedAdmin(OwnedRows):
         # Makes the search box appear; what it finds is decided below.
         return [f"{self.owner_path}__profile_address", *super().get_search_fields(request)]
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        term = search_term.strip()
-        if not term:
-            return queryset, False
+    def find_rows(self, rows: QuerySet[Any], term: str) -> QuerySet[Any]:
         people = people_like(term)
         if people:
-            return queryset.filter(**{f"{self.owner_path}__in": people}), False
+            return rows.filter(**{f"{self.owner_path}__in": people})
         # Each of its own columns has an index; together with the address they would use none.
         own = [Q(**{lookup: term}) for lookup in self.search_fields]
-        return (queryset.filter(reduce(or_, own)) if own else queryset.none()), False
+        return rows.filter(reduce(or_, own)) if own else rows.none()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         # Django leaves `list_select_related` alone once anything is joined.

@@ -13,7 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Max, OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.urls import path
 from django.utils import timezone
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
@@ -122,10 +122,6 @@ class TrialPage(StaffAdmin[AdNetwork]):
         view = self.admin_site.admin_view(self.try_view)
         return [path("<int:network_id>/try/", view, name=name), *super().get_urls()]
 
-    def try_url(self, network: AdNetwork) -> str:
-        """Return where a postback of the network is tried."""
-        return reverse(f"{self.admin_site.name}:earnings_adnetwork_try", args=[network.pk])
-
     def try_view(self, request: HttpRequest, network_id: int) -> HttpResponse:
         """Ask for an address, and show what it would lead to."""
         network: AdNetwork | None = self.get_object(request, str(network_id))
@@ -150,7 +146,7 @@ class TrialPage(StaffAdmin[AdNetwork]):
             "form": form,
             "result": result,
             "details": _details(result.accepted) if result and result.accepted else [],
-            "back": reverse(f"{self.admin_site.name}:earnings_adnetwork_change", args=[network.pk]),
+            "back": self.page_url("change", network.pk),
         }
         return TemplateResponse(request, "admin/earnings/adnetwork/try.html", context)
 
@@ -265,23 +261,14 @@ class AdNetworkAdmin(Previewed, ReasonedActions, TrialPage):
     def get_readonly_fields(self, request: HttpRequest, obj: AdNetwork | None = None) -> Any:
         return ("slug", *self.readonly_fields) if obj else self.readonly_fields
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        network = self.get_object(request, object_id)
-        figures = queries.figures_of(network, now=timezone.now()) if network else []
-        return super().change_view(
-            request, object_id, form_url, {**(extra_context or {}), "figures": figures}
-        )
+    def form_context(self, request: HttpRequest, row: AdNetwork | None) -> dict[str, Any]:
+        figures = queries.figures_of(row, now=timezone.now()) if row else []
+        return {**super().form_context(request, row), "figures": figures}
 
     def offered_for(self, request: HttpRequest, row: Any) -> list[dict[str, str]]:
         offered = super().offered_for(request, row)
         if row is not None and self.has_change_permission(request, row) and trial.can_be_tried(row):
-            offered.append({"label": "Try a postback", "url": self.try_url(row)})
+            offered.append({"label": "Try a postback", "url": self.page_url("try", row.pk)})
         return offered
 
     def has_delete_permission(self, request: HttpRequest, obj: AdNetwork | None = None) -> bool:

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.forms import ModelForm
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils import timezone
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
@@ -128,14 +128,12 @@ class PayoutRateAdmin(Previewed, ReadOnlyAdmin):
     list_filter = (one_of("currency", lambda: settings.BILLING_CURRENCIES),)
     ordering = ("currency", "-valid_from")
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("payments.add_payoutrate")
 
-    def add_view(
-        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        rates = rates_in_force(now=timezone.now())
-        return super().add_view(request, form_url, {**(extra_context or {}), "rates": rates})
+    def form_context(self, request: HttpRequest, row: PayoutRate | None) -> dict[str, Any]:
+        rates = [] if row else rates_in_force(now=timezone.now())
+        return {**super().form_context(request, row), "rates": rates}
 
     def preview_of(self, form: ModelForm[PayoutRate]) -> Effect:
         return effect_of_rate(rate=form.instance)
@@ -160,14 +158,9 @@ class PaymentsAdmin(OwnedRows):
     search_help_text = "A profile address, or an id of Stripe's (cus_…, sub_…, in_…, pi_…); whole."
     ordering = ("-pk",)
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        term = search_term.strip()
-        if not term:
-            return queryset, False
+    def find_rows(self, rows: QuerySet[Any], term: str) -> QuerySet[Any]:
         lookup = self.filter_for(term)
-        return queryset.filter(**lookup) if lookup else queryset.none(), False
+        return rows.filter(**lookup) if lookup else rows.none()
 
     def filter_for(self, term: str) -> dict[str, object]:
         """Return the one field to look for the term in; nothing where no field of ours holds such ids."""

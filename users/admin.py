@@ -2,7 +2,6 @@
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest
 from django.utils.timezone import now
 
 from gateway.admin import navigation
@@ -14,10 +13,7 @@ from users.services import sessions
 
 navigation.register(
     "People",
-    {
-        "users.User": "group",
-        "users.SignInSession": "login",
-    },
+    {"users.User": "group", "users.SignInSession": "login"},
 )
 navigation.register("Relay", {"users.TrustedImplementation": "verified_user"})
 
@@ -54,7 +50,7 @@ END_SESSIONS = ReasonedAction(
 def as_address(term: str) -> str | None:
     """Return the searched text as an address, so that the search uses the column's own index."""
     try:
-        return checksum(term.strip())
+        return checksum(term)
     except ValueError:
         return None
 
@@ -71,13 +67,10 @@ class SignInSessionAdmin(ReasonedActions, ReadOnlyAdmin):
     ordering = ("-created_at",)
     staff_actions = (END_SESSION,)
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[SignInSession], search_term: str
-    ) -> tuple[QuerySet[SignInSession], bool]:
-        address = as_address(search_term)
-        if address is None:
-            return super().get_search_results(request, queryset, search_term)
-        return queryset.filter(Q(user__profile_address=address) | Q(controller_address=address)), False
+    def find_rows(self, rows: QuerySet[SignInSession], term: str) -> QuerySet[SignInSession] | None:
+        address = as_address(term)
+        by_address = Q(user__profile_address=address) | Q(controller_address=address)
+        return rows.filter(by_address) if address else None
 
 
 @admin.register(TrustedImplementation)

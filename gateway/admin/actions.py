@@ -1,16 +1,14 @@
 """
-Decisions of staff, each with a reason: carried out once, and logged with their outcome.
+Decisions of staff, each with a reason: confirmed first, carried out once, and logged with their outcome.
+
+An admin class lists its actions in `staff_actions`. Each is offered in the list and on
+the row's page; both lead to one confirmation page, which carries the decision out for
+one row after the other. The page works without JavaScript.
 
 An action on our own rows and its entry in the audit log are one transaction. An action that
 asks Stripe, the node or the broker cannot be one: it has one entry when it begins and another
 with its outcome. Without the second entry the outcome is unknown, and the same page may be
 sent again, because such services may be repeated.
-
-Staff actions that are confirmed first: the page shows what will happen to which rows, and asks why.
-
-An admin class lists its actions in `staff_actions`. Each is offered in the list and on
-the row's page; both lead to one confirmation page, which carries the decision out for
-one row after the other. The page works without JavaScript.
 """
 
 import uuid
@@ -27,7 +25,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.urls import path
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from gateway.admin import audit
@@ -99,7 +97,7 @@ class ReasonedAction:
 
 
 class SentBefore(Exception):
-    """The page was sent before; the argument is what is known about it."""
+    """The page was sent before; the argument is a sentence about what became of it."""
 
 
 def carry_out(action: ReasonedAction, row: Any, decision: Decision) -> str:
@@ -153,13 +151,13 @@ def _note(
     outcome: str = "",
 ) -> LogEntry | None:
     """Write an entry; the final one (`once`) has the changes, and is None if the decision already has one."""
-    told = {**decision.answers, **({"outcome": outcome} if outcome else {})}
+    answers = {**decision.answers, **({"outcome": outcome} if outcome else {})}
     return audit.record(
         actor=decision.actor,
         row=row,
         action=f"{action.name} {stage}".strip(),
         reason=decision.reason,
-        changes={name: ("", str(answer)) for name, answer in told.items()}
+        changes={name: ("", str(answer)) for name, answer in answers.items()}
         | (dict(action.changes(row)) if once else {}),
         decision=decision.key(row) if once else "",
         name=action.subject,
@@ -183,33 +181,23 @@ class ReasonedActions(AdminMixin):
         return [confirm, *super().get_urls()]
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        found: dict[str, Any] = dict(super().get_actions(request))
-        for action in self.staff_actions:
-            if action.is_allowed(request) and not action.subject:
-                found[action.name] = (self._chosen(action), action.name, action.label)
-        return found
+        of_rows = [
+            action for action in self.staff_actions if action.is_allowed(request) and not action.subject
+        ]
+        offered = {action.name: (self._chosen(action), action.name, action.label) for action in of_rows}
+        return {**super().get_actions(request), **offered}
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        whole = self.model()
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        unsaved = self.model()
         offered = [
             {"label": action.label, "url": self.confirm_url(action, [])}
             for action in self.staff_actions
-            if action.subject and action.is_allowed(request) and action.applies_to(whole)
+            if action.subject and action.is_allowed(request) and action.applies_to(unsaved)
         ]
-        return super().changelist_view(request, {**(extra_context or {}), "staff_actions": offered})
+        return {**super().list_context(request), "staff_actions": offered}
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        offered = self.offered_for(request, self.get_object(request, object_id))
-        extra = {**(extra_context or {}), "staff_actions": offered}
-        return super().change_view(request, object_id, form_url, extra)
+    def form_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        return {**super().form_context(request, row), "staff_actions": self.offered_for(request, row)}
 
     def offered_for(self, request: HttpRequest, row: Any) -> list[dict[str, str]]:
         """Return the label and address of each action that the signed-in person may apply to the row."""
@@ -224,20 +212,20 @@ class ReasonedActions(AdminMixin):
 
     def confirm_url(self, action: ReasonedAction, ids: Sequence[Any]) -> str:
         """Return the address of the confirmation page for these rows."""
-        page = self._url("do", action.name)
-        return f"{page}?{urlencode({'ids': ','.join(str(found) for found in ids)})}" if ids else page
+        page = self.page_url("do", action.name)
+        return f"{page}?{urlencode({'ids': ','.join(map(str, ids))})}" if ids else page
 
     def confirm(self, request: HttpRequest, name: str) -> HttpResponse:
         """Show what will happen and ask why; on POST, do it."""
-        action = next((known for known in self.staff_actions if known.name == name), None)
+        action = next((action for action in self.staff_actions if action.name == name), None)
         if action is None:
             raise Http404
         if not (action.is_allowed(request) and self.has_view_permission(request)):
             raise PermissionDenied
-        asked = _ids(request)
-        if len(asked) > MOST_ROWS:
+        ids = _ids(request)
+        if len(ids) > MOST_ROWS:
             return self._too_many(request)
-        rows = [self.model()] if action.subject else self._rows(request, asked)
+        rows = [self.model()] if action.subject else self._rows(request, ids)
         is_sent = request.method == "POST"
         initial = {"token": uuid.uuid4(), **action.initial(rows)}
         form = action.form(request.POST if is_sent else None, initial=initial)
@@ -258,13 +246,13 @@ class ReasonedActions(AdminMixin):
             "form": form,
             "effects": [(action.name_of(row), action.effect(row)) for row in applicable],
             "others": [action.name_of(row) for row in rows if not action.applies_to(row)],
-            "back": self._url("changelist")
+            "back": self.page_url("changelist")
             if action.subject or len(rows) > 1
-            else self._url("change", rows[0].pk),
+            else self.page_url("change", rows[0].pk),
         }
 
-    def _rows(self, request: HttpRequest, asked: Sequence[str]) -> list[Any]:
-        rows = [self.get_object(request, part) for part in asked]
+    def _rows(self, request: HttpRequest, ids: Sequence[str]) -> list[Any]:
+        rows = [self.get_object(request, row_id) for row_id in ids]
         if not rows or None in rows:
             raise Http404
         return rows
@@ -279,8 +267,8 @@ class ReasonedActions(AdminMixin):
         for row in rows:
             self._do_one(request, action, row, decision)
         if len(rows) == 1 and type(rows[0]).objects.filter(pk=rows[0].pk).exists():
-            return HttpResponseRedirect(self._url("change", rows[0].pk))
-        return HttpResponseRedirect(self._url("changelist"))
+            return HttpResponseRedirect(self.page_url("change", rows[0].pk))
+        return HttpResponseRedirect(self.page_url("changelist"))
 
     def _do_one(self, request: HttpRequest, action: ReasonedAction, row: Any, decision: Decision) -> None:
         name = action.name_of(row)
@@ -289,8 +277,8 @@ class ReasonedActions(AdminMixin):
             return
         try:
             answer = carry_out(action, row, decision)
-        except SentBefore as before:
-            messages.warning(request, f"{name}: this page was sent before. {before}")
+        except SentBefore as repeat:
+            messages.warning(request, f"{name}: this page was sent before. {repeat}")
         except DomainError as refusal:
             messages.error(request, f"{name}: {refusal.title}. {refusal.detail}")
         else:
@@ -307,11 +295,7 @@ class ReasonedActions(AdminMixin):
 
     def _too_many(self, request: HttpRequest) -> HttpResponse:
         messages.error(request, f"Choose at most {MOST_ROWS} rows at a time. Nothing was done.")
-        return HttpResponseRedirect(self._url("changelist"))
-
-    def _url(self, page: str, *args: Any) -> str:
-        name = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_{page}"
-        return reverse(name, args=args)
+        return HttpResponseRedirect(self.page_url("changelist"))
 
 
 def _ids(request: HttpRequest) -> list[str]:

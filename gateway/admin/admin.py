@@ -1,8 +1,4 @@
-"""
-Pages of other packages, moved onto our base classes: roles, second factors and login attempts.
-
-The audit log: what staff did, by whom, to what and when.
-"""
+"""The audit log, pauses, and pages of other packages on our base classes: roles, second factors, login attempts."""
 
 from base64 import b32encode
 from typing import Any, ClassVar
@@ -60,8 +56,8 @@ class SecondFactorAdmin(TOTPDeviceAdmin, StaffAdmin[TOTPDevice]):  # type: ignor
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Hide the key, which is random."""
-        seen = ("created_at", "last_used_at") if obj else ()
-        return ((None, {"fields": ("user", "name", "confirmed", *seen)}),)
+        times = ("created_at", "last_used_at") if obj else ()
+        return ((None, {"fields": ("user", "name", "confirmed", *times)}),)
 
     def response_add(
         self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
@@ -73,7 +69,7 @@ class SecondFactorAdmin(TOTPDeviceAdmin, StaffAdmin[TOTPDevice]):  # type: ignor
         return response
 
 
-class _Knock(ReadOnlyAdmin):
+class _LoginAttempts(ReadOnlyAdmin):
     """Login attempts; no filter reads a whole column."""
 
     date_hierarchy = None
@@ -84,7 +80,7 @@ class _Knock(ReadOnlyAdmin):
 
 
 @admin.register(AccessAttempt)
-class LockoutAdmin(_Knock, AccessAttemptAdmin):  # type: ignore[misc]
+class LockoutAdmin(_LoginAttempts, AccessAttemptAdmin):  # type: ignore[misc]
     """Names and addresses that failed to log in; deleting one ends its lockout early."""
 
     actions = ()
@@ -94,12 +90,12 @@ class LockoutAdmin(_Knock, AccessAttemptAdmin):  # type: ignore[misc]
 
 
 @admin.register(AccessFailureLog)
-class FailedLoginAdmin(_Knock, AccessFailureLogAdmin):  # type: ignore[misc]
+class FailedLoginAdmin(_LoginAttempts, AccessFailureLogAdmin):  # type: ignore[misc]
     """Every login that failed."""
 
 
 @admin.register(AccessLog)
-class LoginAdmin(_Knock, AccessLogAdmin):  # type: ignore[misc]
+class LoginAdmin(_LoginAttempts, AccessLogAdmin):  # type: ignore[misc]
     """Every login and logout."""
 
 
@@ -121,20 +117,12 @@ class AuditLogAdmin(ReadOnlyAdmin):
     ordering = ("-pk",)
     fields = readonly_fields = ("action_time", "user", "what", "row", "reason", "changes", "request_id")
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[StaffAction], search_term: str
-    ) -> tuple[QuerySet[StaffAction], bool]:
-        term = search_term.strip()
-        if not term:
-            return queryset, False
+    def find_rows(self, rows: QuerySet[StaffAction], term: str) -> QuerySet[StaffAction]:
         # One index each; an OR over them would read the whole log.
-        for found in (
-            queryset.filter(pk__in=StaffAction.of_request(term)),
-            queryset.filter(object_id=term),
-        ):
-            if found.exists():
-                return found, False
-        return queryset.filter(user__username=term), False
+        for some in (rows.filter(pk__in=StaffAction.of_request(term)), rows.filter(object_id=term)):
+            if some.exists():
+                return some
+        return rows.filter(user__username=term)
 
     @admin.display(description="what")
     def what(self, entry: LogEntry) -> str:

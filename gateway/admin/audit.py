@@ -1,15 +1,9 @@
 """
-What a part of an admin class is built on, so that it may call the class that it becomes a part of.
-
-Which member of staff did what, when, why and in which request, in Django's own log of the admin.
+The audit log: which member of staff did what, when, why and in which request, in Django's own log of the admin.
 
 Each entry's `change_message` is the JSON list that Django renders, with one more
 object that holds the action, its reason, what changed from what to what, and the
 request id. A trigger keeps the rows (see `gateway.admin.models`).
-
-Log what staff do on Django's own pages: each change with its old and new value and the request.
-
-What the lower floors know about a user: enough to own a row, and nothing about signing in.
 """
 
 import json
@@ -25,6 +19,7 @@ from django.db.models import F, Func, Value
 from django.forms import BaseForm, BaseModelForm
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.urls import reverse
 
 from gateway.common.db import violated_constraint
 from gateway.common.logging import request_id
@@ -32,9 +27,9 @@ from gateway.common.logging import request_id
 if TYPE_CHECKING:
     from django.contrib.admin import ModelAdmin
 
-    AdminMixin = ModelAdmin[Any]
+    _Base = ModelAdmin[Any]
 else:
-    AdminMixin = object
+    _Base = object
 
 
 Changes = Mapping[str, tuple[str, str]]
@@ -42,7 +37,7 @@ Changes = Mapping[str, tuple[str, str]]
 # is a field named `key`; a key manager's address is not secret.
 _SECRET = re.compile(r"(^|_)(secret|token|password)s?\d*(_|$)|private_key|^key$")
 _HIDDEN = "•••"
-# The unique index of the log, made by a migration of `users`.
+# A unique index of the log, made by a migration of this package.
 _ONE_DECISION = "gateway_admin_staffaction_decision"
 _DECISION = '"decision": "([^"]+)"'
 
@@ -64,7 +59,7 @@ def record(
     all rows of its kind. Of entries with the same `decision` only the first is written; for
     the others None is returned.
     """
-    told = details(action=action, reason=reason, changes=changes or {}, decision=decision)
+    message = [details(action=action, reason=reason, changes=changes or {}, decision=decision)]
     try:
         with transaction.atomic():
             return LogEntry.objects.create(
@@ -73,7 +68,7 @@ def record(
                 object_id="" if row.pk is None else str(row.pk),
                 object_repr=(name or str(row))[:200],
                 action_flag=CHANGE,
-                change_message=json.dumps([told]),
+                change_message=json.dumps(message),
             )
     except IntegrityError as error:
         if violated_constraint(error) == _ONE_DECISION:
@@ -83,46 +78,48 @@ def record(
 
 def is_recorded(decision: str) -> bool:
     """Return whether an entry with that `decision` exists."""
-    # Exactly the index's expression and condition.
-    found = Func(
+    # Exactly the condition of the index.
+    decided = LogEntry.objects.filter(change_message__contains='"decision": "')
+    return decided.alias(decision=extracted(_DECISION)).filter(decision=decision).exists()
+
+
+def extracted(pattern: str) -> Func:
+    """Return what the pattern captures of an entry's message, by exactly the expression of the log's indexes."""
+    return Func(
         F("change_message"),
-        Value(_DECISION),
+        Value(pattern),
         function="SUBSTRING",
         arg_joiner=" FROM ",
         output_field=models.TextField(),
     )
-    marked = LogEntry.objects.filter(change_message__contains='"decision": "')
-    return marked.alias(found=found).filter(found=decision).exists()
 
 
 def details(
     *, action: str, reason: str = "", changes: Changes | None = None, decision: str = ""
 ) -> dict[str, Any]:
     """Return the object that we add to an entry's message."""
-    told = {
+    values = {
         "action": action,
         "reason": reason,
         "changes": {name: list(pair) for name, pair in (changes or {}).items()},
         "requestId": request_id() or "",
     }
     # A unique index of the log extracts the decision from the text.
-    return {**told, "decision": decision} if decision else told
+    return {**values, "decision": decision} if decision else values
 
 
 def details_of(entry: LogEntry) -> dict[str, Any]:
     """Return action, reason, changes and request id; empty for entries that carry none."""
     if not entry.change_message.startswith("["):
         return {}
-    found = (part for part in json.loads(entry.change_message) if "requestId" in part)
-    return next(found, {})
+    return next((part for part in json.loads(entry.change_message) if "requestId" in part), {})
 
 
 def sentence_of(entry: LogEntry) -> str:
     """Return what was done, in Django's words if there are any, else the action's name."""
-    told = details_of(entry)
-    parts = json.loads(entry.change_message) if told else []
-    if told and len(parts) == 1:
-        return str(told["action"])
+    values = details_of(entry)
+    if values and len(json.loads(entry.change_message)) == 1:
+        return str(values["action"])
     return str(entry.get_change_message() or entry.get_action_flag_display())
 
 
@@ -159,8 +156,35 @@ def _text(field: forms.Field, value: Any) -> str:
 def _row(field: forms.ModelChoiceField[Any], value: Any) -> models.Model | None:
     """Return the row that a form's initial value names, even if it can no longer be chosen."""
     model = field.queryset.model if field.queryset is not None else None
-    wanted = {field.to_field_name or "pk": value}
-    return model._base_manager.filter(**wanted).first() if model else None
+    return model._base_manager.filter(**{field.to_field_name or "pk": value}).first() if model else None
+
+
+class AdminMixin(_Base):
+    """A part of an admin class, which may call the class that it becomes a part of."""
+
+    def page_url(self, page: str, *args: Any) -> str:
+        """Return the address of a page of this model: `changelist`, `change`, or one that the class adds."""
+        name = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_{page}"
+        return reverse(name, args=args)
+
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        """Return what the template of the list is given besides Django's own context."""
+        return {}
+
+    def form_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """Return the same for the page of a row, which is None for a new one."""
+        return {}
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return super().changelist_view(request, {**self.list_context(request), **(extra_context or {})})
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        context |= self.form_context(request, kwargs.get("obj"))
+        return super().render_change_form(request, context, *args, **kwargs)
 
 
 _HEADS = ("When", "Who", "What", "Why", "From → to", "Request")
@@ -185,8 +209,8 @@ class Audited(AdminMixin):
         return super().log_change(request, obj, _with_request(message))
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
-        told = [details(action="delete")]
-        return LogEntry.objects.log_actions(staff_of(request).pk, queryset, DELETION, told)
+        message = [details(action="delete")]
+        return LogEntry.objects.log_actions(staff_of(request).pk, queryset, DELETION, message)
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
@@ -208,23 +232,23 @@ def _with_request(message: Any) -> list[dict[str, Any]]:
 
 def _changes_of_rows(formset: Any) -> dict[str, tuple[str, str]]:
     """Return how inline rows change, come and go, each field under its row's name."""
-    gone = {
+    deleted = {
         # A deleted row has no key any more; the form still has the one it showed.
         f"{form.instance._meta.verbose_name} {form[form.instance._meta.pk.name].initial}: {name}": pair
         for form in formset.deleted_forms
         if form in formset.initial_forms
         for name, pair in removals_of(form).items()
     }
-    fresh = {id(row) for row in formset.new_objects}
-    touched: Iterable[Any] = [
+    new = {id(row) for row in formset.new_objects}
+    saved: Iterable[Any] = [
         form
         for form in formset.forms
         if form.has_changed() and hasattr(form, "cleaned_data") and form not in formset.deleted_forms
     ]
-    return gone | {
+    return deleted | {
         f"{form.instance._meta.verbose_name} {form.instance.pk}: {name}": pair
-        for form in touched
-        for name, pair in changes_of(form, is_new=id(form.instance) in fresh).items()
+        for form in saved
+        for name, pair in changes_of(form, is_new=id(form.instance) in new).items()
     }
 
 

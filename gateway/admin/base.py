@@ -1,14 +1,8 @@
 """
-List filters whose choices are known in advance, so that finding them reads no whole table.
+The base classes of every admin page.
 
-Pages of long lists, whose rows are counted only as far as anybody turns pages.
-
-Forms of staff whose effect is shown before they are saved. The page works without JavaScript.
-
-The base of every admin page.
-
-Apps take their base classes from here and never from the theme: these are typed, and
-their lists count at most `pages.FAR_ENOUGH` rows.
+Apps take them from here and never from the theme: these are typed, their changes are logged, and
+their lists count at most `FAR_ENOUGH` rows.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,7 +17,6 @@ from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.functional import cached_property
 from unfold.admin import ModelAdmin, TabularInline
 
@@ -31,7 +24,7 @@ from gateway.admin.audit import AdminMixin, Audited
 
 
 def one_of(field: str, values: Callable[[], Iterable[str]]) -> type[admin.SimpleListFilter]:
-    """Return a filter of the text column `field` that offers `values`, computed for each request."""
+    """Return a filter of the text column `field` that offers `values`, and so reads no whole table to find them."""
 
     class OneOf(admin.SimpleListFilter):
         title = field.replace("_", " ")
@@ -80,8 +73,8 @@ class Previewed(AdminMixin):
     """
     Holds back a valid form until the page that shows its effect is confirmed.
 
-    `preview_template` draws what `preview_of` tells, as `preview`. The page carries what
-    was sent, so no form that holds a secret may have a preview.
+    `preview_template` draws what `preview_of` returns, as `preview`. The page carries what
+    was sent, so no form that holds a secret may have a preview. It works without JavaScript.
     """
 
     preview_template: ClassVar[str]
@@ -113,7 +106,6 @@ class Previewed(AdminMixin):
         return self.get_form(request, row, change=row is not None)(request.POST, instance=row)
 
     def _ask(self, request: HttpRequest, object_id: str | None, form: Any, preview: Any) -> HttpResponse:
-        changelist = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_changelist"
         context = {
             **self.admin_site.each_context(request),
             "title": f"Save {form.instance}?",
@@ -122,7 +114,7 @@ class Previewed(AdminMixin):
             "preview_template": self.preview_template,
             "sent": [(name, value) for name, value in request.POST.items() if name not in _BUTTONS],
             "confirmed": _CONFIRMED,
-            "back": request.path if object_id else reverse(changelist),
+            "back": request.path if object_id else self.page_url("changelist"),
         }
         return TemplateResponse(request, "admin/preview.html", context)
 
@@ -152,9 +144,20 @@ class StaffAdmin(Audited, _Admin[_Row]):
     list_defer: ClassVar[tuple[str, ...]] = ()
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        found = super().get_changelist_instance(request)
-        found.result_list = found.result_list.defer(*self.list_defer)
-        return found
+        changes = super().get_changelist_instance(request)
+        changes.result_list = changes.result_list.defer(*self.list_defer)
+        return changes
+
+    def find_rows(self, rows: QuerySet[_Row], term: str) -> QuerySet[_Row] | None:
+        """Return those of the rows that the term finds; None leaves the search to `search_fields`."""
+        return None
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[_Row], search_term: str
+    ) -> tuple[QuerySet[_Row], bool]:
+        term = search_term.strip()
+        rows = self.find_rows(queryset, term) if term else None
+        return super().get_search_results(request, queryset, term) if rows is None else (rows, False)
 
 
 class StaffInline(_Inline[_Row, _Parent]):
@@ -163,10 +166,8 @@ class StaffInline(_Inline[_Row, _Parent]):
     extra = 0
 
 
-class ReadOnlyAdmin(StaffAdmin[Any]):
-    """Lists and shows rows; adding, changing and deleting are refused, also by URL."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
+class _ReadOnly:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -174,6 +175,10 @@ class ReadOnlyAdmin(StaffAdmin[Any]):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+class ReadOnlyAdmin(_ReadOnly, StaffAdmin[Any]):
+    """Lists and shows rows; adding, changing and deleting are refused, also by URL."""
 
 
 class OwnedRows(ReadOnlyAdmin):
@@ -188,16 +193,7 @@ class OwnedRows(ReadOnlyAdmin):
         return str(owner.profile_address or owner.pk)
 
 
-class ReadOnlyInline(StaffInline[_Row, _Parent]):
+class ReadOnlyInline(_ReadOnly, StaffInline[_Row, _Parent]):
     """Rows below their parent that nobody adds, changes or deletes."""
 
     can_delete = False
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False

@@ -1,11 +1,7 @@
 """
-One value as a cell: numbers stay numbers, and text is never a formula.
+Export a list of the admin, as it is filtered and searched, to a file: CSV streamed, XLSX through a temporary file.
 
-The rows of a query, newest first, read one page at a time.
-
-Rows of cells as a file: CSV streamed, XLSX through a temporary file.
-
-The buttons that export a list, as currently filtered and searched, to a file.
+The rows are read one page at a time. In a cell numbers stay numbers, and text is never a formula.
 """
 
 import csv
@@ -20,16 +16,9 @@ from typing import IO, Any, ClassVar
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import (
-    FileResponse,
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseRedirect,
-    StreamingHttpResponse,
-)
+from django.http import FileResponse, Http404, HttpRequest, HttpResponseRedirect, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.urls import path, reverse
+from django.urls import path
 from django.utils import timezone
 from xlsxwriter import Workbook
 from xlsxwriter.worksheet import Worksheet
@@ -163,14 +152,12 @@ class Exportable(AdminMixin):
 
     def has_export_permission(self, request: HttpRequest) -> bool:
         """Return whether the signed-in member of staff may export the list."""
-        wanted = f"{self.opts.app_label}.export_{self.opts.model_name}"
-        return self.has_view_permission(request) and request.user.has_perm(wanted)
+        permission = f"{self.opts.app_label}.export_{self.opts.model_name}"
+        return self.has_view_permission(request) and request.user.has_perm(permission)
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
         offered = self._links(request) if self.has_export_permission(request) else []
-        return super().changelist_view(request, {**(extra_context or {}), "exports": offered})
+        return {**super().list_context(request), "exports": offered}
 
     def export_view(self, request: HttpRequest, kind: str) -> HttpResponseBase:
         """Stream the list as a file."""
@@ -181,7 +168,7 @@ class Exportable(AdminMixin):
         try:
             rows = self.get_changelist_instance(request).get_queryset(request)
         except IncorrectLookupParameters:
-            return HttpResponseRedirect(reverse(self._address("changelist")))
+            return HttpResponseRedirect(self.page_url("changelist"))
         self._note(request, kind)
         cells = cells_of(rows, self.export_columns)
         name = f"{self.opts.verbose_name_plural} {timezone.now():%Y-%m-%d}.{kind}".replace(" ", "-")
@@ -193,21 +180,14 @@ class Exportable(AdminMixin):
         )
 
     def _note(self, request: HttpRequest, kind: str) -> None:
-        chosen = request.GET.urlencode() or "all"
         audit.record(
             actor=staff_of(request),
             row=self.model(),
             action=f"export {kind}",
-            changes={"rows": ("", chosen)},
+            changes={"rows": ("", request.GET.urlencode() or "all")},
             name=str(self.opts.verbose_name_plural),
         )
 
     def _links(self, request: HttpRequest) -> list[dict[str, str]]:
         query = f"?{request.GET.urlencode()}" if request.GET else ""
-        return [
-            {"label": kind.upper(), "url": reverse(self._address("export"), args=[kind]) + query}
-            for kind in _KINDS
-        ]
-
-    def _address(self, view: str) -> str:
-        return f"admin:{self.opts.app_label}_{self.opts.model_name}_{view}"
+        return [{"label": kind.upper(), "url": self.page_url("export", kind) + query} for kind in _KINDS]

@@ -1,9 +1,7 @@
 """
-A staff session ends when it is idle, and after a working day in any case.
+Middleware of the admin: staff sessions that end, and content security policies.
 
-Content security policies of the admin and of data; the API documentation has the one in the settings.
-
-Admin: own files only, no inline script, no eval, no frame. Data: nothing at all.
+The API documentation has the policy in the settings.
 """
 
 import time
@@ -32,7 +30,7 @@ def _begin(request: HttpRequest, **_: Any) -> None:
 def staff_sessions(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Log out whoever was idle for too long; the page then asks for both factors again."""
+    """Middleware: log staff out when idle, and after a working day in any case."""
 
     def with_live_session(request: HttpRequest) -> HttpResponseBase:
         # Requests of wallets carry no cookie of ours and must not read a session.
@@ -79,7 +77,7 @@ _POLICY = {
 def policies(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Middleware: set the policy of admin pages, and of answers that are not pages."""
+    """Middleware: pages of the admin load own files only, and other answers nothing."""
 
     def with_policy(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)

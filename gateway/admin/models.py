@@ -6,7 +6,7 @@ import pgtrigger
 from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.db import models
-from django.db.models import F, Func, QuerySet, TextField, Value
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from gateway.admin import audit
@@ -26,7 +26,6 @@ INDEXES = {
         CREATE INDEX gateway_admin_staffaction_row ON django_admin_log (object_id, content_type_id)
     """,
 }
-# Exactly the expression that the index is made of.
 _REQUEST = '"requestId": "([^"]+)"'
 
 
@@ -49,22 +48,11 @@ class StaffAction(LogEntry):
             ),
         ]
 
-    @property
-    def details(self) -> dict[str, Any]:
-        """Return action, reason, changes and request id; empty for entries that carry none."""
-        return audit.details_of(self)
-
     @classmethod
     def of_request(cls, request_id: str) -> "QuerySet[StaffAction]":
         """Return what was done in the request of that id."""
-        part = Func(
-            F("change_message"),
-            Value(_REQUEST),
-            function="SUBSTRING",
-            arg_joiner=" FROM ",
-            output_field=TextField(),
-        )
-        rows: QuerySet[Any] = cls._default_manager.alias(request_id=part).filter(request_id=request_id)
+        entries = cls._default_manager.alias(request_id=audit.extracted(_REQUEST))
+        rows: QuerySet[Any] = entries.filter(request_id=request_id)
         return rows
 
 

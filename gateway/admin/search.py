@@ -10,7 +10,7 @@ from django.db.models.lookups import StartsWith
 FEWEST, MOST = 4, 100
 _WHOLE = 40
 # 0x12ab, 12ab, …12ab, and the short form of wallets: 0x12ab…9f3c
-_ASKED = re.compile(r"(?P<mark>0x)?(?P<begin>[0-9a-f]*)(?P<gap>…|\.{2,3})?(?P<end>[0-9a-f]*)")
+_TERM = re.compile(r"(?P<mark>0x)?(?P<begin>[0-9a-f]*)(?P<gap>…|\.{2,3})?(?P<end>[0-9a-f]*)")
 
 
 def address_like(term: str, *, path: str = "profile_address") -> Q | None:
@@ -19,15 +19,15 @@ def address_like(term: str, *, path: str = "profile_address") -> Q | None:
 
     Two indexes of `users` serve it, one for beginnings and one for ends.
     """
-    found = _ASKED.fullmatch(term.strip().lower())
-    if found is None:
+    match = _TERM.fullmatch(term.strip().lower())
+    if match is None:
         return None
-    begin, end = found["begin"], found["end"]
+    begin, end = match["begin"], match["end"]
     if max(len(begin), len(end)) < FEWEST or len(begin) + len(end) > _WHOLE:
         return None
-    if found["gap"]:
+    if match["gap"]:
         return (_begins(path, begin) if begin else Q()) & (_ends(path, end) if end else Q())
-    if found["mark"]:
+    if match["mark"]:
         return _begins(path, begin)
     return Q(_begins(path, begin)) | _ends(path, begin)
 

@@ -134,16 +134,6 @@ def malformed(request: HttpRequest, exception: Exception) -> JsonResponse:
     return json_problem(errors.InvalidRequest(detail))
 
 
-def unknown_path(request: HttpRequest, exception: Exception) -> JsonResponse:
-    """Answer a path that no route knows; this is Django's handler404."""
-    return json_problem(errors.NotFound("There is nothing at this address."))
-
-
-def broken(request: HttpRequest) -> JsonResponse:
-    """Answer an exception that escaped every view; Django has logged it. This is Django's handler500."""
-    return json_problem(errors.InternalError("The error was logged. Tell support the requestId."))
-
-
 def _pointers(details: Any, pointer: str = "") -> Iterator[dict[str, str]]:
     """Flatten REST framework's nested details into one entry per fault, addressed by RFC 6901 pointers."""
     if isinstance(details, dict) and "message" in details and "code" in details:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib import admin
 from django.db import OperationalError
 from django.test import Client, override_settings
 from django.urls import path
@@ -44,9 +45,9 @@ class Echo(APIView):
         return Response({"body": request.data})
 
 
-urlpatterns = [path("api/echo", Echo.as_view())]
-handler404 = "gateway.common.problems.unknown_path"
-handler500 = "gateway.common.problems.broken"
+urlpatterns = [path("api/echo", Echo.as_view()), path("admin/", admin.site.urls)]
+handler404 = "gateway.admin.error_pages.unknown_path"
+handler500 = "gateway.admin.error_pages.broken"
 
 pytestmark = pytest.mark.urls(__name__)
 

@@ -54,9 +54,8 @@ format: $(INSTALLED) ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(INSTALLED) ## Measure the hot paths and the admin's pages on the embedded services
-	@$(BIN)/python -m devstack bench
-	@$(BIN)/python -m devstack bench --admin
+bench: $(PREPARED) ## Measure relaying under load (ARGS=, such as ARGS="--against COMMIT"; ARGS=--help)
+	@$(BIN)/python -m devstack bench $(ARGS)
 
 structure: $(INSTALLED) ## Measure the code's structure (CHECKOUT= for another one)
 	@$(BIN)/python -m devstack.structure $(CHECKOUT)

@@ -6,6 +6,7 @@ import secrets
 import sys
 from pathlib import Path
 
+from devstack.bench.options import add_bench_options
 from devstack.console import complain
 from devstack.files import DATA, PROJECT
 from devstack.process_lifetime import run_guarded, unwind_on_signals
@@ -40,12 +41,10 @@ def _parser() -> argparse.ArgumentParser:
     prepare.set_defaults(action=_prepare)
     journey = commands.add_parser("journey", help="make the wallet journey on the running stack")
     journey.set_defaults(action=_journey)
-    bench = commands.add_parser("bench", help="measure the hot paths on a service of its own")
-    part = bench.add_mutually_exclusive_group()
-    part.add_argument("--admin", action="store_true", help="the admin's pages with a million entries instead")
-    part.add_argument("--relay", action="store_true", help="relay calls alone, by kind of process")
-    bench.add_argument("--calls", type=int, default=400, help="of --relay (default: 400)")
-    bench.add_argument("--clients", type=int, default=8, help="of --relay, at once (default: 8)")
+    bench = commands.add_parser(
+        "bench", help="measure the relay under load, alone or beside another commit", allow_abbrev=False
+    )
+    add_bench_options(bench)
     bench.set_defaults(action=_bench)
     stress = commands.add_parser("stress", help="postbacks of all ad networks at once, compared with a model")
     stress.add_argument("--postbacks", type=int, default=50_000, help="how many (default: 50,000)")
@@ -101,13 +100,14 @@ def _bench(options: argparse.Namespace) -> int:
         from devstack.bench.admin import bench_admin
 
         return bench_admin(options.data / "bench-admin.json")
-    if options.relay:
-        from devstack.bench.relay import bench_relay
+    if options.primitives:
+        from devstack.bench.primitives import bench_primitives
 
-        return bench_relay(options.data / "bench-relay.json", calls=options.calls, clients=options.clients)
-    from devstack.bench.report import bench
+        return bench_primitives()
+    unwind_on_signals()
+    from devstack.bench.run import bench
 
-    return bench(options.data / "bench.json")
+    return bench(options)
 
 
 def _stress(options: argparse.Namespace) -> int:

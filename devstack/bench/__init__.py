@@ -1,5 +1,1 @@
-"""Benchmarks: what the hot paths cost, as ratios to the bare machine in the same run."""
-
-from devstack.bench.report import bench
-
-__all__ = ["bench"]
+"""Benchmarks: what the hot paths cost, side by side with the bare machine or with another commit in the same run."""

@@ -1,109 +1,146 @@
-"""Load: clients that post signed calls or plain requests as fast as they are answered."""
+"""A run of the load client, and the arithmetic of what it measured."""
 
 import json
-import statistics
-import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import math
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from pathlib import Path
+from urllib.parse import urlsplit
 
-import urllib3
+from devstack.files import PROJECT, read_json
 
-from devstack.bench.service import BenchService
-
-_PATIENCE_SECONDS = 120
-
-
-@dataclass(frozen=True)
-class Request:
-    """A request that is ready to be sent."""
-
-    method: str
-    path: str
-    token: str | None = None
-    body: bytes | None = None
+_POLL_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Run:
-    """What a run measured: answers per second, the median answer in milliseconds, repeats after 503."""
+class Load:
+    """
+    What to send: lanes of requests, from so many connections, for so many seconds or until the lanes are empty.
 
+    Each connection sends from one lane. With `rate` the loop is open: so many requests a second are due.
+    """
+
+    lanes: Sequence[Sequence[str]]
     clients: int
-    answered: int
     seconds: float
-    median_ms: float
+    rate: float = 0
+    cycles: bool = False
+    keeps_bodies: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to one request; times are of the monotonic clock."""
+
+    wanted_at: float
+    answered_at: float
+    status: int
+    body: str
+
+    @property
+    def milliseconds(self) -> float:
+        """How long it took from when its sending was due."""
+        return (self.answered_at - self.wanted_at) * 1e3
+
+
+@dataclass(frozen=True)
+class Sent:
+    """All answers of a run, and what sending cost."""
+
+    started: float
+    answers: Sequence[Answer]
+    cpu_seconds: float
     repeats: int
 
     @property
-    def per_second(self) -> float:
-        """Answers per second."""
-        return self.answered / self.seconds
+    def accepted(self) -> list[Answer]:
+        """The answers with status 200."""
+        return [answer for answer in self.answers if answer.status == 200]
+
+    @property
+    def seconds(self) -> float:
+        """From the start to the last answer."""
+        return max((answer.answered_at for answer in self.answers), default=self.started) - self.started
+
+    @property
+    def refusals(self) -> dict[str, int]:
+        """Count the other answers by status and problem code."""
+        return dict(Counter(_name(answer) for answer in self.answers if answer.status != 200))
+
+    def figures(self) -> dict[str, object]:
+        """Return what is worth keeping."""
+        times = sorted(answer.milliseconds for answer in self.accepted)
+        return {
+            "accepted": len(times),
+            "accepted_per_second": len(times) / self.seconds if self.seconds else 0.0,
+            "p50_ms": percentile(times, 50),
+            "p90_ms": percentile(times, 90),
+            "p99_ms": percentile(times, 99),
+            "client_cpu_ms_per_call": self.cpu_seconds / max(1, len(self.answers)) * 1e3,
+            "repeats": self.repeats,
+            "refused": self.refusals,
+        }
 
 
-def send_all(base_url: str, requests: Sequence[Request], *, clients: int) -> Run:
-    """Send all requests from `clients` connections; a 503 is repeated after its Retry-After."""
-    queue: SimpleQueue[Request] = SimpleQueue()
-    for request in requests:
-        queue.put(request)
-    pool = urllib3.PoolManager(maxsize=clients, block=True, retries=False, timeout=60)
-    started = time.perf_counter()
-    with ThreadPoolExecutor(clients) as threads:
-        jobs = [threads.submit(_client, pool, base_url, queue) for _ in range(clients)]
-        results = [job.result() for job in jobs]
-    seconds = time.perf_counter() - started
-    times = [taken for found, _ in results for taken in found]
-    repeats = sum(again for _, again in results)
-    return Run(clients, len(times), seconds, statistics.median(times) * 1e3, repeats)
+def percentile(ordered: Sequence[float], percent: float) -> float:
+    """Return the nearest-rank percentile of ascending values; 0 of none."""
+    return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)] if ordered else 0.0
 
 
-def _client(
-    pool: urllib3.PoolManager, base_url: str, queue: "SimpleQueue[Request]"
-) -> tuple[list[float], int]:
-    times: list[float] = []
-    repeats = 0
+def send(base_url: str, load: Load, *, meanwhile: Callable[[], None] = lambda: None) -> Sent:
+    """Run the client to its end, as a process of its own; call `meanwhile` at the start and once a second."""
+    requests = [request for lane in load.lanes for request in lane]
+    numbers = iter(range(len(requests)))
+    address = urlsplit(base_url)
+    job = {
+        "host": address.hostname,
+        "port": address.port,
+        "requests": requests,
+        "lanes": [[next(numbers) for _ in lane] for lane in load.lanes],
+        "clients": load.clients,
+        "seconds": load.seconds,
+        "rate": load.rate,
+        "cycles": load.cycles,
+        "keeps_bodies": load.keeps_bodies,
+    }
+    with tempfile.TemporaryDirectory(prefix="load-") as name:
+        job_path, result_path = Path(name) / "job.json", Path(name) / "result.json"
+        job_path.write_text(json.dumps(job))
+        command = [sys.executable, "-m", "devstack.bench.client", str(job_path), str(result_path)]
+        with subprocess.Popen(
+            command, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as client:
+            _run(client, meanwhile)
+        result = read_json(result_path)
+    answers = [Answer(*answer[1:]) for answer in result["answers"]]
+    return Sent(result["started"], answers, result["cpu_seconds"], result["repeats"])
+
+
+def _run(client: "subprocess.Popen[str]", meanwhile: Callable[[], None]) -> None:
+    if client.stdin is None or client.stdout is None or client.stdout.readline() != "ready\n":
+        raise RuntimeError("The load client did not start.")
+    meanwhile()
+    client.stdin.write("\n")
+    client.stdin.flush()
     while True:
         try:
-            request = queue.get_nowait()
-        except Empty:
-            return times, repeats
-        headers = {"content-type": "application/json"}
-        if request.token:
-            headers["authorization"] = f"Bearer {request.token}"
-        started = time.perf_counter()
-        answer = pool.request(request.method, base_url + request.path, body=request.body, headers=headers)
-        if answer.status == 503:
-            time.sleep(float(answer.headers.get("retry-after", "1")))
-            queue.put(request)
-            repeats += 1
-            continue
-        if answer.status != 200:
-            raise RuntimeError(f"{request.path} answered {answer.status}: {answer.data[:300]!r}")
-        times.append(time.perf_counter() - started)
+            client.wait(_POLL_SECONDS)
+        except subprocess.TimeoutExpired:
+            meanwhile()
+        else:
+            break
+    if client.returncode != 0:
+        raise RuntimeError(f"The load client ended with {client.returncode}.")
 
 
-def relay_calls(stage: BenchService, *, count: int, first_channel: int) -> list[Request]:
-    """Sign `count` transfers of nothing, spread over the wallets, each on a nonce channel of its own."""
-    requests = []
-    for number in range(count):
-        wallet = stage.wallets[number % len(stage.wallets)]
-        nonce = (first_channel + number) << 128
-        body = wallet.signed(_payload(number), nonce=nonce)
-        requests.append(Request("POST", "/api/relay/execute", wallet.api.token, json.dumps(body).encode()))
-    return requests
-
-
-def _payload(number: int) -> bytes:
-    from devstack.world.abi import calldata
-
-    return calldata("execute(uint256,address,uint256,bytes)", 0, "0x" + f"{number + 4096:040x}", 0, b"")
-
-
-def wait_until_settled(stage: BenchService, *, count: int) -> float:
-    """Return the seconds until `count` relay transactions have ended in all."""
-    started = time.perf_counter()
-    while stage.settled() < count:
-        if time.perf_counter() - started > _PATIENCE_SECONDS:
-            raise RuntimeError(f"{count - stage.settled()} calls were not settled in time")
-        time.sleep(0.1)
-    return time.perf_counter() - started
+def _name(answer: Answer) -> str:
+    if answer.status == 0:
+        return "closed"
+    try:
+        return f"{answer.status} {json.loads(answer.body)['code']}"
+    except (ValueError, KeyError, TypeError):
+        return str(answer.status)

@@ -1,47 +1,128 @@
-"""`make bench`: runs the measurements and prints them; figures drift with the machine, ratios hold."""
+"""What the bench prints and keeps: a line per round, then medians with their spread, and ratios between commits."""
 
+import json
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from devstack.bench.load import Run
-from devstack.bench.primitives import compare
-from devstack.bench.relay import bare_rates, relay_round
-from devstack.bench.service import BenchService, running_service
 from devstack.console import say
-from devstack.files import write_json
 
-_PROFILES, _CALLS = 60, 240
-_CLIENTS = (1, 8, 32)
-
-
-def bench(path: Path) -> int:
-    """Measure, print, and write the figures to `path`."""
-    figures: dict[str, object] = {"primitives": _primitives()}
-    with running_service(profiles=_PROFILES) as running:
-        bare, reading = bare_rates(running)
-        figures["bare_per_second"], figures["signed_in_per_second"] = bare.per_second, reading.per_second
-        say("Relay calls: accepted/s, settled/s, median accept ms, CPU ms of the service per settled call")
-        figures["execute"] = [
-            _relay(running, clients, round_, bare) for round_, clients in enumerate(_CLIENTS)
-        ]
-    write_json(path, figures)
-    say(f"Written to {path}")
-    return 0
+WARM_UP = "warm-up"
+# name: where it is in a round's figures
+_MEASURES: Mapping[str, tuple[str, ...]] = {
+    "accepted/s": ("accepted_per_second",),
+    "settled/s": ("settled_per_second",),
+    "settled/s, steady": ("steady", "settled_per_second"),
+    "accept p50 ms": ("p50_ms",),
+    "accept p99 ms": ("p99_ms",),
+    **{
+        f"CPU ms, {kind}": ("cpu_ms", kind)
+        for kind in ("web", "relay worker", "other workers", "service", "PostgreSQL", "node", "Redis")
+    },
+    "CPU ms, service + PostgreSQL + node": ("cpu_ms", "service + PostgreSQL + node"),
+    "CPU ms, client": ("client_cpu_ms_per_call",),
+    "others' share of the machine": ("others_share_of_machine",),
+}
 
 
-def _primitives() -> dict[str, dict[str, float]]:
-    say("One step of a relay call, microseconds (median): ours, the general-purpose library, ratio")
-    rows = compare()
-    for row in rows:
-        say(f"  {row.name:28} {row.ours:8.1f} {row.library:8.1f}  × {row.ratio:.1f}")
-    return {row.name: {"ours": row.ours, "library": row.library, "ratio": row.ratio} for row in rows}
+@dataclass(frozen=True)
+class Spread:
+    """The median of some rounds, and the least and the most of them."""
+
+    median: float
+    least: float
+    most: float
+
+    def __str__(self) -> str:
+        return f"{self.median:.4g} ({self.least:.4g}-{self.most:.4g})"
 
 
-def _relay(running: BenchService, clients: int, round_: int, bare: Run) -> dict[str, object]:
-    found = relay_round(running, calls=_CALLS, clients=clients, first_channel=1 + round_ * _CALLS)
-    share = found.run.per_second / bare.per_second
-    say(
-        f"  {clients:3} clients {found.run.per_second:7.1f} {found.settled_per_second:7.1f}"
-        f" {found.run.median_ms:8.1f} {found.service_ms:7.1f}"
-        f"   {share:.1%} of no work, {found.run.repeats} repeats after 503"
+def spread(values: Sequence[float]) -> Spread:
+    """Return the spread of one value or more."""
+    return Spread(statistics.median(values), min(values), max(values))
+
+
+def ratios(of: Sequence[float], to: Sequence[float]) -> Spread | None:
+    """Return the spread of the ratios of rounds that were made one after the other; None where one is of nothing."""
+    pairs = list(zip(of, to, strict=False))
+    return (
+        spread([one / other for one, other in pairs]) if pairs and all(other for _, other in pairs) else None
     )
-    return found.figures() | {"share_of_no_work": share}
+
+
+def values_of(rounds: Sequence[Mapping[str, Any]], path: Sequence[str]) -> list[float]:
+    """Return one measure of the rounds that count and have it."""
+    return [value for figures in rounds if not figures["wrong"] for value in _at(figures, path)]
+
+
+def say_round(name: str, commit: str, figures: Mapping[str, Any]) -> None:
+    """Print a round as it ends, and what is wrong with it."""
+    cpu = figures["cpu_ms"]
+    say(
+        f"{name:32} {commit:9} {figures['accepted_per_second']:7.1f} {figures['settled_per_second']:7.1f}"
+        f" {figures['p50_ms']:7.1f} {figures['p99_ms']:7.1f} {cpu['service']:8.2f} {cpu['PostgreSQL']:6.2f}"
+        f" {cpu['node']:6.2f} {figures['others_share_of_machine']:7.0%}"
+    )
+    if figures["refused"] or figures["repeats"]:
+        say(f"    repeated after 429 and 503: {figures['repeats']}; refused: {figures['refused']}")
+    for wrong in figures["wrong"]:
+        say(f"    ✗ this round does not count: {wrong}")
+
+
+def say_head() -> None:
+    """Print the names of what `say_round` prints."""
+    say(f"{'':42}    acc/s   sett/s  p50 ms  p99 ms  service  PostgreSQL node  others")
+
+
+def say_summary(stacks: Sequence[tuple[str, Mapping[str, Sequence[Mapping[str, Any]]]]]) -> None:
+    """Print medians and spreads by scenario; of two stacks, given as commit and rounds, the second to the first."""
+    for name in (name for name in stacks[-1][1] if name != WARM_UP):
+        rounds = [of.get(name, []) for _, of in stacks]
+        say(f"\n{name}: median (least-most) of {' and '.join(str(len(of)) for of in rounds)} rounds")
+        say(
+            "  "
+            + " " * 38
+            + "".join(f"{commit:28}" for commit, _ in stacks)
+            + ("ratio" if len(stacks) > 1 else "")
+        )
+        for measure, path in _MEASURES.items():
+            columns = [values_of(of, path) for of in rounds]
+            if all(columns):
+                say(
+                    f"  {measure:38}"
+                    + "".join(f"{spread(values)!s:28}" for values in columns)
+                    + _ratio(columns)
+                )
+
+
+def keep(folder: Path, kept: Mapping[str, Any]) -> Path:
+    """Write one file for the run, named by its time."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{kept['at'].replace(':', '').replace('+0000', 'Z')}.json"
+    path.write_text(json.dumps(_rounded(kept), indent=1) + "\n")
+    return path
+
+
+def _ratio(columns: Sequence[Sequence[float]]) -> str:
+    found = ratios(columns[1], columns[0]) if len(columns) == 2 else None
+    return f"× {found}" if found else ""
+
+
+def _at(figures: Mapping[str, Any], path: Sequence[str]) -> Iterator[float]:
+    value: Any = figures
+    for name in path:
+        value = value and value.get(name)
+    if value is not None:
+        yield float(value)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.5g}")
+    if isinstance(value, Mapping):
+        return {str(name): _rounded(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(inner) for inner in value]
+    return value

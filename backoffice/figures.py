@@ -1,18 +1,16 @@
-"""
-What users earned and what was paid out; the state of the books is in `credits.queries.figures`.
-
-How the relay performs: what became of calls, how fast, at what margin, and how long the relayers last.
-"""
+"""What users earned, what was paid out, and how the relay performs: outcomes, speed, margin, and relayers."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import NamedTuple
 
 from django.conf import settings
-from django.db import connection
 from django.db.models import Count, DecimalField, ExpressionWrapper, F, Q, QuerySet, Sum
+from django.db.models.functions import TruncHour
 
 from credits.models import CreditEntry, EntrySource
+from gateway.common import db
 from payments.models import Payout
 from relay.models import Attempt, Relayer, RelayTransaction
 
@@ -34,8 +32,7 @@ def earned_by_source(*, since: datetime) -> dict[str, int]:
     return dict(rows.values_list("source").annotate(credits=Sum("amount")).order_by("-credits"))
 
 
-@dataclass(frozen=True, kw_only=True)
-class PaidOut:
+class PaidOut(NamedTuple):
     """Payouts of one currency: how many, of how much money in minor units, for how many credits."""
 
     currency: str
@@ -46,22 +43,11 @@ class PaidOut:
 
 def paid_out(*, since: datetime) -> list[PaidOut]:
     """Return what was paid out since then, by currency."""
-    rows = Payout.objects.filter(created_at__gte=since).values("currency")
-    summed = rows.annotate(payouts=Count("pk"), minor=Sum("amount_minor"), granted=Sum("credits")).order_by(
-        "currency"
-    )
-    return [
-        PaidOut(
-            currency=row["currency"],
-            payouts=row["payouts"],
-            amount_minor=row["minor"],
-            credits=row["granted"],
-        )
-        for row in summed
-    ]
+    by_currency = Payout.objects.filter(created_at__gte=since).values_list("currency").order_by("currency")
+    return [PaidOut(*row) for row in by_currency.annotate(Count("pk"), Sum("amount_minor"), Sum("credits"))]
 
 
-DAY, WEEK = timedelta(days=1), timedelta(days=7)
+WEEK = timedelta(days=7)
 _Status = RelayTransaction.Status
 # Unwanted endings. A call that somebody else executed did what its controller wanted.
 _UNSUCCESSFUL = (_Status.FAILED, _Status.EXPIRED, _Status.CANCELLED)
@@ -86,29 +72,23 @@ class Outcomes:
 def outcomes(*, since: datetime) -> Outcomes:
     """Return the outcomes of the calls accepted since then, in two statements."""
     counted = RelayTransaction.objects.filter(created_at__gte=since).values_list("status")
-    with connection.cursor() as cursor:
-        cursor.execute(_SECONDS_TO_INCLUSION, {"since": since})
-        median, slow = cursor.fetchone() or (None, None)
-    return Outcomes(
-        by_status=dict(counted.annotate(Count("id")).order_by("status")),
-        median_seconds=median,
-        slow_seconds=slow,
-    )
+    by_status = dict(counted.annotate(Count("id")).order_by("status"))
+    median, slow = db.only_row(_SECONDS_TO_INCLUSION, {"since": since, "kind": Attempt.Kind.CALL})
+    return Outcomes(by_status=by_status, median_seconds=median, slow_seconds=slow)
 
 
 _SECONDS_TO_INCLUSION = """
 SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds), percentile_cont(0.95) WITHIN GROUP (ORDER BY seconds)
 FROM (
-    SELECT extract(epoch FROM attempt.mined_at - asked.created_at)::float AS seconds
-    FROM relay_relaytransaction AS asked JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = asked.id
-    WHERE asked.created_at >= %(since)s AND attempt.created_at >= %(since)s
-        AND attempt.kind = 'call' AND attempt.mined_at IS NOT NULL
+    SELECT extract(epoch FROM attempt.mined_at - call.created_at)::float AS seconds
+    FROM relay_relaytransaction AS call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
+    WHERE call.created_at >= %(since)s AND attempt.created_at >= %(since)s
+        AND attempt.kind = %(kind)s AND attempt.mined_at IS NOT NULL
 ) AS inclusion
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Hour:
+class Hour(NamedTuple):
     """How many calls accepted within an hour have succeeded, ended otherwise, or wait."""
 
     begins_at: datetime
@@ -119,21 +99,15 @@ class Hour:
 
 def hours(*, since: datetime) -> list[Hour]:
     """Return one row per hour in which calls were accepted, oldest first."""
-    with connection.cursor() as cursor:
-        cursor.execute(_BY_HOUR, [since])
-        return [
-            Hour(begins_at=begins_at, succeeded=succeeded, unsuccessful=unsuccessful, waiting=waiting)
-            for begins_at, succeeded, unsuccessful, waiting in cursor.fetchall()
-        ]
-
-
-_BY_HOUR = """
-SELECT date_trunc('hour', created_at) AS hour,
-       count(*) FILTER (WHERE status IN ('Success', 'ExecutedExternally')),
-       count(*) FILTER (WHERE status IN ('Failed', 'Expired', 'Cancelled')),
-       count(*) FILTER (WHERE status IN ('Pending', 'Submitted'))
-FROM relay_relaytransaction WHERE created_at >= %s GROUP BY hour ORDER BY hour
-"""
+    calls = RelayTransaction.objects.filter(created_at__gte=since)
+    by_hour = calls.annotate(hour=TruncHour("created_at")).values_list("hour").order_by("hour")
+    counts = [
+        Count("pk", filter=Q(status__in=statuses))
+        for statuses in (RelayTransaction.EXECUTED, _UNSUCCESSFUL, RelayTransaction.IN_PROGRESS)
+    ]
+    return [
+        Hour(*row) for row in by_hour.annotate(succeeded=counts[0], unsuccessful=counts[1], waiting=counts[2])
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,9 +124,10 @@ class Margin:
 
 def margin(*, since: datetime) -> Margin:
     """Return what relaying has cost and brought since then; self-transfers cost, too."""
-    asked = RelayTransaction.objects.filter(created_at__gte=since)
-    captured = asked.aggregate(credits=Sum("hold__captured_amount"))["credits"] or 0
-    return Margin(spent_wei=_gas_of(_mined(since=since)), captured_wei=captured * settings.CREDIT_WEI)
+    calls = RelayTransaction.objects.filter(created_at__gte=since)
+    captured = calls.aggregate(credits=Sum("hold__captured_amount"))["credits"] or 0
+    spent_wei = int(_mined(since=since).aggregate(wei=Sum(_GAS_WEI))["wei"] or 0)
+    return Margin(spent_wei=spent_wei, captured_wei=captured * settings.CREDIT_WEI)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +161,3 @@ def _mined(*, since: datetime) -> QuerySet[Attempt]:
     return Attempt.objects.filter(
         Q(relay_transaction__created_at__gte=since), created_at__gte=since, gas_used__isnull=False
     )
-
-
-def _gas_of(attempts: QuerySet[Attempt]) -> int:
-    return int(attempts.aggregate(wei=Sum(_GAS_WEI))["wei"] or 0)

@@ -1,14 +1,13 @@
 """
 The front page of the admin: how the service does, each figure with a link to the rows behind it.
 
-Figures that are cached for a short while: they sum a month, and nobody needs them to the second.
+The figures are cached for a short while: they sum a month, and nobody needs them to the second.
 """
 
 import dataclasses
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -20,10 +19,8 @@ from django.urls import reverse
 from django.utils import timezone
 from redis.exceptions import RedisError
 
-from backoffice import cards as backoffice_cards
-from backoffice import figures as backoffice_figures
-from backoffice import reconciliation
-from backoffice.cards import Card, in_largest_unit, rows_of
+from backoffice import figures, reconciliation
+from backoffice.cards import Card, in_largest_unit, rows_of, shares, stacked_bars
 from credits import queries as credits_queries
 from earnings import queries as earnings_queries
 from gateway.chain.config import get_chain
@@ -31,47 +28,38 @@ from payments import queries as payments_queries
 from relay import queries as relay_queries
 from relay.models import RelayTransaction
 
+logger = logging.getLogger(__name__)
 # Sums reveal rows: only those who may look at all of these are shown the figures.
 FIGURES_NEED = ("credits.view_creditaccount", "relay.view_relaytransaction", "payments.view_payout")
 _DAY, _WEEK, _MONTH = timedelta(days=1), timedelta(days=7), timedelta(days=30)
 _FEW_DAYS = 7
 _LATE_SECONDS = 5 * 60
-
-
-@dataclass(frozen=True, kw_only=True)
-class RelayerLine:
-    """A relayer in words: where its page is, what it holds, for how long that lasts, and whether that is short."""
-
-    address: str
-    page: str
-    state: str
-    balance: str
-    lasts: str
-    is_low: bool
+# Of a column of calls, from the bottom up.
+_SERIES = ("succeeded", "unsuccessful", "waiting")
 
 
 def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Add the figures to the front page of those who may see such rows; the theme calls this."""
     may_look = all(request.user.has_perm(permission) for permission in FIGURES_NEED)
-    found = cached_figures(figures, now=timezone.now()) if may_look else {}
-    return {**context, "has_search_box": True, **found}
+    shown = cached_figures(page_figures, now=timezone.now()) if may_look else {}
+    return {**context, "has_search_box": True, **shown}
 
 
-def figures(*, now: datetime) -> dict[str, Any]:
+def page_figures(*, now: datetime) -> dict[str, Any]:
     """Return everything that the front page shows, in a fixed number of statements."""
-    outcomes = backoffice_figures.outcomes(since=now - _DAY)
-    by_hour = _columns(backoffice_figures.hours(since=now - _DAY), now)
+    outcomes = figures.outcomes(since=now - _DAY)
+    by_hour = _columns(figures.hours(since=now - _DAY), now)
     # The figures of /metrics, so that both agree.
     ledger = credits_queries.figures()
     return {
         "relay_cards": _relay_cards(outcomes, now),
-        "relayers": [_line(relayer) for relayer in backoffice_figures.relayers(now=now)],
+        "relayers": [_relayer(row) for row in figures.relayers(now=now)],
         "money_cards": _money_cards(ledger, now),
         "books_cards": reconciliation.cards(),
         "trouble_cards": _trouble_cards(ledger, now),
-        "calls_by_hour": backoffice_cards.stacked_bars(by_hour),
+        "calls_by_hour": stacked_bars(by_hour),
         "calls_range": _range(by_hour),
-        "earned_by_source": backoffice_cards.shares(backoffice_figures.earned_by_source(since=now - _MONTH)),
+        "earned_by_source": shares(figures.earned_by_source(since=now - _MONTH)),
         "links": {
             "relayers": rows_of("relay_relayer"),
             "calls": rows_of("relay_relaytransaction", created_at__gte=_iso(now - _DAY)),
@@ -80,9 +68,9 @@ def figures(*, now: datetime) -> dict[str, Any]:
     }
 
 
-def _relay_cards(outcomes: backoffice_figures.Outcomes, now: datetime) -> list[Card]:
+def _relay_cards(outcomes: figures.Outcomes, now: datetime) -> list[Card]:
     since = _iso(now - _DAY)
-    margin = backoffice_figures.margin(since=now - _WEEK)
+    margin = figures.margin(since=now - _WEEK)
     rate = outcomes.success_rate
     by_status = [
         Card(
@@ -119,24 +107,22 @@ def _relay_cards(outcomes: backoffice_figures.Outcomes, now: datetime) -> list[C
 
 
 def _money_cards(ledger: credits_queries.Figures, now: datetime) -> list[Card]:
-    cards = [
-        Card(
-            title="Credits outstanding",
-            value=f"{ledger.owned:,}",
-            detail=f"on {ledger.accounts:,} accounts; {ledger.held:,} held, {ledger.owed:,} owed to us",
-            link=rows_of("credits_creditaccount"),
-        )
-    ]
-    cards += [
+    outstanding = Card(
+        title="Credits outstanding",
+        value=f"{ledger.owned:,}",
+        detail=f"on {ledger.accounts:,} accounts; {ledger.held:,} held, {ledger.owed:,} owed to us",
+        link=rows_of("credits_creditaccount"),
+    )
+    payouts = [
         Card(
             title=f"Payouts in {paid.currency.upper()}",
             value=f"{Decimal(paid.amount_minor) / 100:,.2f}",
             detail=f"{_count(paid.payouts, 'month')} paid out as {paid.credits:,} credits in 30 days",
             link=rows_of("payments_payout", currency__exact=paid.currency),
         )
-        for paid in backoffice_figures.paid_out(since=now - _MONTH)
+        for paid in figures.paid_out(since=now - _MONTH)
     ]
-    return cards
+    return [outstanding, *payouts]
 
 
 def _trouble_cards(ledger: credits_queries.Figures, now: datetime) -> list[Card]:
@@ -202,36 +188,32 @@ def _waiting(title: str, seconds: float, link: str) -> Card:
     )
 
 
-def _columns(hours: list[backoffice_figures.Hour], now: datetime) -> list[tuple[str, dict[str, int]]]:
-    known = {hour.begins_at: hour for hour in hours}
+def _columns(hours: list[figures.Hour], now: datetime) -> list[tuple[str, dict[str, int]]]:
+    by_begin = {hour.begins_at: hour for hour in hours}
     newest = now.replace(minute=0, second=0, microsecond=0)
     columns = []
     for age in range(24, -1, -1):
         begins_at = newest - timedelta(hours=age)
-        hour = known.get(begins_at)
-        parts = (
-            {"succeeded": hour.succeeded, "unsuccessful": hour.unsuccessful, "waiting": hour.waiting}
-            if hour
-            else {}
-        )
-        columns.append((f"{begins_at:%H:%M} UTC", parts))
+        hour = by_begin.get(begins_at)
+        counts = hour._asdict() if hour else {}
+        columns.append((f"{begins_at:%H:%M} UTC", {name: counts[name] for name in _SERIES if counts}))
     return columns
 
 
-def _line(found: backoffice_figures.RelayerFigures) -> RelayerLine:
-    days = found.days_left
-    return RelayerLine(
-        address=found.relayer.address,
-        page=reverse("admin:relay_relayer_change", args=[found.relayer.pk]),
-        state="active" if found.relayer.is_active else "paused",
-        balance=get_chain().amount(found.relayer.balance_wei, places=4),
-        lasts="nothing spent" if days is None else f"{days:,.1f} days",
-        is_low=days is not None and days < _FEW_DAYS,
-    )
+def _relayer(row: figures.RelayerFigures) -> dict[str, object]:
+    relayer, days = row.relayer, row.days_left
+    return {
+        "address": relayer.address,
+        "page": reverse("admin:relay_relayer_change", args=[relayer.pk]),
+        "state": "active" if relayer.is_active else "paused",
+        "balance": get_chain().amount(relayer.balance_wei, places=4),
+        "lasts": "nothing spent" if days is None else f"{days:,.1f} days",
+        "is_low": days is not None and days < _FEW_DAYS,
+    }
 
 
 def _range(columns: list[tuple[str, dict[str, int]]]) -> str:
-    """Say what the columns span and how tall they are, for those who cannot point at them."""
+    """Return in words what the columns span and how tall they are, for people who cannot point at them."""
     most = max(sum(parts.values()) for _, parts in columns)
     return f"From {columns[0][0]} yesterday to {columns[-1][0]}, hour by hour; at most {_count(most, 'call')} in one."
 
@@ -252,46 +234,41 @@ def _coins(wei: int) -> str:
     return get_chain().amount(wei, places=6)
 
 
-logger = logging.getLogger(__name__)
-
 # Change the number when the shape changes: a release must not read figures of the one before.
 _KEY = "staff:figures:2"
 
 
 def cached_figures(compute: Callable[..., dict[str, Any]], *, now: datetime) -> dict[str, Any]:
     """
-    Return what `compute(now=…)` last said within `STAFF_FIGURES_SECONDS`, as plain values, with `as_of`.
+    Return what `compute(now=…)` last answered within `STAFF_FIGURES_SECONDS`, as plain values, with `as_of`.
 
     Without the cache they are computed anew, so the page only takes longer.
     """
-    known = _recall()
-    if known is None:
-        known = _plain({**compute(now=now), "as_of": f"{now:%H:%M:%S} UTC"})
-        _remember(known)
-    return known
-
-
-def _plain(found: dict[str, Any]) -> dict[str, Any]:
-    """Return the figures as they come back from the cache, so that a page never sees the difference."""
-    plain: dict[str, Any] = json.loads(json.dumps(found, default=dataclasses.asdict))
+    cached = _from_cache()
+    if cached is not None:
+        return cached
+    computed = {**compute(now=now), "as_of": f"{now:%H:%M:%S} UTC"}
+    # As they come back from the cache, so that a page never sees the difference.
+    plain: dict[str, Any] = json.loads(json.dumps(computed, default=dataclasses.asdict))
+    _cache(plain)
     return plain
 
 
-def _recall() -> dict[str, Any] | None:
+def _from_cache() -> dict[str, Any] | None:
     if not settings.STAFF_FIGURES_SECONDS:
         return None
     try:
-        known: dict[str, Any] | None = caches["figures"].get(_KEY)
+        cached: dict[str, Any] | None = caches["figures"].get(_KEY)
     except RedisError as error:
-        logger.warning("the figures cannot be recalled: %s", type(error).__name__)
+        logger.warning("the cached figures cannot be read: %s", type(error).__name__)
         return None
-    return known
+    return cached
 
 
-def _remember(found: dict[str, Any]) -> None:
+def _cache(values: dict[str, Any]) -> None:
     if not settings.STAFF_FIGURES_SECONDS:
         return
     try:
-        caches["figures"].set(_KEY, found, timeout=settings.STAFF_FIGURES_SECONDS)
+        caches["figures"].set(_KEY, values, timeout=settings.STAFF_FIGURES_SECONDS)
     except RedisError as error:
-        logger.warning("the figures cannot be remembered: %s", type(error).__name__)
+        logger.warning("the figures cannot be cached: %s", type(error).__name__)

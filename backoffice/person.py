@@ -1,8 +1,4 @@
-"""
-One person on one page: credits, badges, and everything that moved them lately.
-
-Pages of Stripe's dashboard.
-"""
+"""One person on one page: credits, badges, and everything that moved them lately."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -168,8 +164,8 @@ def _spent_by_day(user: User, now: datetime) -> list[tuple[str, dict[str, int]]]
 
 _SPENT_BY_DAY = """
 SELECT (settled_at AT TIME ZONE 'UTC')::date AS day, sum(hold.captured_amount)
-FROM relay_relaytransaction AS asked JOIN credits_hold AS hold ON hold.id = asked.hold_id
-WHERE asked.user_id = %s AND asked.settled_at >= %s AND hold.captured_amount IS NOT NULL GROUP BY day
+FROM relay_relaytransaction AS call JOIN credits_hold AS hold ON hold.id = call.hold_id
+WHERE call.user_id = %s AND call.settled_at >= %s AND hold.captured_amount IS NOT NULL GROUP BY day
 """
 
 

@@ -111,26 +111,28 @@ def cards() -> list[Card]:
 
 
 def _compare_now(request: HttpRequest) -> HttpResponse:
-    wanted = next((one for one in COMPARISONS if one.slug == request.POST.get("comparison")), None)
-    if wanted is None:
+    slug = request.POST.get("comparison")
+    comparison = next((comparison for comparison in COMPARISONS if comparison.slug == slug), None)
+    if comparison is None:
         raise Http404
-    if not wanted.may_be_run(request):
+    if not comparison.may_be_run(request):
         raise PermissionDenied
+    title = comparison.title
     try:
-        enqueue_now(wanted.task)
+        enqueue_now(comparison.task)
     except WorkersUnreachable as refusal:
-        _record(request, wanted, "compare now refused", outcome=refusal.code)
-        messages.error(request, f"{wanted.title}: {refusal.title}. {refusal.detail}")
+        _record(request, comparison, "compare now refused", outcome=refusal.code)
+        messages.error(request, f"{title}: {refusal.title}. {refusal.detail}")
     else:
-        _record(request, wanted, "compare now")
-        messages.success(request, f"{wanted.title}: a worker is asked to compare; the result appears here.")
+        _record(request, comparison, "compare now")
+        messages.success(request, f"{title}: a worker is asked to compare; the result appears here.")
     return HttpResponseRedirect(reverse("admin:books"))
 
 
-def _record(request: HttpRequest, wanted: Comparison, action: str, *, outcome: str = "") -> None:
-    row = ReconciliationRun(kind=wanted.slug)
+def _record(request: HttpRequest, comparison: Comparison, action: str, *, outcome: str = "") -> None:
+    row = ReconciliationRun(kind=comparison.slug)
     changes = {"outcome": ("", outcome)} if outcome else {}
-    audit.record(actor=staff_of(request), row=row, action=action, name=wanted.title, changes=changes)
+    audit.record(actor=staff_of(request), row=row, action=action, name=comparison.title, changes=changes)
 
 
 def _section(comparison: Comparison, request: HttpRequest) -> Section:
@@ -141,7 +143,7 @@ def _section(comparison: Comparison, request: HttpRequest) -> Section:
         comparison=comparison,
         last=last,
         counts=[(noun, count) for noun, count in last.counts.items() if noun != "findings"] if last else [],
-        findings=[(found, _ids(found)) for found in last.findings[:_SHOWN]] if last else [],
+        findings=[(finding, _ids(finding)) for finding in last.findings[:_SHOWN]] if last else [],
         more=max(0, total - _SHOWN),
         unfinished=newest[0] if newest and newest[0].finished_at is None else None,
         earlier=[run for run in newest if run is not last][:_EARLIER],
@@ -166,11 +168,11 @@ def _page_of(noun: str, name: str) -> str:
 
 def _card(comparison: Comparison) -> Card:
     run: ReconciliationRun | None = comparison.runs().filter(finished_at__isnull=False).first()
-    found = run.counts.get("findings", len(run.findings)) if run else 0
+    findings = run.counts.get("findings", len(run.findings)) if run else 0
     return Card(
         title=comparison.title,
-        value=f"{found:,} difference{'' if found == 1 else 's'}" if run else "never compared",
+        value=f"{findings:,} difference{'' if findings == 1 else 's'}" if run else "never compared",
         detail=f"compared {age_of(run.started_at, timezone.now())} ago" if run else "",
         link=reverse("admin:books"),
-        is_alarming=run is None or bool(found),
+        is_alarming=run is None or bool(findings),
     )

@@ -1,9 +1,8 @@
 """
 What each role of staff may do: one table, and the groups brought in line with it.
 
-A role is a group of Django's. Whoever needs more than one role is put into several
-groups; nobody is given single permissions. Everything else is for superusers, above all
-whatever makes somebody staff.
+A role is a group of Django's; people with several roles are in several groups, and nobody has
+single permissions. Everything else is for superusers, above all whatever makes somebody staff.
 """
 
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from typing import Any
 from django.contrib.auth.models import Group, Permission
 from django.db import transaction
 
-# Of these apps every model can be looked at by whoever has `*`.
+# The apps whose rows every role may view.
 OURS = ("users", "credits", "rewards", "earnings", "relay", "payments", "checkin", "gateway_admin")
 
 ROLES: dict[str, tuple[str, ...]] = {
@@ -72,16 +71,16 @@ def synchronise(**_: Any) -> None:
     Runs after every migration. What is not there yet, because the database stands at an
     older migration, comes with the migration that brings it.
     """
-    for role, wanted in ROLES.items():
+    for role, names in ROLES.items():
         group, _created = Group.objects.get_or_create(name=role)
-        group.permissions.set(found for name in wanted for found in permissions_of(name))
+        group.permissions.set(permission for name in names for permission in permissions_of(name))
 
 
 def permissions_of(name: str) -> Iterator[Permission]:
     """Yield the permissions that `app.codename` means; `app.view_*` means every view of the app."""
     app, codename = name.split(".")
-    known = Permission.objects.filter(content_type__app_label=app)
+    permissions = Permission.objects.filter(content_type__app_label=app)
     if codename == "view_*":
-        yield from known.filter(codename__startswith="view_")
+        yield from permissions.filter(codename__startswith="view_")
     else:
-        yield from known.filter(codename=codename)
+        yield from permissions.filter(codename=codename)

@@ -1,4 +1,4 @@
-"""Search everywhere: one box that takes whatever somebody writes in a complaint."""
+"""Search everywhere: one box for addresses, hashes and ids of any kind."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -36,7 +36,7 @@ WHAT_IS_FOUND = (
 
 @dataclass(frozen=True, kw_only=True)
 class Hit:
-    """A row that was found: its kind, its name and its page."""
+    """A row that the search names: its kind, its name and its page."""
 
     kind: str
     name: str
@@ -45,12 +45,12 @@ class Hit:
 
 def find(term: str, *, may_view: MayView) -> list[Hit]:
     """Return the rows that the term names, of the kinds that may be viewed, up to `MOST` of each."""
-    found: dict[tuple[str, Any], Model] = {}
+    unique: dict[tuple[str, Any], Model] = {}
     for rows in _places(term.strip()):
         if may_view(rows.model):
             for row in rows[:MOST]:
-                found.setdefault((row._meta.label, row.pk), row)
-    return [_hit(row) for row in found.values()]
+                unique.setdefault((row._meta.label, row.pk), row)
+    return [_hit(row) for row in unique.values()]
 
 
 def page(request: HttpRequest) -> HttpResponse:
@@ -143,6 +143,6 @@ def _of_request(term: str) -> Iterator[QuerySet[Any]]:
 
 def _of_networks(term: str) -> Iterator[QuerySet[Any]]:
     # The index begins with the network, of which there is a handful.
-    known = AdNetwork.objects.values("pk")
-    yield Postback.objects.filter(Q(external_id=term), network__in=known).order_by("pk")
-    yield Postback.objects.filter(original_id=term, network__in=known).order_by("pk")
+    postbacks = Postback.objects.filter(network__in=AdNetwork.objects.values("pk")).order_by("pk")
+    yield postbacks.filter(external_id=term)
+    yield postbacks.filter(original_id=term)

@@ -5,12 +5,13 @@ from typing import Any
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.urls import path, reverse
-from django_otp.admin import OTPAdminSite
+from django_otp import devices_for_user
+from django_otp.admin import OTPAdminAuthenticationForm, OTPAdminSite
 from unfold.sites import UnfoldAdminSite
+from unfold.widgets import BASE_INPUT_CLASSES, SELECT_CLASSES
 
 from backoffice import reconciliation, search
 from gateway.admin import navigation
-from gateway.admin.login import StaffLoginForm
 
 # The order of the sidebar.
 GROUPS = ("People", "Credits", "Relay", "Payments", "Check-in", "Ad networks", "System")
@@ -22,6 +23,27 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     if reconciliation.may_be_opened(request):
         pages.append({"title": "Reconciliation", "icon": "balance", "link": reverse("admin:books")})
     return [{"items": pages}, *navigation.groups(request, order=GROUPS)]
+
+
+class StaffLoginForm(OTPAdminAuthenticationForm):  # type: ignore[misc]
+    """Asks for a password and a one-time password, and for the device only if there are several."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("username", "password", "otp_token"):
+            self.fields[name].widget.attrs["class"] = " ".join(BASE_INPUT_CLASSES)
+        self.fields["otp_device"].widget.attrs["class"] = " ".join(SELECT_CLASSES)
+        self.fields["otp_device"].label = "Device"
+        self.fields["username"].widget.attrs["autofocus"] = ""
+        self.fields["otp_token"].label = "One-time password"
+        self.fields["otp_token"].widget.attrs.update(autocomplete="one-time-code", inputmode="numeric")
+
+    def _chosen_device(self, user: Any) -> Any:
+        chosen = super()._chosen_device(user)
+        if chosen is not None or self.cleaned_data.get("otp_device"):
+            return chosen
+        devices = list(devices_for_user(user, for_verify=True))
+        return devices[0] if len(devices) == 1 else None
 
 
 class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
@@ -42,6 +64,6 @@ class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
     def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Search the names of lists for the sidebar (`s`), or everything (`q`)."""
         if "s" in request.GET:
-            found: HttpResponse = super().search(request, extra_context)
-            return found
+            lists: HttpResponse = super().search(request, extra_context)
+            return lists
         return search.page(request)

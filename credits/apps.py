@@ -18,10 +18,9 @@ class CreditsConfig(AppConfig):
     """The ledger. Every new user gets an account in the transaction that makes the user."""
 
     name = "credits"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         from credits import metrics  # noqa: F401 - registers on import, and needs the loaded models
-        from users.signals import user_created
+        from users.models import user_created
 
         user_created.connect(_open_account, dispatch_uid="credits.open_account")

@@ -13,7 +13,6 @@ class EarningsConfig(AppConfig):
     """Ad networks and their postbacks."""
 
     name = "earnings"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Register the system check and the gauges."""

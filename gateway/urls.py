@@ -9,12 +9,12 @@ from gateway.metrics import MetricsView
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("admin", RedirectView.as_view(url="/admin/")),
-    path("", include("users.api.urls")),
+    path("", include("users.api.views")),
     path("", include("relay.api.urls")),
-    path("", include("payments.api.urls")),
-    path("", include("checkin.api.urls")),
+    path("", include("payments.api.views")),
+    path("", include("checkin.api.views")),
     path("", include("earnings.api")),
-    path("", include("portal.api.urls")),
+    path("", include("portal.api.views")),
     path("", include("gateway.docs")),
     re_path(r"^metrics/?$", MetricsView.as_view()),
 ]

@@ -7,7 +7,6 @@ class PaymentsConfig(AppConfig):
     """Payments, with their system checks."""
 
     name = "payments"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         from payments import checks, metrics  # noqa: F401 - register on import, and need the loaded models

@@ -18,9 +18,8 @@ class RewardsConfig(AppConfig):
     """Badges, experience, modifiers, cashback. Every new user gets progress in the transaction that makes the user."""
 
     name = "rewards"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from users.signals import user_created
+        from users.models import user_created
 
         user_created.connect(_open_progress, dispatch_uid="rewards.open_progress")

@@ -7,7 +7,6 @@ class UsersConfig(AppConfig):
     """Sign-in, with its system checks and its part of the API's description."""
 
     name = "users"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         # Both need the loaded models and register on import.

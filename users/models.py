@@ -15,9 +15,13 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower, Reverse
+from django.dispatch import Signal
 from django.utils.timezone import now
 
 from gateway.common.fields import AddressField, HashField
+
+# Sent with `user` inside the transaction that makes a profile's user; a receiver's rows commit with it.
+user_created = Signal()
 
 
 class User(AbstractUser):

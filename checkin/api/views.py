@@ -14,6 +14,7 @@ from checkin.api import schema, serializers
 from checkin.services import checkins, seeds
 from gateway.common.errors import InvalidRequest
 from gateway.common.parsers import expect_json_or_nothing
+from gateway.common.routers import ApiRouter
 from gateway.common.throttling import RateLimit
 from rewards.queries import current_rewards
 from users.api.authentication import ProfileRequest
@@ -119,3 +120,8 @@ def _key_of(request: Request) -> str:
         fault = {"pointer": "", "code": "invalid", "detail": str(_KEY_HEADER.description)}
         raise InvalidRequest("Correct the header Idempotency-Key.", errors=[fault])
     return key
+
+
+router = ApiRouter()
+router.register("api/user", CheckInViewSet, basename="check-in")
+urlpatterns = router.urls

@@ -11,7 +11,6 @@ class GatewayAdminConfig(AppConfig):
     name = "gateway.admin"
     label = "gateway_admin"
     verbose_name = "Admin"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Connect the handler of logins before the first one."""

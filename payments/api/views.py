@@ -7,6 +7,7 @@ The four payment paths for the signed-in profile, and the webhook.
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import re_path
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from drf_spectacular.utils import extend_schema
@@ -19,6 +20,7 @@ from rest_framework.viewsets import ViewSet
 from gateway.common.errors import DomainError
 from gateway.common.parsers import expect_json_or_nothing
 from gateway.common.problems import json_problem, only_methods
+from gateway.common.routers import ApiRouter
 from gateway.common.throttling import RateLimit
 from payments.amounts import display_amount
 from payments.api import schema
@@ -176,3 +178,8 @@ def stripe_webhook(request: HttpRequest) -> HttpResponse:
     except DomainError as error:
         return json_problem(error)
     return JsonResponse({"received": True})
+
+
+router = ApiRouter()
+router.register("api/payments", PaymentsViewSet, basename="payments")
+urlpatterns = [*router.urls, re_path(r"^webhooks/stripe/?$", stripe_webhook)]

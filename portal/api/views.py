@@ -13,6 +13,7 @@ from rest_framework.viewsets import GenericViewSet, ViewSet
 
 from credits.models import CreditEntry
 from gateway.common.pagination import NewestFirst
+from gateway.common.routers import ApiRouter
 from gateway.common.throttling import RateLimit
 from portal.api import schema
 from portal.api.serializers import (
@@ -122,3 +123,10 @@ class TransactionViewSet(_HistoryViewSet):
 
     def get_queryset(self) -> QuerySet[RelayTransaction]:
         return transactions_of(self.request.user)
+
+
+router = ApiRouter()
+router.register("api/user", DashboardViewSet, basename="dashboard")
+router.register("api/user/earnings", EarningViewSet, basename="earnings")
+router.register("api/user/transactions", TransactionViewSet, basename="transactions")
+urlpatterns = router.urls

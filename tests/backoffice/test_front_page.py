@@ -14,8 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from backoffice import figures as backoffice_figures
-from backoffice import front_page
+from backoffice import figures, front_page
 from backoffice.cards import Card
 from credits.models import CreditEntry, EntrySource
 from credits.services import entries
@@ -32,20 +31,16 @@ from tests.staff import browser_of, member
 
 pytestmark = pytest.mark.django_db
 Status = RelayTransaction.Status
+CARDS = ("relay_cards", "money_cards", "books_cards", "trouble_cards")
 
 
-def figures() -> dict[str, Any]:
-    return front_page.figures(now=timezone.now())
+def page_figures() -> dict[str, Any]:
+    return front_page.page_figures(now=timezone.now())
 
 
 def card(title: str) -> Card:
-    found = figures()
-    cards: list[Card] = [
-        *found["relay_cards"],
-        *found["money_cards"],
-        *found["books_cards"],
-        *found["trouble_cards"],
-    ]
+    page = page_figures()
+    cards: list[Card] = [card for part in CARDS for card in page[part]]
     return next(card for card in cards if card.title == title)
 
 
@@ -89,7 +84,7 @@ def test_a_call_that_somebody_else_executed_succeeded_in_the_rate_and_in_the_cha
     for row, status in zip(rows, (Status.EXECUTED_EXTERNALLY, Status.EXPIRED), strict=False):
         RelayTransaction.objects.filter(pk=row.pk).update(status=status)
     assert card("Success rate").value == "90.0%"
-    drawn = [bar.label for bar in figures()["calls_by_hour"]]
+    drawn = [bar.label for bar in page_figures()["calls_by_hour"]]
     counted = dict.fromkeys(("succeeded", "unsuccessful"), 0)
     for label in drawn:
         count, series = label.split(": ")[1].split()
@@ -140,18 +135,17 @@ def test_each_sum_and_count_is_of_its_own_rows_and_leads_to_them(staff: Client) 
     ):
         shown = card(title)
         assert shown.value == value, title
-        assert [found.pk for found in staff.get(shown.link).context["cl"].result_list] == [row.pk], title
+        assert [listed.pk for listed in staff.get(shown.link).context["cl"].result_list] == [row.pk], title
     assert f"1 month paid out as {minor + 7:,} credits" in card("Payouts in USD").detail
 
 
 def test_the_hours_count_calls_by_what_became_of_them() -> None:
-    wanted = {Status.SUCCESS: 1, Status.FAILED: 2, Status.PENDING: 3}
     rows = iter(calls(6))
-    for status, count in wanted.items():
+    for status, count in {Status.SUCCESS: 1, Status.FAILED: 2, Status.PENDING: 3}.items():
         settled_at = None if status is Status.PENDING else timezone.now()
         for _ in range(count):
             RelayTransaction.objects.filter(pk=next(rows).pk).update(status=status, settled_at=settled_at)
-    hours = backoffice_figures.hours(since=timezone.now() - timedelta(days=1))
+    hours = figures.hours(since=timezone.now() - timedelta(days=1))
     for name, count in (("succeeded", 1), ("unsuccessful", 2), ("waiting", 3)):
         assert sum(getattr(hour, name) for hour in hours) == count, name
 
@@ -179,10 +173,10 @@ def test_a_relayer_lasts_as_long_as_last_week_lets_expect() -> None:
     [row] = calls(1)
     mined(row, at=timezone.now(), gas=100, price_wei=10**15)
     Relayer.objects.filter(pk=row.relayer_id).update(balance_wei=10**17)
-    [relayer] = figures()["relayers"]
-    assert (relayer.lasts, relayer.balance, relayer.is_low) == ("7.0 days", "0.1000 LYX", False)
+    [relayer] = page_figures()["relayers"]
+    assert (relayer["lasts"], relayer["balance"], relayer["is_low"]) == ("7.0 days", "0.1000 LYX", False)
     Relayer.objects.filter(pk=row.relayer_id).update(balance_wei=10**17 - 1)
-    assert figures()["relayers"][0].is_low
+    assert page_figures()["relayers"][0]["is_low"]
 
 
 def test_credits_outstanding_are_what_is_owned_and_owed(staff: Client) -> None:
@@ -202,7 +196,7 @@ def test_earnings_are_summed_by_source_and_corrections_are_none() -> None:
         entries.grant(user=user, credits=amount, source=source, key=secrets.token_hex(8))
     entries.adjust(user=user, credits=100, key=secrets.token_hex(8), actor=None, reason="gift")
     entries.reverse(user=user, credits=3, source=EntrySource.EARNING_REVERSAL, key=secrets.token_hex(8))
-    assert [(name, amount) for name, amount, _ in figures()["earned_by_source"]] == [
+    assert [(name, amount) for name, amount, _ in page_figures()["earned_by_source"]] == [
         ("SURVEYS", 12),
         ("OFFERWALL", 8),
     ]
@@ -251,24 +245,20 @@ def test_what_waits_is_as_old_as_metrics_say(scrape: Scrape) -> None:
     BillingOperation.objects.create(
         user=call.user, kind="create-customer", parameters={}, status="pending", created_at=begun_at
     )
-    told = scrape()
+    gauges = scrape()
     for title, name, age in (
         ("Waits for broadcast", "relay_oldest_unsent_age_seconds", hours[0]),
         ("Billing operation is open", "billing_operations_oldest_age_seconds", hours[1]),
     ):
-        assert told[name,] // 3600 == age
+        assert gauges[name,] // 3600 == age
         shown = card(title)
         assert (shown.value, shown.is_alarming) == (f"{age} h", True)
 
 
 def test_every_card_leads_to_a_list_that_opens(staff: Client) -> None:
-    found = figures()
-    links = [
-        shown.link
-        for part in ("relay_cards", "money_cards", "books_cards", "trouble_cards")
-        for shown in found[part]
-    ]
-    for link in [*links, *found["links"].values()]:
+    shown = page_figures()
+    links = [card.link for part in CARDS for card in shown[part]]
+    for link in [*links, *shown["links"].values()]:
         page = staff.get(link)
         # A list that does not understand its filters goes to ?e=1.
         assert page.status_code == 200, link
@@ -279,11 +269,9 @@ def test_the_page_costs_the_same_whatever_happened(staff: Client) -> None:
     for length in (1, 30):
         for row in calls(length):
             mined(row, at=timezone.now(), gas=1, price_wei=1)
-        with CaptureQueriesContext(
-            connection,
-        ) as asked:
+        with CaptureQueriesContext(connection) as statements:
             staff.get("/admin/")
-        counts.append(len(asked))
+        counts.append(len(statements))
     assert counts[0] == counts[1]
     assert CreditEntry.objects.count() == 31
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from checkin.checks import seed_secrets_are_strong
+from checkin.apps import seed_secrets_are_strong
 
 
 def test_the_settings_of_these_tests_are_strong() -> None:

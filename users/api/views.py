@@ -13,6 +13,7 @@ from rest_framework.serializers import Serializer
 from rest_framework.viewsets import ViewSet
 
 from gateway.common.http import client_ip
+from gateway.common.routers import ApiRouter
 from gateway.common.throttling import NetworkRate
 from users.api import schema, serializers
 from users.api.authentication import ProfileRequest
@@ -170,3 +171,9 @@ def _answer(serializer_class: type[Serializer[Any]], instance: object) -> Respon
 def _client(request: Request) -> str:
     """Return the client's network address as a digest that only we can compute."""
     return salted_hmac("users.challenge.client", client_ip(request), algorithm="sha256").hexdigest()
+
+
+router = ApiRouter()
+router.register("api/auth", SignInViewSet, basename="auth")
+router.register(r"\.well-known", KeySetViewSet, basename="well-known")
+urlpatterns = router.urls

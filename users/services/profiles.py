@@ -4,8 +4,7 @@ from django.contrib.auth.hashers import make_password
 from django.db import transaction
 
 from users.errors import AccountInactive
-from users.models import User
-from users.signals import user_created
+from users.models import User, user_created
 
 
 def user_of_profile(*, profile_address: str) -> User:

@@ -1,11 +1,9 @@
-"""
-Sign-in: a challenge to sign, the signature of a controller, a session.
-
-Each challenge is handed out as a text and taken back at most once.
-"""
+"""Sign-in: a challenge to sign, which is good for one attempt; the signature of a controller; a session."""
 
 import logging
-from datetime import datetime, timedelta
+import secrets
+import string
+from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
@@ -14,7 +12,7 @@ from gateway.chain.config import get_chain
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.signatures import normalise_signature
 from gateway.common.errors import TooManyRequests
-from users import queries, siwe
+from users import queries
 from users.errors import (
     ChallengeExpired,
     ChallengeForeign,
@@ -35,6 +33,9 @@ MAX_OPEN_PER_CLIENT = 20
 _MAX_OPEN_PER_PROFILE = 500 * MAX_OPEN_PER_CLIENT
 _RETRY_AFTER_SECONDS = 60
 _KEPT_AFTER_EXPIRY = timedelta(hours=1)
+_ALPHABET = string.ascii_letters + string.digits
+# 22 letters of 62 are 131 bits.
+_NONCE_LETTERS = 22
 # ERC-6492 ends a signature for a contract that is not deployed yet with this word.
 _WRAPPED_SUFFIX = bytes.fromhex("6492" * 16)
 
@@ -56,17 +57,9 @@ def issue_challenge(*, profile_address: str, client: str, now: datetime) -> Sign
         raise TooManyRequests(
             "Too many sign-ins of this profile are open. Repeat later.", retry_after=_RETRY_AFTER_SECONDS
         )
-    nonce, expires_at = siwe.new_nonce(), now + settings.AUTH_CHALLENGE_LIFETIME
-    message = siwe.compose(
-        domain=settings.AUTH_DOMAIN,
-        address=profile_address,
-        statement=STATEMENT,
-        uri=settings.PUBLIC_URL,
-        chain_id=get_chain().id,
-        nonce=nonce,
-        issued_at=now,
-        expires_at=expires_at,
-    )
+    nonce = "".join(secrets.choice(_ALPHABET) for _ in range(_NONCE_LETTERS))
+    expires_at = now + settings.AUTH_CHALLENGE_LIFETIME
+    message = _message(profile_address=profile_address, nonce=nonce, issued_at=now, expires_at=expires_at)
     with transaction.atomic(durable=True):
         challenge = SignInChallenge.objects.create(
             nonce=nonce,
@@ -78,6 +71,29 @@ def issue_challenge(*, profile_address: str, client: str, now: datetime) -> Sign
         )
         _delete_oldest(profile_address, client, now)
     return challenge
+
+
+def _message(*, profile_address: str, nonce: str, issued_at: datetime, expires_at: datetime) -> str:
+    """Return the text of EIP-4361, "Sign-In with Ethereum", that a wallet shows and signs."""
+    return "\n".join(
+        [
+            f"{settings.AUTH_DOMAIN} wants you to sign in with your Ethereum account:",
+            profile_address,
+            "",
+            STATEMENT,
+            "",
+            f"URI: {settings.PUBLIC_URL}",
+            "Version: 1",
+            f"Chain ID: {get_chain().id}",
+            f"Nonce: {nonce}",
+            f"Issued At: {_rfc3339(issued_at)}",
+            f"Expiration Time: {_rfc3339(expires_at)}",
+        ]
+    )
+
+
+def _rfc3339(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _delete_oldest(profile_address: str, client: str, now: datetime) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from gateway.common.commands import ReconciliationCommand
+from credits.management.commands.reconcile_credits import ReconciliationCommand
 from payments.errors import BillingUnavailable
 from payments.services import reconciliation
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from gateway.common.commands import ReconciliationCommand
+from credits.management.commands.reconcile_credits import ReconciliationCommand
 from relay.services import reconciliation
 
 

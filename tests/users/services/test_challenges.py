@@ -1,7 +1,7 @@
 """Challenges are composed here, limited per profile and caller, and kept no longer than their refusals need."""
 
 import secrets
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
 
 import pytest
@@ -15,9 +15,12 @@ from users.services import sign_in
 pytestmark = pytest.mark.django_db
 
 
-def test_the_message_is_eip_4361_over_the_settings_and_nothing_of_the_caller(settings: Any) -> None:
+@pytest.mark.parametrize("zone", [UTC, timezone(timedelta(hours=2))])
+def test_the_message_is_eip_4361_over_the_settings_and_nothing_of_the_caller(
+    zone: tzinfo, settings: Any
+) -> None:
     settings.AUTH_DOMAIN, settings.PUBLIC_URL, settings.CHAIN_ID = "pay.example", "https://pay.example", 42
-    address, moment = random_address(), datetime(2031, 2, 3, 4, 5, 6, 789_000, UTC)
+    address, moment = random_address(), datetime(2031, 2, 3, 4, 5, 6, 789_000, UTC).astimezone(zone)
 
     challenge = sign_in.issue_challenge(profile_address=address, client="c", now=moment)
 

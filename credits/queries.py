@@ -77,10 +77,11 @@ class PaidPeriod:
 
 def current_allowance(*, user: User, now: datetime) -> AllowanceView | None:
     """Return the allowance that runs at `now`, or None for a user who is not subscribed."""
-    return _running(next(iter(Allowance.objects.filter(user_id=user.pk)), None), now=now)
+    return running_allowance(Allowance.objects.filter(user_id=user.pk).first(), now=now)
 
 
-def _running(allowance: Allowance | None, *, now: datetime) -> AllowanceView | None:
+def running_allowance(allowance: Allowance | None, *, now: datetime) -> AllowanceView | None:
+    """Return the allowance if it runs at `now`; None for a user who is not subscribed."""
     if allowance is None:
         return None
     period = paid_period(allowance)

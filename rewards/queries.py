@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from credits.queries import AllowanceView, PaidPeriod, current_allowance
+from credits.queries import AllowanceView, PaidPeriod, running_allowance
 from gateway.common import db
 from rewards.models import Badge, BadgeTrack, Modifier, Progress
 from rewards.rules import Benefits, benefits_of
@@ -33,9 +33,10 @@ class CurrentRewards:
 
 
 def current_rewards(*, user: User, now: datetime) -> CurrentRewards:
-    """Return the user's rewards at `now`, in four statements; modifiers go by the database's clock."""
-    progress = Progress.objects.filter(user_id=user.pk).first() or Progress(user_id=user.pk)
-    allowance = current_allowance(user=user, now=now)
+    """Return the user's rewards at `now`, in three statements; modifiers go by the database's clock."""
+    rows = Progress.objects.select_related("user__allowance").filter(user_id=user.pk)
+    progress = rows.first() or Progress(user_id=user.pk)
+    allowance = running_allowance(getattr(progress.user, "allowance", None), now=now)
     permanent, subscriber = badges_at(
         [
             (BadgeTrack.PERMANENT, progress.permanent_experience),

@@ -31,8 +31,8 @@ from users.models import User
 
 pytestmark = pytest.mark.django_db
 PATH = "/api/user/dashboardInfo"
-# The session with its user; account, progress, allowance, badges, modifiers; five of the check-in; two histories.
-OF_DASHBOARD = 13
+# The session with its user; account, progress with allowance, badges, modifiers; five of the check-in; two histories.
+OF_DASHBOARD = 12
 # And what the subscription costs.
 OF_SUBSCRIBERS_DASHBOARD = OF_DASHBOARD + 1
 Read = Callable[..., dict[str, Any]]

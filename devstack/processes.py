@@ -52,18 +52,31 @@ class Web(GatewayProcess):
 
 
 class Worker(GatewayProcess):
-    """The Celery worker of every queue."""
+    """The Celery worker of every queue; the loops of relay calls want a pool that does not fork."""
 
     name: ClassVar[str] = "worker"
     queues: ClassVar[str] = "relay,default"
+    pool: ClassVar[str] = "threads"
     concurrency: ClassVar[int] = 2
 
     def command(self) -> list[str]:
         """Return the foreground worker."""
         quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-        size = ["--queues", self.queues, "--concurrency", str(self.concurrency), "--loglevel", "INFO"]
+        size = ["--queues", self.queues, "--pool", self.pool, "--concurrency", str(self.concurrency)]
         name = ["--hostname", f"{self.name}@%h"]
-        return [sys.executable, "-m", "celery", "-A", "gateway", "worker", *size, *name, *quiet]
+        return [
+            sys.executable,
+            "-m",
+            "celery",
+            "-A",
+            "gateway",
+            "worker",
+            *size,
+            "--loglevel",
+            "INFO",
+            *name,
+            *quiet,
+        ]
 
     def answers(self) -> bool:
         """Say whether it has reported that it takes tasks."""
@@ -75,7 +88,8 @@ class RelayWorker(Worker):
 
     name: ClassVar[str] = "worker-relay"
     queues: ClassVar[str] = "relay"
-    concurrency: ClassVar[int] = 4
+    pool: ClassVar[str] = "solo"
+    concurrency: ClassVar[int] = 1
 
 
 class DefaultWorker(Worker):
@@ -83,6 +97,7 @@ class DefaultWorker(Worker):
 
     name: ClassVar[str] = "worker-default"
     queues: ClassVar[str] = "default"
+    pool: ClassVar[str] = "prefork"
     concurrency: ClassVar[int] = 4
 
 

@@ -33,8 +33,10 @@ _SKIPPED = {"migrations", "node_modules", "__pycache__"}
 # package.module.function that the test calls.
 _PATHS = {
     "execute": "tests/relay/api/test_execute.py::test_a_call_is_answered_with_its_hash_alone@/relay/execute",
-    "broadcast": "tests/relay/test_tasks.py::test_the_tasks_bring_a_call_to_its_end@relay.broadcast",
-    "track": "tests/relay/test_tasks.py::test_the_tasks_bring_a_call_to_its_end@relay.track",
+    "broadcast": "tests/relay/services/test_query_counts.py"
+    "::test_a_broadcast_of_all_relayers_costs_what_one_costs@broadcasting.broadcast",
+    "track": "tests/relay/services/test_query_counts.py"
+    "::test_tracking_and_settling_a_block_cost_a_constant[5]@tracking.track",
     "webhook": "tests/payments/api/test_webhook.py"
     "::test_a_signed_event_is_stored_as_the_bytes_that_were_signed@/webhooks/stripe",
     "payout": "tests/payments/services/test_payouts.py"

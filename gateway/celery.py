@@ -23,6 +23,8 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 # A task's log lines carry the id of the request that asked for it.
 app.steps["worker"].add(DjangoStructLogInitStep)
+# In the worker of relay calls, two loops that need no message. Named, because it needs the loaded models.
+app.steps["worker"].add("relay.worker:RelayLoops")
 
 
 @signals.setup_logging.connect
@@ -30,10 +32,11 @@ def leave_logging_alone(**_: object) -> None:
     """Keep the logging of the settings; without a receiver Celery would replace it with its own."""
 
 
+@signals.worker_init.connect
 @signals.worker_process_init.connect
 def keep_one_connection(**_: object) -> None:
     """
-    Keep one connection to the database in this worker process, which does one thing at a time.
+    Keep one connection to the database for each thread of this worker process.
 
     Otherwise a pool, with its threads, would be opened and closed around every task. The connection
     is checked before each task, because nobody waits for a task who could repeat it.

@@ -360,13 +360,6 @@ AD_NETWORK_SECRET_KEYS = env.secrets("AD_NETWORK_SECRET_KEYS")
 # ------------ Periodic tasks ---------------------------------------------------------------------------------
 
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
-    "relay-track": {
-        "task": "relay.track",
-        "schedule": RELAY_TRACK_SECONDS,
-        # A tick that has waited for several periods has nothing left to do.
-        "options": {"expires": 4 * RELAY_TRACK_SECONDS},
-    },
-    "relay-sweep": {"task": "relay.sweep", "schedule": RELAY_TRACK_SECONDS, "options": {"expires": 30}},
     "payments-events": {
         "task": "payments.process_due_events",
         "schedule": 10,
@@ -413,6 +406,8 @@ CELERY_DB_REUSE_MAX = 1_000
 CELERY_TASK_SOFT_TIME_LIMIT = 120
 CELERY_TASK_TIME_LIMIT = 150
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# However long the broker is away, a worker waits for it.
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 5,
     "socket_connect_timeout": 0.5,

@@ -9,6 +9,7 @@ from prometheus_client.core import Metric
 from gateway.common.metrics import gauge, gauges, register
 from relay import queries
 from relay.models import RelayTransaction
+from relay.services import loops
 
 _Status = RelayTransaction.Status
 
@@ -73,4 +74,22 @@ def relayers() -> Iterator[Metric]:
         "1 where the relayer takes new calls, 0 where staff have paused it.",
         "relayer",
         {row.address: row.is_active for row in rows},
+    )
+
+
+@register
+def worker_loops() -> Iterator[Metric]:
+    """Yield when each loop of the relay worker last ran, in one statement; a loop that never ran is left out."""
+    runs = loops.last_runs()
+    yield gauges(
+        "relay_loop_ended_timestamp_seconds",
+        "When the work of the loop last ended, however it did, in unix seconds.",
+        "loop",
+        {run.loop: run.ended_at.timestamp() for run in runs if run.ended_at},
+    )
+    yield gauges(
+        "relay_loop_succeeded_timestamp_seconds",
+        "When the work of the loop last ended without an error, in unix seconds.",
+        "loop",
+        {run.loop: run.succeeded_at.timestamp() for run in runs if run.succeeded_at},
     )

@@ -1,5 +1,5 @@
 """
-Relayers, relay transactions and attempts.
+Relayers, relay transactions and attempts, and who runs the loops that bring them forward.
 
 A relay transaction is a relay call that was accepted, with its outcome. An attempt is one
 transaction signed for it on an account nonce of a relayer; its bytes are stored before they
@@ -252,6 +252,27 @@ class Relayer(models.Model):
     def in_flight(self) -> int:
         """Account nonces that are taken and not mined yet."""
         return max(0, self.next_account_nonce - self.mined_account_nonce)
+
+
+class WorkerLoop(models.Model):
+    """
+    A loop of the relay worker: which worker holds its lease, and when its work last ended and succeeded.
+
+    The lease keeps two workers from doing the same work; correctness never depends on it.
+    """
+
+    chain_id = models.BigIntegerField(default=current_chain_id)
+    name = models.CharField(max_length=32)
+    owner = models.CharField(max_length=255)
+    expires_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    succeeded_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["chain_id", "name"], name="workerloop_name")]
+
+    def __str__(self) -> str:
+        return f"{self.name}, run by {self.owner}"
 
 
 class AttemptStatus(models.TextChoices):

@@ -1,37 +1,11 @@
-"""Celery tasks. The work is in PostgreSQL; after a task that failed or was lost, the next run does it."""
+"""The relay's periodic task. Calls are sent and settled by the loops of `relay.worker`, which need no task."""
 
-import time
 from typing import Any
 
 from celery import shared_task
 from django.utils import timezone
 
-from gateway.chain.errors import NodeUnavailable
-from gateway.common import tasks
-from relay.services import broadcasting, reconciliation, tracking
-
-# Calls of the next moment are sent in the same batch; a block takes many times longer.
-_DEBOUNCE_SECONDS = 0.1
-
-
-@shared_task(name="relay.broadcast", throws=(NodeUnavailable,))
-def broadcast(**_: Any) -> None:
-    """Send what was signed, in one batch for all calls of a moment."""
-    time.sleep(_DEBOUNCE_SECONDS)
-    tasks.release_claim("relay.broadcast")
-    broadcasting.broadcast(now=timezone.now())
-
-
-@shared_task(name="relay.track", throws=(NodeUnavailable,))
-def track(**_: Any) -> None:
-    """Read receipts and settle what is confirmed."""
-    tracking.track(now=timezone.now())
-
-
-@shared_task(name="relay.sweep", throws=(NodeUnavailable,))
-def sweep(**_: Any) -> None:
-    """Send what lost tasks have left unsent."""
-    broadcasting.sweep(now=timezone.now())
+from relay.services import reconciliation
 
 
 class ChainDiffers(Exception):

@@ -1,5 +1,5 @@
 """
-SQL that is written out, advisory locks, and runs over many items.
+SQL that is written out, advisory locks, notifications, and runs over many items.
 
 The ORM takes longer to build a statement than PostgreSQL takes to answer it (`docs/performance.md`).
 Only the path of a relay call, the ledger's moves, the inbox of postbacks and the gauges of `/metrics`
@@ -108,6 +108,29 @@ def _advisory(statement: str, key: int) -> bool:
         connection.close()
         raise
     return bool(row and row[0])
+
+
+class Listener:
+    """Waits for notifications of one channel, on the connection of the thread that waits."""
+
+    def __init__(self, channel: str) -> None:
+        self._channel = channel
+        self._session: Any = None
+
+    def wait(self, *, seconds: float) -> bool:
+        """
+        Return True once the channel was notified since the last wait, False after so many seconds.
+
+        Behind a pooler that shares sessions no notification arrives, so callers look by the clock as well.
+        """
+        connection.ensure_connection()
+        if self._session is not connection.connection:
+            with connection.cursor() as cursor:
+                cursor.execute(f"LISTEN {connection.ops.quote_name(self._channel)}")
+            self._session = connection.connection
+        with connection.wrap_database_errors:
+            notifications = list(self._session.notifies(timeout=seconds, stop_after=1))
+        return bool(notifications)
 
 
 # Raised inside a task whose time is up. Services let it pass; otherwise they know nothing of Celery.

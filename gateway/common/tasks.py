@@ -5,10 +5,6 @@ PostgreSQL holds the work; a message only says that there is some. If a message 
 the broker is away or the process dies after the commit, the periodic tasks find the work. So a
 message that cannot be sent is logged and never fails the caller.
 
-A debounced task is sent once for all events of a moment: the sender claims a key in Redis, and
-while it is claimed nobody else sends. The task releases the claim *before* it reads its rows, so
-it reads every event that was committed before, and an event committed later sends it again.
-
 Heartbeats are the times at which each periodic task last ended. They are kept in Redis for
 monitoring; nothing depends on them, and each task's next run writes them again.
 """
@@ -27,10 +23,7 @@ from django.conf import settings
 from django.db import transaction
 from kombu.exceptions import OperationalError
 from redis import Redis
-from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError as ConnectionLost
 from redis.exceptions import RedisError
-from redis.retry import Retry
 
 from gateway.common.errors import WorkersUnreachable
 
@@ -40,16 +33,6 @@ logger = logging.getLogger(__name__)
 def enqueue_on_commit(task_name: str, **ids: Any) -> None:
     """Send the task with keyword arguments `ids` once the outermost transaction commits."""
     transaction.on_commit(partial(_send, task_name, ids))
-
-
-def enqueue_once_on_commit(task_name: str) -> None:
-    """Send a debounced task once the outermost transaction commits, unless an earlier message still waits."""
-    transaction.on_commit(partial(_send_once, task_name))
-
-
-def _send_once(task_name: str) -> None:
-    if claim(task_name):
-        _send(task_name, {})
 
 
 def enqueue_now(task_name: str, **ids: Any) -> None:
@@ -70,38 +53,6 @@ def _send(task_name: str, ids: dict[str, Any]) -> None:
         current_app.send_task(task_name, kwargs=ids, retry=False)
     except OperationalError:
         logger.warning("broker away, left to the sweep: %s", task_name)
-
-
-# How long a claim lasts if its message is lost.
-_CLAIM_MILLISECONDS = 3_000
-
-
-def claim(task_name: str) -> bool:
-    """Return whether the caller should send the debounced task; while Redis is away, nobody should."""
-    try:
-        return bool(_redis(settings.REDIS_URL).set(_key(task_name), 1, nx=True, px=_CLAIM_MILLISECONDS))
-    except RedisError:
-        logger.warning("broker away, left to the sweep: %s", task_name)
-        return False
-
-
-def release_claim(task_name: str) -> None:
-    """Let the next event send the task again. The task calls this before it reads its rows."""
-    try:
-        _redis(settings.REDIS_URL).delete(_key(task_name))
-    except RedisError:
-        logger.warning("%s can be sent again only after its claim has expired", task_name)
-
-
-def _key(task_name: str) -> str:
-    return f"gateway:debounce:{task_name}"
-
-
-@functools.cache
-def _redis(url: str) -> Redis:
-    # A connection that was closed while idle is opened again; a timeout is not repeated.
-    retry = Retry(NoBackoff(), 1, supported_errors=(ConnectionLost,))
-    return Redis.from_url(url, socket_timeout=2, socket_connect_timeout=0.5, retry=retry)
 
 
 _HEARTBEATS_KEY = "gateway:periodic-tasks"

@@ -215,6 +215,26 @@ class Migration(migrations.Migration):
                 "permissions": [("export_attempt", "Can take the list of attempts away")],
             },
         ),
+        migrations.CreateModel(
+            name="WorkerLoop",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("chain_id", models.BigIntegerField(default=relay.models.current_chain_id)),
+                ("name", models.CharField(max_length=32)),
+                ("owner", models.CharField(max_length=255)),
+                ("expires_at", models.DateTimeField()),
+                ("ended_at", models.DateTimeField(null=True)),
+                ("succeeded_at", models.DateTimeField(null=True)),
+            ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("chain_id", "name"), name="workerloop_name")],
+            },
+        ),
         migrations.AddIndex(
             model_name="relaytransaction",
             index=django.contrib.postgres.indexes.BrinIndex(

@@ -2,8 +2,7 @@
 Send stored bytes to the node, in the order of account nonces.
 
 Sending the same bytes twice does no harm, so no lock is held and any number of
-workers may run. The rows say what is left to send; a task only makes it sooner,
-and the sweep finds what a lost task left unsent.
+workers may run. The rows say what is left to send.
 """
 
 from collections.abc import Sequence
@@ -17,15 +16,12 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
 from gateway.chain.types import Head, SendKind, SendOutcome
-from gateway.common.db import isolated, try_advisory_lock
+from gateway.common.db import isolated
 from relay.models import Attempt, RelayTransaction
 from relay.services import cancellation, replacement
 from relay.services.replacement import fees_today
 
 _Status = RelayTransaction.Status
-
-# A worker that received the task has sent by then.
-_TASK_TIME = timedelta(seconds=2)
 
 
 def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
@@ -241,18 +237,17 @@ def handle_send_error(*, attempt: Attempt, outcome: SendOutcome, fees: Fees, now
 
 def sweep(*, now: datetime) -> int:
     """
-    Broadcast what was signed a while ago, and again what was sent long ago; return how many the node took.
+    Broadcast what waits, relayer by relayer, and again what was sent long ago; return how many the node took.
+
+    An error of one relayer's attempts is logged and holds up no other relayer.
 
     Raises:
         NodeUnavailable: no node answered.
     """
-    with try_advisory_lock("relay.sweep") as acquired:
-        if not acquired:
-            return 0
-        unsent = Attempt.objects.unsent().filter(chain_id=get_chain().id, created_at__lt=now - _TASK_TIME)
-        relayer_ids = list(unsent.values_list("relayer_id", flat=True).distinct().order_by("relayer_id"))
-        sent = 0
-        for relayer_id in relayer_ids:
-            with isolated(f"broadcasting for relayer {relayer_id}"):
-                sent += broadcast(relayer_id=relayer_id, now=now)
-        return sent + resend(now=now)
+    unsent = Attempt.objects.unsent().filter(chain_id=get_chain().id)
+    relayer_ids = list(unsent.values_list("relayer_id", flat=True).distinct().order_by("relayer_id"))
+    sent = 0
+    for relayer_id in relayer_ids:
+        with isolated(f"broadcasting for relayer {relayer_id}"):
+            sent += broadcast(relayer_id=relayer_id, now=now)
+    return sent + resend(now=now)

@@ -15,9 +15,9 @@ from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees, FeesTooHigh, bump, quote_fees
 from gateway.chain.signing import SELF_TRANSFER_GAS, UnsignedTransaction, get_signer
 from gateway.chain.types import Head
-from gateway.common.tasks import enqueue_once_on_commit
 from relay.models import Attempt, RelayTransaction
 from relay.pricing import cost_in_credits
+from relay.services import loops
 from rewards.queries import debt_limit_of
 
 # One gwei: the highest tip that LUKSO's validators want.
@@ -134,7 +134,7 @@ def _store_replacement(
         max_priority_fee_per_gas_wei=fees.max_priority_fee_per_gas_wei,
         created_at=now,
     )
-    enqueue_once_on_commit("relay.broadcast")
+    loops.notify_signed()
     return stored
 
 

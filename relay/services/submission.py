@@ -24,12 +24,11 @@ from gateway.chain.signing import SignedTransaction, UnsignedTransaction, get_si
 from gateway.common import db
 from gateway.common.errors import DomainError
 from gateway.common.logging import request_id
-from gateway.common.tasks import enqueue_once_on_commit
 from relay import queries
 from relay.errors import ChannelBusy, RelayNonceGap, RelayNonceTaken, RelayPaused
 from relay.models import RelayTransaction
 from relay.pricing import cost_in_credits
-from relay.services import limits, preflight, relayers, statements
+from relay.services import limits, loops, preflight, relayers, statements
 from relay.services.preflight import Approval
 from rewards.queries import debt_limit_of
 from users.models import User
@@ -119,7 +118,7 @@ def _accept(*, user: User, approval: preflight.Approval, generation: int, now: d
     )
     signed = _sign(slot=slot, approval=approval)
     _store(user=user, approval=approval, generation=generation, held=held, slot=slot, signed=signed, now=now)
-    enqueue_once_on_commit("relay.broadcast")
+    loops.notify_signed()
     return signed.transaction_hash
 
 

@@ -15,7 +15,7 @@ from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
 from gateway.chain.types import ChainView, Head, Receipt
 from gateway.common import db
-from gateway.common.db import isolated, try_advisory_lock
+from gateway.common.db import isolated
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import cancellation, relayers, replacement, settlement
 from relay.services.replacement import fees_today
@@ -33,11 +33,31 @@ def track(*, now: datetime) -> int:
     Raises:
         NodeUnavailable: no node answered; nothing is lost, the next run repeats.
     """
-    with try_advisory_lock("relay.track") as acquired:
-        return _track(now=now) if acquired else 0
+    settled, _ = _track(now=now)
+    return settled
 
 
-def _track(*, now: datetime) -> int:
+class Tracker:
+    """Tracks once per block, for one that is asked more often than blocks come."""
+
+    def __init__(self) -> None:
+        self._newest: Head | None = None
+
+    def track_new_block(self, *, now: datetime) -> int:
+        """
+        Track if there is a block that was not tracked yet; return how many relay transactions were settled.
+
+        Raises:
+            NodeUnavailable: no node answered; the next call tries again.
+        """
+        if get_chain_client().head() == self._newest:
+            return 0
+        settled, self._newest = _track(now=now)
+        return settled
+
+
+def _track(*, now: datetime) -> tuple[int, Head]:
+    """Return how many were settled, and the newest block that this saw."""
     relayers.register_new_relayers(now=now)
     attempts = list(
         Attempt.objects.in_progress()
@@ -58,7 +78,7 @@ def _track(*, now: datetime) -> int:
     unmined = _unmined(attempts, view)
     settled += _settle_lost(attempts=unmined, relayers=accounts, view=view, now=now)
     _cancel_or_replace_stuck(attempts=unmined, view=view, now=now)
-    return settled
+    return settled, view.head
 
 
 def _confirmed(attempts: Sequence[Attempt], view: ChainView) -> list[settlement.Confirmed]:

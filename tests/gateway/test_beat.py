@@ -45,7 +45,9 @@ def clock(sender: FakeSender, tmp_path: Any) -> Iterator[Clock]:
 
 def tick(clock: Clock) -> None:
     clock.apply_entry(
-        ScheduleEntry(name="relay-track", task="tests.sent_by_name", schedule=schedule(1.0), app=clock.app)
+        ScheduleEntry(
+            name="earnings-release", task="tests.sent_by_name", schedule=schedule(1.0), app=clock.app
+        )
     )
 
 

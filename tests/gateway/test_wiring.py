@@ -163,8 +163,7 @@ def test_beat_sends_every_task_that_is_about_no_row_in_particular() -> None:
             parameter.kind is parameter.VAR_KEYWORD for parameter in signature(task.run).parameters.values()
         )
     }
-    # A call that was accepted asks for a broadcast; without the message the sweep broadcasts.
-    assert set(schedule_with()) == without_ids - {"relay.broadcast"}
+    assert set(schedule_with()) == without_ids
 
 
 def test_without_a_key_of_stripe_nothing_is_compared_with_stripe() -> None:
@@ -178,9 +177,13 @@ def test_messages_of_frequent_tasks_expire_before_they_pile_up() -> None:
             assert entry["schedule"] <= entry["options"]["expires"] <= 60, task
 
 
-def test_tracker_and_sweep_run_as_often_as_the_environment_says() -> None:
-    schedule = schedule_with(RELAY_TRACK_SECONDS="7")
-    assert {schedule[task]["schedule"] for task in ("relay.track", "relay.sweep")} == {7}
+def test_of_the_relay_beat_keeps_only_the_nightly_comparison() -> None:
+    assert {task for task in schedule_with() if task.startswith("relay.")} == {"relay.reconcile"}
+
+
+def test_a_worker_waits_for_its_broker_however_long_that_takes() -> None:
+    assert app.conf.broker_connection_max_retries is None
+    assert app.conf.broker_connection_retry_on_startup is True
 
 
 def test_nightly_tasks_run_one_after_the_other_and_catch_up_before_they_compare() -> None:
@@ -234,7 +237,7 @@ def test_a_message_without_a_broker_is_lost_at_once(monkeypatch: pytest.MonkeyPa
     with Celery(broker=f"redis://127.0.0.1:{free_port()}/0", set_as_current=False) as publisher:
         publisher.conf.broker_transport_options = settings.CELERY_BROKER_TRANSPORT_OPTIONS
         with pytest.raises(OperationalError):
-            publisher.send_task("relay.track", retry=False)
+            publisher.send_task("earnings.release", retry=False)
 
     assert pauses == []
 

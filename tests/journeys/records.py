@@ -69,6 +69,11 @@ JOIN users_user AS owner ON owner.id = account.user_id WHERE owner.profile_addre
 FOR UPDATE OF account
 """
 _LOCK_ATTEMPT = "SELECT id FROM relay_attempt WHERE transaction_hash = %s FOR UPDATE"
+_LEASE = """
+UPDATE relay_workerloop SET owner = 'a test', expires_at = statement_timestamp() + interval '1 hour'
+WHERE name = %s RETURNING id
+"""
+_END_LEASE = "UPDATE relay_workerloop SET expires_at = statement_timestamp() WHERE name = %s RETURNING id"
 _BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))"
 
 
@@ -178,6 +183,15 @@ class Records:
     def sessions_behind(self, holder: int) -> int:
         """Return how many sessions of the database wait for the one with this process id."""
         return self._numbers(_BLOCKED, holder)[0]
+
+    @contextmanager
+    def leased(self, loop: str) -> Iterator[None]:
+        """Keep every worker from running a loop for the length of the block."""
+        self._numbers(_LEASE, loop)
+        try:
+            yield
+        finally:
+            self._numbers(_END_LEASE, loop)
 
     @contextmanager
     def locked_account(self, profile_address: str) -> Iterator[Lock]:

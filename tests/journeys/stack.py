@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 import psutil
 import redis
@@ -145,6 +146,11 @@ class Stack:
         """Return how many messages of a task a worker has taken since its start, by its log."""
         return (worker or self.worker).log_path.read_text(errors="replace").count(f"Task {task}")
 
+    def until_node_is_asked(self) -> None:
+        """Wait until somebody asks the node, which stands still."""
+        port = urlsplit(self.services.rpc_url).port
+        until("the node is asked", lambda: _unread_bytes(port))
+
     def until_sent(self, profile_address: str) -> None:
         """Wait until the node has everything that was signed for a profile."""
         until("everything is sent", lambda: not self.records.unsent(profile_address))
@@ -203,6 +209,16 @@ def thaw(server: Server) -> None:
     """Let a part go on; nothing happens to one that runs or is gone."""
     with suppress(ProcessLookupError):
         os.killpg(server.pid, signal.SIGCONT)
+
+
+def _unread_bytes(port: int | None) -> int:
+    """Return how much has arrived at a local port and was not read, as the kernel counts it."""
+    connections = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(
+        int(queues.partition(":")[2], 16)
+        for _, local, _, _, queues, *_ in connections
+        if int(local.partition(":")[2], 16) == port
+    )
 
 
 def end(server: Server) -> None:

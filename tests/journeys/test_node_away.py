@@ -3,7 +3,6 @@
 import pytest
 
 from tests.journeys.stack import Stack, thaw
-from tests.journeys.waiting import until
 
 pytestmark = pytest.mark.journey
 
@@ -16,10 +15,9 @@ def test_while_the_node_is_away_accepted_calls_wait_and_new_ones_are_refused_wit
     before = stack.records.account(late.profile.profile_address)
     with stack.frozen(stack.worker):
         known = person.accepted(person.new_call())
-        heard = stack.tasks_heard("relay.broadcast")
         with stack.frozen(stack.node):
             thaw(stack.worker)
-            until("the worker tries to send", lambda: stack.tasks_heard("relay.broadcast") > heard)
+            stack.until_node_is_asked()
             refused = late.execute(body)
             assert (refused.status, refused.body["code"]) == (503, "chain-unavailable")
             assert refused.retry_after

@@ -109,7 +109,7 @@ def test_calls_that_wait_unsent_behind_a_revert_are_cancelled_and_cost_nothing(
         person.signed(payload, ahead=ahead)
         for ahead, payload in enumerate([some_data(), a_call_to(target.address), some_data(), some_data()])
     ]
-    with stack.chain.paused(), stack.frozen(stack.beat):
+    with stack.chain.paused():
         with stack.frozen(stack.worker):
             sent = [person.accepted(body) for body in bodies[:2]]
             target.flip()
@@ -118,10 +118,10 @@ def test_calls_that_wait_unsent_behind_a_revert_are_cancelled_and_cost_nothing(
             unsent = [person.accepted(body) for body in bodies[2:]]
             stack.chain.mine()
             stack.kill(stack.worker)
-        stack.forget_messages()
-        stack.restart(stack.worker)
-        stack.ring("relay.track")
-        until("the revert is seen", lambda: stack.records.calls(profile)[1].terminal_status == "Failed")
+        # So that the tracker comes first.
+        with stack.records.leased("broadcasting"):
+            stack.restart(stack.worker)
+            until("the revert is seen", lambda: stack.records.calls(profile)[1].terminal_status == "Failed")
 
     endings = [person.ending(known) for known in [*sent, *unsent]]
 

@@ -52,7 +52,7 @@ def test_every_task_of_beat_tells_how_often_it_is_rung(redis: Redis) -> None:
     found = figures()
     for entry in project.CELERY_BEAT_SCHEDULE.values():
         assert found["periodic_task_period_seconds", str(entry["task"])] > 0
-    assert found["periodic_task_period_seconds", "relay.track"] == project.RELAY_TRACK_SECONDS
+    assert found["periodic_task_period_seconds", "payments.process_due_events"] == 10
     assert found["periodic_task_period_seconds", "credits.reconcile"] == 86_400
 
 
@@ -89,7 +89,7 @@ def test_a_task_that_celery_runs_leaves_its_sign(redis: Redis) -> None:
 
 
 def test_what_beat_does_not_ring_leaves_no_sign(redis: Redis) -> None:
-    ended("relay.broadcast", "SUCCESS")
+    ended("payments.process_event", "SUCCESS")
     assert not redis.exists(tasks._HEARTBEATS_KEY)
 
 
@@ -108,7 +108,7 @@ def test_messages_that_nobody_takes_are_counted(redis: Redis) -> None:
 def test_without_redis_only_that_is_told(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, logger="gateway.common.tasks")
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    ended("relay.track", "SUCCESS")
+    ended("earnings.release", "SUCCESS")
     found = figures()
     assert found["redis_up",] == 0
     assert {key[0] for key in found} == {"redis_up", "periodic_task_period_seconds"}

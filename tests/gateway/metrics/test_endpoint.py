@@ -88,8 +88,8 @@ def test_it_costs_the_same_whatever_happened(scrape: Scrape) -> None:
         with CaptureQueriesContext(connection) as statements:
             scrape()
         counts.append(len(statements))
-    # Pauses; ledger, reconciliations; postbacks, networks; calls, ended calls, relayers; payments.
-    assert counts == [9, 9]
+    # Pauses; ledger, reconciliations; postbacks, networks; calls, ended calls, relayers, loops; payments.
+    assert counts == [10, 10]
 
 
 @pytest.mark.django_db

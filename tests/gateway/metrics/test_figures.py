@@ -14,7 +14,7 @@ from credits.services import entries, holds
 from earnings.models import AdNetwork, Postback
 from gateway.admin.pauses import switch
 from payments.models import BillingOperation, StripeEvent
-from relay.models import Attempt, Relayer, RelayTransaction
+from relay.models import Attempt, Relayer, RelayTransaction, WorkerLoop
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory, random_address
 from tests.gateway.metrics.conftest import Scrape
@@ -76,6 +76,19 @@ def test_without_any_row_every_figure_is_nothing(scrape: Scrape) -> None:
     assert told == {("reconciliation_scheduled", "ledger"), ("reconciliation_scheduled", "chain")}
     assert {key[0] for key in ours} >= {"relay_paused", "credits_outstanding", "stripe_events_waiting"}
     assert not any(key[0].startswith(("relayer_", "reconciliation_f")) for key in ours)
+
+
+def test_each_loop_of_the_relay_worker_says_when_it_last_ended_and_succeeded(scrape: Scrape) -> None:
+    ended, succeeded = ago(random.randint(1, 9)), ago(random.randint(10, 99))
+    for name, last in (("tracking", succeeded), ("broadcasting", None)):
+        WorkerLoop.objects.create(
+            name=name, owner="one@host", expires_at=ago(0), ended_at=ended, succeeded_at=last
+        )
+    found = scrape()
+    for name in ("tracking", "broadcasting"):
+        assert found["relay_loop_ended_timestamp_seconds", name] == pytest.approx(ended.timestamp())
+    assert found["relay_loop_succeeded_timestamp_seconds", "tracking"] == pytest.approx(succeeded.timestamp())
+    assert ("relay_loop_succeeded_timestamp_seconds", "broadcasting") not in found
 
 
 def test_calls_are_counted_by_status(scrape: Scrape) -> None:

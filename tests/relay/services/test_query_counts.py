@@ -23,11 +23,11 @@ pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
 
 # Call history, cancelled calls, trust; BEGIN, debt limit, hold, channel, the user's share, relayer's lock, its account
-# nonce if its balance covers the call, both rows, COMMIT.
-OF_EXECUTE = 12
+# nonce if its balance covers the call, both rows, the notification, COMMIT.
+OF_EXECUTE = 13
 OF_REPEAT = 1
-# Two for the advisory lock; relayers without a row, attempts, relayers; what the block says of relayers.
-OF_TICK = 6
+# Relayers without a row, attempts, relayers; what the block says of relayers.
+OF_TICK = 4
 # BEGIN, the rows' locks, the captures, experience; allowances, badges, modifiers; what comes back; the
 # rows, COMMIT.
 OF_SETTLEMENT = 10

@@ -1,0 +1,217 @@
+"""
+The loops of the relay worker, as threads of a Celery worker: one broadcasts, one tracks and settles.
+
+PostgreSQL holds their work and Celery only their lives: they start and end with the worker and need
+no message, so they go on while Redis is away. The step starts before the worker connects to the
+broker. A worker that runs the loops has a pool without processes of its own (`solo` or `threads`),
+because a process that is forked beside running threads may inherit a lock that nobody releases.
+"""
+
+import logging
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from celery import bootsteps, signals
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db import InterfaceError, OperationalError, connection
+from django.utils import timezone
+
+from gateway.common import tasks
+from gateway.common.db import Listener
+from gateway.common.errors import DomainError
+from relay.services import broadcasting, tracking
+from relay.services.loops import SIGNED_CHANNEL, Lease
+
+logger = logging.getLogger(__name__)
+
+QUEUE = "relay"
+_POOLS = ("solo", "thread")
+
+_STANDBY_SECONDS = 1.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 5.0
+# How often broadcasting looks by itself: its clock where no notification comes.
+_CLOCK_SECONDS = 1.0
+# Calls of the next moment are sent in the same batch; a block takes many times longer.
+_GATHERING_SECONDS = 0.05
+# A loop that has not turned for so long is stuck, and the health check of its container fails.
+_STUCK_SECONDS = 120.0
+_ENDING_SECONDS = 30.0
+
+
+class Loop(threading.Thread, ABC):
+    """
+    Work that is done again and again while this worker holds the loop's lease; no error ends it.
+
+    While the node or the database is away, it tries at growing intervals; the beginning of an
+    outage is one line at WARNING and its end another. Any other error is logged in full.
+    """
+
+    title: ClassVar[str]
+
+    def __init__(self, *, owner: str) -> None:
+        super().__init__(name=f"relay-{self.title}", daemon=True)
+        self.turned_at = time.monotonic()
+        self.stopping = threading.Event()
+        self._lease = Lease(loop=self.title, owner=owner)
+        self._failures = 0
+        self._is_out = False
+
+    @abstractmethod
+    def work(self) -> None:
+        """Do what is to be done now."""
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Return when there may be work, or soon after `stopping` is set."""
+
+    def run(self) -> None:
+        """Turn until `stopping` is set, then let another worker take over."""
+        while not self.stopping.is_set():
+            self._turn()
+            self.turned_at = time.monotonic()
+            _show_that_alive()
+        try:
+            self._lease.release()
+        except (OperationalError, InterfaceError):
+            logger.warning("the lease of %s is left to expire: the database is away", self.title)
+        finally:
+            connection.close()
+
+    def _turn(self) -> None:
+        try:
+            if not self._lease.hold():
+                self.stopping.wait(_STANDBY_SECONDS)
+                return
+            self.work()
+            self._lease.note(succeeded=True)
+            self._end_outage()
+            self.wait()
+        except Exception as error:  # noqa: BLE001 - logged; the work is in rows, and the next turn does it
+            self._lease.note(succeeded=False)
+            self._log(error)
+            # Whatever state the session is in, the next turn begins with a new one.
+            connection.close()
+            self.stopping.wait(min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**self._failures))
+            self._failures += 1
+
+    def _log(self, error: Exception) -> None:
+        if not _is_outage(error):
+            logger.error("%s failed; it is repeated", self.title, exc_info=error)
+        elif not self._is_out:
+            self._is_out = True
+            logger.warning("%s waits: %s", self.title, type(error).__name__)
+
+    def _end_outage(self) -> None:
+        self._failures = 0
+        if self._is_out:
+            self._is_out = False
+            logger.warning("%s goes on", self.title)
+
+
+def _is_outage(error: Exception) -> bool:
+    return isinstance(error, OperationalError | InterfaceError) or (
+        isinstance(error, DomainError) and error.is_outage
+    )
+
+
+class Broadcasting(Loop):
+    """Sends what was signed: when PostgreSQL notifies, at the latest when the clock says so."""
+
+    title = "broadcasting"
+
+    def __init__(self, *, owner: str) -> None:
+        super().__init__(owner=owner)
+        self._signed = Listener(SIGNED_CHANNEL)
+        self._sweep_at = 0.0
+
+    def work(self) -> None:
+        """Send what waits; every few seconds also what was lost on the way."""
+        if time.monotonic() >= self._sweep_at:
+            self._sweep_at = time.monotonic() + settings.RELAY_TRACK_SECONDS
+            broadcasting.sweep(now=timezone.now())
+        else:
+            broadcasting.broadcast(now=timezone.now())
+
+    def wait(self) -> None:
+        """Wait for a notification, then a moment longer for the calls that come with it."""
+        if self._signed.wait(seconds=_CLOCK_SECONDS):
+            self.stopping.wait(_GATHERING_SECONDS)
+
+
+class Tracking(Loop):
+    """Reads each new block once, and settles what it has confirmed."""
+
+    title = "tracking"
+
+    def __init__(self, *, owner: str) -> None:
+        super().__init__(owner=owner)
+        self._tracker = tracking.Tracker()
+
+    def work(self) -> None:
+        """Ask for the newest block; track if it is a new one."""
+        self._tracker.track_new_block(now=timezone.now())
+
+    def wait(self) -> None:
+        """Wait for the clock."""
+        self.stopping.wait(settings.RELAY_TRACK_SECONDS)
+
+
+_running: Sequence[Loop] = ()
+
+
+def _show_that_alive() -> None:
+    """Renew the file of the health check while every loop of this worker turns."""
+    now = time.monotonic()
+    if all(now - loop.turned_at < _STUCK_SECONDS for loop in _running):
+        tasks.touch_alive_file()
+
+
+class RelayLoops(bootsteps.StartStopStep):
+    """The step of a Celery worker that runs the loops, where the worker takes the queue `relay`."""
+
+    requires = ("celery.worker.components:Pool",)
+
+    def __init__(self, worker: Any, **options: Any) -> None:
+        super().__init__(worker, **options)
+        self._loops: list[Loop] = []
+
+    def include_if(self, worker: Any) -> bool:
+        """Say whether this is the worker of relay calls."""
+        return QUEUE in worker.app.amqp.queues.consume_from
+
+    def create(self, worker: Any) -> None:
+        """Refuse a pool that forks."""
+        pool = worker.pool_cls.__module__.rpartition(".")[2]
+        if pool not in _POOLS:
+            raise ImproperlyConfigured(
+                f"The worker of the queue {QUEUE} runs threads: start it with --pool solo or --pool threads."
+            )
+
+    def start(self, worker: Any) -> None:
+        """Start the loops; the worker connects to the broker after this step."""
+        global _running  # noqa: PLW0603
+        self._loops = [Broadcasting(owner=worker.hostname), Tracking(owner=worker.hostname)]
+        _running = self._loops
+        signals.worker_shutting_down.connect(self._end_soon)
+        for loop in self._loops:
+            loop.start()
+
+    def stop(self, worker: Any) -> None:
+        """Let each loop finish its turn."""
+        self._end_soon()
+        deadline = time.monotonic() + _ENDING_SECONDS
+        for loop in self._loops:
+            loop.join(max(0.0, deadline - time.monotonic()))
+
+    def terminate(self, worker: Any) -> None:
+        """End as `stop` does: a turn that is cut off is repeated by the next worker."""
+        self.stop(worker)
+
+    def _end_soon(self, **_: Any) -> None:
+        """Begin to end with the signal, since the worker may take long to let go of the broker."""
+        for loop in self._loops:
+            loop.stopping.set()

@@ -1,0 +1,239 @@
+"""The loops of the relay worker: they do their work, and neither an outage nor an error ends them."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from celery.concurrency import prefork, solo, thread
+from django.conf import settings as project
+from django.core.exceptions import ImproperlyConfigured
+from django.db import OperationalError, connection
+from django.utils import timezone
+from pytest_django import Settings
+
+from gateway.celery import app
+from gateway.chain.errors import NodeUnavailable
+from relay import worker
+from relay.models import RelayTransaction, WorkerLoop
+from relay.services import tracking
+from relay.worker import Broadcasting, Loop, RelayLoops, Tracking
+from tests.credits.rows import query
+from tests.journeys.waiting import until
+from tests.relay.chain import Chain, FaultyClient
+from tests.relay.workers import broadcast_all
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Accept = Callable[..., RelayTransaction]
+
+
+class Scripted(Loop):
+    """A loop whose turns end as a test says."""
+
+    title = "scripted"
+
+    def __init__(self, *endings: Exception | None) -> None:
+        super().__init__(owner="one@host")
+        self._endings = list(endings)
+        self.turns = 0
+
+    def work(self) -> None:
+        self.turns += 1
+        query("SELECT 1")
+        ending = self._endings.pop(0) if self._endings else None
+        if ending is not None:
+            raise ending
+
+    def wait(self) -> None:
+        if not self._endings:
+            self.stopping.set()
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a loop try again at once."""
+    monkeypatch.setattr(worker, "_FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(worker, "_STANDBY_SECONDS", 0.05)
+
+
+@contextmanager
+def running(*loops: Loop) -> Iterator[None]:
+    """Run the loops for the length of the block."""
+    for loop in loops:
+        loop.start()
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.stopping.set()
+        for loop in loops:
+            loop.join(30)
+            assert not loop.is_alive()
+
+
+def status_of(row: RelayTransaction) -> str:
+    """Return the newest status."""
+    row.refresh_from_db()
+    return row.status
+
+
+def test_a_call_is_sent_by_notification_and_settled_by_the_next_blocks(
+    accept: Accept, chain: Chain, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Far from any tick of its own, so the notification alone can have woken it.
+    monkeypatch.setattr(worker, "_CLOCK_SECONDS", 60)
+    settings.RELAY_TRACK_SECONDS = 0.05
+    broadcasting = Broadcasting(owner="one@host")
+    with running(broadcasting, Tracking(owner="one@host")):
+        until("it listens", lambda: broadcasting._signed._session, patience=10)
+        row = accept()
+        until("it is sent", lambda: status_of(row) == "Submitted", patience=10)
+        chain.mine(project.CONFIRMATIONS)
+        until("it is settled", lambda: status_of(row) == "Success", patience=10)
+        query("SELECT pg_notify('relay_signed', '')")
+    assert {loop.name for loop in WorkerLoop.objects.all()} == {"broadcasting", "tracking"}
+
+
+def test_without_notifications_the_clock_finds_what_is_to_be_sent(
+    accept: Accept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_CLOCK_SECONDS", 0.05)
+    monkeypatch.setattr(worker, "SIGNED_CHANNEL", "nobody_notifies_this")
+    with running(Broadcasting(owner="one@host")):
+        row = accept()
+        until("it is sent", lambda: status_of(row) == "Submitted", patience=10)
+
+
+def test_the_tracker_asks_for_receipts_once_per_block(
+    accept: Accept, chain: Chain, node: FaultyClient
+) -> None:
+    accept()
+    broadcast_all()
+    tracker = tracking.Tracker()
+    for blocks, settled in ((1, 0), (project.CONFIRMATIONS - 1, 1)):
+        chain.mine(blocks)
+        before = node.requests
+        assert [tracker.track_new_block(now=timezone.now()) for _ in range(3)] == [settled, 0, 0]
+        # The newest block each time; once what it says of transactions, and of accounts.
+        assert node.requests - before == 3 + 2
+
+
+def test_a_block_that_could_not_be_read_is_tracked_again(
+    accept: Accept, chain: Chain, node: FaultyClient
+) -> None:
+    accept()
+    broadcast_all()
+    chain.mine(project.CONFIRMATIONS)
+    tracker = tracking.Tracker()
+
+    def fail() -> None:
+        raise NodeUnavailable("away", retry_after=1)
+
+    node.meanwhile("read_chain", fail)
+    with pytest.raises(NodeUnavailable):
+        tracker.track_new_block(now=timezone.now())
+    assert tracker.track_new_block(now=timezone.now()) == 1
+
+
+def test_an_outage_is_logged_when_it_begins_and_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
+    away, lost = NodeUnavailable("away", retry_after=1), OperationalError("server closed the connection")
+    loop = Scripted(away, lost, away, None, lost, None)
+    with running(loop):
+        loop.join(10)
+    assert loop.turns == 6
+    lines = [(record.levelno, record.exc_info is None) for record in caplog.records]
+    assert lines == [(logging.WARNING, True)] * 4
+
+
+def test_any_other_error_is_logged_in_full_and_the_loop_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    loop = Scripted(ValueError("a bug"), ValueError("a bug"), None)
+    with running(loop):
+        loop.join(10)
+    assert loop.turns == 3
+    assert [record.levelno for record in caplog.records] == [logging.ERROR] * 2
+    assert all(record.exc_info for record in caplog.records)
+
+
+def test_pauses_grow_while_nothing_succeeds_and_stay_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Scripted(*[OperationalError("away")] * 8)
+    pauses: list[float] = []
+    monkeypatch.setattr(worker, "_FIRST_PAUSE_SECONDS", 0.5)
+    monkeypatch.setattr(loop.stopping, "wait", pauses.append)
+    with running(loop):
+        loop.join(10)
+    assert pauses == [0.5, 1, 2, 4, 5, 5, 5, 5]
+
+
+def test_a_loop_goes_on_in_a_new_session_after_postgresql_has_closed_the_old_one() -> None:
+    loop = Broadcasting(owner="one@host")
+    with running(loop):
+        until("it listens", lambda: loop._signed._session, patience=10)
+        first = loop._signed._session
+        query("SELECT pg_terminate_backend(%s, 5000)", first.info.backend_pid)
+        until("it listens again", lambda: loop._signed._session is not first, patience=10)
+
+
+def test_another_worker_stands_by_and_takes_over_when_the_first_ends() -> None:
+    first, second = (Tracking(owner=f"{number}@host") for number in "12")
+    with running(second):
+        with running(first):
+            until("one has it", WorkerLoop.objects.first, patience=10)
+            holder = WorkerLoop.objects.get().owner
+            assert holder in {"1@host", "2@host"}
+        until("the other has it", lambda: WorkerLoop.objects.get().owner == "2@host", patience=10)
+
+
+def test_a_worker_whose_loops_turn_renews_the_file_and_one_with_a_stuck_loop_does_not(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "alive"
+    settings.ALIVE_FILE = str(file)
+    loops = [Scripted(), Scripted()]
+    monkeypatch.setattr(worker, "_running", loops)
+    worker._show_that_alive()
+    assert file.exists()
+    file.unlink()
+    loops[1].turned_at = time.monotonic() - worker._STUCK_SECONDS
+    worker._show_that_alive()
+    assert not file.exists()
+
+
+def fake_worker(*queues: str, pool: Any = solo) -> Any:
+    """Return what a step knows of its worker."""
+    amqp = SimpleNamespace(queues=SimpleNamespace(consume_from=dict.fromkeys(queues)))
+    return SimpleNamespace(
+        app=SimpleNamespace(amqp=amqp), pool_cls=pool.TaskPool, hostname="one@host", steps=[]
+    )
+
+
+def test_only_a_worker_of_the_relay_queue_runs_the_loops() -> None:
+    assert "relay.worker:RelayLoops" in app.steps["worker"]
+    for queues, included in ((["relay"], True), (["default", "relay"], True), (["default"], False)):
+        one = fake_worker(*queues)
+        assert RelayLoops(one).include(one) is included
+
+
+def test_a_worker_that_forks_refuses_to_run_them() -> None:
+    for pool in (solo, thread):
+        one = fake_worker("relay", pool=pool)
+        assert RelayLoops(one).include(one)
+    forking = fake_worker("relay", pool=prefork)
+    with pytest.raises(ImproperlyConfigured, match="--pool solo"):
+        RelayLoops(forking).include(forking)
+
+
+def test_the_loops_end_with_the_worker_and_leave_no_lease(relayers: object) -> None:
+    one = fake_worker("relay")
+    step = RelayLoops(one)
+    before = threading.active_count()
+    step.start(one)
+    until("both have turned", lambda: WorkerLoop.objects.count() == 2, patience=10)
+    step.stop(one)
+    assert threading.active_count() == before
+    assert query("SELECT count(*) FROM relay_workerloop WHERE expires_at > now()") == [(0,)]
+    connection.close()

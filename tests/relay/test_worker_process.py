@@ -1,0 +1,90 @@
+"""The worker of relay calls as a process of its own: whatever Redis does, calls are sent and settled."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.db.models.functions import Now
+
+from devstack.processes import RelayWorker
+from devstack.services.redis import Redis
+from devstack.services.stack import Services
+from relay.models import RelayTransaction, WorkerLoop
+from tests.journeys.waiting import until
+from tests.relay.chain import Chain
+
+pytestmark = pytest.mark.django_db(transaction=True)
+# Longer than any wait of the loops, far shorter than a worker takes to give up on something.
+_SOON = 15
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[Redis]:
+    """A broker of this test alone, which does not run yet."""
+    server = Redis(tmp_path / "redis", tmp_path)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def relay_worker(services: Services, redis: Redis, tmp_path: Path) -> Iterator[RelayWorker]:
+    """The worker on the test's database and chain. It runs, and has never met its broker."""
+    place = connection.settings_dict
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "gateway.settings",
+        "DATABASE_URL": f"postgresql://{place['USER']}@/{place['NAME']}?host={place['HOST']}",
+        "REDIS_URL": redis.url,
+        "CHAIN_RPC_URLS": services.rpc_url,
+        "RELAY_TRACK_SECONDS": "1",
+        "ALIVE_FILE": str(tmp_path / "alive"),
+    }
+    worker = RelayWorker(tmp_path, environment)
+    worker.start()
+    yield worker
+    worker.stop()
+
+
+@pytest.fixture
+def settles(accept: Callable[..., RelayTransaction], chain: Chain) -> Callable[[], None]:
+    """Return a check: a call that is accepted now is sent and settled soon."""
+
+    def check() -> None:
+        row = accept()
+        until("the node has it", lambda: chain.knows(row.transaction_hash), patience=_SOON)
+        chain.mine(settings.CONFIRMATIONS)
+        until("it is settled", lambda: _status(row) == "Success", patience=_SOON)
+
+    return check
+
+
+def _status(row: RelayTransaction) -> str:
+    row.refresh_from_db()
+    return row.status
+
+
+def test_redis_may_be_absent_stand_still_or_be_killed(
+    relay_worker: RelayWorker, redis: Redis, settles: Callable[[], None], tmp_path: Path
+) -> None:
+    until("the loops run", lambda: WorkerLoop.objects.count() == 2, patience=60)
+    settles()
+    assert (tmp_path / "alive").exists()
+
+    redis.start()
+    until("the worker has its broker", relay_worker.answers, patience=60)
+    os.kill(redis.pid, signal.SIGSTOP)
+    settles()
+    os.kill(redis.pid, signal.SIGCONT)
+    os.kill(redis.pid, signal.SIGKILL)
+    settles()
+
+    began = time.monotonic()
+    relay_worker.stop(patience=20)
+    assert time.monotonic() - began < 8
+    assert "Traceback" not in relay_worker.log_path.read_text()
+    assert not WorkerLoop.objects.filter(expires_at__gt=Now()).exists()

@@ -4,6 +4,7 @@ import argparse
 import os
 import secrets
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from devstack.bench.options import add_bench_options
@@ -84,8 +85,9 @@ def _prepare(_: argparse.Namespace) -> int:
     from devstack.services.template import make_template
     from devstack.toolchain import install_toolchain
 
-    install_toolchain()
-    make_template()
+    with ThreadPoolExecutor() as pool:  # one waits for the network, the other for the processor
+        for work in [pool.submit(install_toolchain), pool.submit(make_template)]:
+            work.result()
     return 0
 
 

@@ -15,7 +15,7 @@ from devstack.world.deployer import ETHER
 from devstack.world.profiles import Profile, ProfilePlan
 
 _RELAYER_WEI = 1_000 * ETHER
-_DEMO_PEOPLE, _DEMO_CALLERS, _DEMO_CREDITS, _DEMO_RELAYERS = 64, 8, 1_000_000, 4
+_DEMO_PEOPLE, _DEMO_CALLERS, _DEMO_CREDITS, _DEMO_RELAYERS = 40, 6, 1_000_000, 4
 _LOAD_PROFILES, _LOAD_CREDITS, _LOAD_RELAYERS, _LOAD_IN_FLIGHT = 60, 10**9, 16, 64
 
 

@@ -1,11 +1,12 @@
 """Generated users: they earn, check in, relay calls and are looked after by staff, over some weeks."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import cycle
 from typing import Any
 
 from django.conf import settings
@@ -27,14 +28,14 @@ from users.models import User
 from users.services import sessions
 from users.services.profiles import user_of_profile
 
-_DAYS, _STEPS, _ACTIVE = 30, 32, 2
-_RELAYING_STEPS = (16, 24, 30)
+_DAYS, _STEPS, _ACTIVE = 30, 24, 2
+_RELAYING_STEPS = (12, 18, 22)
 _CALLER_CREDITS, _LARGE_ADJUSTMENTS = 20_000, 3
 # AdMob signs with a key that only the stack's server of verifier keys has.
 _SLUGS = (
     "levelplay", "tapjoy", "adgem", "ayet-studios", "bitlabs", "cpx-research", "theoremreach", "visit-link",
 )  # fmt: skip
-_HOLDING_SLUG = "cpx-research"
+_HOLDING_SLUG, _REVERSING_SLUG = "cpx-research", "tapjoy"
 _ACTIONS = {"earn": 12, "check_in": 6, "sign_in": 2, "get_modifier": 1, "be_corrected": 1}
 _CORRECTIONS = (
     (500, "Demo: an offer failed."),
@@ -68,6 +69,7 @@ class Demo:
     people: list[Person]
     staff: User
     opened: dict[str, dict[str, Any]]
+    _slugs: Iterator[str] = field(default_factory=lambda: cycle(_SLUGS))
 
     def run(self, *, until: datetime) -> None:
         """Let everything happen in steps, from weeks ago until now."""
@@ -86,11 +88,14 @@ class Demo:
         for person in self.people[first:last]:
             person.join(self.staff, f"demo:{self._identifier()}")
         present = self.people[:last]
-        for person in dict.fromkeys([*self.people[first:last], *self.rng.sample(present, _ACTIVE)]):
-            for action in self.rng.choices(list(_ACTIONS), weights=list(_ACTIONS.values()), k=2):
-                getattr(self, f"_{action}")(person, at)
+        active = [*self.people[first:last], *self.rng.sample(present, min(_ACTIVE, len(present)))]
+        actions = self.rng.choices(list(_ACTIONS), weights=list(_ACTIONS.values()), k=len(active))
+        for person, action in zip(active, actions, strict=True):
+            getattr(self, f"_{action}")(person, at)
         if step == _STEPS - 1:
             self._earn_at(_HOLDING_SLUG, self.people[0], at)
+            self._earn_at(_REVERSING_SLUG, self.people[1], at)
+            self._reverse(self.people[1], at)
         if step in _RELAYING_STEPS:
             callers = {person.user: person.caller for person in present if person.caller is not None}
             overspender = _RELAYING_STEPS.index(step)
@@ -98,12 +103,17 @@ class Demo:
 
     def _earn(self, person: Person, at: datetime) -> None:
         """Send a postback of an ad network: now and then a reversal, or one above the cap."""
-        if person.last_postback is not None and self.rng.random() < 0.12:
-            slug, postback = person.last_postback
-            person.last_postback, reversal = None, {**vars(postback), "at": at, "is_reversal": True}
-            self._post(slug, Reward(**reversal), at)
+        if person.last_postback is not None and self.rng.random() < 0.25:
+            self._reverse(person, at)
+        else:
+            self._earn_at(next(self._slugs), person, at)
+
+    def _reverse(self, person: Person, at: datetime) -> None:
+        if person.last_postback is None:
             return
-        self._earn_at(self.rng.choice(_SLUGS), person, at)
+        slug, postback = person.last_postback
+        person.last_postback = None
+        self._post(slug, replace(postback, at=at, is_reversal=True), at)
 
     def _earn_at(self, slug: str, person: Person, at: datetime) -> None:
         above_cap = slug == _HOLDING_SLUG and self.rng.random() < 0.2 and person is not self.people[0]

@@ -32,7 +32,7 @@ from tests.payments.payers import Payer
 from tests.payments.webhook_events import process_events
 from users.models import User
 
-_PEOPLE = 64
+_PEOPLE = 40
 
 
 @pytest.fixture

@@ -47,11 +47,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_bench_options(bench)
     bench.set_defaults(action=_bench)
-    stress = commands.add_parser("stress", help="postbacks of all ad networks at once, compared with a model")
-    stress.add_argument("--postbacks", type=int, default=50_000, help="how many (default: 50,000)")
-    stress.add_argument("--processes", type=int, default=8, help="how many send them (default: 8)")
-    stress.add_argument("--users", type=int, default=200, help="how many earn (default: 200)")
-    stress.set_defaults(action=_stress)
     machine = commands.add_parser("ledger-machine", help="random moves against a reference model, at length")
     machine.add_argument("--runs", type=int, default=2_000)
     machine.add_argument("--steps", type=int, default=50, help="moves of each run")
@@ -110,13 +105,6 @@ def _bench(options: argparse.Namespace) -> int:
     from devstack.bench.run import bench
 
     return bench(options)
-
-
-def _stress(options: argparse.Namespace) -> int:
-    unwind_on_signals()
-    from devstack.ad_networks.stress import run_stress
-
-    return run_stress(postbacks=options.postbacks, processes=options.processes, users=options.users)
 
 
 def _ledger_machine(options: argparse.Namespace) -> int:

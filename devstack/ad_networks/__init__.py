@@ -1,1 +1,1 @@
-"""The ad networks: postbacks signed as each network signs them, for demo and tests, and a stress test with them."""
+"""The ad networks: postbacks signed as each network signs them, for demo and tests."""

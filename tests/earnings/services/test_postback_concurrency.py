@@ -7,7 +7,7 @@ from functools import partial
 
 from django.utils import timezone
 
-from devstack.ad_networks.stress_model import differences, make_plan, send, set_up_networks, signed_request
+from tests.earnings.postback_model import differences, make_plan, send, set_up_networks, signed_request
 from tests.factories import UserFactory
 from tests.threads import at_once
 
@@ -22,7 +22,7 @@ def test_shuffled_postbacks_from_8_threads_give_the_credits_of_the_model(transac
 
     answers = at_once([partial(send, requests[part::_THREADS]) for part in range(_THREADS)])
 
-    assert answers == [Counter({"200": _POSTBACKS // _THREADS})] * _THREADS
+    assert answers == [Counter({200: _POSTBACKS // _THREADS})] * _THREADS
     assert plan.distinct == round(_POSTBACKS * 0.7)
     assert sum(plan.credits) > 0
     assert differences(setup.users, plan, now=now) == []

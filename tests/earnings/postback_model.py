@@ -1,4 +1,4 @@
-"""The model of the stress test: which user earns what, in which order, and what must be stored afterwards."""
+"""Many postbacks of all networks: which user earns what, in which order, and what must be stored afterwards."""
 
 import random
 import secrets
@@ -10,7 +10,6 @@ from decimal import ROUND_FLOOR, Decimal
 from typing import Any
 
 from django.conf import settings
-from django.db import OperationalError
 from django.utils import timezone
 
 from credits.models import CreditAccount
@@ -30,19 +29,18 @@ from earnings.networks.base import RawRequest
 from earnings.services import earnings, networks, postbacks
 from rewards.models import Badge, Progress
 
-SENDER = "203.0.113.7"
+_SENDER = "203.0.113.7"
 _REPEATS, _REVERSALS = 0.30, 0.05
-_MAX_TRIES = 5
 _LIMITS: dict[str, dict[str, Any]] = {
     "cpx-research": {
-        "allowed_addresses": [SENDER], "per_event_cap": 10**6, "daily_cap": 10**9, "hold_hours": 1,
+        "allowed_addresses": [_SENDER], "per_event_cap": 10**6, "daily_cap": 10**9, "hold_hours": 1,
     },
     "admob": {"allowed_ad_units": [AD_UNIT]},
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class StressSetup:
+class OpenedNetworks:
     """What each network signs with, its path token and rate; the users' ids, and their references by network."""
 
     secrets: dict[str, str]
@@ -70,7 +68,7 @@ class Plan:
     distinct: int
 
 
-def set_up_networks(users: list[Any], *, now: datetime) -> StressSetup:
+def set_up_networks(users: list[Any], *, now: datetime) -> OpenedNetworks:
     """
     Enable every network that can be called, each at a rate of its own.
 
@@ -90,7 +88,7 @@ def set_up_networks(users: list[Any], *, now: datetime) -> StressSetup:
         slug: networks.configure(slug=slug, is_enabled=True, rate=rate, **_LIMITS.get(slug, {}))
         for slug, rate in rates.items()
     }
-    return StressSetup(
+    return OpenedNetworks(
         secrets=network_secrets,
         tokens=tokens,
         rates=rates,
@@ -112,7 +110,7 @@ def _new_secret(slug: str, *, now: datetime) -> str:
     return private
 
 
-def make_plan(setup: StressSetup, rng: random.Random, *, count: int, now: datetime) -> Plan:
+def make_plan(setup: OpenedNetworks, rng: random.Random, *, count: int, now: datetime) -> Plan:
     """
     Return `count` postbacks, 30 % of them repeats and 5 % reversals, shuffled.
 
@@ -135,7 +133,7 @@ def make_plan(setup: StressSetup, rng: random.Random, *, count: int, now: dateti
     return Plan(planned, totals, len(distinct))
 
 
-def _credit(setup: StressSetup, rng: random.Random, now: datetime) -> PlannedPostback:
+def _credit(setup: OpenedNetworks, rng: random.Random, now: datetime) -> PlannedPostback:
     slug, user = rng.choice(list(setup.rates)), rng.randrange(len(setup.users))
     reward = Reward(
         external_id=f"o{rng.getrandbits(80):020x}",
@@ -146,45 +144,26 @@ def _credit(setup: StressSetup, rng: random.Random, now: datetime) -> PlannedPos
     return PlannedPostback(slug, user, reward)
 
 
-def signed_request(setup: StressSetup, postback: PlannedPostback) -> dict[str, Any]:
-    """Return the signed postback as plain values, for a file."""
+def signed_request(setup: OpenedNetworks, postback: PlannedPostback) -> tuple[str, RawRequest]:
+    """Return the network and what it sends."""
     token = setup.tokens[postback.slug]
     url = f"{settings.PUBLIC_URL}/api/postbacks/{postback.slug}/{token}"
     signed = sign(postback.slug, postback.reward, url=url, secret=setup.secrets[postback.slug])
-    return {
-        "slug": postback.slug,
-        "url": url,
-        "query": signed.query,
-        "headers": {name.lower(): value for name, value in signed.headers.items()},
-        "path_token": signed.path_token or token,
-    }
-
-
-def send(requests: Iterable[dict[str, Any]]) -> Counter[str]:
-    """Send one after the other to the service and count the answers by status; after a 503 send again."""
-    answers: Counter[str] = Counter()
-    for request in requests:
-        for _ in range(_MAX_TRIES):
-            status = _status(request)
-            answers[status] += 1
-            if status != "503":
-                break
-    return answers
-
-
-def _status(values: dict[str, Any]) -> str:
-    request = RawRequest(
+    return postback.slug, RawRequest(
         method="GET",
-        url=values["url"],
-        query=values["query"].encode(),
-        headers=values["headers"],
-        path_token=values["path_token"],
-        sender=SENDER,
+        url=url,
+        query=signed.query.encode(),
+        headers={name.lower(): value for name, value in signed.headers.items()},
+        path_token=signed.path_token or token,
+        sender=_SENDER,
     )
-    try:
-        return str(postbacks.receive(slug=values["slug"], request=request, now=timezone.now()).status)
-    except OperationalError:
-        return "503"
+
+
+def send(requests: Iterable[tuple[str, RawRequest]]) -> Counter[int]:
+    """Send one after the other to the service and count the answers by status."""
+    return Counter(
+        postbacks.receive(slug=slug, request=request, now=timezone.now()).status for slug, request in requests
+    )
 
 
 def differences(users: Sequence[int], plan: Plan, *, now: datetime) -> list[str]:

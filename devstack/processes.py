@@ -30,13 +30,13 @@ class Web(GatewayProcess):
         self._port, self._processes = port, processes
 
     def command(self) -> list[str]:
-        """Return the foreground server; each of its processes has four threads."""
+        """Return the foreground server; `WEB_THREADS` says how many threads each of its processes has."""
         address = ["--host", "127.0.0.1", "--port", str(self._port)]
-        size = ["--workers", str(self._processes), "--blocking-threads", "4", "--http", "1", "--no-ws"]
+        size = ["--workers", str(self._processes), "--http", "1", "--no-ws"]
         # Without it, the server waits for as long as its workers are busy.
         ending = ["--workers-kill-timeout", "5"]
-        options = ["--interface", "wsgi", *address, *size, *ending]
-        return [sys.executable, "-m", "granian", *options, "gateway.wsgi:application"]
+        options = ["--interface", "rsgi", *address, *size, *ending]
+        return [sys.executable, "-m", "granian", *options, "gateway.rsgi:application"]
 
     def answers(self) -> bool:
         """Say whether it takes requests and reaches its database."""

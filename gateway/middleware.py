@@ -1,19 +1,16 @@
-"""The service's own middleware: probes, the request id, and requests that are refused by how they arrive."""
+"""The service's own middleware: the request id, and requests that are refused by how they arrive."""
 
 from collections.abc import Callable
 
 from django.conf import settings
-from django.db import connection
-from django.db.utils import Error
-from django.http import HttpRequest, HttpResponse, JsonResponse
-from psycopg_pool import PoolTimeout
+from django.http import HttpRequest, HttpResponse
 
 from gateway.common import errors
 from gateway.common.logging import request_id
 from gateway.common.problems import json_problem
 
 Handler = Callable[[HttpRequest], HttpResponse]
-# A scraper inside the network asks the process itself; probes are answered before they come here.
+# A scraper inside the network asks the process itself.
 _WITHOUT_TLS = ("/metrics", "/metrics/")
 
 
@@ -26,37 +23,6 @@ def request_id_header(get_response: Handler) -> Handler:
         return response
 
     return middleware
-
-
-def probes(get_response: Handler) -> Handler:
-    """
-    Middleware: answer `/healthz` and `/readyz` before anything else looks at the request.
-
-    Probes come from the orchestrator every few seconds, under any host name, so they
-    skip the check of host names and the log.
-    """
-    answers = {"/healthz": alive, "/readyz": ready}
-
-    def middleware(request: HttpRequest) -> HttpResponse:
-        answer = answers.get(request.path)
-        return get_response(request) if answer is None else answer()
-
-    return middleware
-
-
-def alive() -> JsonResponse:
-    """Answer 200 as long as the process can answer at all; a restart would not mend anything outside it."""
-    return JsonResponse({"status": "ok"})
-
-
-def ready() -> JsonResponse:
-    """Answer 200 when PostgreSQL answers, else 503. Endpoints that need Redis or the node answer for themselves."""
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except (Error, PoolTimeout):
-        return JsonResponse({"status": "unavailable", "missing": "database"}, status=503)
-    return JsonResponse({"status": "ok"})
 
 
 def https_only(get_response: Handler) -> Handler:
@@ -77,19 +43,22 @@ def https_only(get_response: Handler) -> Handler:
     return middleware
 
 
-def content_length_required(get_response: Handler) -> Handler:
+def unread_bodies(get_response: Handler) -> Handler:
     """
-    Middleware: refuse a chunked body.
+    Middleware: refuse a request whose body was not read, and answer what the server refused before Django saw it.
 
-    WSGI servers go by Content-Length: without it the body seems empty, and the caller
+    The server reads bodies of a stated length only. One in chunks would seem empty, and the caller
     would be answered as if it had sent nothing.
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        if "HTTP_TRANSFER_ENCODING" not in request.META:
-            return get_response(request)
-        return json_problem(
-            errors.LengthRequired("Send the body whole, with Content-Length and no Transfer-Encoding.")
-        )
+        refusal: errors.DomainError | None = request.META.get(errors.REFUSAL)
+        if refusal is not None:
+            return json_problem(refusal)
+        if "HTTP_TRANSFER_ENCODING" in request.META:
+            return json_problem(
+                errors.LengthRequired("Send the body whole, with Content-Length and no Transfer-Encoding.")
+            )
+        return get_response(request)
 
     return middleware

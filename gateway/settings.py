@@ -32,7 +32,6 @@ ALLOWED_HOSTS = env.listing("ALLOWED_HOSTS")
 # Where callers reach the service; https switches on everything that depends on it.
 PUBLIC_URL = env.base_url("PUBLIC_URL")
 ROOT_URLCONF = "gateway.urls"
-WSGI_APPLICATION = "gateway.wsgi.application"
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en-us"
@@ -40,6 +39,12 @@ FORMAT_MODULE_PATH = "gateway.admin.formats"
 APPEND_SLASH = False
 # Bytes of a request's body.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
+# Of each web process: requests that are answered at the same time, and those that wait for one of its threads.
+# A thread mostly waits: for the node, for PostgreSQL, or for a turn that it shares with others.
+WEB_THREADS = env.integer("WEB_THREADS", default=32, minimum=1)
+WEB_MAX_WAITING_REQUESTS = env.integer("WEB_MAX_WAITING_REQUESTS", default=256)
+# Seconds in which a request's body must arrive.
+WEB_BODY_SECONDS = env.integer("WEB_BODY_SECONDS", default=10, minimum=1)
 # Reverse proxies in front of the service, whose X-Forwarded-* headers are trusted.
 TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", default=0)
 
@@ -79,7 +84,6 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "gateway.middleware.probes",
     "django_structlog.middlewares.RequestMiddleware",
     "gateway.middleware.request_id_header",
     "django.middleware.security.SecurityMiddleware",
@@ -87,7 +91,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     # After CORS, so that a web page may read why its body was refused.
-    "gateway.middleware.content_length_required",
+    "gateway.middleware.unread_bodies",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -8,6 +8,9 @@ whether a repeat may succeed (`retryable`) and facts as members; `gateway.common
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+# In the environ of a request: the error with which the server refuses it before any view sees it.
+REFUSAL = "gateway.refusal"
+
 
 class DomainError(Exception):
     """
@@ -78,6 +81,12 @@ class LengthRequired(DomainError):
     """The body came in chunks (`Transfer-Encoding`). Send it whole, with `Content-Length`; nothing of it was read."""
 
     code, title, status = "length-required", "Tell the body's length", 411
+
+
+class RequestTimeout(DomainError):
+    """The body did not arrive in time; nothing of it was used."""
+
+    code, title, status = "request-timeout", "The body came too late", 408
 
 
 class RequestTooLarge(DomainError):

@@ -71,12 +71,6 @@ def test_a_person_is_led_to_the_page(path: str) -> None:
 
 
 @pytest.mark.usefixtures("public_by_https")
-@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_probes_from_inside_come_by_plain_http(path: str) -> None:
-    assert Client().get(path).status_code == 200
-
-
-@pytest.mark.usefixtures("public_by_https")
 def test_a_scraper_from_inside_comes_by_plain_http(settings: Settings) -> None:
     token = secrets.token_hex(32)
     settings.METRICS_TOKENS = [token]

@@ -16,7 +16,6 @@ from celery.schedules import crontab
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
-from django.db import connections
 from django.test import Client, RequestFactory
 from django_structlog.celery.steps import DjangoStructLogInitStep
 from drf_spectacular.generators import SchemaGenerator
@@ -27,23 +26,6 @@ from devstack.services.server import free_port
 from gateway.celery import app
 
 _SHOW_TIMEOUT = "from django.conf import settings as s; print(s.DATABASES['default']['OPTIONS']['options'])"
-
-
-def test_liveness_needs_nothing() -> None:
-    assert Client().get("/healthz").json() == {"status": "ok"}
-
-
-@pytest.mark.django_db
-def test_readiness_asks_the_database() -> None:
-    assert Client().get("/readyz").json() == {"status": "ok"}
-
-
-@pytest.mark.django_db
-def test_readiness_fails_without_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(connections["default"].settings_dict, "HOST", "/nowhere")
-    connections["default"].close()
-
-    assert Client().get("/readyz").status_code == 503
 
 
 @pytest.mark.django_db

@@ -1,0 +1,268 @@
+"""
+The entry point of the web process: an event loop in front, Django's synchronous code in threads behind it.
+
+The loop reads a request whole before a thread sees it, and answers the probes itself. So neither slow clients
+nor requests that wait for the node or for PostgreSQL can keep it from answering. Refusals of the loop are
+answered by Django's middleware, as any other refusal.
+
+granian speaks HTTP and calls `application` by its own interface, RSGI, whose calls are the cheapest it has.
+"""
+
+import asyncio
+import functools
+import gc
+import logging
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from io import BytesIO
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from django.conf import settings
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.wsgi import get_wsgi_application
+from django.db import connection
+from django.http import StreamingHttpResponse
+from django.urls import get_resolver
+
+from gateway.common import errors
+
+if TYPE_CHECKING:
+    from granian._granian import RSGIHTTPProtocol as HTTPProtocol
+    from granian.rsgi import Scope
+
+logger = logging.getLogger(__name__)
+Headers = list[tuple[str, str]]
+_JSON: Headers = [("content-type", "application/json")]
+_READY_SECONDS = 0.8
+# A client that takes no byte of a long answer for so long is gone.
+_SEND_SECONDS = 30
+
+
+@dataclass(eq=False)
+class _Job:
+    """A request for Django, and the loop that waits for its answer."""
+
+    environ: dict[str, Any]
+    protocol: "HTTPProtocol"
+    loop: asyncio.AbstractEventLoop
+    answered: asyncio.Future[None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.answered = self.loop.create_future()
+
+    def finish(self, respond: Callable[[], None] | None = None) -> None:
+        """Have the loop respond and let the request go; for any thread."""
+        self.loop.call_soon_threadsafe(self._finish, respond)
+
+    def _finish(self, respond: Callable[[], None] | None) -> None:
+        # The server cancels a request whose client is gone.
+        if not self.answered.done():
+            if respond is not None:
+                respond()
+            self.answered.set_result(None)
+
+
+class _Threads:
+    """
+    Up to so many threads that answer jobs, and jobs that wait for one of them.
+
+    The thread that was busy last is used next, so that as few as possible keep connections of their own.
+    """
+
+    def __init__(self, answer: Callable[[_Job], None], *, size: int, max_waiting: int) -> None:
+        self._answer, self._size, self._max_waiting = answer, size, max_waiting
+        self._lock = threading.Lock()
+        self._idle: list[SimpleQueue[_Job]] = []
+        self._waiting: deque[_Job] = deque()
+        self._started = 0
+
+    def submit(self, job: _Job) -> bool:
+        """Hand the job to a thread or let it wait; return False where too many wait already."""
+        with self._lock:
+            if self._idle:
+                self._idle.pop().put(job)
+            elif self._started < self._size:
+                self._started += 1
+                threading.Thread(target=self._work, args=(job,), name="request", daemon=True).start()
+            elif len(self._waiting) < self._max_waiting:
+                self._waiting.append(job)
+            else:
+                return False
+        return True
+
+    def _work(self, job: _Job | None) -> None:
+        inbox: SimpleQueue[_Job] = SimpleQueue()
+        while True:
+            while job is not None:
+                self._answer(job)
+                with self._lock:
+                    job = self._waiting.popleft() if self._waiting else None
+                    if job is None:
+                        self._idle.append(inbox)
+            job = inbox.get()
+
+
+class Application:
+    """What granian calls: once at the start of each web process, and then for each request."""
+
+    def __init__(self) -> None:
+        self._handler: WSGIHandler = get_wsgi_application()
+        self._threads = _Threads(
+            self._answer, size=settings.WEB_THREADS, max_waiting=settings.WEB_MAX_WAITING_REQUESTS
+        )
+        self._asking_database: asyncio.Future[None] | None = None
+
+    def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Import what the first request would import, and keep the garbage collector from looking at it again."""
+        _ = get_resolver().url_patterns
+        gc.collect()
+        gc.freeze()
+
+    async def __rsgi__(self, scope: "Scope", protocol: "HTTPProtocol") -> None:
+        """Answer one request."""
+        if scope.path == "/healthz":
+            protocol.response_bytes(200, _JSON, b'{"status": "ok"}')
+        elif scope.path == "/readyz":
+            await self._ready(protocol)
+        else:
+            await self._serve(scope, protocol)
+
+    async def _serve(self, scope: "Scope", protocol: "HTTPProtocol") -> None:
+        environ = environ_of(scope)
+        length = environ.get("CONTENT_LENGTH", "0")
+        # A body that is too long is not read at all: the views refuse it by its length.
+        if length != "0" and int(length) <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            try:
+                async with asyncio.timeout(settings.WEB_BODY_SECONDS):
+                    environ["wsgi.input"] = BytesIO(await protocol())
+            except TimeoutError:
+                seconds = settings.WEB_BODY_SECONDS
+                environ[errors.REFUSAL] = errors.RequestTimeout(
+                    f"The body did not arrive within {seconds} seconds."
+                )
+        job = _Job(environ, protocol, asyncio.get_running_loop())
+        if not self._threads.submit(job):
+            environ[errors.REFUSAL] = errors.ServiceUnavailable(
+                "Too many requests are waiting.", retry_after=1
+            )
+            # No thread is free, and a refusal is quick and reads no record.
+            self._answer(job)
+        await job.answered
+
+    def _answer(self, job: _Job) -> None:
+        """Have Django answer the request; in a thread."""
+        try:
+            status, headers, response = self._call(job.environ)
+            try:
+                if isinstance(response, StreamingHttpResponse):
+                    self._stream(job, status, headers, response)
+                    job.finish()
+                else:
+                    job.finish(
+                        functools.partial(job.protocol.response_bytes, status, headers, b"".join(response))
+                    )
+            finally:
+                response.close()
+        except Exception:
+            # Django answers exceptions of its own code itself; here, the answer could not be sent.
+            logger.exception("a request was not answered")
+            job.finish()
+
+    def _call(self, environ: dict[str, Any]) -> tuple[int, Headers, Any]:
+        started: list[tuple[int, Headers]] = []
+
+        def start_response(status: str, headers: Headers, *_: Any) -> Callable[[bytes], object]:
+            started.append((int(status[:3]), headers))
+            return BytesIO().write  # which WSGI asks for and Django does not use
+
+        response = self._handler(environ, start_response)
+        [(status, headers)] = started
+        return status, headers, response
+
+    def _stream(self, job: _Job, status: int, headers: Headers, chunks: Iterable[bytes]) -> None:
+        """Send an answer piece by piece, as fast as the client takes it."""
+
+        async def begin() -> Any:
+            return job.protocol.response_stream(status, headers)
+
+        transport = asyncio.run_coroutine_threadsafe(begin(), job.loop).result(_SEND_SECONDS)
+
+        async def send(chunk: bytes) -> None:
+            await transport.send_bytes(chunk)
+
+        for chunk in chunks:
+            asyncio.run_coroutine_threadsafe(send(chunk), job.loop).result(_SEND_SECONDS)
+
+    async def _ready(self, protocol: "HTTPProtocol") -> None:
+        """Answer 200 when PostgreSQL answers, else 503. Endpoints that need Redis or the node answer for themselves."""
+        if self._asking_database is None or self._asking_database.done():
+            self._asking_database = asyncio.ensure_future(asyncio.to_thread(_ask_database))
+        try:
+            async with asyncio.timeout(_READY_SECONDS):
+                # While a question has no answer yet, no other one is asked.
+                await asyncio.shield(self._asking_database)
+        except (psycopg.Error, TimeoutError):
+            body = b'{"status": "unavailable", "missing": "database"}'
+            protocol.response_bytes(503, _JSON, body)
+        else:
+            protocol.response_bytes(200, _JSON, b'{"status": "ok"}')
+
+
+def _ask_database() -> None:
+    """Ask by a connection of its own: those of the pool may all be in use."""
+    parameters = {**connection.get_connection_params(), "connect_timeout": 1}
+    with psycopg.connect(**parameters) as own:
+        own.execute("SELECT 1")
+
+
+def environ_of(scope: "Scope") -> dict[str, Any]:
+    """
+    Return the request as Django's handler takes it, without its body.
+
+    A header with an underscore is left out, because it would pass for the one with a hyphen: a proxy
+    that sets X-Forwarded-For lets X_Forwarded_For through.
+    """
+    client, _, _ = scope.client.rpartition(":")
+    server, _, port = scope.server.rpartition(":")
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": scope.method,
+        "SCRIPT_NAME": "",
+        "PATH_INFO": scope.path.encode().decode("latin-1"),
+        "QUERY_STRING": scope.query_string.encode().decode("latin-1"),
+        "REMOTE_ADDR": client.strip("[]"),
+        "SERVER_NAME": server,
+        "SERVER_PORT": port,
+        "SERVER_PROTOCOL": f"HTTP/{scope.http_version}",
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope.scheme,
+        "wsgi.input": BytesIO(),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+    for name, value in scope.headers.items():
+        key = _key_of(name)
+        if key is not None and key not in environ:
+            environ[key] = value
+        elif key is not None and key != "CONTENT_LENGTH":
+            environ[key] += (";" if key == "HTTP_COOKIE" else ",") + value
+    return environ
+
+
+@functools.lru_cache(maxsize=256)
+def _key_of(name: str) -> str | None:
+    if "_" in name:
+        return None
+    key = name.upper().replace("-", "_")
+    return key if key in {"CONTENT_TYPE", "CONTENT_LENGTH"} else f"HTTP_{key}"
+
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
+application = Application()

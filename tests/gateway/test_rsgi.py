@@ -1,0 +1,166 @@
+"""The web process reads requests whole and answers probes whatever its threads do; over real connections."""
+
+import json
+import os
+import re
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from devstack.processes import Web
+from devstack.services.server import free_port
+
+HOST = "Host: 127.0.0.1\r\n"
+CLOSE = "Connection: close\r\n"
+
+
+class SlowWeb(Web):
+    """A web process with two threads and room for one request that waits."""
+
+    def answers(self) -> bool:
+        with closing(socket.socket()) as probe:
+            return probe.connect_ex(("127.0.0.1", self._port)) == 0 and self.ask("GET /healthz").status == 200
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self._port), timeout=30)
+
+    def ask(self, line: str, headers: str = "", body: str = "") -> "Answer":
+        with closing(self.connect()) as connection:
+            connection.sendall(f"{line} HTTP/1.1\r\n{HOST}{CLOSE}{headers}\r\n{body}".encode("latin-1"))
+            return received(connection)
+
+
+class Answer:
+    """An answer as it came."""
+
+    def __init__(self, text: str) -> None:
+        head, _, self.body = text.partition("\r\n\r\n")
+        self.status = int(head.split(" ")[1]) if head else 0
+        self.headers: Mapping[str, str] = dict(
+            line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line
+        )
+
+
+def received(connection: socket.socket) -> Answer:
+    text = b""
+    while more := connection.recv(65_536):
+        text += more
+    return Answer(text.decode("latin-1"))
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlowWeb]:
+    """The process, whose database accepts connections and says nothing."""
+    with ExitStack() as parts:
+        silent = parts.enter_context(closing(socket.create_server(("127.0.0.1", 0))))
+        environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "tests.gateway.serving",
+            "DATABASE_URL": f"postgresql://gateway@127.0.0.1:{silent.getsockname()[1]}/gateway",
+        }
+        log = Path(tmp_path_factory.mktemp("web"))
+        server = SlowWeb(log, environment, port=free_port(), processes=1)
+        yield parts.enter_context(server.running())
+
+
+def test_the_database_is_asked_for_less_than_a_second(web: SlowWeb) -> None:
+    started = time.monotonic()
+    with ThreadPoolExecutor(8) as callers:
+        answers = list(callers.map(lambda _: web.ask("GET /readyz"), range(8)))
+
+    assert time.monotonic() - started < 2
+    assert {answer.status for answer in answers} == {503}
+    assert json.loads(answers[0].body) == {"status": "unavailable", "missing": "database"}
+
+
+def test_probes_are_answered_while_no_thread_is_free_and_further_requests_are_refused(web: SlowWeb) -> None:
+    with ThreadPoolExecutor(3) as callers:
+        busy = [callers.submit(web.ask, "GET /wait?seconds=2") for _ in range(3)]
+        time.sleep(0.5)
+
+        started = time.monotonic()
+        assert web.ask("GET /healthz").status == 200
+        refused = web.ask("GET /echo/", "Origin: https://wallet.example\r\n")
+        assert time.monotonic() - started < 1
+
+    assert (refused.status, json.loads(refused.body)["code"]) == (503, "service-unavailable")
+    assert (refused.headers["retry-after"], refused.headers["content-type"]) == (
+        "1",
+        "application/problem+json",
+    )
+    assert refused.headers["x-request-id"] == json.loads(refused.body)["requestId"]
+    assert [job.result().body for job in busy] == ["waited"] * 3
+
+
+def test_slow_bodies_take_no_thread_and_are_refused_in_the_end(web: SlowWeb) -> None:
+    with ExitStack() as parts:
+        slow = [parts.enter_context(closing(web.connect())) for _ in range(20)]
+        for connection in slow:
+            connection.sendall(f"POST /echo/ HTTP/1.1\r\n{HOST}{CLOSE}Content-Length: 5\r\n\r\nABC".encode())
+
+        assert web.ask("GET /echo/").status == 200
+        answers = [received(connection) for connection in slow]
+
+    assert {answer.status for answer in answers} <= {408, 503}
+    late = [json.loads(answer.body) for answer in answers if answer.status == 408]
+    assert late[0]["code"] == "request-timeout"
+
+
+def test_a_body_that_arrives_in_pieces_is_read_whole(web: SlowWeb) -> None:
+    with closing(web.connect()) as connection:
+        head = f"POST /echo/ HTTP/1.1\r\n{HOST}{CLOSE}Content-Length: 6\r\n\r\n"
+        for piece in (head[:30], head[30:], "ab", "cd", "ef"):
+            connection.sendall(piece.encode())
+            time.sleep(0.1)
+
+        answer = received(connection)
+    assert (answer.status, json.loads(answer.body)["body"]) == (200, "abcdef")
+
+
+def test_a_body_of_unknown_length_is_refused_and_one_that_is_too_long_is_not_read(web: SlowWeb) -> None:
+    chunked = web.ask("POST /echo/", "Transfer-Encoding: chunked\r\n", "2\r\n{}\r\n0\r\n\r\n")
+    assert (chunked.status, json.loads(chunked.body)["code"]) == (411, "length-required")
+
+    started = time.monotonic()
+    assert web.ask("POST /echo/", "Content-Length: 10000000\r\n", "{").status == 413
+    assert time.monotonic() - started < 1
+
+
+def test_a_header_with_an_underscore_does_not_pass_for_one_with_a_hyphen(web: SlowWeb) -> None:
+    headers = "X-Forwarded-For: 203.0.113.1\r\nX_Forwarded_For: 6.6.6.6\r\nX-Forwarded-For: 203.0.113.2\r\n"
+    cookies = "Cookie: a=1\r\nCookie: b=2\r\nContent-Type: text/plain\r\n"
+    meta = json.loads(web.ask("GET /echo/", headers + cookies).body)["meta"]
+
+    assert meta["HTTP_X_FORWARDED_FOR"] == "203.0.113.1,203.0.113.2"
+    assert (meta["HTTP_COOKIE"], meta["CONTENT_TYPE"]) == ("a=1;b=2", "text/plain")
+    assert (meta["REMOTE_ADDR"], meta["SERVER_NAME"]) == ("127.0.0.1", "127.0.0.1")
+    assert "SECRET_KEY" not in meta
+
+
+def test_path_and_query_arrive_as_they_were_sent(web: SlowWeb) -> None:
+    answer = json.loads(web.ask("GET /echo/caf%C3%A9/a%20b?q=%C3%A9&r=a+b").body)
+
+    assert answer["path"] == "/echo/café/a b"
+    assert answer["meta"]["QUERY_STRING"] == "q=%C3%A9&r=a+b"
+
+
+def test_an_answer_in_pieces_arrives_whole(web: SlowWeb) -> None:
+    numbers = re.findall(r"\d{5} ", web.ask("GET /pieces").body)
+
+    assert len(numbers) == 100_000
+    assert numbers[::1_000] == [f"{number:05d} " for number in range(100)]
+
+
+def test_a_client_that_leaves_an_answer_or_meets_half_of_one_keeps_no_thread(web: SlowWeb) -> None:
+    for _ in range(4):
+        with closing(web.connect()) as connection:
+            connection.sendall(f"GET /pieces HTTP/1.1\r\n{HOST}\r\n".encode())
+            connection.recv(10)
+        assert "first" in web.ask("GET /fail").body
+
+    assert web.ask("GET /echo/").status == 200

@@ -32,8 +32,6 @@ GRANT_MODIFIER = grant_modifier(_itself)
 
 
 class SignInSessionInline(ReadOnlyInline[SignInSession, User]):
-    """The sessions of the shown user."""
-
     model = SignInSession
     fields = readonly_fields = (
         "controller_address",
@@ -125,6 +123,4 @@ class ReconciliationRunAdmin(ReasonedActions, ReadOnlyAdmin):
 
 @admin.register(CreditAccount)
 class AccountAdmin(CreditAccountAdmin):
-    """Balances, with the actions of every package that can change them."""
-
     staff_actions = (*CreditAccountAdmin.staff_actions, grant_modifier(lambda account: account.user))

@@ -12,8 +12,6 @@ class SecondFactorAdminConfig(AdminConfig):
 
 
 class BackofficeConfig(AppConfig):
-    """The staff's pages that span apps, and the staff's roles."""
-
     name = "backoffice"
 
     def ready(self) -> None:

@@ -24,13 +24,11 @@ class Card:
 
 
 def rows_of(model: str, **filters: str) -> str:
-    """Return the address of a model's list, narrowed to some rows."""
     page = reverse(f"admin:{model}_changelist")
     return f"{page}?{urlencode(filters)}" if filters else page
 
 
 def age_of(moment: datetime, now: datetime) -> str:
-    """Return how long ago a moment was, in its largest unit."""
     return in_largest_unit((now - moment).total_seconds())
 
 

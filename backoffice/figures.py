@@ -27,7 +27,6 @@ EARNINGS = (
 
 
 def earned_by_source(*, since: datetime) -> dict[str, int]:
-    """Return the credits earned since then, most first."""
     rows = CreditEntry.objects.filter(created_at__gte=since, source__in=EARNINGS, amount__gt=0)
     return dict(rows.values_list("source").annotate(credits=Sum("amount")).order_by("-credits"))
 
@@ -42,7 +41,6 @@ class PaidOut(NamedTuple):
 
 
 def paid_out(*, since: datetime) -> list[PaidOut]:
-    """Return what was paid out since then, by currency."""
     by_currency = Payout.objects.filter(created_at__gte=since).values_list("currency").order_by("currency")
     return [PaidOut(*row) for row in by_currency.annotate(Count("pk"), Sum("amount_minor"), Sum("credits"))]
 

@@ -36,11 +36,9 @@ class Comparison:
     is_set_up: Callable[[], bool] = lambda: True
 
     def runs(self) -> Any:
-        """Return its runs, the newest first."""
         return ReconciliationRun.objects.filter(kind=self.slug).order_by("-started_at")
 
     def may_be_run(self, request: HttpRequest) -> bool:
-        """Return whether the signed-in person may have it made now."""
         return self.is_set_up() and request.user.has_perm(self.permission)
 
 
@@ -101,7 +99,6 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def may_be_opened(request: HttpRequest) -> bool:
-    """Return whether the signed-in person may see the runs."""
     return request.user.has_perm("credits.view_reconciliationrun")
 
 

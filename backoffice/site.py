@@ -47,8 +47,6 @@ class StaffLoginForm(OTPAdminAuthenticationForm):  # type: ignore[misc]
 
 
 class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
-    """Django's admin behind a second factor."""
-
     login_form: type[Form] = StaffLoginForm
     login_template = "admin/login.html"
     site_header = site_title = "Credit relay gateway"

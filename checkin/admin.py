@@ -82,7 +82,6 @@ def _figure(value: Fraction) -> str:
 
 
 def _plain(value: Decimal) -> str:
-    """Return a value without needless zeros."""
     return f"{value.normalize():f}"
 
 
@@ -94,8 +93,6 @@ offer_pause(
 
 
 class PublishForm(ReasonForm):
-    """The fingerprint of each table, as the approver was shown it."""
-
     reviewed = forms.CharField(widget=forms.HiddenInput)
 
 
@@ -153,8 +150,6 @@ class DropItemFormSet(BaseInlineFormSet[DropItem, DropTable, ModelForm[DropItem]
 
 
 class DropItemInline(StaffInline[DropItem, DropTable]):
-    """The items of the shown table."""
-
     model = DropItem
     formset = DropItemFormSet
     fields = ("drop_type", "weight", "value_min", "value_max", "minutes")
@@ -217,7 +212,6 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
 
     @admin.action(description="Copy as new drafts of mine", permissions=["add"])
     def copy_as_draft(self, request: HttpRequest, queryset: QuerySet[DropTable]) -> None:
-        """Begin a draft with the items of each."""
         for table in queryset.select_related("badge").exclude(badge=None).order_by("id"):
             if table.badge is not None:
                 draft = drop_tables.create_draft(badge=table.badge, author=staff_of(request), like=table)
@@ -226,19 +220,15 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
 
     @admin.display(description="odds of the saved items")
     def odds(self, table: DropTable) -> str:
-        """Show probabilities, and per draw and per day what is expected, how far it strays, and the most."""
         return odds_page(table) if table.pk else ""
 
     @admin.display(description="what stands against publishing")
     def faults(self, table: DropTable) -> str:
-        """Show the rules that the saved items break."""
         return " ".join(drop_tables.faults_of(table)) if table.pk else ""
 
 
 @admin.register(CheckIn)
 class CheckInAdmin(OwnedAdmin):
-    """Every draw, with what it was drawn from."""
-
     owner_path = "user"
     list_display = ("id", "profile", "day", "attempt", "awarded", "experience_only", "created_at")
     list_filter = ("experience_only",)
@@ -246,14 +236,11 @@ class CheckInAdmin(OwnedAdmin):
 
     @admin.display(description="awarded")
     def awarded(self, row: CheckIn) -> str:
-        """Show the result in words."""
         drop = row.result
         return f"{drop['type']} {drop['value']}" + (f" for {drop['minutes']} min" if drop["minutes"] else "")
 
 
 @admin.register(DailySeed)
 class DailySeedAdmin(ReadOnlyAdmin):
-    """Promises, and the seeds that are public."""
-
     list_display = fields = ("day", "commitment", "created_at", "revealed_at", "revealed_seed")
     ordering = ("-day",)

@@ -10,8 +10,6 @@ from gateway.common.env import SECRET_LETTERS
 
 
 class CheckinConfig(AppConfig):
-    """The daily check-in."""
-
     name = "checkin"
     verbose_name = "check-in"
 
@@ -20,7 +18,6 @@ class CheckinConfig(AppConfig):
 
 
 def seed_secrets_are_strong(**_: Any) -> list[CheckMessage]:
-    """Refuse seed secrets that are missing, short, or do another job as well."""
     secrets = settings.CHECKIN_SEED_SECRETS
     if secrets and all(len(text) >= SECRET_LETTERS and text != settings.SECRET_KEY for text in secrets):
         return []

@@ -43,7 +43,6 @@ class Item:
 
     @property
     def values(self) -> int:
-        """Return how many values the drop may have."""
         return int((self.most - self.least) / step_of(self.drop_type)) + 1
 
     def drop_at(self, index: int) -> Drop:
@@ -96,7 +95,6 @@ class DrawIdentity:
     tables: tuple[tuple[int, int], ...]
 
     def message(self, part: str) -> str:
-        """Return the text that is hashed for one throw of this draw, less the counter."""
         tables = "+".join(f"{number}v{version}" for number, version in self.tables)
         return f"check-in:{self.profile_address}:{self.day}:{self.attempt}:{tables}:{part}"
 
@@ -110,7 +108,6 @@ class Draw:
 
     @property
     def result(self) -> Drop:
-        """Return the awarded drop."""
         return self.possible[self.chosen]
 
 

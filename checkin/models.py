@@ -266,7 +266,6 @@ class CheckIn(models.Model):
 
     @property
     def result(self) -> dict[str, Any]:
-        """Return the awarded drop."""
         drop: dict[str, Any] = self.possible_results[self.result_place]
         return drop
 

@@ -30,8 +30,6 @@ class Tables:
 
 @dataclass(frozen=True, kw_only=True)
 class DropRange:
-    """The least and the largest value that a type may drop with."""
-
     least: Decimal
     most: Decimal
 
@@ -119,7 +117,6 @@ def items_of(tables: list[DropTable]) -> list[Item]:
 
 
 def item_of(row: DropItem) -> Item:
-    """Return what the draw needs to know of an item."""
     return Item(
         drop_type=row.drop_type,
         weight=row.weight,
@@ -164,16 +161,13 @@ def ranges_of(items: list[Item]) -> dict[DropType, DropRange]:
 
 
 def attempts_used(*, user: User, day: date) -> int:
-    """Return how often the user has checked in on that UTC day."""
     last: int | None = CheckIn.objects.filter(user_id=user.pk, day=day).aggregate(last=Max("attempt"))["last"]
     return last or 0
 
 
 def day_of(now: datetime) -> date:
-    """Return the UTC date of a moment."""
     return now.astimezone(UTC).date()
 
 
 def next_midnight(now: datetime) -> datetime:
-    """Return when the next UTC day begins."""
     return datetime.combine(day_of(now) + timedelta(days=1), time.min, tzinfo=UTC)

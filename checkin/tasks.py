@@ -10,5 +10,4 @@ from checkin.services import seeds
 
 @shared_task(name="checkin.keep_seeds")
 def keep_seeds(**_: Any) -> None:
-    """Commit to the seeds of today and tomorrow, and reveal those that are due."""
     seeds.commit_and_reveal(now=timezone.now())

@@ -44,8 +44,6 @@ Owner = Callable[[Any], User]
 
 
 class AdjustForm(ReasonForm):
-    """How much."""
-
     credits = forms.IntegerField(
         min_value=-LARGEST_ADJUSTMENT,
         max_value=LARGEST_ADJUSTMENT,
@@ -55,7 +53,6 @@ class AdjustForm(ReasonForm):
     field_order = ("credits", "reason")
 
     def clean_credits(self) -> int:
-        """Refuse to move nothing."""
         moved: int = self.cleaned_data["credits"]
         if not moved:
             raise forms.ValidationError("An adjustment moves at least one credit.")
@@ -63,8 +60,6 @@ class AdjustForm(ReasonForm):
 
 
 def adjust_credits(owner: Owner) -> ReasonedAction:
-    """Return the action for rows whose user `owner` returns."""
-
     def run(row: Any, decision: Decision) -> str:
         adjustment = adjustments.request(
             user=owner(row),
@@ -205,8 +200,6 @@ class AllowanceAdmin(OwnedAdmin):
 
 @admin.register(AdjustmentRequest)
 class AdjustmentRequestAdmin(ReasonedActions, OwnedAdmin):
-    """Approved or rejected by somebody other than the requester."""
-
     owner_path = "user"
     list_display = (
         "id",

@@ -54,8 +54,6 @@ class CreditAccount(models.Model):
 
 
 class EntrySource(models.TextChoices):
-    """Where credits come from, or go to."""
-
     SUBSCRIBED_PAYOUT = "SUBSCRIBED_PAYOUT"
     PUSH_ADS = "PUSH_ADS"
     VIDEO_ADS = "VIDEO_ADS"
@@ -178,8 +176,6 @@ class CreditEntry(models.Model):
 
 
 class HoldStatus(models.TextChoices):
-    """A hold is open once and closed once."""
-
     HELD = "HELD"
     CAPTURED = "CAPTURED"
     RELEASED = "RELEASED"
@@ -259,8 +255,6 @@ LARGEST_ADJUSTMENT = SAFE_INTEGER_MAX
 
 
 class AdjustmentDecision(models.TextChoices):
-    """A request is decided once."""
-
     PENDING = "PENDING", "Pending: waits for a second person"
     APPROVED = "APPROVED", "Approved: posted"
     REJECTED = "REJECTED", "Rejected: nothing was posted"
@@ -350,8 +344,6 @@ class ReconciliationRun(models.Model):
     """
 
     class Kind(models.TextChoices):
-        """What was compared."""
-
         LEDGER = "ledger", "the ledger with its accounts"
         CHAIN = "chain", "the chain with what was captured"
         STRIPE = "stripe", "Stripe with payouts and clawbacks"

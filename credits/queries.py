@@ -71,7 +71,6 @@ class PaidPeriod:
         return self.starts_at <= now < self.ends_at + grace
 
     def reset_after(self, now: datetime) -> datetime:
-        """Return when the credits of the period are counted anew."""
         return self.ends_at if now < self.ends_at else self.resets_at
 
 

@@ -123,7 +123,6 @@ class TrialPage(StaffAdmin[AdNetwork]):
         return [path("<int:network_id>/try/", view, name=name), *super().get_urls()]
 
     def try_view(self, request: HttpRequest, network_id: int) -> HttpResponse:
-        """Ask for an address, and show what it would lead to."""
         network: AdNetwork | None = self.get_object(request, str(network_id))
         if not self.has_change_permission(request, network):
             raise PermissionDenied
@@ -152,7 +151,6 @@ class TrialPage(StaffAdmin[AdNetwork]):
 
 
 def _details(accepted: trial.AcceptedPostback) -> list[tuple[str, str]]:
-    """Return the postback's values by label, without those that it leaves open."""
     event, user, first = accepted.event, accepted.user, accepted.first
     occurred_at = f"{event.occurred_at:%Y-%m-%d %H:%M:%S} UTC" if event.occurred_at else ""
     values = [
@@ -281,7 +279,6 @@ class AdNetworkAdmin(Previewed, ReasonedActions, TrialPage):
         return queries.rate_effect(network=form.instance, before=form.initial["rate"], now=timezone.now())
 
     def save_model(self, request: HttpRequest, obj: AdNetwork, form: Any, change: bool) -> None:
-        """Save through the service."""
         values = {name: form.cleaned_data[name] for name in _SETTINGS}
         obj.pk = networks.configure(slug=obj.slug, **values).pk
         if form.cleaned_data["new_secret"]:
@@ -339,8 +336,6 @@ FORFEIT = ReasonedAction(
 
 
 class OfNetworkAdmin(OwnedAdmin):
-    """Rows of a user at a network."""
-
     owner_path = "user"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -381,7 +376,5 @@ class PostbackAdmin(ReasonedActions, OfNetworkAdmin):
 
 @admin.register(NetworkUser)
 class NetworkUserAdmin(OfNetworkAdmin):
-    """Which user a reference means."""
-
     list_display = ("network", "reference", "profile")
     search_fields = ("reference__exact",)

@@ -83,7 +83,6 @@ class AdNetworkViewSet(ViewSet):
     )
     @action(detail=False, methods=["get"], url_path="adNetworks")
     def ad_networks(self, request: ProfileRequest) -> Response:
-        """Answer the enabled networks."""
         references = networks.references_of(user=request.user)
         answer = AdNetworksSerializer({"networks": references})
         return Response(answer.data, headers={"Cache-Control": "no-store"})
@@ -137,13 +136,11 @@ class PostbackViewSet(ViewSet):
     @extend_schema(operation_id="postback", **_DOCUMENTATION)
     @action(detail=False, methods=["get"], url_path=_PATH)
     def receive(self, request: Request, network: str, token: str) -> HttpResponse:
-        """Take a postback whose parameters are in the address."""
         return _receive(request, network, token)
 
     @extend_schema(operation_id="postbackByPost", **_DOCUMENTATION)
     @receive.mapping.post
     def receive_by_post(self, request: Request, network: str, token: str) -> HttpResponse:
-        """Take a postback whose parameters are in the body."""
         return _receive(request, network, token)
 
 

@@ -10,19 +10,15 @@ from gateway.common.env import SECRET_LETTERS
 
 
 class EarningsConfig(AppConfig):
-    """Ad networks and their postbacks."""
-
     name = "earnings"
 
     def ready(self) -> None:
-        """Register the system check and the gauges."""
         from earnings import metrics  # noqa: F401 - registers on import, and needs the loaded models
 
         register(check_secret_keys, "earnings")
 
 
 def check_secret_keys(**_: Any) -> list[CheckMessage]:
-    """Refuse keys that seal the networks' secrets and are missing, short, or do another job as well."""
     keys = settings.AD_NETWORK_SECRET_KEYS
     other_keys = {settings.SECRET_KEY, settings.AUTH_REFRESH_SECRET}
     if keys and all(len(key) >= SECRET_LETTERS and key not in other_keys for key in keys):

@@ -33,7 +33,6 @@ def postbacks() -> Iterator[Metric]:
 
 @register
 def networks() -> Iterator[Metric]:
-    """Yield which ad networks are enabled, in one statement."""
     yield gauges(
         "ad_network_enabled", "1 where postbacks of the network are taken.", "network", queries.networks()
     )

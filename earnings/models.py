@@ -178,8 +178,6 @@ class VerifierKeySet(models.Model):
 
 
 class PostbackKind(models.TextChoices):
-    """What a postback reports."""
-
     CREDIT = "CREDIT"
     REVERSAL = "REVERSAL"
     PENDING = "PENDING"
@@ -200,8 +198,6 @@ class PostbackState(models.TextChoices):
 
 
 class Refusal(models.TextChoices):
-    """Why an event changes nothing, although its network did report it."""
-
     ABOVE_A_CAP = "ABOVE_A_CAP", "Above a cap"
     ANOTHERS_CREDIT = "ANOTHERS_CREDIT", "It names another user than the credit that it takes back"
     FORFEITED = "FORFEITED", "Staff forfeited it while it was held"

@@ -11,8 +11,6 @@ from earnings.models import Postback, PostbackKind, PostbackState
 
 
 class Event(Enum):
-    """What happens to a postback."""
-
     POST = auto()  # its credits are given at once
     HOLD = auto()  # its credits are given later
     RELEASE = auto()  # held credits are given
@@ -73,7 +71,6 @@ def next_state(kind: str, state: str, event: Event) -> PostbackState:
 
 
 def allows(postback: Postback, event: Event) -> bool:
-    """Return whether the event can happen to the postback now."""
     return event in _events(postback.kind, postback.state)
 
 

@@ -13,19 +13,16 @@ logger = logging.getLogger(__name__)
 
 @shared_task(name="earnings.release")
 def release_earnings(**_: Any) -> None:
-    """Post the credits of held earnings that are due."""
     earnings.release_due(now=timezone.now())
 
 
 @shared_task(name="earnings.refresh_verifier_keys")
 def refresh_verifier_keys(**_: Any) -> None:
-    """Fetch the keys that sign AdMob's postbacks."""
     networks.refresh_verifier_keys(now=timezone.now())
 
 
 @shared_task(name="earnings.purge")
 def purge(**_: Any) -> None:
-    """Delete old postbacks that no credit was given for."""
     deleted = postbacks.purge(now=timezone.now())
     if deleted:
         logger.info("%s old postbacks without a credit are deleted", deleted)

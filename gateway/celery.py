@@ -48,14 +48,12 @@ def keep_one_connection(**_: object) -> None:
 
 @signals.task_prerun.connect
 def check_connections(sender: Task[..., object], **_: object) -> None:
-    """Have the kept connection checked when the task first uses it."""
     if not sender.request.is_eager:
         close_old_connections()
 
 
 @signals.task_postrun.connect
 def record_end(*, task: Any, state: str | None, **_: object) -> None:
-    """Record for monitoring that beat, broker and worker have done a task."""
     tasks.record_heartbeat(task=task.name, state=state or "")
 
 
@@ -84,7 +82,6 @@ class Clock(PersistentScheduler):
         return float(super().tick(*args, **options))
 
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
-        """Send a due task."""
         try:
             self.apply_async(entry, producer=producer, advance=False)
         except SchedulingError as error:

@@ -67,8 +67,6 @@ _CODE_SPAN = re.compile(r"`([^`]+)`")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One error as the pages show it."""
-
     code: str
     title: str
     status: int
@@ -94,13 +92,11 @@ def _marked_up(text: str) -> SafeString:
 
 @only_methods("GET", "HEAD")
 def problem_index(request: HttpRequest) -> HttpResponse:
-    """List all codes."""
     return render(request, "problems/index.html", {"entries": catalogue()})
 
 
 @only_methods("GET", "HEAD")
 def problem_detail(request: HttpRequest, code: str) -> HttpResponse:
-    """Explain one code."""
     entry = next((entry for entry in catalogue() if entry.code == code), None)
     if entry is None:
         raise Http404

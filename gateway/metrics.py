@@ -62,14 +62,11 @@ def _period(schedule: Any) -> float:
 
 
 class _Registered(Collector):
-    """The gauges of every collector."""
-
     def collect(self) -> Iterator[Metric]:
         yield from metrics.collect()
 
 
 def exposition() -> bytes:
-    """Return all gauges in Prometheus' text format."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Registered())
     return generate_latest(registry)
@@ -95,7 +92,6 @@ class MetricsView(APIView):
         super().initial(request, *args, **kwargs)
 
     def get(self, request: Request) -> HttpResponse:
-        """Answer in the text format of Prometheus."""
         return HttpResponse(
             exposition(), content_type=CONTENT_TYPE_PLAIN_0_0_4, headers={"Cache-Control": "no-store"}
         )

@@ -77,8 +77,6 @@ DISMISS = ReasonedAction(
 
 
 class CancelForm(ReasonForm):
-    """When it ends."""
-
     immediately = forms.BooleanField(
         required=False,
         widget=UnfoldBooleanSwitchWidget,

@@ -4,8 +4,6 @@ from django.apps import AppConfig
 
 
 class PaymentsConfig(AppConfig):
-    """Payments, with their system checks."""
-
     name = "payments"
 
     def ready(self) -> None:

@@ -30,8 +30,6 @@ class Customer(models.Model):
 
 
 class SubscriptionQuerySet(models.QuerySet["Subscription"]):
-    """Chosen subscriptions."""
-
     def living(self) -> Self:
         """Keep those that Stripe has not ended for good."""
         return self.exclude(status__in=Subscription.ENDED)
@@ -45,8 +43,6 @@ class Subscription(models.Model):
     """
 
     class Status(models.TextChoices):
-        """Stripe's words."""
-
         INCOMPLETE = "incomplete"
         INCOMPLETE_EXPIRED = "incomplete_expired"
         TRIALING = "trialing"
@@ -103,16 +99,12 @@ class BillingOperation(models.Model):
     """
 
     class Kind(models.TextChoices):
-        """The command."""
-
         CREATE_CUSTOMER = "create-customer"
         CREATE_SUBSCRIPTION = "create-subscription"
         UPDATE_SUBSCRIPTION = "update-subscription"
         CANCEL_SUBSCRIPTION = "cancel-subscription"
 
     class Status(models.TextChoices):
-        """Whether Stripe's answer has been applied."""
-
         PENDING = "pending"
         DONE = "done"
         REFUSED = "refused"
@@ -154,15 +146,11 @@ class StripeEvent(models.Model):
     """
 
     class Status(models.TextChoices):
-        """The state of its processing."""
-
         RECEIVED = "received"
         PROCESSED = "processed"
         FAILED = "failed"
 
     class Outcome(models.TextChoices):
-        """The outcome of a processed one."""
-
         APPLIED = "applied"
         # Other systems may use the same Stripe account.
         NOT_OURS = "not-ours"
@@ -212,8 +200,6 @@ class StripeEvent(models.Model):
 
 
 class PayoutRateQuerySet(models.QuerySet["PayoutRate"]):
-    """The history of rates."""
-
     def in_force(self, *, currency: str, at: datetime) -> "PayoutRate | None":
         """Return the currency's rate at that moment, or None before its first."""
         return self.filter(currency=currency, valid_from__lte=at).order_by("-valid_from").first()

@@ -60,8 +60,6 @@ class CurrencyRates(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A number before and after; None where there is no rate before."""
-
     before: int | None
     after: int
 

@@ -13,19 +13,16 @@ from payments.services.reconciliation import repairs
 
 @shared_task(name="payments.process_event", throws=(BillingUnavailable,))
 def process_event(*, event_id: int, **_: Any) -> None:
-    """Apply one stored event."""
     events.process(event_id=event_id, now=timezone.now())
 
 
 @shared_task(name="payments.process_due_events")
 def process_due_events(**_: Any) -> None:
-    """Apply the events that are due."""
     events.process_due(now=timezone.now())
 
 
 @shared_task(name="payments.resume_operations")
 def resume_operations(**_: Any) -> None:
-    """Finish operations whose process has died."""
     operations.resume_abandoned(now=timezone.now())
 
 
@@ -42,7 +39,6 @@ def catch_up(**_: Any) -> None:
 
 @shared_task(name="payments.refresh_subscriptions", throws=(BillingUnavailable,))
 def refresh_subscriptions(**_: Any) -> None:
-    """Read every living subscription afresh."""
     synchronisation.refresh_subscriptions(now=timezone.now())
 
 
@@ -57,7 +53,6 @@ _SOFT_LIMIT_SECONDS, _HARD_LIMIT_SECONDS = 2 * 3600, 2 * 3600 + 60
     time_limit=_HARD_LIMIT_SECONDS,
 )
 def claw_back(**_: Any) -> None:
-    """Claw back for refunds and disputes of which no webhook came."""
     repairs.claw_back_missed_money(now=timezone.now())
 
 

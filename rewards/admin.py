@@ -41,8 +41,6 @@ _YEAR_MINUTES = 366 * 24 * 60
 
 
 class ModifierForm(ReasonForm):
-    """Which bonus, how much, and for how long."""
-
     modifier_type = forms.ChoiceField(choices=ModifierType.choices, widget=UnfoldAdminSelectWidget)
     value = forms.DecimalField(
         min_value=Decimal("0.0001"),
@@ -61,8 +59,6 @@ class ModifierForm(ReasonForm):
 
 
 def grant_modifier(owner: Owner) -> ReasonedAction:
-    """Return the action for rows whose user `owner` returns."""
-
     def run(row: Any, decision: Decision) -> str:
         given = modifiers.grant(
             user=owner(row),
@@ -196,22 +192,17 @@ class BadgeAdmin(Previewed, StaffAdmin[Badge]):
         return super().delete_view(request, object_id, shown)
 
     def delete_model(self, request: HttpRequest, obj: Badge) -> None:
-        """Remove through the service."""
         levels.remove_badge(badge=obj)
 
 
 @admin.register(Progress)
 class ProgressAdmin(OwnedAdmin):
-    """How much experience somebody has on each track."""
-
     owner_path = "user"
     list_display = ("id", "profile", "permanent_experience", "subscriber_experience")
 
 
 @admin.register(ExperienceEntry)
 class ExperienceEntryAdmin(OwnedAdmin):
-    """The entries that explain somebody's experience."""
-
     owner_path = "progress__user"
     list_display = ("id", "profile", "track", "cause", "base", "amount", "total_after", "created_at")
     list_filter = ("track",)

@@ -208,8 +208,6 @@ class ExperienceEntry(models.Model):
 
 
 class ModifierType(models.TextChoices):
-    """What a modifier raises."""
-
     BONUS_PUSH_ADS_CREDITS = "BONUS_PUSH_ADS_CREDITS"
     BONUS_VIDEO_ADS_CREDITS = "BONUS_VIDEO_ADS_CREDITS"
     BONUS_OFFERWALL_CREDITS = "BONUS_OFFERWALL_CREDITS"

@@ -9,5 +9,4 @@ from rewards.services import modifiers
 
 @shared_task(name="rewards.purge")
 def purge(**_: Any) -> None:
-    """Delete modifiers that ended long ago."""
     modifiers.purge()

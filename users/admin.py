@@ -75,8 +75,6 @@ class SignInSessionAdmin(ReasonedActions, ReadOnlyAdmin):
 
 @admin.register(TrustedImplementation)
 class TrustedImplementationAdmin(StaffAdmin[TrustedImplementation]):
-    """Implementations whose code the service relays for."""
-
     list_display = ("name", "kind", "address", "code_hash", "is_active")
     list_filter = ("kind", "is_active")
     ordering = ("kind", "name")

@@ -26,7 +26,6 @@ def signing_keys_are_usable(**_: Any) -> list[CheckMessage]:
 
 @register("users")
 def refresh_secret_is_strong(**_: Any) -> list[CheckMessage]:
-    """Refuse a refresh secret that is short or does another job as well."""
     if len(settings.AUTH_REFRESH_SECRET) < SECRET_LETTERS:
         return [Error(f"AUTH_REFRESH_SECRET needs at least {SECRET_LETTERS} characters.", id="users.E002")]
     if settings.AUTH_REFRESH_SECRET == settings.SECRET_KEY:

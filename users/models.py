@@ -52,8 +52,6 @@ class User(AbstractUser):
 
 
 class SignInSessionQuerySet(models.QuerySet["SignInSession"]):
-    """Sessions by whether they have ended."""
-
     def active(self, *, now: datetime) -> "SignInSessionQuerySet":
         """Return those that have neither been revoked nor expired."""
         return self.filter(revoked_at=None, expires_at__gt=now)
@@ -68,8 +66,6 @@ class SignInSession(models.Model):
     """
 
     class Reason(models.TextChoices):
-        """Why a session ended before its time."""
-
         SIGNED_OUT = "signed-out", "signed out"
         TOKEN_REUSED = "token-reused", "refresh token used twice"
         CONTROLLER_REVOKED = "controller-revoked", "controller lost SIGN"
@@ -102,7 +98,6 @@ class SignInSession(models.Model):
         return f"{self.controller_address} since {self.created_at:%Y-%m-%d %H:%M}"
 
     def is_active(self, *, now: datetime) -> bool:
-        """Return whether the session has neither been revoked nor expired."""
         return self.revoked_at is None and now < self.expires_at
 
 
@@ -125,8 +120,6 @@ class RefreshToken(models.Model):
 
 
 class SignInChallengeQuerySet(models.QuerySet["SignInChallenge"]):
-    """Challenges by whether they can still be answered."""
-
     def open(self, *, now: datetime) -> "SignInChallengeQuerySet":
         """Return those that may still be answered."""
         return self.filter(consumed_at=None, expires_at__gt=now)
@@ -185,8 +178,6 @@ class TrustedImplementation(models.Model):
     """
 
     class Kind(models.TextChoices):
-        """Which half of a profile the code is for."""
-
         PROFILE = "profile"
         KEY_MANAGER = "key-manager"
 

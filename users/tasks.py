@@ -10,11 +10,9 @@ from users.services import external_issuer, sign_in
 
 @shared_task(name="users.purge")
 def purge(**_: Any) -> None:
-    """Delete challenges and sessions that ended long ago."""
     sign_in.purge(now=now())
 
 
 @shared_task(name="users.refresh_issuer_keys")
 def refresh_issuer_keys(**_: Any) -> None:
-    """Fetch the external issuer's keys."""
     external_issuer.refresh_keys(now=now())

@@ -230,17 +230,14 @@ class AccessToken(simplejwt.AccessToken):
 
     @property
     def expires_at(self) -> datetime:
-        """Return until when the token is good."""
         return datetime_from_epoch(self["exp"])
 
     @property
     def issuer(self) -> str:
-        """Return who issued the token."""
         return str(self["iss"])
 
     @property
     def profile_address(self) -> str:
-        """Return the profile that the token was issued to."""
         return str(self["address"])
 
     def verify(self) -> None:

@@ -125,13 +125,11 @@ def drop_ranges(ranges: dict[DropType, DropRange]) -> dict[str, float | int]:
 
 
 def check_in_result(check_in: CheckIn) -> dict[str, Any]:
-    """Return the awarded drop and all possible ones."""
     possible = [_drop(stored) for stored in check_in.possible_results]
     return {"result": possible[check_in.result_place], "possibleResults": possible}
 
 
 def fairness(record: FairnessRecord, *, profile_address: str, how: str) -> dict[str, Any]:
-    """Return the record as `FairnessSerializer` describes it."""
     return {
         "profileAddress": profile_address,
         "today": {"day": record.today.day, "commitment": record.today.commitment},

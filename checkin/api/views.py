@@ -53,7 +53,6 @@ class CheckInViewSet(ViewSet):
     )
     @action(detail=False, url_path="checkInDrops")
     def drops(self, request: ProfileRequest) -> Response:
-        """Answer the ranges of the user's drop tables."""
         rewards = current_rewards(user=request.user, now=timezone.now())
         ranges = queries.drop_ranges(user=request.user, rewards=rewards)
         return Response(serializers.drop_ranges(ranges), headers=_PRIVATE)
@@ -69,7 +68,6 @@ class CheckInViewSet(ViewSet):
     )
     @action(detail=False, url_path="executeCheckIn")
     def execute(self, request: ProfileRequest) -> Response:
-        """Answer the awarded drop and those that were possible."""
         return _execute(request)
 
     @extend_schema(
@@ -98,7 +96,6 @@ class CheckInViewSet(ViewSet):
     )
     @action(detail=False, url_path="checkInFairness")
     def fairness(self, request: ProfileRequest) -> Response:
-        """Answer commitments, public seeds, and the user's draws under them."""
         record = seeds.fairness_record_of(user=request.user, now=timezone.now())
         answer = serializers.fairness(
             record, profile_address=str(request.user.profile_address), how=schema.HOW_TO_RECOMPUTE

@@ -122,7 +122,6 @@ def _apply(*, user: User, check_in: CheckIn, drop: Drop) -> None:
 
 
 def as_json(drop: Drop) -> dict[str, object]:
-    """Return a drop as a check-in stores it."""
     return {"type": drop.drop_type, "value": f"{drop.value.normalize():f}", "minutes": drop.minutes}
 
 
@@ -133,7 +132,6 @@ def tables_drawn(check_in: CheckIn) -> list[DropTable]:
 
 
 def identity_of(check_in: CheckIn, *, profile_address: str) -> DrawIdentity:
-    """Return what names the draw of a check-in."""
     return DrawIdentity(
         profile_address=profile_address,
         day=check_in.day.isoformat(),

@@ -32,8 +32,6 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Verification:
-    """The result of drawing a day again."""
-
     check_ins: int
     differences: list[Difference]
 
@@ -74,7 +72,6 @@ def _items_of(check_in: CheckIn, by_tables: _Items) -> list[Item]:
 
 
 def _redraw(check_in: CheckIn, seed: bytes, items: list[Item]) -> Draw | None:
-    """Draw again; None where the items are gone."""
     identity = identity_of(check_in, profile_address=str(check_in.user.profile_address))
     return draw(seed=seed, identity=identity, items=items) if items else None
 

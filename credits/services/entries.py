@@ -96,12 +96,10 @@ def _post(*, user: User, credits: int, source: str, key: str, actor: User | None
 
 
 def _insert(params: Mapping[str, Any]) -> CreditEntry | None:
-    """Post the entry, or return None where its key is taken or the user has no account."""
     return next(iter(CreditEntry.objects.raw(statements.POST_ENTRY, params)), None)
 
 
 def _repeat(params: Mapping[str, Any]) -> CreditEntry | None:
-    """Return the first entry of the key, or None where there is none."""
     first = next(iter(CreditEntry.objects.select_related("account").filter(key=params["key"])), None)
     if first is None:
         return None

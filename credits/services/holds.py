@@ -140,7 +140,6 @@ def _place(params: Mapping[str, Any]) -> HoldResult | None:
 
 
 def _repeat(params: Mapping[str, Any]) -> HoldResult | None:
-    """Return the first hold of the key, or None where there is none."""
     first = next(iter(CreditHold.objects.select_related("account").filter(key=params["key"])), None)
     if first is None:
         return None

@@ -81,8 +81,6 @@ class Finding(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How much there is to check."""
-
     accounts: int
     entries: int
     holds: int
@@ -102,7 +100,6 @@ def find_differences() -> list[Finding]:
 
 
 def count_rows() -> Counts:
-    """Return how many accounts, entries and holds the ledger has."""
     return Counts(CreditAccount.objects.count(), CreditEntry.objects.count(), CreditHold.objects.count())
 
 

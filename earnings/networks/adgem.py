@@ -32,7 +32,6 @@ class AdGem(Adapter):
     )
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
-        """Check the verifier at the end of the address."""
         return signed_url(request, name="verifier", secrets=secrets, hmac_of=partial(hex_hmac, "sha256"))
 
     def parse(self, fields: SignedFields) -> PostbackEvent:

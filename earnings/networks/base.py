@@ -61,7 +61,6 @@ class PostbackEvent:
 
     @property
     def is_about_credits(self) -> bool:
-        """Return whether a user must be known for it to mean anything."""
         return self.kind not in {PostbackKind.INFO, PostbackKind.TEST}
 
 
@@ -73,7 +72,6 @@ class Answer:
     body: str = ""
 
     def about(self, event: PostbackEvent) -> "Answer":
-        """Fill the event's id in."""
         return Answer(self.status, self.body.replace("{event_id}", event.external_id))
 
 

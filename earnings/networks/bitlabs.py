@@ -30,7 +30,6 @@ class BitLabs(Adapter):
     )
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
-        """Check the hash at the end of the address."""
         return signed_url(request, name="hash", secrets=secrets, hmac_of=partial(hex_hmac, "sha1"))
 
     def parse(self, fields: SignedFields) -> PostbackEvent:

@@ -49,7 +49,6 @@ class CpxResearch(Adapter):
     )
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
-        """Check the hash over the transaction's id."""
         fields = parameters(request.query)
         before = f"{fields.get('trans_id', '')}-"
         require_match(fields.get("hash", "").lower(), secrets=secrets, compute=hex_md5(before))

@@ -50,7 +50,6 @@ class LevelPlay(Adapter):
     )
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
-        """Check the signature, and return the four fields that it covers."""
         given = parameters(request.query)
         signed = {name: given.get(name, "") for name in _SIGNED}
         require_reference(signed["userId"])

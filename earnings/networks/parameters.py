@@ -66,7 +66,6 @@ def is_number(text: str) -> bool:
 
 
 def optional_number(fields: SignedFields, name: str) -> Decimal | None:
-    """Return the number, or None where the network left it out."""
     return number(fields, name) if fields.get(name) else None
 
 
@@ -91,7 +90,6 @@ _REFERENCE = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
 
 def is_reference(text: str) -> bool:
-    """Return whether the text has the form of a reference."""
     return _REFERENCE.fullmatch(text) is not None
 
 
@@ -122,7 +120,6 @@ def require_match(given: str, *, secrets: Sequence[str], compute: Callable[[byte
 
 
 def hex_hmac(algorithm: str, message: bytes) -> Callable[[bytes], str]:
-    """Return the function that makes the lower-case hex HMAC of the message."""
     return lambda secret: hmac.new(secret, message, algorithm).hexdigest()
 
 
@@ -139,7 +136,6 @@ def hex_md5(before: str, after: str = "") -> Callable[[bytes], str]:
 
 
 def unpadded(data: bytes) -> str:
-    """Return URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 

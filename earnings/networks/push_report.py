@@ -34,7 +34,6 @@ class PushReport(Adapter):
     has_reports: ClassVar = True
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
-        """Refuse."""
         raise PostbackRefused("reports are imported")
 
     def parse(self, fields: SignedFields) -> PostbackEvent:

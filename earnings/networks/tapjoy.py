@@ -30,7 +30,6 @@ class Tapjoy(Adapter):
     )
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
-        """Check the verifier, and return the three fields that it covers."""
         given = parameters(request.query)
         signed = {name: given.get(name, "") for name in _SIGNED}
         if any(":" in value for value in signed.values()):

@@ -20,7 +20,6 @@ class TheoremReach(Adapter):
     answers: ClassVar = Answers(ok=Answer(200, "1"), duplicate=Answer(200, "1"), reject=Answer(400, "0"))
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
-        """Check the hash at the end of the address."""
         return signed_url(request, name="hash", secrets=secrets, hmac_of=partial(base64url_hmac, "sha1"))
 
     def parse(self, fields: SignedFields) -> PostbackEvent:

@@ -53,7 +53,6 @@ class VisitLink(Adapter):
         return {str(name): str(value) for name, value in fields.items()}
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
-        """Read a visit."""
         visit, amount = identifier(fields, "jti"), number(fields, "amount")
         return PostbackEvent(
             kind=kind_of(amount),

@@ -96,7 +96,6 @@ _DECISIONS = {
 
 
 def _related(postback: Postback, *kinds: PostbackKind) -> QuerySet[Postback]:
-    """Return the network's postbacks about the same credit, of any user."""
     return Postback.objects.filter(network=postback.network, original_id=postback.original_id, kind__in=kinds)
 
 
@@ -198,7 +197,6 @@ def _take_back(reversal: Postback, credit: Postback, user: User) -> None:
 
 
 def _reduce(credit: Postback, reversal: Postback) -> int:
-    """Apply the reversal to both rows, without their entries, and return the credits that remain."""
     taken, amount_taken = _taken_from(credit)
     before, remaining, amount_left = credit.credits - taken, 0, Decimal(0)
     if reversal.takes_back is not None:

@@ -152,7 +152,6 @@ def set_secret(*, slug: str, secret: str, now: datetime) -> None:
 
 
 def retire_secret(*, slug: str) -> None:
-    """Accept signatures by the newest secret alone."""
     AdNetwork.objects.filter(slug=slug).update(previous_secret="")
 
 
@@ -214,7 +213,6 @@ def reference_of(*, user: User, network: AdNetwork) -> str:
 
 
 def references_of(*, user: User) -> list[NetworkReference]:
-    """Return the user's reference at every enabled network, by the networks' slugs."""
     enabled = list(AdNetwork.objects.filter(is_enabled=True, slug__in=ADAPTERS).order_by("slug"))
     rows = NetworkUser.objects.filter(user_id=user.pk, network__in=enabled)
     references = dict(rows.values_list("network_id", "reference"))
@@ -229,7 +227,6 @@ def references_of(*, user: User) -> list[NetworkReference]:
 
 
 def user_of_reference(*, network: AdNetwork, reference: str) -> User | None:
-    """Return the user with that reference at the network, or None."""
     if not is_reference(reference):
         return None
     row = NetworkUser.objects.select_related("user").filter(network=network, reference=reference).first()

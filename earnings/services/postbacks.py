@@ -149,7 +149,6 @@ class VerifiedEvent:
         return hashlib.sha256("\n".join(values).encode()).hexdigest()
 
     def to_row(self) -> Postback:
-        """Return the postback, not stored yet."""
         event = self.event
         return Postback(
             network=self.network,
@@ -205,7 +204,6 @@ def _insert(postback: Postback) -> bool:
 
 
 def _compare_with_first(repeat: VerifiedEvent) -> None:
-    """Mark the first one where the repeat reports something else. The first one counts."""
     event = repeat.event
     first = Postback.objects.filter(network=repeat.network, external_id=event.external_id, kind=event.kind)
     if event.kind == PostbackKind.REVERSAL:

@@ -31,8 +31,6 @@ class AcceptedPostback(NamedTuple):
 
 
 class TrialResult(NamedTuple):
-    """Whether such a postback would be accepted, in a sentence, and the postback if so."""
-
     sentence: str
     accepted: AcceptedPostback | None = None
 
@@ -42,7 +40,6 @@ class _WrongAddress(Exception):
 
 
 def can_be_tried(network: AdNetwork) -> bool:
-    """Return whether the network calls an address at all."""
     adapter = ADAPTERS.get(network.slug)
     return adapter is not None and bool(adapter.methods)
 
@@ -77,7 +74,6 @@ def try_postback(*, network: AdNetwork, address: str, signature: str, now: datet
 
 
 def _request(adapter: Adapter, network: AdNetwork, address: str, signature: str) -> RawRequest:
-    """Return the request that the network would make."""
     try:
         parts = urlsplit(address)
     except ValueError as error:

@@ -88,11 +88,9 @@ class ReasonedAction:
     reaches_out: bool = False
 
     def is_allowed(self, request: HttpRequest) -> bool:
-        """Return whether the signed-in member of staff may do it."""
         return request.user.has_perm(self.permission)
 
     def name_of(self, row: Any) -> str:
-        """Return the row's name."""
         return self.subject or str(row)
 
 
@@ -211,7 +209,6 @@ class ReasonedActions(AdminMixin):
         ]
 
     def confirm_url(self, action: ReasonedAction, ids: Sequence[Any]) -> str:
-        """Return the address of the confirmation page for these rows."""
         page = self.page_url("do", action.name)
         return f"{page}?{urlencode({'ids': ','.join(map(str, ids))})}" if ids else page
 
@@ -299,5 +296,4 @@ class ReasonedActions(AdminMixin):
 
 
 def _ids(request: HttpRequest) -> list[str]:
-    """Return the ids in the address, without duplicates."""
     return list(dict.fromkeys(part for part in request.GET.get("ids", "").split(",") if part))

@@ -41,8 +41,6 @@ for _model in (Group, TOTPDevice, AccessAttempt, AccessFailureLog, AccessLog):
 
 @admin.register(Group)
 class RoleAdmin(GroupAdmin, StaffAdmin[Group]):
-    """Roles; a role is a group."""
-
     ordering = ("name",)
 
 
@@ -156,8 +154,6 @@ class AuditLogAdmin(ReadOnlyAdmin):
 
 @admin.register(Pause)
 class PauseAdmin(ReasonedActions, ReadOnlyAdmin):
-    """Every pause of a part of the service, and every end of one."""
-
     list_display = ("id", "name", "is_paused", "reason", "actor", "created_at")
     list_select_related = ("actor",)
     ordering = ("-id",)

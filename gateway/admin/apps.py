@@ -13,5 +13,4 @@ class GatewayAdminConfig(AppConfig):
     verbose_name = "Admin"
 
     def ready(self) -> None:
-        """Connect the handler of logins before the first one."""
         import_module("gateway.admin.middleware")

@@ -77,7 +77,6 @@ def record(
 
 
 def is_recorded(decision: str) -> bool:
-    """Return whether an entry with that `decision` exists."""
     # Exactly the condition of the index.
     decided = LogEntry.objects.filter(change_message__contains='"decision": "')
     return decided.alias(decision=extracted(_DECISION)).filter(decision=decision).exists()
@@ -226,7 +225,6 @@ class Audited(AdminMixin):
 
 
 def _with_request(message: Any) -> list[dict[str, Any]]:
-    """Add the request id to a message in plain words."""
     return message if isinstance(message, list) else [details(action=str(message))]
 
 

@@ -53,7 +53,6 @@ class BoundedPaginator(Paginator[Any]):
 
     @cached_property
     def count(self) -> int:
-        """Return the number of rows, `FAR_ENOUGH` where there are more."""
         rows = self.object_list
         if not isinstance(rows, QuerySet):
             return min(len(rows), FAR_ENOUGH)
@@ -61,7 +60,6 @@ class BoundedPaginator(Paginator[Any]):
 
     @property
     def is_cut(self) -> bool:
-        """Return whether there may be more rows than the pages show."""
         return self.count >= FAR_ENOUGH
 
 
@@ -161,8 +159,6 @@ class StaffAdmin(Audited, _Admin[_Row]):
 
 
 class StaffInline(_Inline[_Row, _Parent]):
-    """Rows below their parent."""
-
     extra = 0
 
 

@@ -53,8 +53,6 @@ PAGE_ROWS = 2_000
 
 @dataclass(frozen=True)
 class Column:
-    """A heading, and the path to its field."""
-
     heading: str
     path: str
 
@@ -151,7 +149,6 @@ class Exportable(AdminMixin):
         return [export, *super().get_urls()]
 
     def has_export_permission(self, request: HttpRequest) -> bool:
-        """Return whether the signed-in member of staff may export the list."""
         permission = f"{self.opts.app_label}.export_{self.opts.model_name}"
         return self.has_view_permission(request) and request.user.has_perm(permission)
 
@@ -160,7 +157,6 @@ class Exportable(AdminMixin):
         return {**super().list_context(request), "exports": offered}
 
     def export_view(self, request: HttpRequest, kind: str) -> HttpResponseBase:
-        """Stream the list as a file."""
         if not self.has_export_permission(request):
             raise PermissionDenied
         if kind not in _KINDS:

@@ -50,7 +50,6 @@ class StaffAction(LogEntry):
 
     @classmethod
     def of_request(cls, request_id: str) -> "QuerySet[StaffAction]":
-        """Return what was done in the request of that id."""
         entries = cls._default_manager.alias(request_id=audit.extracted(_REQUEST))
         rows: QuerySet[Any] = entries.filter(request_id=request_id)
         return rows

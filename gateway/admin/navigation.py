@@ -20,7 +20,6 @@ def register(group: str, icons: dict[str, str]) -> None:
 
 
 def registered() -> list[str]:
-    """Return the labels of the models that have a place."""
     return [label for icons in _groups.values() for label in icons]
 
 

@@ -28,7 +28,6 @@ def switch(name: str, *, is_paused: bool, actor: Any, reason: str) -> Pause:
 
 
 def is_paused(name: str) -> bool:
-    """Return whether the part of the service that has this name is paused."""
     newest = Pause.objects.filter(name=name).order_by("-id")
     return bool(newest.values_list("is_paused", flat=True).first())
 
@@ -41,7 +40,6 @@ def is_paused_sql(name: str) -> str:
 
 @register
 def _gauges() -> Iterator[Metric]:
-    """Yield which parts are paused, in one statement."""
     newest = Pause.objects.order_by("name", "-id").distinct("name").values_list("name", "is_paused")
     paused = dict(newest)
     for name, title in pausable.items():

@@ -44,7 +44,6 @@ def only_row(statement: str, params: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def all_rows(statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Execute a statement and return its rows."""
     with _cursor() as cursor:
         cursor.execute(statement, params)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
@@ -200,14 +199,12 @@ class Sweep:
         self._items: list[Item] = []
 
     def item(self, identifier: object) -> Item:
-        """Return the context for the work on one item."""
         item = isolated(f"{self.noun} {identifier}", expected=(DomainError,))
         self._items.append(item)
         return item
 
     @property
     def succeeded(self) -> int:
-        """Return how many items have succeeded."""
         return sum(item.succeeded for item in self._items)
 
     def finish(self) -> None:

@@ -101,7 +101,6 @@ def rate(name: str, default: str) -> str:
 
 
 def listing(name: str, *, default: tuple[str, ...] | None = None) -> list[str]:
-    """Return a comma-separated list without its empty items."""
     return _items(required(name) if default is None else optional(name, ",".join(default)))
 
 
@@ -137,7 +136,6 @@ def database(name: str) -> dict[str, str]:
 
 
 def choice(name: str, *, allowed: tuple[str, ...], default: str) -> str:
-    """Return one of the `allowed` words."""
     value = optional(name, default)
     if value not in allowed:
         raise ImproperlyConfigured(f"{name} must be one of: {', '.join(allowed)}.")

@@ -20,7 +20,6 @@ def register(collector: Callable[[], Iterable[Metric]]) -> Callable[[], Iterable
 
 
 def collect() -> Iterator[Metric]:
-    """Yield the families of every collector."""
     for collector in _collectors:
         yield from collector()
 
@@ -31,7 +30,6 @@ def gauge(name: str, documentation: str, value: float) -> Metric:
 
 
 def gauges(name: str, documentation: str, label: str, values: Mapping[str, float]) -> Metric:
-    """Return a gauge with one value for each value of a label."""
     family = GaugeMetricFamily(_PREFIX + name, documentation, labels=[label])
     for label_value, value in values.items():
         family.add_metric([label_value], float(value))

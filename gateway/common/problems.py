@@ -72,7 +72,6 @@ def to_problem(error: Exception) -> errors.DomainError:
 
 
 def document(problem: errors.DomainError) -> dict[str, Any]:
-    """Return the members of the problem document for an error."""
     return {
         "type": f"/problems/{problem.code}",
         "title": problem.title,

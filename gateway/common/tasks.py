@@ -69,7 +69,6 @@ class Heartbeats:
 
 
 def scheduled_tasks() -> set[str]:
-    """Return the names of the tasks that beat schedules."""
     return {str(entry["task"]) for entry in settings.CELERY_BEAT_SCHEDULE.values()}
 
 
@@ -117,7 +116,6 @@ def touch_alive_file() -> None:
 
 
 def _times_of(what: str, recorded: dict[str, str]) -> dict[str, float]:
-    """Return the times of tasks that beat still schedules."""
     return {
         task: float(recorded[key])
         for task in sorted(scheduled_tasks())

@@ -48,8 +48,6 @@ class BillingRate(RateLimit):
 
 
 class PaymentsViewSet(ViewSet):
-    """Customer, card and monthly subscription of the signed-in profile."""
-
     throttle_classes = (BillingRate,)
     # Without HEAD, which would create a setup intent that nobody reads.
     http_method_names = ["get", "post", "delete", "options"]
@@ -65,7 +63,6 @@ class PaymentsViewSet(ViewSet):
     )
     @action(detail=False, methods=["post"], url_path="createCustomer")
     def create_customer(self, request: ProfileRequest) -> Response:
-        """Answer the customer; the same one however often it is asked for."""
         user = request.user
         expect_json_or_nothing(request)
         customer = customers.ensure_customer(user=user, now=timezone.now())
@@ -83,7 +80,6 @@ class PaymentsViewSet(ViewSet):
     )
     @action(detail=False, methods=["get"], url_path="getSetupIntent")
     def get_setup_intent(self, request: ProfileRequest) -> Response:
-        """Answer a fresh client secret; it must not be stored or logged."""
         secret = customers.setup_secret(user=request.user, now=timezone.now())
         return Response({"clientSecret": secret}, headers={"Cache-Control": "no-store"})
 
@@ -98,7 +94,6 @@ class PaymentsViewSet(ViewSet):
     )
     @action(detail=False, methods=["post"], url_path="upsertSubscription")
     def upsert_subscription(self, request: ProfileRequest) -> Response:
-        """Create or change the subscription, and answer it as it is now."""
         fields = UpsertSerializer.read(request.data)
         subscription = subscriptions.upsert(
             user=request.user,
@@ -132,7 +127,6 @@ class PaymentsViewSet(ViewSet):
     )
     @action(detail=False, methods=["delete"], url_path="cancelSubscription", schema=schema.DeleteWithBody())
     def cancel_subscription(self, request: ProfileRequest) -> Response:
-        """Answer what was cancelled. Some proxies drop the body of a DELETE, so a query parameter will do."""
         body = CancelSerializer.read(_cancellation(request))
         subscription = subscriptions.cancel(
             user=request.user,

@@ -56,7 +56,6 @@ def apply_returned_money(
 
 
 def payout_of(returned: ReturnedMoney) -> Payout | None:
-    """Return the payout that the payment was for."""
     rows = Payout.objects.select_related("user", "subscription__customer")
     return (
         rows.filter(stripe_payment_intent_id=returned.payment_intent_id)

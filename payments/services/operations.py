@@ -61,7 +61,6 @@ def begin(*, user: User, kind: _Kind, parameters: dict[str, Any], now: datetime)
 def _create_or_find(
     *, user: User, kind: _Kind, parameters: dict[str, Any], now: datetime
 ) -> tuple[BillingOperation | None, BillingOperation | None]:
-    """Return a new operation, or the pending one that is in its way."""
     fields = {"user_id": user.pk, "kind": kind, "parameters": parameters, "created_at": now}
     try:
         with transaction.atomic(durable=True):

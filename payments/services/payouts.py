@@ -77,7 +77,6 @@ def is_payable(*, invoice: InvoiceState) -> bool:
 
 
 def is_of_our_mode(*, is_live: bool) -> bool:
-    """Return whether a Stripe object is of the mode, live or test, of our key."""
     return is_live == is_live_key(settings.STRIPE_SECRET_KEY)
 
 
@@ -158,7 +157,6 @@ def _gain_experience(payout: Payout) -> None:
 
 
 def experience_key(payout: Payout, track: BadgeTrack) -> str:
-    """Return the key under which the payout's experience on the track is posted."""
     return f"stripe:invoice:{payout.stripe_invoice_id}:{track.lower()}"
 
 

@@ -179,7 +179,6 @@ def _cancel_now(*, user: User, customer: Customer, subscription_id: str, now: da
 
 
 def _outcome(*, customer: Customer, state: SubscriptionState) -> Subscription:
-    """Return the stored subscription, unless its first payment is still missing."""
     if state.status == Subscription.Status.INCOMPLETE:
         if state.decline_code:
             raise CardDeclined(

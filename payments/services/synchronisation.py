@@ -264,7 +264,6 @@ def invoice_snapshot(invoice: InvoiceState) -> Snapshot:
 
 
 def payment_snapshot(payment_intent_id: str) -> Snapshot:
-    """Return what was refunded or disputed of a payment."""
     requested_at = db_now()
     returned = get_billing_client().returned_money(payment_intent_id=payment_intent_id)
     return Snapshot(requested_at=requested_at, received_at=db_now(), returned=returned)

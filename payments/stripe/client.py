@@ -88,14 +88,11 @@ class ReturnedMoney:
 
     @property
     def total_minor(self) -> int:
-        """Return refunded and disputed money together."""
         return self.refunded_minor + self.disputed_minor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedEvent:
-    """An event that Stripe has sent or listed."""
-
     event_id: str
     type: str
     api_version: str

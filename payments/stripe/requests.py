@@ -33,7 +33,6 @@ def translated_errors() -> Iterator[None]:
 
 
 def to_domain_error(error: stripe.StripeError) -> DomainError:
-    """Return the error that a caller gets."""
     logger.warning("stripe: %s %s %s", type(error).__name__, error.http_status, error.code)
     if isinstance(error, stripe.CardError):
         return CardDeclined("The card was declined.", declineCode=_decline_code(error))
@@ -104,7 +103,6 @@ def _is_transient(error: stripe.StripeError) -> bool:
 
 
 def _is_key_in_use(error: stripe.StripeError) -> bool:
-    """Return whether Stripe is still working on another request with the same key."""
     return (
         error.http_status == 409 and error.error is not None and error.error.code == "idempotency_key_in_use"
     )
@@ -117,6 +115,5 @@ def _is_replayed_failure(error: stripe.StripeError) -> bool:
 
 
 def _decline_code(error: stripe.CardError) -> str:
-    """Return the issuer's reason, or Stripe's where the issuer gave none."""
     code = getattr(error.error, "decline_code", None) if error.error else None
     return str(code or error.code or "generic_decline")

@@ -127,7 +127,6 @@ class DashboardSerializer(serializers.Serializer[Any]):
 
 
 def dashboard_members(dashboard: Dashboard) -> dict[str, Any]:
-    """Return the members that `DashboardSerializer` renders."""
     rewards, progress = dashboard.rewards, dashboard.rewards.progress
     tables = dashboard.check_in.tables
     return {

@@ -37,20 +37,14 @@ class DashboardRate(RateLimit):
 
 
 class EarningPages(NewestFirst):
-    """Pages of earnings, in the order of the ledger."""
-
     ordering = "-account_version"
 
 
 class TransactionPages(NewestFirst):
-    """Pages of relay transactions."""
-
     ordering = "-id"
 
 
 class DashboardViewSet(ViewSet):
-    """What a wallet shows first."""
-
     throttle_classes = (DashboardRate,)
 
     @extend_schema(
@@ -63,7 +57,6 @@ class DashboardViewSet(ViewSet):
     )
     @action(detail=False, url_path="dashboardInfo")
     def info(self, request: ProfileRequest) -> Response:
-        """Answer credits, badges, modifiers, histories and what a check-in may give."""
         dashboard = dashboard_of(user=request.user, now=now())
         serializer = DashboardSerializer(
             dashboard_members(dashboard), context={"profile_address": request.user.profile_address}
@@ -97,8 +90,6 @@ class _HistoryViewSet(ListModelMixin, GenericViewSet[Any]):
     )
 )
 class EarningViewSet(_HistoryViewSet):
-    """What the user has earned."""
-
     pagination_class = EarningPages
     serializer_class: type[Serializer[Any]] = DatedEarningSerializer
 
@@ -116,8 +107,6 @@ class EarningViewSet(_HistoryViewSet):
     )
 )
 class TransactionViewSet(_HistoryViewSet):
-    """The relay transactions of the user."""
-
     pagination_class = TransactionPages
     serializer_class: type[Serializer[Any]] = DatedTransactionSerializer
 

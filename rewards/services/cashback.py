@@ -87,7 +87,6 @@ def _post_cashback(rows: Sequence[tuple[int, int, str]]) -> None:
 
 
 def cashback_fractions(*, spenders: Sequence[Spender], now: datetime) -> list[Decimal]:
-    """Return, for each spender, the fraction of a cost that comes back at `now`."""
     users = {spender.user_id for spender in spenders}
     allowances = Allowance.objects.filter(user_id__in=users)
     subscribers = {row.user_id for row in allowances if paid_period(row).runs_at(now)}

@@ -168,7 +168,6 @@ def _upper_bounds(levels: Sequence[Badge]) -> dict[int, int | None]:
 
 
 def _write_upper_bounds(before: dict[int, int | None], levels: Sequence[Badge]) -> None:
-    """Write the upper bounds that differ from those before."""
     for level in levels:
         if before[level.pk] != level.exp_upper_bound:
             Badge.objects.filter(pk=level.pk).update(exp_upper_bound=level.exp_upper_bound)
@@ -192,7 +191,6 @@ def _count_of(badge: Badge, transitions: Sequence[_Transition]) -> Count:
 
 
 def _count(track: str, before: Sequence[Badge], after: Sequence[Badge]) -> list[_Transition]:
-    """Count the users by the badge that they have the experience for now and then, in one statement."""
     old: list[Badge | None] = [*before] or [None]
     params: dict[str, Any] = {
         "track": track,
@@ -205,7 +203,6 @@ def _count(track: str, before: Sequence[Badge], after: Sequence[Badge]) -> list[
 
 
 def _movement(transition: _Transition) -> Movement | None:
-    """Return what changes for these users, or None where nothing does."""
     before, after, users = transition
     changes = _changes(before, after) if before else {}
     if before and _is_same(before, after) and not changes:

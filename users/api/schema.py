@@ -13,8 +13,6 @@ from users.errors import SignPermissionMissing, UntrustedCode
 
 
 class AccessTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """Describes `AccessTokenAuthentication`."""
-
     target_class = "users.api.authentication.AccessTokenAuthentication"
     name = "accessToken"
 

@@ -49,8 +49,6 @@ _PRIVATE = {"Cache-Control": "no-store"}
 
 
 class SignInViewSet(ViewSet):
-    """Sign-in and the session that it opens."""
-
     @extend_schema(
         operation_id="authNonce",
         tags=["sign-in"],
@@ -63,7 +61,6 @@ class SignInViewSet(ViewSet):
     )
     @action(detail=False, methods=["post"], throttle_classes=(NonceRate,), **_PUBLIC)
     def nonce(self, request: Request) -> Response:
-        """Answer the text that a controller of the profile has to sign."""
         body = serializers.NonceRequestSerializer.read(request.data)
         challenge = sign_in.issue_challenge(
             profile_address=body["address"], client=_client(request), now=now()
@@ -82,7 +79,6 @@ class SignInViewSet(ViewSet):
     )
     @action(detail=False, methods=["post"], throttle_classes=(VerifyRate,), **_PUBLIC)
     def verify(self, request: Request) -> Response:
-        """Answer the tokens of a new session."""
         body = serializers.VerifyRequestSerializer.read(request.data)
         pair = sign_in.sign_in(
             nonce=body["nonce"],
@@ -105,7 +101,6 @@ class SignInViewSet(ViewSet):
     )
     @action(detail=False, methods=["post"], throttle_classes=(RefreshRate,), **_PUBLIC)
     def refresh(self, request: Request) -> Response:
-        """Answer the next tokens of the session."""
         body = serializers.RefreshRequestSerializer.read(request.data)
         pair = sessions.refresh(token=body["refresh"], now=now())
         return _answer(serializers.TokenPairResponseSerializer, pair)
@@ -121,7 +116,6 @@ class SignInViewSet(ViewSet):
     )
     @action(detail=False, methods=["post"])
     def logout(self, request: ProfileRequest) -> Response:
-        """End the session of the access token."""
         body = serializers.LogoutRequestSerializer.read(request.data)
         session = request.auth.session
         sessions.sign_out(
@@ -142,13 +136,10 @@ class SignInViewSet(ViewSet):
     )
     @action(detail=False)
     def me(self, request: ProfileRequest) -> Response:
-        """Answer what the access token stands for."""
         return _answer(serializers.MeResponseSerializer, request.auth)
 
 
 class KeySetViewSet(ViewSet):
-    """The keys that verify our access tokens."""
-
     @extend_schema(
         operation_id="jwks",
         tags=["sign-in"],
@@ -160,7 +151,6 @@ class KeySetViewSet(ViewSet):
     )
     @action(detail=False, url_path=r"jwks\.json", **_PUBLIC)
     def jwks(self, request: Request) -> Response:
-        """Answer the JSON Web Key Set."""
         return Response(public_key_set(), headers={"Cache-Control": "public, max-age=300"})
 
 

@@ -27,8 +27,6 @@ _PUBLIC_KEY_TYPES = {"EC", "RSA", "OKP"}
 
 
 class _IssuerKeysBackend(KeySetBackend):
-    """Verifies with the keys that were fetched last."""
-
     def find_key(self, header: dict[str, Any]) -> Any | None:
         for key in queries.issuer_keys(url=settings.AUTH_EXTERNAL_JWKS_URL):
             if key["kid"] == header.get("kid"):

@@ -65,7 +65,6 @@ def start(*, profile_address: str, controller: str, now: datetime) -> TokenPair:
 
 
 def _token_pair(session: SignInSession, token: str, now: datetime) -> TokenPair:
-    """Return the refresh token together with a new access token of the same session."""
     access = AccessToken.for_session(session, now=now)
     return TokenPair(
         str(access), token, int(AccessToken.lifetime.total_seconds()), str(session.user.profile_address)

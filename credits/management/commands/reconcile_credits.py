@@ -10,8 +10,6 @@ from credits.services import reconciliation
 
 
 class ReconciliationCommand(BaseCommand):
-    """Prints what a comparison has found, and exits by it."""
-
     requires_migrations_checks = True
 
     def report(self, run: ReconciliationRun | None) -> None:

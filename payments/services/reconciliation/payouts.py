@@ -66,7 +66,6 @@ def _missing_payout(invoice: InvoiceState, window: Window) -> Iterator[Finding]:
 
 
 def _not_listed(payout: Payout) -> Iterator[Finding]:
-    """Read the invoice of a payout that is not among the recent paid ones."""
     try:
         invoice = get_billing_client().retrieve_invoice(invoice_id=payout.stripe_invoice_id)
     except BillingRefused as refusal:

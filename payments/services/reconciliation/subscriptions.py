@@ -148,7 +148,6 @@ def _missing_subscription(state: SubscriptionState) -> Finding:
 
 
 def _not_listed(row: Subscription) -> Iterator[Finding]:
-    """Read a subscription that is living here and is not among Stripe's living ones."""
     try:
         state = get_billing_client().retrieve_subscription(subscription_id=row.stripe_subscription_id)
     except BillingRefused as refusal:

@@ -10,8 +10,6 @@ from users.services import trusted_code
 
 
 class Command(BaseCommand):
-    """Trust the code of a profile or key manager implementation."""
-
     help = "Trust a contract implementation that profiles or key managers delegate to."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -38,10 +38,8 @@ class CreditAccount(models.Model):
     class Meta:
         db_table = "credits_account"
         constraints = [
-            models.CheckConstraint(condition=models.Q(held__gte=0), name="credits_account_held_not_negative"),
-            models.CheckConstraint(
-                condition=models.Q(version__gte=0), name="credits_account_version_not_negative"
-            ),
+            models.CheckConstraint(condition=Q(held__gte=0), name="credits_account_held_not_negative"),
+            models.CheckConstraint(condition=Q(version__gte=0), name="credits_account_version_not_negative"),
         ]
 
     def __str__(self) -> str:
@@ -115,19 +113,19 @@ class CreditEntry(models.Model):
             models.UniqueConstraint(
                 fields=["account", "account_version"], name="credits_entry_account_version"
             ),
-            models.CheckConstraint(condition=~models.Q(amount=0), name="credits_entry_amount_not_zero"),
+            models.CheckConstraint(condition=~Q(amount=0), name="credits_entry_amount_not_zero"),
             models.CheckConstraint(
-                condition=models.Q(balance_after=models.F("balance_before") + models.F("amount")),
+                condition=Q(balance_after=F("balance_before") + F("amount")),
                 name="credits_entry_after_is_before_plus_amount",
             ),
             models.CheckConstraint(
-                condition=models.Q(account_version__gte=1), name="credits_entry_version_starts_at_1"
+                condition=Q(account_version__gte=1), name="credits_entry_version_starts_at_1"
             ),
             models.CheckConstraint(
-                condition=models.Q(source__in=EntrySource.values), name="credits_entry_source_known"
+                condition=Q(source__in=EntrySource.values), name="credits_entry_source_known"
             ),
             models.CheckConstraint(
-                condition=~models.Q(source=EntrySource.STAFF_ADJUSTMENT) | ~models.Q(reason=""),
+                condition=~Q(source=EntrySource.STAFF_ADJUSTMENT) | ~Q(reason=""),
                 name="credits_entry_adjustment_has_reason",
             ),
         ]
@@ -137,25 +135,23 @@ class CreditEntry(models.Model):
             # What a user has earned, newest first, however many relay charges are between.
             models.Index(
                 fields=["account", "-account_version"],
-                condition=~models.Q(source=EntrySource.RELAY_TRANSACTION),
+                condition=~Q(source=EntrySource.RELAY_TRANSACTION),
                 name="credits_entry_earnings",
             ),
             # Whether a user has paid or earned and kept it, however many other entries came since.
             models.Index(
                 fields=["account", "source"],
                 include=["amount"],
-                condition=models.Q(source__in=[*PROOFS, *DISPROOFS]),
+                condition=Q(source__in=[*PROOFS, *DISPROOFS]),
                 name="credits_entry_proofs",
             ),
             # What finance looks for is rare among charges and earnings.
             models.Index(
                 fields=["source", "-id"],
-                condition=models.Q(source__in=RARE_SOURCES),
+                condition=Q(source__in=RARE_SOURCES),
                 name="credits_entry_rare_sources",
             ),
-            models.Index(
-                fields=["actor"], condition=models.Q(actor__isnull=False), name="credits_entry_actor"
-            ),
+            models.Index(fields=["actor"], condition=Q(actor__isnull=False), name="credits_entry_actor"),
         ]
         triggers: ClassVar[list[pgtrigger.Trigger]] = [
             pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete),

@@ -1,4 +1,4 @@
-"""The wiring of the credit relay gateway: settings, routes, workers, and the two lowest floors."""
+"""The wiring of the credit relay gateway: settings, routes and workers; below it the admin kit, the chain, the common."""
 
 from gateway.celery import app as celery_app
 

@@ -13,4 +13,4 @@ class ModifierEnded(DomainError):
 class InvalidLevels(DomainError):
     """The change would leave a track's levels with a gap, an overlap, or without the lowest or highest badge."""
 
-    code, title, status = "ladder-broken", "The ladder would be broken", 422
+    code, title, status = "levels-broken", "The levels would be broken", 422

@@ -9,7 +9,7 @@ constraint per track, and a check of the whole track when a transaction commits.
 
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pgtrigger
 from django.conf import settings
@@ -51,7 +51,7 @@ def _no_overlap(track: BadgeTrack) -> ExclusionConstraint:
     )
 
 
-def _fraction(help_text: str) -> Any:
+def _fraction(help_text: str) -> "models.DecimalField[Decimal, Decimal]":
     return models.DecimalField(max_digits=7, decimal_places=4, default=Decimal(0), help_text=help_text)
 
 

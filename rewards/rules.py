@@ -12,42 +12,12 @@ from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 from itertools import pairwise
 from math import floor
-from typing import Protocol
 
 from credits.models import EntrySource
-from rewards.models import LARGEST_EXPERIENCE, ModifierType
+from rewards.models import LARGEST_EXPERIENCE, Badge, Modifier, ModifierType
 
 # All modifiers of a type together add no more than this.
 MAX_MODIFIER_SUM = Decimal(1)
-
-
-class Level(Protocol):
-    """A badge's name and range: from the lower bound on, up to the upper one, which is the next badge's."""
-
-    name: str
-    exp_lower_bound: int
-    exp_upper_bound: int | None
-
-
-class BadgeTerms(Protocol):
-    """What a badge grants."""
-
-    exp_lower_bound: int
-    exp_upper_bound: int | None
-    bonus_creds_push_ads: Decimal
-    bonus_creds_video_ads: Decimal
-    bonus_creds_offerwall: Decimal
-    bonus_creds_surveys: Decimal
-    bonus_daily_check_in_attempts: int
-    credits_back_percent: Decimal
-    acceptable_credit_debt: int
-
-
-class ModifierTerms(Protocol):
-    """What a modifier adds."""
-
-    modifier_type: str
-    value: Decimal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +47,7 @@ MODIFIER_TYPE_BY_SOURCE = {
 }
 
 
-def benefits_of(*, badges: Iterable[BadgeTerms], modifiers: Iterable[ModifierTerms]) -> Benefits:
+def benefits_of(*, badges: Iterable[Badge], modifiers: Iterable[Modifier]) -> Benefits:
     """Return what the badges in force and the active modifiers amount to."""
     current = list(badges)
     return Benefits(
@@ -91,7 +61,7 @@ def benefits_of(*, badges: Iterable[BadgeTerms], modifiers: Iterable[ModifierTer
     )
 
 
-def _badge_fraction(badge: BadgeTerms, raised: ModifierType) -> Decimal:
+def _badge_fraction(badge: Badge, raised: ModifierType) -> Decimal:
     return {
         ModifierType.BONUS_PUSH_ADS_CREDITS: badge.bonus_creds_push_ads,
         ModifierType.BONUS_VIDEO_ADS_CREDITS: badge.bonus_creds_video_ads,
@@ -101,7 +71,7 @@ def _badge_fraction(badge: BadgeTerms, raised: ModifierType) -> Decimal:
     }[raised]
 
 
-def _capped_sums(modifiers: Iterable[ModifierTerms]) -> dict[ModifierType, Decimal]:
+def _capped_sums(modifiers: Iterable[Modifier]) -> dict[ModifierType, Decimal]:
     sums = dict.fromkeys(ModifierType, Decimal(0))
     for modifier in modifiers:
         sums[ModifierType(modifier.modifier_type)] += modifier.value
@@ -118,7 +88,7 @@ def cashback_credits(*, cost: int, fraction: Decimal) -> int:
     return min(cost, floor(cost * Fraction(fraction)))
 
 
-def progress_within(*, badge: BadgeTerms, experience: int) -> Decimal:
+def progress_within(*, badge: Badge, experience: int) -> Decimal:
     """Return how much of the badge's range `experience` has covered: 0 to 1, and 1 at the top badge."""
     if badge.exp_upper_bound is None:
         return Decimal(1)
@@ -127,7 +97,7 @@ def progress_within(*, badge: BadgeTerms, experience: int) -> Decimal:
     return max(Decimal(0), min(Decimal(1), part)).quantize(Decimal("0.0001"), rounding=ROUND_FLOOR)
 
 
-def level_faults(badges: Iterable[Level]) -> Iterator[str]:
+def level_faults(badges: Iterable[Badge]) -> Iterator[str]:
     """Yield a sentence for each reason why these badges do not give every experience exactly one badge."""
     levels = sorted(badges, key=lambda level: level.exp_lower_bound)
     if not levels:
@@ -144,7 +114,7 @@ def level_faults(badges: Iterable[Level]) -> Iterator[str]:
         yield f"{top.name} begins at {LARGEST_EXPERIENCE} or above, which JSON holds no longer."
 
 
-def _faults_between(below: Level, above: Level) -> Iterator[str]:
+def _faults_between(below: Badge, above: Badge) -> Iterator[str]:
     begins, ends = above.exp_lower_bound, below.exp_upper_bound
     if below.exp_lower_bound == begins or ends is None or ends > begins:
         yield f"{below.name} and {above.name} overlap at {begins}."

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from django.apps import apps
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, Permission
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
@@ -35,11 +35,27 @@ def member(role: str) -> User:
 def browser_of(person: User) -> Client:
     """Return a browser of somebody who has shown a second factor."""
     client = Client()
+    _log_in(client, person)
+    return client
+
+
+def log_in_staff(client: Client, *permissions: str, is_superuser: bool | None = None) -> User:
+    """Log a new member of staff in, second factor shown, with these permissions; without any, a superuser."""
+    person = UserFactory.create(
+        profile_address=None,
+        is_staff=True,
+        is_superuser=not permissions if is_superuser is None else is_superuser,
+    )
+    person.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    _log_in(client, person)
+    return person
+
+
+def _log_in(client: Client, person: User) -> None:
     client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
     session = client.session
     session[DEVICE_ID_SESSION_KEY] = TOTPDevice.objects.create(user=person).persistent_id
     session.save()
-    return client
 
 
 def address_of(model: str, action: str, *rows: Any) -> str:
@@ -55,15 +71,15 @@ def confirm(client: Client, model: str, action: str, *rows: Any, **answers: Any)
 
 
 def messages_of(answer: Any) -> str:
-    """Return what the page tells first, in one text."""
-    return re.sub(r"\s+", " ", " ".join(str(told) for told in answer.context["messages"]))
+    """Return the messages at the top of the page, in one text."""
+    return re.sub(r"\s+", " ", " ".join(map(str, answer.context["messages"])))
 
 
 def confirmed(client: Client, url: str, body: dict[str, Any]) -> Any:
     """Send a form whose effect is shown first, then what that page holds, as a browser would."""
-    asked: Any = client.post(url, body)
-    assert (asked.status_code, "preview" in asked.context) == (200, True)
-    return client.post(url, {**dict(asked.context["sent"]), asked.context["confirmed"]: "1"}, follow=True)
+    page: Any = client.post(url, body)
+    assert (page.status_code, "preview" in page.context) == (200, True)
+    return client.post(url, {**dict(page.context["sent"]), page.context["confirmed"]: "1"}, follow=True)
 
 
 _OURS = ("credits", "rewards", "earnings", "relay", "payments", "checkin")
@@ -78,7 +94,7 @@ def everything() -> dict[str, list[Any]]:
 
 def prove(model: str, action: str, *rows: Any, roles: set[str], **answers: Any) -> str:
     """
-    Prove that the action wants a reason and one of `roles`, does something, and does it once; return what it told.
+    Prove that the action wants a reason and one of `roles`, does something, and does it once; return its message.
 
     Every other role is refused before and nothing changes; the page is sent twice in the end.
     """
@@ -95,7 +111,7 @@ def prove(model: str, action: str, *rows: Any, roles: set[str], **answers: Any) 
     assert everything() == before
     assert not LogEntry.objects.filter(change_message__contains=f'"action": "{action}"').exists()
     client, once = browsers[min(roles)], {"token": uuid.uuid4(), "reason": secrets.token_hex(8), **answers}
-    told = messages_of(confirm(client, model, action, *rows, **once))
+    message = messages_of(confirm(client, model, action, *rows, **once))
     after = everything()
     assert after != before
     again = messages_of(confirm(client, model, action, *rows, **once))
@@ -103,4 +119,4 @@ def prove(model: str, action: str, *rows: Any, roles: set[str], **answers: Any) 
     assert everything() == after
     entries = LogEntry.objects.filter(change_message__contains=once["reason"], action_flag=CHANGE)
     assert [details_of(entry)["action"] for entry in entries].count(action) == len(rows or [None])
-    return told
+    return message

@@ -1,1 +1,1 @@
-"""Who: sign-in, sessions, tokens, and the pages that read all apps below."""
+"""Who: identity, sessions, tokens, sign-in and trusted implementations."""

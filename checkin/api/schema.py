@@ -1,5 +1,7 @@
 """Descriptions, error responses and examples of the check-in for the OpenAPI document."""
 
+from typing import Any
+
 from drf_spectacular.utils import OpenApiExample
 
 from checkin import errors
@@ -77,49 +79,35 @@ _PROFILE = "0xBB645D97B0c7D101ca0d73131e521fe89B463BFD"
 _SEED = "6e1f0c1a5f4b2c7d8e9fa0b1c2d3e4f5061728394a5b6c7d8e9fa0b1c2d3e4f5"
 _COMMITMENT = "0b54fd1be8e3e3b3a2b8ab5f3dc4a1a9d2f0f2f5de1c3c6a7b0f4d9e8c7b6a51"
 
-DROPS_EXAMPLES = [
-    OpenApiExample(
-        "A subscriber",
-        response_only=True,
-        status_codes=["200"],
-        value={
-            "maxBonusCreditsPushAds": 0.1,
-            "minBonusCreditsPushAds": 0.02,
-            "maxBonusCreditsVideoAd": 0.1,
-            "minBonusCreditsVideoAd": 0.02,
-            "maxBonusCreditsOfferwall": 0.1,
-            "minBonusCreditsOfferwall": 0.02,
-            "maxBonusCreditsSurvey": 0.1,
-            "minBonusCreditsSurvey": 0.02,
-            "maxCreditsBackPercent": 0.05,
-            "minCreditsBackPercent": 0.01,
-            "maxExperience": 250,
-            "minExperience": 20,
-            "maxCredits": 120,
-            "minCredits": 10,
-        },
-    )
-]
+# Of the examples of what may drop.
+BONUS_RANGES = {
+    "maxBonusCreditsPushAds": 0.1,
+    "minBonusCreditsPushAds": 0.02,
+    "maxBonusCreditsVideoAd": 0.1,
+    "minBonusCreditsVideoAd": 0.02,
+    "maxBonusCreditsOfferwall": 0.1,
+    "minBonusCreditsOfferwall": 0.02,
+    "maxBonusCreditsSurvey": 0.1,
+    "minBonusCreditsSurvey": 0.02,
+    "maxCreditsBackPercent": 0.05,
+    "minCreditsBackPercent": 0.01,
+}
+_AMOUNT_RANGES = {"maxExperience": 250, "minExperience": 20, "maxCredits": 120, "minCredits": 10}
+
+
+def _answer(name: str, value: dict[str, Any]) -> OpenApiExample:
+    return OpenApiExample(name, response_only=True, status_codes=["200"], value=value)
+
+
+DROPS_EXAMPLES = [_answer("A subscriber", {**BONUS_RANGES, **_AMOUNT_RANGES})]
 EXECUTE_EXAMPLES = [
-    OpenApiExample(
-        "Credits",
-        response_only=True,
-        status_codes=["200"],
-        value={"result": _RESULTS[2], "possibleResults": _RESULTS},
-    ),
-    OpenApiExample(
-        "A bonus",
-        response_only=True,
-        status_codes=["200"],
-        value={"result": _RESULTS[4], "possibleResults": _RESULTS},
-    ),
+    _answer("Credits", {"result": _RESULTS[2], "possibleResults": _RESULTS}),
+    _answer("A bonus", {"result": _RESULTS[4], "possibleResults": _RESULTS}),
 ]
 FAIRNESS_EXAMPLES = [
-    OpenApiExample(
+    _answer(
         "One draw to check",
-        response_only=True,
-        status_codes=["200"],
-        value={
+        {
             "profileAddress": _PROFILE,
             "today": {"day": "2026-11-21", "commitment": _COMMITMENT},
             "tomorrow": {"day": "2026-11-22", "commitment": _COMMITMENT[::-1]},

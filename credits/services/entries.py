@@ -1,4 +1,9 @@
-"""Put credits on an account: grants, and corrections by staff."""
+"""
+Put credits on an account or take them off: grants, reversals, and corrections by staff.
+
+Each is posted once per key: a repeated key returns the first entry and moves nothing, and `KeyConflict`
+says that it names another user, amount or source. The reason is the first caller's and is not compared.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,13 +35,9 @@ def lock_account(*, user: User) -> None:
 
 def grant(*, user: User, credits: int, source: str, key: str, reason: str = "") -> CreditEntry:
     """
-    Give a user credits, once per key.
-
-    A repeated key returns the first entry and moves nothing. `reason` is the first
-    caller's and is not compared.
+    Give a user credits.
 
     Raises:
-        KeyConflict: the key names another user, amount or source.
         ValueError: `credits` is not positive, or the source is not one that is granted.
     """
     if credits <= 0:
@@ -48,12 +49,9 @@ def grant(*, user: User, credits: int, source: str, key: str, reason: str = "") 
 
 def reverse(*, user: User, credits: int, source: str, key: str, reason: str = "") -> CreditEntry:
     """
-    Take back credits whose reason did not last, once per key.
-
-    The balance may end below zero: what was spent meanwhile is owed.
+    Take back credits whose reason did not last; the balance may end below zero.
 
     Raises:
-        KeyConflict: the key names another user, amount or source.
         ValueError: `credits` is not positive, or the source is no reversal.
     """
     if credits <= 0:
@@ -67,12 +65,10 @@ def adjust(*, user: User, credits: int, key: str, actor: User | None, reason: st
     """
     Correct a balance by a signed number of credits; it may end below zero.
 
-    `actor` is the member of staff, or None where only the machine's operator is
-    known. A repeated key returns the first entry and moves nothing.
+    `actor` is the member of staff, or None where only the machine's operator is known.
 
     Raises:
         ReasonRequired: the reason is blank.
-        KeyConflict: the key names another user, amount or source.
         ValueError: `credits` is zero.
     """
     if credits == 0:
@@ -103,10 +99,7 @@ def _repeat(params: Mapping[str, Any]) -> CreditEntry | None:
     first = next(iter(CreditEntry.objects.select_related("account").filter(key=params["key"])), None)
     if first is None:
         return None
-    if (first.account.user_id, first.amount, first.source) != (
-        params["user"],
-        params["credits"],
-        params["source"],
-    ):
+    same = (params["user"], params["credits"], params["source"])
+    if (first.account.user_id, first.amount, first.source) != same:
         raise KeyConflict(key=params["key"])
     return first

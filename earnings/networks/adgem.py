@@ -45,7 +45,6 @@ class AdGem(Adapter):
         return PostbackEvent(
             kind=kind,
             external_id=transaction,
-            original_id=transaction,
             user_ref=fields.get("player_id", ""),
             amount=amount,
             payout_usd=payout,

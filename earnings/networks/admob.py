@@ -72,7 +72,6 @@ class AdMob(Adapter):
         return PostbackEvent(
             kind=PostbackKind.TEST if is_test else kind_of(amount),
             external_id=transaction,
-            original_id=transaction,
             user_ref=fields.get("user_id", ""),
             amount=amount,
             ad_unit=fields.get("ad_unit", ""),

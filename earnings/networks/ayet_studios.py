@@ -53,9 +53,7 @@ class AyetStudios(Adapter):
         return PostbackEvent(
             kind=kind,
             external_id=transaction,
-            original_id=transaction.removeprefix(_CHARGEBACK_PREFIX)
-            if kind is PostbackKind.REVERSAL
-            else transaction,
+            original_id=transaction.removeprefix(_CHARGEBACK_PREFIX) if kind is PostbackKind.REVERSAL else "",
             user_ref=fields.get("external_identifier", ""),
             amount=amount,
             payout_usd=optional_number(fields, "payout_usd"),

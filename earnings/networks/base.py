@@ -43,21 +43,24 @@ class PostbackEvent:
     """
     What happened, in the network's own unit: `amount` times the network's rate makes credits.
 
-    `original_id` is the credit that a reversal undoes and `external_id` itself
-    everywhere else. `user_ref` may be empty where no user is credited. A reversal
-    takes everything back unless `takes_back` says how much.
+    `original_id` is the credit that a reversal undoes; left out, it is `external_id` itself.
+    `user_ref` may be empty where no user is credited. A reversal takes everything back
+    unless `takes_back` says how much.
     """
 
     kind: PostbackKind
     external_id: str
-    original_id: str
     user_ref: str
     amount: Decimal
+    original_id: str = ""
     takes_back: Decimal | None = None
     payout_usd: Decimal | None = None
     occurred_at: datetime | None = None
     expires_at: datetime | None = None
     ad_unit: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "original_id", self.original_id or self.external_id)
 
     @property
     def is_about_credits(self) -> bool:
@@ -77,15 +80,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Handled; handled before; never send it again; send it again later."""
+    """Handled, now or before; never send it again; send it again later."""
 
     ok: Answer
-    duplicate: Answer
     reject: Answer
     retry: Answer = Answer(503, "try again later")
 
 
-OK_OR_400 = Answers(ok=Answer(200, "OK"), duplicate=Answer(200, "OK"), reject=Answer(400, "refused"))
+OK_OR_400 = Answers(ok=Answer(200, "OK"), reject=Answer(400, "refused"))
 
 
 class Adapter(Protocol):

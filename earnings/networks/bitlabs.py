@@ -42,7 +42,7 @@ class BitLabs(Adapter):
         return PostbackEvent(
             kind=kind,
             external_id=transaction,
-            original_id=_original(transaction, fields) if kind is PostbackKind.REVERSAL else transaction,
+            original_id=_original(transaction, fields) if kind is PostbackKind.REVERSAL else "",
             user_ref=fields.get("uid", ""),
             amount=amount,
             takes_back=abs(amount) or None if kind is PostbackKind.REVERSAL and status != _REJECTED else None,

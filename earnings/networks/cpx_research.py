@@ -40,9 +40,7 @@ class CpxResearch(Adapter):
     title: ClassVar = "CPX Research"
     kind: ClassVar = EntrySource.SURVEYS
     covers: ClassVar = frozenset({"external_id"})
-    answers: ClassVar = Answers(
-        ok=Answer(200, "ok"), duplicate=Answer(200, "ok"), reject=Answer(400, "refused")
-    )
+    answers: ClassVar = Answers(ok=Answer(200, "ok"), reject=Answer(400, "refused"))
     template: ClassVar = (
         "status={status}&trans_id={trans_id}&user_id={user_id}&amount_local={amount_local}"
         "&amount_usd={amount_usd}&type={type}&hash={secure_hash}"
@@ -60,7 +58,6 @@ class CpxResearch(Adapter):
         return PostbackEvent(
             kind=_kind(fields, kind_of(amount)),
             external_id=transaction,
-            original_id=transaction,
             user_ref=fields.get("user_id", ""),
             amount=amount,
             payout_usd=optional_number(fields, "amount_usd"),

@@ -27,7 +27,6 @@ from earnings.networks.parameters import (
 
 _SIGNED = ("timestamp", "eventId", "userId", "rewards")
 _MINUTE = re.compile(r"[0-9]{12}", re.ASCII)
-_DONE = Answer(200, "{event_id}:OK")
 
 
 class LevelPlay(Adapter):
@@ -42,7 +41,7 @@ class LevelPlay(Adapter):
     title: ClassVar = "Unity LevelPlay"
     kind: ClassVar = EntrySource.VIDEO_ADS
     covers: ClassVar = frozenset({"external_id", "user", "amount", "occurred_at"})
-    answers: ClassVar = Answers(ok=_DONE, duplicate=_DONE, reject=Answer(400, "refused"))
+    answers: ClassVar = Answers(ok=Answer(200, "{event_id}:OK"), reject=Answer(400, "refused"))
     # It repeats for 24 hours, and then daily for a week.
     max_age: ClassVar = timedelta(days=9)
     template: ClassVar = (
@@ -70,7 +69,6 @@ class LevelPlay(Adapter):
         return PostbackEvent(
             kind=kind_of(amount),
             external_id=event_id,
-            original_id=event_id,
             user_ref=fields["userId"],
             amount=amount,
             occurred_at=occurred_at,

@@ -43,7 +43,6 @@ class PushReport(Adapter):
         return PostbackEvent(
             kind=kind_of(amount),
             external_id=row,
-            original_id=row,
             user_ref=fields["user_reference"],
             amount=amount,
             payout_usd=optional_number(fields, "payout_usd"),

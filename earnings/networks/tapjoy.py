@@ -25,9 +25,7 @@ class Tapjoy(Adapter):
     title: ClassVar = "Tapjoy"
     kind: ClassVar = EntrySource.OFFERWALL
     covers: ClassVar = frozenset({"external_id", "user", "amount"})
-    answers: ClassVar = Answers(
-        ok=Answer(200, "OK"), duplicate=Answer(200, "OK"), reject=Answer(403, "refused")
-    )
+    answers: ClassVar = Answers(ok=Answer(200, "OK"), reject=Answer(403, "refused"))
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
         given = parameters(request.query)
@@ -44,7 +42,6 @@ class Tapjoy(Adapter):
         return PostbackEvent(
             kind=kind_of(amount),
             external_id=reward,
-            original_id=reward,
             user_ref=fields["snuid"],
             amount=amount,
         )

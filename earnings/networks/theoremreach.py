@@ -17,7 +17,7 @@ class TheoremReach(Adapter):
     title: ClassVar = "TheoremReach"
     kind: ClassVar = EntrySource.SURVEYS
     covers: ClassVar = frozenset({"external_id", "user", "amount"})
-    answers: ClassVar = Answers(ok=Answer(200, "1"), duplicate=Answer(200, "1"), reject=Answer(400, "0"))
+    answers: ClassVar = Answers(ok=Answer(200, "1"), reject=Answer(400, "0"))
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
         return signed_url(request, name="hash", secrets=secrets, hmac_of=partial(base64url_hmac, "sha1"))
@@ -33,7 +33,6 @@ class TheoremReach(Adapter):
         return PostbackEvent(
             kind=kind,
             external_id=transaction,
-            original_id=transaction,
             user_ref=fields.get("user_id", ""),
             amount=amount,
         )

@@ -57,7 +57,6 @@ class VisitLink(Adapter):
         return PostbackEvent(
             kind=kind_of(amount),
             external_id=visit,
-            original_id=visit,
             user_ref=fields.get("user", ""),
             amount=amount,
             expires_at=datetime.fromtimestamp(int(number(fields, "exp")), tz=UTC),

@@ -56,7 +56,7 @@ def receive(*, slug: str, request: RawRequest, now: datetime, request_id: str = 
     except PostbackRefused as reason:
         logger.warning("a postback of %s is refused: %s", slug, reason)
         return adapter.answers.reject
-    is_first = record(
+    record(
         VerifiedEvent(
             network=network,
             event=event,
@@ -67,7 +67,7 @@ def receive(*, slug: str, request: RawRequest, now: datetime, request_id: str = 
             request_id=request_id,
         )
     )
-    return (adapter.answers.ok if is_first else adapter.answers.duplicate).about(event)
+    return adapter.answers.ok.about(event)
 
 
 def _find_network(slug: str, request: RawRequest) -> tuple[Adapter, AdNetwork]:

@@ -1,1 +1,1 @@
-"""The ground floor: errors, problem documents, fields, enqueueing. It knows no app."""
+"""The lowest layer: errors, problem documents, fields, enqueueing. It knows no app."""

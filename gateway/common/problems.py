@@ -31,9 +31,8 @@ logger = logging.getLogger(__name__)
 CONTENT_TYPE = "application/problem+json"
 _View = Callable[..., HttpResponse]
 
-_TRANSLATIONS: tuple[
-    tuple[type[Exception] | tuple[type[Exception], ...], type[errors.DomainError], str], ...
-] = (
+_Kinds = type[Exception] | tuple[type[Exception], ...]
+_TRANSLATIONS: tuple[tuple[_Kinds, type[DomainError], str], ...] = (
     (drf.ParseError, errors.InvalidRequest, "The body is not valid JSON."),
     (
         (drf.NotAuthenticated, drf.AuthenticationFailed),
@@ -49,9 +48,9 @@ _TRANSLATIONS: tuple[
 )
 
 
-def to_problem(error: Exception) -> errors.DomainError:
+def to_problem(error: Exception) -> DomainError:
     """Translate any exception into the error that the client is answered."""
-    if isinstance(error, errors.DomainError):
+    if isinstance(error, DomainError):
         return error
     if isinstance(error, drf.ValidationError):
         faults = list(_pointers(error.get_full_details()))
@@ -71,7 +70,7 @@ def to_problem(error: Exception) -> errors.DomainError:
     return errors.InternalError("The error was logged. Tell support the requestId.")
 
 
-def document(problem: errors.DomainError) -> dict[str, Any]:
+def document(problem: DomainError) -> dict[str, Any]:
     return {
         "type": f"/problems/{problem.code}",
         "title": problem.title,
@@ -83,29 +82,30 @@ def document(problem: errors.DomainError) -> dict[str, Any]:
     }
 
 
-def _headers(problem: errors.DomainError) -> dict[str, str]:
+def _answer(problem: DomainError) -> dict[str, Any]:
     headers: dict[str, str] = {"Cache-Control": "no-store", "Content-Security-Policy": POLICY_OF_DATA}
     if problem.retry_after is not None:
         headers["Retry-After"] = str(problem.retry_after)
     if problem.status == errors.NotAuthenticated.status:
         headers["WWW-Authenticate"] = "Bearer"
-    return headers
+    return {
+        "data": document(problem),
+        "status": problem.status,
+        "headers": headers,
+        "content_type": CONTENT_TYPE,
+    }
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     """Answer an exception raised by a view; this is REST framework's EXCEPTION_HANDLER."""
     problem = to_problem(error)
     set_rollback()
-    return Response(
-        document(problem), status=problem.status, headers=_headers(problem), content_type=CONTENT_TYPE
-    )
+    return Response(**_answer(problem))
 
 
-def json_problem(problem: errors.DomainError) -> JsonResponse:
+def json_problem(problem: DomainError) -> JsonResponse:
     """Answer an error outside REST framework: middleware, unknown paths, plain views."""
-    return JsonResponse(
-        document(problem), status=problem.status, headers=_headers(problem), content_type=CONTENT_TYPE
-    )
+    return JsonResponse(**_answer(problem))
 
 
 def only_methods(*methods: str) -> Callable[[_View], _View]:

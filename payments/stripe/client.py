@@ -112,21 +112,17 @@ class BillingClient(Protocol):
 
     def create_customer(self, *, profile_address: str, user_id: str, key: str) -> str:
         """Create a customer and return its id."""
-        ...
 
     def create_setup_intent(self, *, customer_id: str) -> str:
         """Create a setup intent for off-session use and return its client secret."""
-        ...
 
     def has_payment_method(self, *, customer_id: str) -> bool:
         """Return whether the customer has something to pay with, after making the newest card the default."""
-        ...
 
     def create_subscription(
         self, *, customer_id: str, amount_minor: int, currency: str, cancels_at_period_end: bool, key: str
     ) -> SubscriptionState:
         """Create a monthly subscription. A declined or unconfirmed first payment leaves it `incomplete`."""
-        ...
 
     def update_subscription(
         self,
@@ -139,65 +135,50 @@ class BillingClient(Protocol):
         key: str,
     ) -> SubscriptionState:
         """Change the amount from the next period on (None keeps it) and whether it ends with this one."""
-        ...
 
     def cancel_subscription(self, *, subscription_id: str, key: str) -> SubscriptionState:
         """End the subscription at once, without refund or final invoice. Cancelling twice gives the same answer."""
-        ...
 
     def retrieve_subscription(self, *, subscription_id: str) -> SubscriptionState:
         """Read a subscription."""
-        ...
 
     def list_subscriptions(self, *, customer_id: str) -> list[SubscriptionState]:
         """Read all subscriptions of a customer, ended ones too, newest first."""
-        ...
 
     def pay_open_invoice(self, *, invoice_id: str) -> None:
         """Try to collect an invoice where it is open; a decline shows in the state of its subscription."""
-        ...
 
     def use_newest_card(self, *, customer_id: str) -> None:
         """Make the card that was captured last the default of the customer and of the living subscriptions."""
-        ...
 
     def payment_method_of_setup(self, *, setup_intent_id: str) -> tuple[str, str]:
         """Return (customer id, payment method id) of a succeeded setup intent."""
-        ...
 
     def retrieve_invoice(self, *, invoice_id: str) -> InvoiceState:
         """Read an invoice."""
-        ...
 
     def paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
         """Read every paid invoice created since then, page by page."""
-        ...
 
     def customers(self) -> Iterator[CustomerState]:
         """Read every customer of the account that is not deleted, page by page, also those of other systems."""
-        ...
 
     def living_subscriptions(self) -> Iterator[SubscriptionState]:
         """Read every subscription of the account that has not ended, page by page, also those of other systems."""
-        ...
 
     def refunded_or_disputed_since(self, *, since: datetime) -> Iterator[str]:
         """Read the payment intents of every refund and dispute begun since then, page by page; some more than once."""
-        ...
 
     def returned_money(self, *, payment_intent_id: str) -> ReturnedMoney:
         """Read all that was refunded or disputed of one payment."""
-        ...
 
     def payment_intent_of(self, *, object_id: str) -> str:
         """Return the payment intent of a charge, refund or dispute."""
-        ...
 
     def undelivered_events(
         self, *, since: datetime, types: tuple[str, ...]
     ) -> Iterator[tuple[ReceivedEvent, bytes]]:
         """Read events that no webhook endpoint has accepted, oldest first, each with a body to store."""
-        ...
 
     def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent:
         """
@@ -206,4 +187,3 @@ class BillingClient(Protocol):
         Raises:
             WebhookRefused: it is not what Stripe sent to us just now.
         """
-        ...

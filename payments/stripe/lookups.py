@@ -32,10 +32,17 @@ class Lookups:
     """The account of a key, to read."""
 
     def __init__(
-        self, *, secret_key: str, webhook_secrets: Sequence[str], api_base: str, timeout_seconds: int
+        self,
+        *,
+        secret_key: str,
+        webhook_secrets: Sequence[str],
+        api_base: str,
+        timeout_seconds: int,
+        product_id: str,
     ) -> None:
         self._webhook_secrets = tuple(webhook_secrets)
         self._timeout_seconds = timeout_seconds
+        self._product_id, self._has_product = product_id, False
         self._is_live = is_live_key(secret_key)
         self._client = (
             stripe.StripeClient(

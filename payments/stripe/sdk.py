@@ -1,6 +1,6 @@
 """Stripe through its own SDK, with our timeouts, retries and idempotency keys."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -79,24 +79,6 @@ class Cards(Lookups):
 
 class StripeBillingClient(Cards):
     """A `BillingClient` over the SDK, at an API version of our own. Safe to share between threads."""
-
-    def __init__(
-        self,
-        *,
-        secret_key: str,
-        webhook_secrets: Sequence[str],
-        api_base: str,
-        timeout_seconds: int,
-        product_id: str,
-    ) -> None:
-        super().__init__(
-            secret_key=secret_key,
-            webhook_secrets=webhook_secrets,
-            api_base=api_base,
-            timeout_seconds=timeout_seconds,
-        )
-        self._product_id = product_id
-        self._has_product = False
 
     def create_customer(self, *, profile_address: str, user_id: str, key: str) -> str:
         metadata = {"address": profile_address, "user": user_id, "operation": key}

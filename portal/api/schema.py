@@ -4,6 +4,7 @@ from typing import Any
 
 from drf_spectacular.utils import OpenApiExample
 
+from checkin.api.schema import BONUS_RANGES
 from gateway.common.errors import InvalidRequest, NotAuthenticated
 from gateway.common.problems import problem_responses
 
@@ -93,16 +94,7 @@ DASHBOARD_EXAMPLES = [
                 }
             ],
             "checkInDropTable": {
-                "maxBonusCreditsPushAds": 0.1,
-                "minBonusCreditsPushAds": 0.02,
-                "maxBonusCreditsVideoAd": 0.1,
-                "minBonusCreditsVideoAd": 0.02,
-                "maxBonusCreditsOfferwall": 0.1,
-                "minBonusCreditsOfferwall": 0.02,
-                "maxBonusCreditsSurvey": 0.1,
-                "minBonusCreditsSurvey": 0.02,
-                "maxCreditsBackPercent": 0.05,
-                "minCreditsBackPercent": 0.01,
+                **BONUS_RANGES,
                 "maxExperience": 60,
                 "minExperience": 10,
                 "maxCredits": 50,

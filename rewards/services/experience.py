@@ -1,4 +1,10 @@
-"""Experience: gained by what a user does, taken back with what is undone. Once per key."""
+"""
+Experience: gained by what a user does, taken back with what is undone.
+
+Posting runs inside the caller's transaction, once per key: a repeated key returns the first entry and
+moves nothing. `KeyConflict` says that the key names another user's experience, another track, or the
+other direction; `ValueError` that what is posted is not positive.
+"""
 
 from collections.abc import Collection
 from typing import Any
@@ -16,60 +22,36 @@ def open_progress(*, user_ids: Collection[int]) -> None:
 
 
 def gain(*, user: User, track: BadgeTrack, base: int, key: str, cause: str) -> ExperienceEntry:
-    """
-    Add floor(`base` × growth rate of the user's badge on that track).
-
-    A repeated key returns the first entry and adds nothing. Runs inside the
-    caller's transaction.
-
-    Raises:
-        KeyConflict: the key names another user's experience, another track, or the other direction.
-        ValueError: `base` is not positive.
-    """
-    if base <= 0:
-        raise ValueError("what is gained is a positive number")
+    """Add floor(`base` × growth rate of the user's badge on that track)."""
     return _post(user=user, track=track, base=base, key=key, cause=cause)
 
 
 def take_back(*, user: User, track: BadgeTrack, amount: int, key: str, cause: str) -> ExperienceEntry:
-    """
-    Take `amount` of experience back, as posted then; the total ends at 0 where there is less.
-
-    A repeated key returns the first entry and takes nothing. Runs inside the
-    caller's transaction.
-
-    Raises:
-        KeyConflict: the key names another user's experience, another track, or the other direction.
-        ValueError: `amount` is not positive.
-    """
-    if amount <= 0:
-        raise ValueError("what is taken back is a positive number")
-    return _post(user=user, track=track, base=-amount, key=key, cause=cause)
+    """Take `amount` of experience back, as posted then; the total ends at 0 where there is less."""
+    return _post(user=user, track=track, base=amount, key=key, cause=cause, is_taken=True)
 
 
 def restore(*, user: User, track: BadgeTrack, amount: int, key: str, cause: str) -> ExperienceEntry:
-    """
-    Add `amount` of experience that was taken back before; it has grown already, and does not grow again.
-
-    A repeated key returns the first entry and adds nothing. Runs inside the
-    caller's transaction.
-
-    Raises:
-        KeyConflict: the key names another user's experience, another track, or the other direction.
-        ValueError: `amount` is not positive.
-    """
-    if amount <= 0:
-        raise ValueError("what is given again is a positive number")
+    """Add `amount` of experience that was taken back before; it has grown already, and does not grow again."""
     return _post(user=user, track=track, base=amount, key=key, cause=cause, grows=False)
 
 
 def _post(
-    *, user: User, track: BadgeTrack, base: int, key: str, cause: str, grows: bool = True
+    *,
+    user: User,
+    track: BadgeTrack,
+    base: int,
+    key: str,
+    cause: str,
+    grows: bool = True,
+    is_taken: bool = False,
 ) -> ExperienceEntry:
+    if base <= 0:
+        raise ValueError("experience is gained or taken back by a positive number")
     params = {
         "user": user.pk,
         "track": str(track),
-        "base": base,
+        "base": -base if is_taken else base,
         "key": key,
         "cause": cause,
         "grows": grows,
@@ -84,14 +66,11 @@ def _insert(params: dict[str, Any]) -> ExperienceEntry | None:
 
 
 def _repeat(params: dict[str, Any]) -> ExperienceEntry | None:
-    """Return the first entry of the key, or None where there is none. How much it was is not compared: it grew."""
     first = ExperienceEntry.objects.select_related("progress").filter(key=params["key"]).first()
     if first is None:
         return None
-    if (first.progress.user_id, first.track, first.base > 0) != (
-        params["user"],
-        params["track"],
-        params["base"] > 0,
-    ):
+    # How much it was is not compared, because it has grown.
+    same = (params["user"], params["track"], params["base"] > 0)
+    if (first.progress.user_id, first.track, first.base > 0) != same:
         raise KeyConflict(key=first.key)
     return first

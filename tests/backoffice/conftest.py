@@ -8,7 +8,7 @@ from django.test import Client
 
 from relay.models import Attempt, RelayTransaction
 from tests.gateway.metrics.conftest import scrape, token
-from tests.payments.staff import browser_of
+from tests.staff import log_in_staff
 
 __all__ = ["mined", "scrape", "staff", "token"]
 
@@ -16,7 +16,8 @@ __all__ = ["mined", "scrape", "staff", "token"]
 @pytest.fixture
 def staff(client: Client, db: None) -> Client:
     """Return a browser of a superuser who has shown a second factor."""
-    return browser_of(client)
+    log_in_staff(client)
+    return client
 
 
 def mined(asked: RelayTransaction, *, at: datetime, gas: int, price_wei: int) -> Attempt:

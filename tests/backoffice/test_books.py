@@ -20,19 +20,18 @@ from gateway.celery import app
 from tests import staff as staff_logins
 from tests.credits.rows import query
 from tests.factories import UserFactory
-from tests.payments.staff import browser_of
 from tests.portal.history_rows import earned
-from tests.staff import messages_of
+from tests.staff import log_in_staff, messages_of
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/books/"
-Rung = list[str]
+Enqueued = list[str]
 
 
 @pytest.fixture
-def rung(monkeypatch: pytest.MonkeyPatch) -> Rung:
+def enqueued(monkeypatch: pytest.MonkeyPatch) -> Enqueued:
     """Return the names of the tasks that were asked for; no broker is asked."""
-    names: Rung = []
+    names: Enqueued = []
     monkeypatch.setattr(app, "send_task", lambda name, **_: names.append(name))
     return names
 
@@ -89,7 +88,7 @@ def test_the_last_finished_run_is_shown_with_its_findings(staff: Client) -> None
 )
 def test_a_worker_compares_on_demand_and_who_asked_is_on_record(
     staff: Client,
-    rung: Rung,
+    enqueued: Enqueued,
     settings: Settings,
     slug: str,
     task: str,
@@ -97,7 +96,7 @@ def test_a_worker_compares_on_demand_and_who_asked_is_on_record(
     settings.STRIPE_SECRET_KEY = "sk_test_x"
     assert f'value="{slug}"' in staff.get(PAGE).content.decode()
     assert staff.post(PAGE, {"comparison": slug})["location"] == PAGE
-    assert rung == [task]
+    assert enqueued == [task]
     entry = LogEntry.objects.get()
     assert audit.details_of(entry)["action"] == "compare now"
 
@@ -113,15 +112,15 @@ def test_without_a_broker_nobody_is_told_that_a_worker_compares(
     assert audit.details_of(LogEntry.objects.get())["action"] == "compare now refused"
 
 
-def test_who_may_look_may_not_compare(client: Client, rung: Rung, settings: Settings) -> None:
+def test_who_may_look_may_not_compare(client: Client, enqueued: Enqueued, settings: Settings) -> None:
     settings.STRIPE_SECRET_KEY = "sk_test_x"
-    looking = browser_of(client, "view_reconciliationrun")
-    assert "Compare now" not in looking.get(PAGE).content.decode()
+    log_in_staff(client, "view_reconciliationrun")
+    assert "Compare now" not in client.get(PAGE).content.decode()
     for slug in ("ledger", "stripe", "chain"):
-        assert looking.post(PAGE, {"comparison": slug}).status_code == 403
-    assert looking.post(PAGE, {"comparison": "everything"}).status_code == 404
+        assert client.post(PAGE, {"comparison": slug}).status_code == 403
+    assert client.post(PAGE, {"comparison": "everything"}).status_code == 404
     assert not LogEntry.objects.exists()
-    assert rung == []
+    assert enqueued == []
 
 
 @pytest.mark.parametrize(
@@ -129,25 +128,25 @@ def test_who_may_look_may_not_compare(client: Client, rung: Rung, settings: Sett
     [("support", []), ("operations", ["ledger", "chain"]), ("finance", ["ledger", "chain", "stripe"])],
 )
 def test_each_role_has_its_own_comparisons_made(
-    rung: Rung, settings: Settings, role: str, slugs: list[str]
+    enqueued: Enqueued, settings: Settings, role: str, slugs: list[str]
 ) -> None:
     settings.STRIPE_SECRET_KEY = "sk_test_x"
     browser = staff_logins.browser_of(staff_logins.member(role))
     for slug in ("ledger", "chain", "stripe"):
         assert browser.post(PAGE, {"comparison": slug}).status_code == (302 if slug in slugs else 403)
-    assert len(rung) == len(slugs)
+    assert len(enqueued) == len(slugs)
 
 
 def test_those_who_may_see_the_runs_find_the_page(client: Client) -> None:
-    looking = browser_of(client, "view_reconciliationrun")
-    slugs = [one.comparison.slug for one in looking.get(PAGE).context["sections"]]
+    log_in_staff(client, "view_reconciliationrun")
+    slugs = [one.comparison.slug for one in client.get(PAGE).context["sections"]]
     assert slugs == ["ledger", "stripe", "chain"]
-    assert PAGE in looking.get("/admin/").content.decode()
+    assert PAGE in client.get("/admin/").content.decode()
 
 
 def test_others_do_not_find_the_page(client: Client) -> None:
-    other = browser_of(client, "view_user")
-    assert other.get(PAGE).status_code == 403
+    log_in_staff(client, "view_user")
+    assert client.get(PAGE).status_code == 403
     assert Client().get(PAGE)["location"].startswith("/admin/login/")
 
 

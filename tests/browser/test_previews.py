@@ -72,8 +72,8 @@ def test_a_networks_rate(admin: AdminClient, live_server: LiveServer) -> None:
 
 
 @pytest.fixture
-def ladder(live_server: LiveServer) -> list[Badge]:
-    """Three badges; transactional tests lose the ladders that a migration has made."""
+def badges(live_server: LiveServer) -> list[Badge]:
+    """Three badges; transactional tests lose the badges that a migration has made."""
     Badge.objects.filter(track="PERMANENT").delete()
     for name, begins in (("Bronze", 0), ("Silver", 1_000), ("Gold", 5_000)):
         levels.save_badge(badge=Badge(track="PERMANENT", name=name, exp_lower_bound=begins))
@@ -82,8 +82,8 @@ def ladder(live_server: LiveServer) -> list[Badge]:
     return list(Badge.objects.filter(track="PERMANENT").order_by("exp_lower_bound"))
 
 
-def test_a_badge_that_begins_later(admin: AdminClient, ladder: list[Badge]) -> None:
-    page = admin.log_in(colleague("finance"), path=f"/admin/rewards/badge/{ladder[1].pk}/change/")
+def test_a_badge_that_begins_later(admin: AdminClient, badges: list[Badge]) -> None:
+    page = admin.log_in(colleague("finance"), path=f"/admin/rewards/badge/{badges[1].pk}/change/")
     page.locator("[name=exp_lower_bound]").fill("1500")
 
     _save(page)
@@ -96,4 +96,4 @@ def test_a_badge_that_begins_later(admin: AdminClient, ladder: list[Badge]) -> N
     expect(moving).to_contain_text("2SilverBronze")
     admin.picture("badge-preview")
     _save(page)
-    assert Badge.objects.get(pk=ladder[0].pk).exp_upper_bound == 1_500
+    assert Badge.objects.get(pk=badges[0].pk).exp_upper_bound == 1_500

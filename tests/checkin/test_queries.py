@@ -69,11 +69,11 @@ def test_what_proves_a_user(user: User, source: str) -> None:
 
 
 def test_a_badge_without_a_table_drops_what_the_one_below_does() -> None:
-    ladder = list(Badge.objects.filter(track=BadgeTrack.PERMANENT).order_by("exp_lower_bound"))
-    place = random.randint(1, len(ladder) - 1)
-    DropTable.objects.filter(badge=ladder[place]).update(badge=None)
-    below = DropTable.objects.get(badge=ladder[place - 1])
-    assert queries.tables_in_force([ladder[place]]) == {BadgeTrack.PERMANENT: below}
+    badges = list(Badge.objects.filter(track=BadgeTrack.PERMANENT).order_by("exp_lower_bound"))
+    place = random.randint(1, len(badges) - 1)
+    DropTable.objects.filter(badge=badges[place]).update(badge=None)
+    below = DropTable.objects.get(badge=badges[place - 1])
+    assert queries.tables_in_force([badges[place]]) == {BadgeTrack.PERMANENT: below}
 
 
 def test_without_any_table_none_is_in_force_and_nothing_may_drop(proven: User, now: datetime) -> None:
@@ -183,17 +183,17 @@ def test_the_most_attempts_add_the_best_of_the_other_track(settings: Any) -> Non
 def test_the_attempts_of_badges_that_share_a_table_count(settings: Any) -> None:
     settings.CHECKIN_MAX_DAILY_ATTEMPTS = 99
     Badge.objects.update(bonus_daily_check_in_attempts=0)
-    ladder = list(Badge.objects.filter(track=BadgeTrack.PERMANENT).order_by("exp_lower_bound"))
-    for place, badge in enumerate(ladder):
+    badges = list(Badge.objects.filter(track=BadgeTrack.PERMANENT).order_by("exp_lower_bound"))
+    for place, badge in enumerate(badges):
         Badge.objects.filter(pk=badge.pk).update(bonus_daily_check_in_attempts=place)
-    last = len(ladder) - 1
+    last = len(badges) - 1
     shared = random.randrange(1, last)
-    DropTable.objects.filter(badge=ladder[shared]).update(badge=None)
-    assert queries.most_attempts(ladder[shared - 1]) == 1 + shared
-    DropTable.objects.filter(badge__in=ladder[shared:]).update(badge=None)
-    assert queries.most_attempts(ladder[shared - 1]) == 1 + last
-    draft_table(ladder[shared], [])
-    assert queries.most_attempts(ladder[shared - 1]) == 1 + last
+    DropTable.objects.filter(badge=badges[shared]).update(badge=None)
+    assert queries.most_attempts(badges[shared - 1]) == 1 + shared
+    DropTable.objects.filter(badge__in=badges[shared:]).update(badge=None)
+    assert queries.most_attempts(badges[shared - 1]) == 1 + last
+    draft_table(badges[shared], [])
+    assert queries.most_attempts(badges[shared - 1]) == 1 + last
 
 
 def test_rows_and_draws_agree_on_what_has_no_minutes() -> None:

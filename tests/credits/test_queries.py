@@ -133,16 +133,16 @@ def test_the_debt_limit_is_that_of_the_badge_worn_by_nobody_else(user: User, tra
     subscribe = partial(
         set_allowance, starts_at=now - timedelta(days=1), ends_at=now + timedelta(days=1), renews=False
     )
-    # Somebody else has come further on both ladders, and is subscribed.
+    # Somebody else has come further on both tracks, and is subscribed.
     other = UserFactory.create()
-    ladder = list(Badge.objects.filter(track=track).order_by("exp_lower_bound"))
-    top = ladder[-1].exp_lower_bound
+    badges = list(Badge.objects.filter(track=track).order_by("exp_lower_bound"))
+    top = badges[-1].exp_lower_bound
     for gaining in BadgeTrack:
         experience.gain(user=other, track=gaining, base=top, key=secrets.token_hex(8), cause="TEST")
     subscribe(user=other, credits=9)
     Badge.objects.update(acceptable_credit_debt=0)
-    debts = random.sample(range(1, 999), len(ladder))
-    for badge, debt in zip(ladder, debts, strict=True):
+    debts = random.sample(range(1, 999), len(badges))
+    for badge, debt in zip(badges, debts, strict=True):
         Badge.objects.filter(pk=badge.pk).update(acceptable_credit_debt=debt)
 
     column = f"{track.lower()}_experience"
@@ -150,11 +150,11 @@ def test_the_debt_limit_is_that_of_the_badge_worn_by_nobody_else(user: User, tra
     for is_subscribed in (False, True):
         if is_subscribed:
             subscribe(user=user, credits=5)
-        for position, badge in enumerate(ladder):
+        for position, badge in enumerate(badges):
             for offset in (0, 1) if position == 0 else (-1, 0, 1):
                 set_experience(user, **{column: badge.exp_lower_bound + offset})
-                worn = debts[position - 1 if offset == -1 else position]
-                expected = worn if is_subscribed or not is_subscribers else 0
+                limit = debts[position - 1 if offset == -1 else position]
+                expected = limit if is_subscribed or not is_subscribers else 0
                 assert debt_limit_of(user=user, now=now) == expected
 
 
@@ -184,10 +184,10 @@ def test_without_account_allowance_or_ladders_the_debt_limit_is_told_too(
 
 @pytest.mark.parametrize("offset", [-1, 0])
 def test_a_badge_is_worn_from_its_lower_bound_on(user: User, offset: int) -> None:
-    ladder = list(Badge.objects.filter(track=BadgeTrack.PERMANENT))
-    position = random.randint(1, len(ladder) - 1)
-    at = ladder[position].exp_lower_bound + offset
-    assert badges_at([(BadgeTrack.PERMANENT, at)]) == [ladder[position + offset]]
+    badges = list(Badge.objects.filter(track=BadgeTrack.PERMANENT))
+    position = random.randint(1, len(badges) - 1)
+    at = badges[position].exp_lower_bound + offset
+    assert badges_at([(BadgeTrack.PERMANENT, at)]) == [badges[position + offset]]
 
 
 def test_without_ladders_a_badge_grants_nothing(user: User) -> None:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar
 
+import pytest
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
@@ -156,8 +157,10 @@ class EconomyMachine(RuleBasedStateMachine):
                 assert account.affords(amount, limit)
                 self.named_holds[owner, name] = placed = ModelHold(amount)
                 account.holds.append((result.hold.pk, placed))
-                found = rows.snapshots([subject.account_id])[subject.account_id]
-                assert found.balance - found.held >= -limit
+                snapshot = rows.snapshots([subject.account_id])[subject.account_id]
+                assert snapshot.balance - snapshot.held >= -limit
+            with pytest.raises(KeyConflict):
+                holds.hold(user=self.subjects[1 - owner].user, credits=amount, key=key)
 
     def _some_hold(self, which: int) -> tuple[Subject, int, ModelHold]:
         """Return one of all holds, open or closed, with its owner and its id."""

@@ -25,7 +25,7 @@ def bonus_on(source: str) -> str:
 
 @dataclass(frozen=True)
 class ModelBadge:
-    """A badge: from which experience it is worn, and what it grants. Bonuses by type of modifier."""
+    """A badge: from which experience a user has it, and what it grants. Bonuses by type of modifier."""
 
     track: str
     begins: int
@@ -90,7 +90,7 @@ class ModelEarning:
 class ModelAccount:
     """One user's credits and experience, with everything that decides about them."""
 
-    ladder: list[ModelBadge]
+    badges: list[ModelBadge]
     entries: list[tuple[int, str]] = field(default_factory=list)
     experience_log: list[tuple[str, int]] = field(default_factory=list)
     holds: list[tuple[int, ModelHold]] = field(default_factory=list)
@@ -120,12 +120,12 @@ class ModelAccount:
 
     def badge(self, track: str) -> ModelBadge:
         reached = [
-            badge for badge in self.ladder if badge.track == track and badge.begins <= self.experience(track)
+            badge for badge in self.badges if badge.track == track and badge.begins <= self.experience(track)
         ]
         return max(reached, key=lambda badge: badge.begins)
 
     def gain(self, track: str, base: int) -> int:
-        """Gain what the base grows to with the badge that is worn."""
+        """Gain what the base grows to with the current badge."""
         amount = floor(base * self.badge(track).growth)
         self.experience_log.append((track, amount))
         return amount
@@ -143,7 +143,7 @@ class ModelAccount:
             return False
         return newest.starts_at <= now < newest.ends_at + (_GRACE if self.renews else timedelta())
 
-    def worn(self, now: datetime) -> list[ModelBadge]:
+    def current_badges(self, now: datetime) -> list[ModelBadge]:
         tracks = [PERMANENT, SUBSCRIBER] if self.is_subscribed(now) else [PERMANENT]
         return [self.badge(track) for track in tracks]
 
@@ -158,15 +158,15 @@ class ModelAccount:
     def bonus(self, kind: str, now: datetime) -> Fraction:
         """Return the badges' bonuses and those of the modifiers, of which more than 1 counts as 1."""
         of_modifiers = sum((value for of, value in self.active(now) if of == kind), Fraction(0))
-        return sum((badge.bonuses[kind] for badge in self.worn(now)), Fraction(0)) + min(
+        return sum((badge.bonuses[kind] for badge in self.current_badges(now)), Fraction(0)) + min(
             Fraction(1), of_modifiers
         )
 
     def debt_limit(self, now: datetime) -> int:
-        return max(badge.debt for badge in self.worn(now))
+        return max(badge.debt for badge in self.current_badges(now))
 
     def attempts(self, now: datetime) -> int:
-        return 1 + sum(badge.attempts for badge in self.worn(now))
+        return 1 + sum(badge.attempts for badge in self.current_badges(now))
 
     def affords(self, more: int, debt_limit: int) -> bool:
         return self.balance - self.held - more >= -debt_limit

@@ -1,4 +1,4 @@
-"""What the machine acts on in the database: steep ladders, networks, a rate, staff, and users who can be billed."""
+"""What the machine acts on in the database: steep levels, networks, a rate, staff, and users who can be billed."""
 
 import secrets
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ CURRENCY, CREDITS_PER_UNIT, EXPERIENCE_PER_CENT = "usd", 130, 3
 class Setup:
     """What all runs share."""
 
-    ladder: list[ModelBadge]
+    badges: list[ModelBadge]
     staff: list[User]
-    doors: dict[str, tuple[str, str]]
+    tokens: dict[str, tuple[str, str]]
     rows: dict[str, AdNetwork]
 
     def postback(
@@ -46,7 +46,7 @@ class Setup:
             at=now,
             is_reversal=back,
         )
-        secret, token = self.doors[network.slug]
+        secret, token = self.tokens[network.slug]
         url = networks.address_of(slug=network.slug, token=token).partition("?")[0]
         sent = sign(network.slug, told, url=url, secret=secret)
         return RawRequest(
@@ -60,7 +60,7 @@ class Setup:
 
 def set_up() -> Setup:
     """
-    Make the ladders a hundred times steeper, open the networks, and employ two people.
+    Make the levels a hundred times steeper, open the networks, and employ two people.
 
     Once per database.
     """
@@ -114,7 +114,7 @@ class Subject:
     def __init__(self, setup: Setup, now: datetime) -> None:
         self.user: User = user_of_profile(profile_address="0x" + secrets.token_hex(20))
         self.account_id = entries.open_account(user=self.user).pk
-        self.model = ModelAccount(setup.ladder)
+        self.model = ModelAccount(setup.badges)
         self.invoices: list[InvoiceState] = []
         customer = Customer.objects.create(user=self.user, stripe_customer_id=f"cus_{secrets.token_hex(8)}")
         self.subscription = Subscription.objects.create(

@@ -106,7 +106,7 @@ class Payer:
         """Let beat's sweep finish what was begun and abandoned."""
         assert self.records.pending(self.profile)
         self.records.age_operations()
-        self.stack.ring("payments.resume_operations")
+        self.stack.enqueue("payments.resume_operations")
         until("nothing is pending", lambda: not self.records.pending(self.profile))
 
     def assert_one_customer(self) -> None:

@@ -128,7 +128,7 @@ class Stack:
         with redis.Redis.from_url(self.services.redis_url) as client:
             client.flushall()
 
-    def ring(self, task: str) -> None:
+    def enqueue(self, task: str) -> None:
         """Enqueue a task by name."""
         self._python("-m", "celery", "-A", "gateway", "call", task).check_returncode()
 

@@ -130,14 +130,14 @@ def test_a_month_without_news_outlives_the_clock_that_was_killed_while_it_paid_o
     stack.provider.controls.drop(types=[PAID], reported_as="delivered")
     stack.provider.controls.release()
     with payer.records.unwritable("payments_payout") as lock, ThreadPoolExecutor(1) as clock:
-        clock.submit(stack.ring, "payments.catch_up")
+        clock.submit(stack.enqueue, "payments.catch_up")
         until("the row waits", lambda: lock.is_waited_for)
         stack.kill(stack.worker)
     assert payer.records.paid_out(payer.profile) == []
 
     stack.restart(stack.worker)
-    stack.ring("payments.catch_up")
-    stack.ring("payments.catch_up")
+    stack.enqueue("payments.catch_up")
+    stack.enqueue("payments.catch_up")
 
     payer.assert_paid_out_once()
     assert payer.records.events(*payer.told(PAID)) == []

@@ -23,8 +23,8 @@ from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.payers import Payer
 from tests.payments.rows import all_rows
-from tests.payments.staff import browser_of
 from tests.payments.webhook_events import process_events
+from tests.staff import log_in_staff
 
 pytestmark = pytest.mark.django_db
 OWNED = [Customer, Subscription, Payout, Clawback, BillingOperation]
@@ -34,7 +34,8 @@ ALL = [*OWNED, StripeEvent, ReconciliationRun, PayoutRate]
 @pytest.fixture
 def staff(client: Client) -> Client:
     """Return a browser of a superuser who has shown a second factor."""
-    return browser_of(client)
+    log_in_staff(client)
+    return client
 
 
 @pytest.fixture

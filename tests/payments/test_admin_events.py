@@ -17,9 +17,8 @@ from payments.services import events
 from tests.fakes.billing import FakeBilling
 from tests.payments.payers import Payer
 from tests.payments.rows import all_rows
-from tests.payments.staff import browser_of
 from tests.payments.webhook_events import receive_event
-from tests.staff import confirm
+from tests.staff import confirm, log_in_staff
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -62,7 +61,7 @@ def test_an_event_is_enqueued_and_the_audit_log_names_the_actor(
     enqueued: Enqueued,
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
-    browser_of(client, "view_stripeevent", "process_stripeevent")
+    log_in_staff(client, "view_stripeevent", "process_stripeevent")
     enqueued.clear()
     with django_capture_on_commit_callbacks(execute=True):
         assert _press(client, failed) == 200
@@ -78,7 +77,7 @@ def test_an_event_is_enqueued_and_the_audit_log_names_the_actor(
 def test_the_view_permission_alone_does_not_allow_processing(
     failed: StripeEvent, client: Client, enqueued: Enqueued
 ) -> None:
-    browser_of(client, "view_stripeevent")
+    log_in_staff(client, "view_stripeevent")
     before = all_rows()
     enqueued.clear()
     assert b"process_again" not in client.get(reverse(LIST)).content
@@ -96,7 +95,7 @@ def test_a_processed_event_is_not_processed_again(
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     assert events.process(event_id=failed.pk, now=fake.now())
-    browser_of(client)
+    log_in_staff(client)
     before = all_rows()
     enqueued.clear()
     with django_capture_on_commit_callbacks(execute=True):

@@ -16,8 +16,7 @@ from django.utils import timezone
 from payments.amounts import payout_credits
 from payments.models import Customer, PayoutRate, Subscription
 from tests.factories import UserFactory
-from tests.payments.staff import browser_of
-from tests.staff import confirmed
+from tests.staff import confirmed, log_in_staff
 
 pytestmark = pytest.mark.django_db
 ADD = "admin:payments_payoutrate_add"
@@ -63,7 +62,8 @@ def _subscribe(currency: str, amount_minor: int, status: str = "active") -> None
 @pytest.fixture
 def finance(client: Client, rates: dict[str, int]) -> Client:
     """Who may add rates."""
-    return browser_of(client, "view_payoutrate", "add_payoutrate")
+    log_in_staff(client, "view_payoutrate", "add_payoutrate")
+    return client
 
 
 def test_a_rate_of_the_future_is_added_and_traced(finance: Client) -> None:
@@ -210,7 +210,7 @@ def test_a_payment_that_waits_for_a_rate_can_be_given_one(finance: Client) -> No
 def test_the_view_permission_alone_does_not_allow_adding_a_rate(
     client: Client, rates: dict[str, int]
 ) -> None:
-    browser_of(client, "view_payoutrate")
+    log_in_staff(client, "view_payoutrate")
     before = list(PayoutRate.objects.values())
     assert "What it pays out" not in _ask(client, timezone.now() + timedelta(days=1))
     assert _add(client, timezone.now() + timedelta(days=1)) == 403
@@ -218,7 +218,7 @@ def test_the_view_permission_alone_does_not_allow_adding_a_rate(
 
 
 def test_rates_cannot_be_changed_or_deleted(client: Client, rates: dict[str, int]) -> None:
-    browser_of(client)
+    log_in_staff(client)
     rate = PayoutRate.objects.latest("pk")
     before = list(PayoutRate.objects.values())
     change, delete = (

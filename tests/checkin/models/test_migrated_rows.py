@@ -30,9 +30,9 @@ def test_a_higher_badge_drops_more(track: str, drop_type: str) -> None:
     by_badge: dict[int, list[DropItem]] = {}
     for row in ordered:
         by_badge.setdefault(row.table_id, []).append(row)
-    ladder = [[(row.value_min, row.value_max) for row in rows] for rows in by_badge.values()]
+    ranges = [[(row.value_min, row.value_max) for row in rows] for rows in by_badge.values()]
     assert all(
         low[0] < high[0] and low[1] < high[1]
-        for lower, higher in itertools.pairwise(ladder)
+        for lower, higher in itertools.pairwise(ranges)
         for low, high in zip(lower, higher, strict=True)
     )

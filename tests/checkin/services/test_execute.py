@@ -140,7 +140,7 @@ def test_each_attempt_of_a_day_is_a_draw_of_its_own(proven: User, now: datetime)
     assert len({check_in.result["value"] for check_in in drawn}) == attempts
 
 
-def test_no_ladder_gives_more_attempts_than_the_operator(proven: User, now: datetime, settings: Any) -> None:
+def test_no_badges_give_more_attempts_than_the_operator(proven: User, now: datetime, settings: Any) -> None:
     settings.CHECKIN_MAX_DAILY_ATTEMPTS = 2
     Badge.objects.update(bonus_daily_check_in_attempts=32_767)
     subscribe(proven, now)

@@ -88,7 +88,7 @@ def test_a_published_table_is_not_published_again() -> None:
 def _faulty(name: str, settings: Any) -> list[Any]:
     settings.CHECKIN_MAX_DAILY_CREDITS = settings.CHECKIN_MAX_DAILY_EXPERIENCE = 50
     settings.CHECKIN_MAX_DAILY_ATTEMPTS = 3
-    # The ladders may be given more attempts when the table stands.
+    # The badges may be given more attempts when the table stands.
     Badge.objects.update(bonus_daily_check_in_attempts=0)
     experience = item("EXPERIENCE", weight=50, least=Decimal(1), most=Decimal(1))
     return {

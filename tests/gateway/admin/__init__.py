@@ -1,1 +1,1 @@
-"""The door, the look and the rules of the admin."""
+"""The admin kit."""

@@ -51,7 +51,7 @@ def make(model: type[models.Model]) -> Any:
     """Store a row of the table and return it."""
     if model._meta.label == "users.User":
         return UserFactory.create()
-    if model._meta.label == "rewards.Badge":  # a ladder has no room for a badge between its own
+    if model._meta.label == "rewards.Badge":  # a track has no room for a badge between its own
         return random.choice(model._default_manager.all())
     values = _CHOSEN.get(model._meta.label, dict)()
     for field in model._meta.concrete_fields:

@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from credits.models import EntrySource
 from credits.services import entries
 from tests.factories import UserFactory
-from tests.gateway.admin.door import let_in
+from tests.staff import log_in_staff
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +46,7 @@ def _allow(user: User, *names: str) -> None:
 
 
 def test_the_ledger_is_given_whole_newest_first(client: Client) -> None:
-    let_in(client)
+    log_in_staff(client)
     owner = UserFactory.create()
     for amount in (5, 7, 11):
         _earn(owner, amount)
@@ -61,7 +61,7 @@ def test_the_ledger_is_given_whole_newest_first(client: Client) -> None:
 
 
 def test_the_filters_and_the_search_of_the_list_hold(client: Client) -> None:
-    let_in(client)
+    log_in_staff(client)
     one, other = UserFactory.create(), UserFactory.create()
     _earn(one, 3)
     _earn(one, 4, EntrySource.OFFERWALL)
@@ -78,7 +78,7 @@ def test_the_filters_and_the_search_of_the_list_hold(client: Client) -> None:
 @pytest.mark.parametrize("path", LISTS.values())
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
 def test_every_list_is_given_in_both_forms(client: Client, path: str, kind: str) -> None:
-    let_in(client)
+    log_in_staff(client)
 
     answer = client.get(f"{path}export/{kind}/")
 
@@ -90,7 +90,7 @@ def test_every_list_is_given_in_both_forms(client: Client, path: str, kind: str)
 @pytest.mark.parametrize("label", LISTS)
 def test_who_may_only_look_takes_nothing_away(client: Client, label: str) -> None:
     app, model = label.split(".")
-    _allow(let_in(client, is_superuser=False), f"{app}.view_{model}")
+    _allow(log_in_staff(client, is_superuser=False), f"{app}.view_{model}")
     before = LogEntry.objects.count()
 
     page = client.get(LISTS[label])
@@ -105,7 +105,7 @@ def test_who_may_only_look_takes_nothing_away(client: Client, label: str) -> Non
 @pytest.mark.parametrize("label", LISTS)
 def test_who_may_not_look_takes_nothing_away_either(client: Client, label: str) -> None:
     app, model = label.split(".")
-    _allow(let_in(client, is_superuser=False), f"{app}.export_{model}")
+    _allow(log_in_staff(client, is_superuser=False), f"{app}.export_{model}")
 
     assert client.get(f"{LISTS[label]}export/csv/").status_code == 403
 
@@ -114,7 +114,7 @@ def test_who_may_not_look_takes_nothing_away_either(client: Client, label: str) 
 def test_finance_takes_them_away_and_nobody_else(client: Client, label: str) -> None:
     given: dict[str, int] = {}
     for role in ("support", "finance", "operations"):
-        let_in(client, is_superuser=False).groups.add(Group.objects.get(name=role))
+        log_in_staff(client, is_superuser=False).groups.add(Group.objects.get(name=role))
         given[role] = client.get(f"{LISTS[label]}export/csv/").status_code
 
     assert given == {"support": 403, "finance": 200, "operations": 403}
@@ -127,7 +127,7 @@ def test_a_stranger_is_sent_to_the_door(client: Client) -> None:
 
 
 def test_an_export_is_written_down_with_its_filters(client: Client) -> None:
-    person = let_in(client)
+    person = log_in_staff(client)
 
     client.get(f"{ENTRIES}export/csv/", {"source__exact": EntrySource.SURVEYS})
 
@@ -138,7 +138,7 @@ def test_an_export_is_written_down_with_its_filters(client: Client) -> None:
 
 
 def test_a_filter_that_makes_no_sense_leads_back_to_the_list(client: Client) -> None:
-    person = let_in(client)
+    person = log_in_staff(client)
 
     answer = client.get(f"{ENTRIES}export/csv/", {"created_at__gte": "yesterday"})
 
@@ -147,13 +147,13 @@ def test_a_filter_that_makes_no_sense_leads_back_to_the_list(client: Client) -> 
 
 
 def test_another_form_does_not_exist(client: Client) -> None:
-    let_in(client)
+    log_in_staff(client)
 
     assert client.get(f"{ENTRIES}export/pdf/").status_code == 404
 
 
 def test_rows_are_read_while_they_are_sent(client: Client) -> None:
-    let_in(client)
+    log_in_staff(client)
     owner = UserFactory.create()
     for amount in range(1, 4):
         _earn(owner, amount)
@@ -167,7 +167,7 @@ def test_rows_are_read_while_they_are_sent(client: Client) -> None:
 
 
 def test_a_reason_that_is_a_formula_arrives_as_a_text(client: Client) -> None:
-    person = let_in(client)
+    person = log_in_staff(client)
     owner = UserFactory.create()
     entries.adjust(user=owner, credits=5, actor=person, reason="=1+1", key=secrets.token_hex(8))
 

@@ -17,8 +17,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from relay.models import RelayTransaction
-from tests.gateway.admin.door import let_in
 from tests.gateway.admin.sample_rows import make
+from tests.staff import log_in_staff
 
 pytestmark = pytest.mark.django_db
 _FILE = Path(__file__).with_name("query_counts.json")
@@ -40,7 +40,7 @@ def _queries(client: Client, model: type[models.Model]) -> list[str]:
 def test_a_list_takes_as_many_queries_for_many_rows_as_for_few(
     client: Client, model: type[models.Model]
 ) -> None:
-    let_in(client)
+    log_in_staff(client)
     for _ in range(_FEW):
         make(model)
     _queries(client, model)  # fills caches that live longer than a request
@@ -76,7 +76,7 @@ def _long_columns(model: type[models.Model]) -> list[str]:
     "model", [model for model in MODELS if _long_columns(model)], ids=lambda model: model._meta.label
 )
 def test_a_list_reads_nothing_long_that_it_does_not_show(client: Client, model: type[models.Model]) -> None:
-    let_in(client)
+    log_in_staff(client)
     row = make(model)
     table = model._meta.db_table
     read = [sql for sql in _queries(client, model) if f'FROM "{table}"' in sql and "COUNT(" not in sql]
@@ -93,7 +93,7 @@ def test_a_list_reads_nothing_long_that_it_does_not_show(client: Client, model: 
 
 
 def test_a_list_joins_nothing_that_it_does_not_show(client: Client) -> None:
-    let_in(client)
+    log_in_staff(client)
     make(RelayTransaction)
     [read] = [sql for sql in _queries(client, RelayTransaction) if '"relay_relaytransaction"."id",' in sql]
     assert "JOIN" not in read

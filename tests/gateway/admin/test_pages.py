@@ -16,8 +16,8 @@ from django.urls import reverse
 from gateway.admin import base, navigation
 from gateway.admin.base import BoundedPaginator
 from tests.factories import UserFactory
-from tests.gateway.admin.door import let_in
 from tests.gateway.admin.sample_rows import make
+from tests.staff import log_in_staff
 from users.models import User
 
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
@@ -32,7 +32,7 @@ def _path(model: type[models.Model], view: str, *args: object) -> str:
 def test_the_list_the_row_its_history_and_the_empty_form_open(
     client: Client, model: type[models.Model]
 ) -> None:
-    person = let_in(client)
+    person = log_in_staff(client)
     request = RequestFactory().get("/")
     request.user = person
     row = make(model)
@@ -48,7 +48,7 @@ def test_the_list_the_row_its_history_and_the_empty_form_open(
 
 @_EVERY_MODEL
 def test_searching_for_anything_opens_too(client: Client, model: type[models.Model]) -> None:
-    let_in(client)
+    log_in_staff(client)
     make(model)
 
     for term in ("0x" + "ab" * 20, "0x" + "AB" * 32, "cus_1", "a b", "%", "0", "é\u0000"):
@@ -59,7 +59,7 @@ def test_searching_for_anything_opens_too(client: Client, model: type[models.Mod
 def test_a_row_that_is_not_there_leads_back_to_the_front_page(
     client: Client, model: type[models.Model]
 ) -> None:
-    let_in(client)
+    log_in_staff(client)
 
     answer = client.get(_path(model, "change", "no-such-row"))
 
@@ -74,7 +74,7 @@ def test_the_sidebar_names_every_list_once() -> None:
 
 
 def test_the_sidebar_shows_what_one_may_see_and_nothing_else(client: Client) -> None:
-    person = let_in(client, is_superuser=False)
+    person = log_in_staff(client, is_superuser=False)
     page = client.get("/admin/password_change/").content.decode()
     assert "/admin/credits/" not in page
 
@@ -129,7 +129,7 @@ def test_the_order_is_not_computed_for_a_count() -> None:
 
 
 def test_a_list_says_when_there_are_more_rows_than_pages(client: Client) -> None:
-    let_in(client)
+    log_in_staff(client)
     for _ in range(7):
         UserFactory.create()
 

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from tests.factories import UserFactory
-from tests.gateway.admin.door import let_in
+from tests.staff import log_in_staff
 
 pytestmark = pytest.mark.django_db
 _ADDRESS = re.compile(r"""(?:src|href|action|srcset)\s*=\s*["']([^"']*)""")
@@ -19,7 +19,7 @@ def _directives(client: Client, path: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("path", ["/admin/login/", "/admin/users/user/", "/admin/jsi18n/"])
 def test_no_script_is_inline_or_evaluated(client: Client, path: str) -> None:
-    let_in(client)
+    log_in_staff(client)
 
     policy = _directives(client, path)
 
@@ -39,7 +39,7 @@ def test_other_pages_keep_their_own_policy(client: Client) -> None:
 )
 def test_a_page_names_no_other_host_and_has_nothing_inline(client: Client, path: str) -> None:
     UserFactory.create()
-    let_in(client)
+    log_in_staff(client)
 
     page = client.get(path).content.decode()
 

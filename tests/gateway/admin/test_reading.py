@@ -17,9 +17,9 @@ from credits.models import ReconciliationRun
 from payments.models import Payout
 from relay.models import Attempt, RelayTransaction
 from tests.factories import UserFactory
-from tests.gateway.admin.door import let_in
 from tests.gateway.admin.sample_rows import make
 from tests.portal.history_rows import earned, relayed
+from tests.staff import log_in_staff
 
 pytestmark = pytest.mark.django_db
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
@@ -51,7 +51,7 @@ def vague_times(text: str) -> list[str]:
 
 @pytest.mark.parametrize("path", ["/admin/", "/admin/search/", "/admin/books/", "/admin/users/user/"])
 def test_a_page_has_one_box_that_searches_everything(client: Client, path: str) -> None:
-    let_in(client)
+    log_in_staff(client)
     page = client.get(path).content.decode()
     assert page.count('aria-label="Search everywhere"') == 1
     assert page.count('name="q"') - page.count('id="searchbar"') == 1
@@ -61,14 +61,14 @@ def test_a_page_has_one_box_that_searches_everything(client: Client, path: str) 
 def test_every_time_in_a_list_and_on_a_row_is_of_24_hours_and_names_its_zone(
     client: Client, model: type[models.Model]
 ) -> None:
-    let_in(client)
+    log_in_staff(client)
     row = make(model)
     for path in (list_of(model), page_of(row)):
         assert vague_times(read(client, path)) == []
 
 
 def test_a_moment_reads_the_same_in_the_list_and_on_the_page(client: Client) -> None:
-    let_in(client)
+    log_in_staff(client)
     relayed(UserFactory.create(), 1)
     RelayTransaction.objects.update(created_at=_MOMENT)
     row = RelayTransaction.objects.get()
@@ -77,7 +77,7 @@ def test_a_moment_reads_the_same_in_the_list_and_on_the_page(client: Client) -> 
 
 
 def test_the_pages_of_our_own_name_the_zone_too(client: Client) -> None:
-    let_in(client)
+    log_in_staff(client)
     user = UserFactory.create()
     earned(user, 3)
     relayed(user, 2)
@@ -94,7 +94,7 @@ def test_the_pages_of_our_own_name_the_zone_too(client: Client) -> None:
 
 
 def test_an_id_is_titled_as_it_is_written(client: Client) -> None:
-    let_in(client)
+    log_in_staff(client)
     payout: Any = make(Payout)
     Payout.objects.update(stripe_invoice_id="in_aBc")
     title = client.get(page_of(payout)).content.decode().split("<h1", 1)[1].split("</h1>", 1)[0]
@@ -103,7 +103,7 @@ def test_an_id_is_titled_as_it_is_written(client: Client) -> None:
 
 
 def test_why_a_call_failed_and_what_the_node_said_come_before_what_was_asked(client: Client) -> None:
-    let_in(client)
+    log_in_staff(client)
     relayed(UserFactory.create(), 1)
     row = RelayTransaction.objects.get()
     words = {name: secrets.token_hex(6) for name in ("failure_detail", "node_message", "digest")}
@@ -129,7 +129,7 @@ def test_why_a_call_failed_and_what_the_node_said_come_before_what_was_asked(cli
 
 
 def test_an_attempt_leads_to_the_explorer_where_there_is_one(client: Client, settings: Any) -> None:
-    let_in(client)
+    log_in_staff(client)
     attempt: Any = make(Attempt)
     settings.EXPLORER_URL = f"https://{secrets.token_hex(4)}.example"
     shown = client.get(page_of(attempt.relay_transaction)).content.decode()
@@ -139,7 +139,7 @@ def test_an_attempt_leads_to_the_explorer_where_there_is_one(client: Client, set
 
 
 def test_an_empty_list_says_so_and_offers_to_reset_filters_only_where_there_are_some(client: Client) -> None:
-    let_in(client)
+    log_in_staff(client)
     empty = read(client, list_of(RelayTransaction))
     assert "There are no relay transactions yet." in empty
     assert "Reset" not in empty
@@ -153,7 +153,7 @@ def test_an_empty_list_says_so_and_offers_to_reset_filters_only_where_there_are_
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
 def test_every_field_that_takes_text_is_seen(client: Client, model: type[models.Model]) -> None:
-    let_in(client)
+    log_in_staff(client)
     row = make(model)
     for path in (page_of(row), list_of(model) + "add/"):
         form = client.get(path).content.decode().split('id="content-main"')[-1]

@@ -13,8 +13,7 @@ from django.utils.module_loading import import_string
 from gateway import urls
 from relay.models import Relayer
 from tests.factories import UserFactory
-from tests.gateway.admin.door import let_in
-from tests.staff import browser_of, member
+from tests.staff import browser_of, log_in_staff, member
 
 pytestmark = pytest.mark.django_db
 
@@ -37,12 +36,12 @@ def test_a_page_that_is_not_for_ones_roles_says_so() -> None:
     "address", ["/admin/nothing/here", "/admin/credits/nothing/", "/admin/relay/relayer/do/x/"]
 )
 def test_what_is_not_there_is_said_in_words(client: Client, address: str) -> None:
-    let_in(client)
+    log_in_staff(client)
     assert_page(client.get(address), 404, "There is nothing here")
 
 
 def test_a_fault_of_ours_tells_what_to_look_at(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    let_in(client)
+    log_in_staff(client)
 
     def broken(*_: Any) -> None:
         raise RuntimeError("a secret")

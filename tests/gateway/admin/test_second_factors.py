@@ -1,4 +1,4 @@
-"""The key of a second factor is told once, to whoever makes it, and read by nobody later."""
+"""The key of a second factor is shown once, when it is made, and never again."""
 
 from base64 import b32encode
 
@@ -8,7 +8,7 @@ from django.test import Client
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from tests.factories import UserFactory
-from tests.gateway.admin.door import let_in
+from tests.staff import log_in_staff
 
 pytestmark = pytest.mark.django_db
 DEVICES = "/admin/otp_totp/totpdevice/"
@@ -19,7 +19,7 @@ def _spellings(device: TOTPDevice) -> tuple[str, str]:
 
 
 def test_the_key_is_shown_once_when_it_is_made(client: Client) -> None:
-    let_in(client)
+    log_in_staff(client)
     colleague = UserFactory.create(profile_address=None, is_staff=True)
 
     made = client.post(
@@ -36,7 +36,7 @@ def test_the_key_is_shown_once_when_it_is_made(client: Client) -> None:
 
 @pytest.mark.parametrize("page", ["change/", "history/", "config/", "qrcode/"])
 def test_no_page_shows_it_again(client: Client, page: str) -> None:
-    let_in(client)
+    log_in_staff(client)
     device = TOTPDevice.objects.create(user=UserFactory.create(), name="phone")
     path = f"{DEVICES}{device.pk}/{page}"
 
@@ -47,7 +47,7 @@ def test_no_page_shows_it_again(client: Client, page: str) -> None:
 
 
 def test_a_key_that_somebody_chose_is_not_taken(client: Client) -> None:
-    let_in(client)
+    log_in_staff(client)
     colleague, chosen = UserFactory.create(profile_address=None, is_staff=True), "ab" * 20
 
     client.post(f"{DEVICES}add/", {"user": colleague.pk, "name": "phone", "confirmed": "on", "key": chosen})

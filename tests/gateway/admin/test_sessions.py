@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from tests.gateway.admin.door import let_in
+from tests.staff import log_in_staff
 
 pytestmark = pytest.mark.django_db
 USERS = "/admin/users/user/"
@@ -24,7 +24,7 @@ def test_defaults_are_half_an_hour_and_a_working_day() -> None:
 
 def test_an_idle_login_ends_and_says_why(client: Client) -> None:
     with time_machine.travel(timezone.now(), tick=False) as clock:
-        let_in(client)
+        log_in_staff(client)
         clock.shift(IDLE - SECOND)
         assert client.get(USERS).status_code == 200
 
@@ -38,7 +38,7 @@ def test_an_idle_login_ends_and_says_why(client: Client) -> None:
 
 def test_a_busy_login_ends_after_the_working_day(client: Client) -> None:
     with time_machine.travel(timezone.now(), tick=False) as clock:
-        let_in(client)
+        log_in_staff(client)
         step = IDLE - SECOND
         for _ in range(DAY // step):
             clock.shift(step)
@@ -50,7 +50,7 @@ def test_a_busy_login_ends_after_the_working_day(client: Client) -> None:
 
 def test_a_late_post_changes_nothing(client: Client) -> None:
     with time_machine.travel(timezone.now(), tick=False) as clock:
-        person = let_in(client)
+        person = log_in_staff(client)
         clock.shift(IDLE)
         answer = client.post(f"{USERS}{person.pk}/change/", {"is_active": ""})
 
@@ -61,7 +61,7 @@ def test_a_late_post_changes_nothing(client: Client) -> None:
 
 def test_a_new_login_begins_a_new_day(client: Client) -> None:
     with time_machine.travel(timezone.now(), tick=False) as clock:
-        person = let_in(client)
+        person = log_in_staff(client)
         clock.shift(DAY)
         client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
 
@@ -77,7 +77,7 @@ def test_a_wallet_without_a_cookie_costs_no_session(
 
 @pytest.mark.parametrize("mark", ["staff_began_at", "staff_seen_at"])
 def test_a_login_of_unknown_age_is_over(client: Client, mark: str) -> None:
-    let_in(client)
+    log_in_staff(client)
     session = client.session
     del session[mark]
     session.save()

@@ -1,1 +1,1 @@
-"""The HTTP doors of payments."""
+"""The HTTP API of payments."""

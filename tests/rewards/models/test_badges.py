@@ -1,4 +1,4 @@
-"""Ladders: seeded, without gap, overlap or top."""
+"""Levels: seeded, without gap, overlap or top."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -21,15 +21,15 @@ def commit(change: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize(("track", "steps"), [(BadgeTrack.PERMANENT, 10), (BadgeTrack.SUBSCRIBER, 5)])
 def test_a_new_database_has_a_ladder_that_grows_dearer_and_better(track: BadgeTrack, steps: int) -> None:
-    ladder = list(Badge.objects.filter(track=track))
-    assert len(ladder) == steps
-    assert ladder[0].exp_lower_bound == 0
-    assert [badge.exp_upper_bound for badge in ladder] == [
-        *(badge.exp_lower_bound for badge in ladder[1:]),
+    badges = list(Badge.objects.filter(track=track))
+    assert len(badges) == steps
+    assert badges[0].exp_lower_bound == 0
+    assert [badge.exp_upper_bound for badge in badges] == [
+        *(badge.exp_lower_bound for badge in badges[1:]),
         None,
     ]
     for field in ("exp_growth_rate", "bonus_creds_surveys", "credits_back_percent", "acceptable_credit_debt"):
-        values = [getattr(badge, field) for badge in ladder]
+        values = [getattr(badge, field) for badge in badges]
         assert values == sorted(values)
 
 

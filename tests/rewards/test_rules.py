@@ -1,6 +1,5 @@
 """When a paid period counts, and what badges and modifiers are worth: without a database."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from credits.queries import PaidPeriod
-from rewards.models import Badge, ModifierType
+from rewards.models import Badge, Modifier, ModifierType
 from rewards.rules import benefits_of, cashback_credits, earned_credits, level_faults, progress_within
 
 _END = datetime(2032, 3, 1, tzinfo=UTC)
@@ -55,12 +54,6 @@ def test_credits_are_counted_anew_at_the_end_of_the_period_the_provider_is_in() 
 _FRACTIONS = st.decimals(min_value=0, max_value=10, places=4)
 
 
-@dataclass
-class _Modifier:
-    modifier_type: str
-    value: Decimal
-
-
 @given(
     amount=st.decimals(min_value=0, max_value=10**9, places=6),
     rate=st.decimals(min_value=0, max_value=10**6, places=6),
@@ -86,9 +79,9 @@ def test_badges_and_modifiers_add_up_and_the_larger_debt_counts() -> None:
             credits_back_percent=Decimal("0.8"),
         ),
     ]
-    modifiers = [_Modifier("BONUS_SURVEYS_CREDITS", Decimal("0.003"))] + [
-        _Modifier("BONUS_CREDITS_BACK", Decimal("0.9"))
-    ] * 2
+    back = Modifier(modifier_type=ModifierType.BONUS_CREDITS_BACK, value=Decimal("0.9"))
+    surveys = Modifier(modifier_type=ModifierType.BONUS_SURVEYS_CREDITS, value=Decimal("0.003"))
+    modifiers = [surveys, back, back]
     benefits = benefits_of(badges=badges, modifiers=modifiers)
     assert benefits.bonus(ModifierType.BONUS_SURVEYS_CREDITS) == Decimal("0.123")
     assert benefits.bonus(ModifierType.BONUS_OFFERWALL_CREDITS) == 0
@@ -116,13 +109,6 @@ def test_progress_is_a_fraction_of_the_badges_range(
     assert progress_within(badge=badge, experience=experience) == Decimal(expected)
 
 
-@dataclass
-class Step:
-    name: str
-    exp_lower_bound: int
-    exp_upper_bound: int | None
-
-
 @pytest.mark.parametrize(
     ("ranges", "faults"),
     [
@@ -139,7 +125,10 @@ class Step:
         ([(2, 3), (4, 8), (7, 9)], ["begins at 2", "gap from 3 to 4", "overlap at 7", "top is missing"]),
     ],
 )
-def test_what_is_no_ladder_is_named(ranges: list[tuple[int, int | None]], faults: list[str]) -> None:
-    found = list(level_faults(Step(name, *bounds) for name, bounds in zip("ABC", ranges, strict=False)))
-    assert len(found) == len(faults)
-    assert all(words in fault for words, fault in zip(faults, found, strict=True))
+def test_each_fault_of_the_levels_is_named(ranges: list[tuple[int, int | None]], faults: list[str]) -> None:
+    badges = [
+        Badge(name=name, exp_lower_bound=lower, exp_upper_bound=upper)
+        for name, (lower, upper) in zip("ABC", ranges, strict=False)
+    ]
+    for words, sentence in zip(faults, level_faults(badges), strict=True):
+        assert words in sentence

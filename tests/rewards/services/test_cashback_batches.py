@@ -34,7 +34,7 @@ FUNDS = 10**7
 
 
 @pytest.fixture(autouse=True)
-def ladders() -> None:
+def _badges() -> None:
     """Badges that differ in all that matters here, with the first steps within reach."""
     for track in BadgeTrack:
         for step, badge in enumerate(Badge.objects.filter(track=track)):
@@ -92,7 +92,7 @@ def settle_by_hand(user: User, hold_id: int, cost: int) -> None:
 
 
 def outcome(hold_id: int) -> tuple[object, ...]:
-    """What became of a hold, whoever's it is: its state, the charge, the experience, what came back."""
+    """What became of a hold, of any user: its state, the charge, the experience, what came back."""
     hold = CreditHold.objects.get(pk=hold_id)
     entries = CreditEntry.objects.filter(key__in=[f"hold:{hold_id}", f"back:hold:{hold_id}"])
     grown = ExperienceEntry.objects.filter(key=f"spent:hold:{hold_id}")

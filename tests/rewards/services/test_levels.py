@@ -1,4 +1,4 @@
-"""Ladders as staff shape them: neighbours follow, faults are named, a preview tells who levels where."""
+"""Levels as staff change them: neighbours follow, faults are named, a preview counts who gets which badge."""
 
 import random
 import secrets
@@ -25,7 +25,7 @@ def track(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def ladder(track: str) -> list[tuple[str, int, int | None]]:
+def levels_of(track: str) -> list[tuple[str, int, int | None]]:
     rows = Badge.objects.filter(track=track).order_by("exp_lower_bound")
     return list(rows.values_list("name", "exp_lower_bound", "exp_upper_bound"))
 
@@ -47,13 +47,13 @@ def experienced(track: str, *amounts: int) -> None:
 
 
 def test_a_new_badge_takes_its_range_from_the_one_below(track: str) -> None:
-    before = ladder(track)
+    before = levels_of(track)
     (name, begins, ends), *_ = before[1:]
     assert ends is not None
     middle = random.randint(begins + 1, ends - 1)
     saved = levels.save_badge(badge=new(track, middle, credits_back_percent=Decimal("0.07")))
     commit()
-    assert ladder(track) == [
+    assert levels_of(track) == [
         before[0],
         (name, begins, middle),
         (saved.name, middle, ends),
@@ -63,10 +63,10 @@ def test_a_new_badge_takes_its_range_from_the_one_below(track: str) -> None:
 
 
 def test_a_new_top_ends_the_old_one(track: str) -> None:
-    *below, (name, begins, _) = ladder(track)
+    *below, (name, begins, _) = levels_of(track)
     saved = levels.save_badge(badge=new(track, begins + 10**6))
     commit()
-    assert ladder(track) == [
+    assert levels_of(track) == [
         *below,
         (name, begins, begins + 10**6),
         (saved.name, begins + 10**6, None),
@@ -74,32 +74,34 @@ def test_a_new_top_ends_the_old_one(track: str) -> None:
 
 
 def test_a_badge_that_begins_elsewhere_moves_its_neighbour(track: str) -> None:
-    before = ladder(track)
+    before = levels_of(track)
     badge = Badge.objects.get(track=track, name=before[2][0])
     badge.exp_lower_bound += 7
     levels.save_badge(badge=badge)
     commit()
     moved = before[2][1] + 7
-    assert ladder(track)[1:3] == [(*before[1][:2], moved), (before[2][0], moved, before[2][2])]
-    assert ladder(track)[3:] == before[3:]
+    assert levels_of(track)[1:3] == [(*before[1][:2], moved), (before[2][0], moved, before[2][2])]
+    assert levels_of(track)[3:] == before[3:]
 
 
 def test_a_badge_may_move_past_its_neighbours(track: str) -> None:
-    before = ladder(track)
+    before = levels_of(track)
     badge = Badge.objects.get(track=track, name=before[1][0])
     badge.exp_lower_bound = before[-1][1] + 5
     levels.save_badge(badge=badge)
     commit()
-    assert [name for name, *_ in ladder(track)] == [name for name, *_ in [before[0], *before[2:], before[1]]]
-    assert ladder(track)[-1] == (badge.name, before[-1][1] + 5, None)
+    assert [name for name, *_ in levels_of(track)] == [
+        name for name, *_ in [before[0], *before[2:], before[1]]
+    ]
+    assert levels_of(track)[-1] == (badge.name, before[-1][1] + 5, None)
 
 
 def test_what_is_removed_goes_to_the_badge_below(track: str) -> None:
-    before = ladder(track)
+    before = levels_of(track)
     for place in (2, -1):
         levels.remove_badge(badge=Badge.objects.get(track=track, name=before[place][0]))
         commit()
-    assert ladder(track) == [
+    assert levels_of(track) == [
         before[0],
         (before[1][0], before[1][1], before[2][2]),
         *before[3:-2],
@@ -113,7 +115,7 @@ def test_a_ladder_grows_from_nothing(track: str) -> None:
     assert [movement.before for movement in preview.movements] == []
     only = levels.save_badge(badge=new(track, 0))
     commit()
-    assert ladder(track) == [(only.name, 0, None)]
+    assert levels_of(track) == [(only.name, 0, None)]
     with pytest.raises(InvalidLevels, match="at least one badge"):
         levels.remove_badge(badge=only)
 
@@ -223,12 +225,12 @@ def test_the_preview_says_what_the_change_then_does(track: str) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_changes_at_once_leave_a_ladder_with_all_of_them(track: str) -> None:
-    before = ladder(track)
+    before = levels_of(track)
     top = before[-1][1]
     begins = random.sample(range(top + 1, top + 10**6), 8)
     answers = at_once(
         [partial(levels.save_badge, badge=new(track, place)) for place in begins], in_transaction=True
     )
     assert all(isinstance(answer, Badge) for answer in answers)
-    assert [place for _, place, _ in ladder(track)] == [place for _, place, _ in before] + sorted(begins)
+    assert [place for _, place, _ in levels_of(track)] == [place for _, place, _ in before] + sorted(begins)
     commit()

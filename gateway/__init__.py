@@ -1,4 +1,4 @@
-"""The wiring of the credit relay gateway: settings, routes and workers; below it the admin kit, the chain, the common."""
+"""The wiring of the credit relay gateway: settings, routes and workers, above its admin kit and chain access."""
 
 from gateway.celery import app as celery_app
 

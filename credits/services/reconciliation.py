@@ -94,8 +94,8 @@ def find_differences() -> list[Finding]:
         cursor.execute(_FIND_DIFFERENCES)
         rows = cursor.fetchall()
     return [
-        Finding(rule, account_id, row_id, int(expected), None if found is None else int(found))
-        for rule, account_id, row_id, expected, found in rows
+        Finding(rule, account_id, row_id, int(expected), None if stored is None else int(stored))
+        for rule, account_id, row_id, expected, stored in rows
     ]
 
 

@@ -20,14 +20,14 @@ def staff(client: Client, db: None) -> Client:
     return client
 
 
-def mined(asked: RelayTransaction, *, at: datetime, gas: int, price_wei: int) -> Attempt:
+def mined(call: RelayTransaction, *, at: datetime, gas: int, price_wei: int) -> Attempt:
     """Give a relay transaction an attempt whose block was first seen at that moment."""
     return Attempt.objects.create(
-        relay_transaction=asked,
-        relayer=asked.relayer,
-        account_nonce=asked.pk,
+        relay_transaction=call,
+        relayer=call.relayer,
+        account_nonce=call.pk,
         status=Attempt.Status.MINED,
-        transaction_hash=asked.transaction_hash,
+        transaction_hash=call.transaction_hash,
         raw=b"",
         gas_limit=gas,
         max_fee_per_gas_wei=price_wei,
@@ -37,6 +37,6 @@ def mined(asked: RelayTransaction, *, at: datetime, gas: int, price_wei: int) ->
         succeeded=True,
         gas_used=gas,
         effective_gas_price_wei=price_wei,
-        created_at=asked.created_at,
+        created_at=call.created_at,
         mined_at=at,
     )

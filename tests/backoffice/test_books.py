@@ -58,8 +58,8 @@ def test_the_last_finished_run_is_shown_with_its_findings(staff: Client) -> None
     earned(UserFactory.create(), 1)
     (account,) = query("SELECT id FROM credits_account")[0]
     run_of("ledger", [], age=5)
-    found = {"rule": "a <rule>", "have": "3", "wanted": "4", "ids": {"account": str(account), "row": "9"}}
-    last = run_of("ledger", [found], age=2)
+    finding = {"rule": "a <rule>", "have": "3", "wanted": "4", "ids": {"account": str(account), "row": "9"}}
+    last = run_of("ledger", [finding], age=2)
     ReconciliationRun.objects.create(kind="ledger", started_at=timezone.now())
     run_of("chain", [], age=1)
     invoice = f"in_{secrets.token_hex(6)}"
@@ -106,9 +106,9 @@ def test_without_a_broker_nobody_is_told_that_a_worker_compares(
     staff: Client, broker_away: None, settings: Settings, slug: str
 ) -> None:
     settings.STRIPE_SECRET_KEY = "sk_test_x"
-    told = messages_of(staff.post(PAGE, {"comparison": slug}, follow=True))
-    assert "No worker can be reached" in told
-    assert "appears here" not in told
+    message = messages_of(staff.post(PAGE, {"comparison": slug}, follow=True))
+    assert "No worker can be reached" in message
+    assert "appears here" not in message
     assert audit.details_of(LogEntry.objects.get())["action"] == "compare now refused"
 
 
@@ -166,7 +166,7 @@ def test_the_page_costs_the_same_whatever_was_found(staff: Client) -> None:
                     [{"rule": "r", "have": "1", "wanted": "2", "ids": {}}] * length,
                     age=age,
                 )
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as statements:
             staff.get(PAGE)
-        counts.append(len(asked))
+        counts.append(len(statements))
     assert counts[0] == counts[1]

@@ -28,16 +28,16 @@ def test_bars_stay_within_the_chart_and_stand_on_one_another(columns: list[tuple
 
 @given(st.lists(st.integers(min_value=-(10**9), max_value=10**9), max_size=60))
 def test_a_line_goes_from_left_to_right_with_zero_in_sight(values: list[int]) -> None:
-    found = cards.line(values)
+    drawn = cards.line(values)
     if len(values) < 2:
-        assert found is None
+        assert drawn is None
         return
-    assert found is not None
-    points = [tuple(map(float, point.split(","))) for point in found.points.split()]
+    assert drawn is not None
+    points = [tuple(map(float, point.split(","))) for point in drawn.points.split()]
     assert [round(x, 1) for x, _ in points] == sorted(round(x, 1) for x, _ in points)
     assert (points[0][0], points[-1][0]) == (0, cards.WIDTH)
     assert all(0 <= y <= cards.HEIGHT for _, y in points)
-    assert 0 <= found.zero <= cards.HEIGHT
+    assert 0 <= drawn.zero <= cards.HEIGHT
     for (before, after), ((_, y), (_, next_y)) in zip(pairwise(values), pairwise(points), strict=True):
         assert (next_y <= y) if after > before else (next_y >= y)
 

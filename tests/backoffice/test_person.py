@@ -45,8 +45,8 @@ def page_of(staff: Client, user: User) -> str:
 
 def section_of(page: str, name: str) -> str:
     """Return the text of a section, without its tags."""
-    [found] = re.findall(rf'<section aria-label="{name}">(.*?)</section>', page, re.DOTALL)
-    return re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", found))
+    [section] = re.findall(rf'<section aria-label="{name}">(.*?)</section>', page, re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", section))
 
 
 def figure_of(page: str, title: str) -> tuple[str, str]:
@@ -86,20 +86,20 @@ def test_the_page_shows_credits_badges_and_what_moved_them(staff: Client, user: 
     set_allowance(user=user, credits=4_321, starts_at=begin, ends_at=begin + timedelta(days=9), renews=True)
     checkins.execute(user=user, now=timezone.now(), idempotency_key="")
     page = page_of(staff, user)
-    found = person_of(user=user, now=timezone.now())
-    assert f'id="balance">{found.account.balance:,}<' in page
-    assert f'id="available">{found.account.available:,}<' in page
+    shown = person_of(user=user, now=timezone.now())
+    assert f'id="balance">{shown.account.balance:,}<' in page
+    assert f'id="available">{shown.account.available:,}<' in page
     assert figure_of(page, "Held") == ("7", "for calls that are not settled")
     assert figure_of(page, "Allowance") == ("4,321", f"resets {begin + timedelta(days=9):%Y-%m-%d %H:%M} UTC")
     assert "sorry &lt;b&gt;" in page
     assert "a gift" in page
     assert f'href="/admin/rewards/modifier/{given.pk}/change/"' in page
-    assert found.badges[0].badge.exp_lower_bound == 1_000
-    assert "0.5" in f"{found.badges[0].progress:.4f}"
-    assert found.balance_line is not None
-    assert [bar.label for bar in found.spent_by_day] == [f"{timezone.now():%d %b}: 3 spent"]
-    assert len(found.calls) == 3
-    assert len(found.check_ins) == 1
+    assert shown.badges[0].badge.exp_lower_bound == 1_000
+    assert "0.5" in f"{shown.badges[0].progress:.4f}"
+    assert shown.balance_line is not None
+    assert [bar.label for bar in shown.spent_by_day] == [f"{timezone.now():%d %b}: 3 spent"]
+    assert len(shown.calls) == 3
+    assert len(shown.check_ins) == 1
 
 
 def test_hashes_lead_to_the_explorer_where_there_is_one(
@@ -120,16 +120,16 @@ def test_a_payout_tells_what_was_taken_back_of_it(staff: Client, user: User) -> 
     for amount, clawback in zip(taken, (make(Clawback), make(Clawback)), strict=True):
         Clawback.objects.filter(pk=clawback.pk).update(payout=payout, credits=amount, entry=make(CreditEntry))
     make(Clawback)
-    told = section_of(page_of(staff, user), "Subscription")
-    assert f"67,890 minor {payout.currency.upper()} 12,345 {sum(taken):,} " in told
+    section = section_of(page_of(staff, user), "Subscription")
+    assert f"67,890 minor {payout.currency.upper()} 12,345 {sum(taken):,} " in section
 
 
 def test_a_session_is_shown_by_its_controller_in_its_own_section(staff: Client, user: User) -> None:
     mine, of_another = make(SignInSession), make(SignInSession)
     SignInSession.objects.filter(pk=mine.pk).update(user=user)
-    told = section_of(page_of(staff, user), "Sessions")
-    assert mine.controller_address[:13] in told
-    assert of_another.controller_address[:13] not in told
+    section = section_of(page_of(staff, user), "Sessions")
+    assert mine.controller_address[:13] in section
+    assert of_another.controller_address[:13] not in section
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_the_page_costs_the_same_whatever_happened(staff: Client, user: User) ->
         relayed(user, length)
         for row in RelayTransaction.objects.filter(attempts=None):
             mined(row, at=timezone.now(), gas=1, price_wei=1)
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as statements:
             page_of(staff, user)
-        counts.append(len(asked))
+        counts.append(len(statements))
     assert counts[0] == counts[1]

@@ -39,13 +39,13 @@ def _remembering(db: None, settings: Settings) -> Iterator[None]:
 
 def look(staff: Client) -> tuple[str, int, str]:
     """Return the credits outstanding that the front page shows, its statements, and of when it says to be."""
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as statements:
         page = staff.get("/admin/").content.decode()
     shown = re.search(r"Credits outstanding</span>\s*<span class=\"value\">([\d,]+)<", page)
     as_of = re.search(r"as of (\d\d:\d\d:\d\d) UTC", page)
     assert shown
     assert as_of
-    return shown[1], len(asked), as_of[1]
+    return shown[1], len(statements), as_of[1]
 
 
 def test_a_second_look_within_the_time_sums_nothing_and_says_of_when_it_is(staff: Client) -> None:

@@ -162,9 +162,9 @@ def admin_of(label: str) -> Any:
 @pytest.fixture
 def browsers(db: None) -> dict[str, Client]:
     """A browser of each role, of staff without a role, and of nobody."""
-    known = {letter: browser_of(member(role)) for letter, role in ROLES.items()}
+    by_letter = {letter: browser_of(member(role)) for letter, role in ROLES.items()}
     idle = browser_of(UserFactory.create(profile_address=None, is_staff=True))
-    return {**known, "without a role": idle, "anonymous": Client()}
+    return {**by_letter, "without a role": idle, "anonymous": Client()}
 
 
 def assert_open_to(letters: str, url: str, browsers: dict[str, Client], *, post: bool = False) -> None:
@@ -186,12 +186,12 @@ def assert_open_to(letters: str, url: str, browsers: dict[str, Client], *, post:
 
 def routes(resolver: URLResolver, before: str = "") -> Iterator[tuple[str, str]]:
     """Yield name and route of every page below, as the resolver has them."""
-    for found in resolver.url_patterns:
-        route = f"{before}{found.pattern}"
-        if isinstance(found, URLResolver):
-            yield from routes(found, route)
+    for pattern in resolver.url_patterns:
+        route = f"{before}{pattern.pattern}"
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern, route)
         else:
-            yield found.name or "", route
+            yield pattern.name or "", route
 
 
 def names_of(label: str) -> set[str]:
@@ -204,14 +204,14 @@ def names_of(label: str) -> set[str]:
 
 def test_the_table_names_every_page_that_the_resolver_knows_and_every_action() -> None:
     [ours] = [
-        found
-        for found in get_resolver().url_patterns
-        if isinstance(found, URLResolver) and "admin" in {found.namespace, found.app_name}
+        pattern
+        for pattern in get_resolver().url_patterns
+        if isinstance(pattern, URLResolver) and "admin" in {pattern.namespace, pattern.app_name}
     ]
-    known = list(routes(ours))
-    named = {name for name, _ in known if name}
+    names = list(routes(ours))
+    named = {name for name, _ in names if name}
     assert named == set().union(SITE, _OTHERS, *map(names_of, MATRIX))
-    nameless = {route for name, route in known if not name}
+    nameless = {route for name, route in names if not name}
     shortcuts = {f"{label.replace('.', '/').lower()}/<path:object_id>/" for label in MATRIX}
     assert nameless == {*shortcuts, "(?P<url>.*)$"}
     for model, model_admin in admin.site._registry.items():

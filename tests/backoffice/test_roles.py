@@ -12,8 +12,8 @@ _OF_USERS = {"revoke_signinsession", "add_trustedimplementation", "change_truste
 
 
 def names_of(role: str) -> set[str]:
-    found = Group.objects.get(name=role).permissions.select_related("content_type")
-    return {f"{one.content_type.app_label}.{one.codename}" for one in found}
+    permissions = Group.objects.get(name=role).permissions.select_related("content_type")
+    return {f"{one.content_type.app_label}.{one.codename}" for one in permissions}
 
 
 @pytest.mark.parametrize("role", sorted(roles.ROLES))

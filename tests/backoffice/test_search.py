@@ -94,8 +94,8 @@ def test_fewer_than_four_characters_are_no_address() -> None:
 
 def test_several_people_are_listed_to_choose_from(staff: Client) -> None:
     end = secrets.token_hex(5)
-    found = [UserFactory.create(profile_address=f"0x{secrets.token_hex(15)}{end}") for _ in range(3)]
-    assert searched(staff, end) == [page_of(user) for user in found]
+    people = [UserFactory.create(profile_address=f"0x{secrets.token_hex(15)}{end}") for _ in range(3)]
+    assert searched(staff, end) == [page_of(user) for user in people]
 
 
 def test_a_call_is_found_by_the_hash_of_any_attempt(staff: Client) -> None:
@@ -114,8 +114,8 @@ def test_a_call_is_found_by_the_hash_of_any_attempt(staff: Client) -> None:
         max_priority_fee_per_gas_wei=1,
         created_at=timezone.now(),
     )
-    for known in (row.transaction_hash, other, other.upper().replace("0X", "0x")):
-        assert searched(staff, known) == [page_of(row)]
+    for term in (row.transaction_hash, other, other.upper().replace("0X", "0x")):
+        assert searched(staff, term) == [page_of(row)]
     assert searched(staff, "0x" + secrets.token_hex(32)) == []
 
 
@@ -176,7 +176,7 @@ def test_a_request_leads_to_all_that_it_did(staff: Client) -> None:
     name, row = str(uuid.uuid4()), call()
     RelayTransaction.objects.filter(pk=row.pk).update(request_id=name)
     assert searched(staff, name) == [page_of(row)]
-    told = postback(request_id=name)
+    received = postback(request_id=name)
     done = LogEntry.objects.create(
         user_id=User.objects.get(is_staff=True).pk,
         object_repr="x",
@@ -185,7 +185,7 @@ def test_a_request_leads_to_all_that_it_did(staff: Client) -> None:
     )
     assert searched(staff, name) == [
         page_of(row),
-        page_of(told),
+        page_of(received),
         f"/admin/gateway_admin/staffaction/{done.pk}/change/",
     ]
     assert searched(staff, "") == []
@@ -255,11 +255,11 @@ def test_lists_of_peoples_rows_are_narrowed_by_a_part_of_an_address(staff: Clien
     address = str(row.profile_address)
     for term in (address.lower(), address[:14], f"…{address[-10:]}"):
         listed = staff.get("/admin/relay/relaytransaction/", {"q": term})
-        assert [found.pk for found in listed.context["cl"].result_list] == [row.pk]
+        assert [row.pk for row in listed.context["cl"].result_list] == [row.pk]
         entries = staff.get("/admin/credits/creditentry/", {"q": term}).context["cl"].result_list
         assert [entry.account.user_id for entry in entries] == [row.user_id]
     key = entries[0].key
     assert [
-        found.key for found in staff.get("/admin/credits/creditentry/", {"q": key}).context["cl"].result_list
+        row.key for row in staff.get("/admin/credits/creditentry/", {"q": key}).context["cl"].result_list
     ] == [key]
     assert not staff.get("/admin/credits/creditentry/", {"q": "nobody"}).context["cl"].result_list

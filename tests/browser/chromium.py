@@ -48,8 +48,8 @@ def find_chromium() -> Chromium:
     if sys.platform == "linux" and platform.machine() in {"x86_64", "AMD64"}:
         return _packaged()
     for name in _NAMES:
-        if found := shutil.which(name):
-            return Chromium(Path(found))
+        if path := shutil.which(name):
+            return Chromium(Path(path))
     raise RuntimeError(
         f"The browser's tests need Chromium; install the package `chromium` ({_NAMES} in PATH)."
     )

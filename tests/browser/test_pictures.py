@@ -80,11 +80,11 @@ def _reward(user: User, staff: User) -> None:
 
 def _colleague(name: str) -> Person:
     """Employ somebody who has every role, and is no superuser."""
-    found = employ(is_superuser=False)
-    found.user.username = name
-    found.user.save()
-    found.user.groups.set(Group.objects.filter(name__in=ROLES))
-    return found
+    person = employ(is_superuser=False)
+    person.user.username = name
+    person.user.save()
+    person.user.groups.set(Group.objects.filter(name__in=ROLES))
+    return person
 
 
 def test_the_pages_that_staff_live_in(admin_in: Callable[[Scheme], AdminClient], person: User) -> None:
@@ -123,5 +123,5 @@ def test_the_pages_that_staff_live_in(admin_in: Callable[[Scheme], AdminClient],
 
 
 def _shows(page: Page, *words: str) -> None:
-    for told in words:
-        expect(page.locator("#content").get_by_text(told).locator("visible=true").first).to_be_visible()
+    for word in words:
+        expect(page.locator("#content").get_by_text(word).locator("visible=true").first).to_be_visible()

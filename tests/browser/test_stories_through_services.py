@@ -97,7 +97,7 @@ def relaying(live_server: LiveServer) -> Iterator[Relaying]:
 def test_why_a_call_reverted_is_found_by_its_hash(admin: AdminClient, relaying: Relaying) -> None:
     flaky = relaying.chain.deploy_flaky()
     answer = relaying.execute(relaying.call(transfer(flaky.address, 1, secrets.token_bytes(4))))
-    known = answer.body["transactionHash"]
+    transaction_hash = answer.body["transactionHash"]
     flaky.flip()
     relaying.settle()
     row = RelayTransaction.objects.get()
@@ -105,11 +105,11 @@ def test_why_a_call_reverted_is_found_by_its_hash(admin: AdminClient, relaying: 
 
     page = admin.log_in(colleague("support"))
     # As mail programs and people write it.
-    look_up(page, f"0x{known[2:].upper()}")
+    look_up(page, f"0x{transaction_hash[2:].upper()}")
     page.wait_for_url(f"**/relay/relaytransaction/{row.pk}/change/**")
 
     shown = page.locator("#content")
-    for words in (row.failure_code, row.failure_detail, answer.headers["X-Request-ID"], known):
+    for words in (row.failure_code, row.failure_detail, answer.headers["X-Request-ID"], transaction_hash):
         assert words
         expect(shown.get_by_text(words).locator("visible=true").first).to_be_visible()
     admin.open(person_path(relaying.user))
@@ -233,9 +233,9 @@ def test_what_is_large_waits_for_others_and_two_who_approve_at_once_post_once(
     asking = admin_in("light").log_in(support, path=person_path(user))
     confirm(asking, "Adjust credits", credits=str(large), reason="an offer was lost")
     expect(asking.get_by_text("waits for a second person").first).to_be_visible()
-    asked = AdjustmentRequest.objects.get()
-    assert (asked.decision, CreditEntry.objects.exists()) == (AdjustmentDecision.PENDING, False)
-    path = f"/admin/credits/adjustmentrequest/{asked.pk}/change/"
+    request = AdjustmentRequest.objects.get()
+    assert (request.decision, CreditEntry.objects.exists()) == (AdjustmentDecision.PENDING, False)
+    path = f"/admin/credits/adjustmentrequest/{request.pk}/change/"
     asking.goto(f"{live_server.url}{path}")
     expect(asking.get_by_role("link", name="Approve")).to_have_count(0)
 
@@ -250,6 +250,6 @@ def test_what_is_large_waits_for_others_and_two_who_approve_at_once_post_once(
     assert [entry.amount for entry in CreditEntry.objects.all()] == [large]
     expect(pages[0].get_by_text(f"{large:+d} credits are posted").first).to_be_visible()
     expect(pages[1].get_by_text("does not apply").first).to_be_visible()
-    asked.refresh_from_db()
-    assert asked.decision == AdjustmentDecision.APPROVED
-    assert asked.decided_by_id not in {None, support.user.pk}
+    request.refresh_from_db()
+    assert request.decision == AdjustmentDecision.APPROVED
+    assert request.decided_by_id not in {None, support.user.pk}

@@ -48,8 +48,8 @@ def test_a_small_adjustment_is_posted_at_once(
     user: User, small: int, funds: int, model: str, sign: int
 ) -> None:
     row = user if model == "users_user" else user.credit_account
-    told = prove(model, "adjust_credits", row, roles=SUPPORT, credits=sign * small)
-    assert f"{sign * small:+d} credits are posted" in told
+    message = prove(model, "adjust_credits", row, roles=SUPPORT, credits=sign * small)
+    assert f"{sign * small:+d} credits are posted" in message
     entry = CreditEntry.objects.latest("pk")
     assert (entry.amount, entry.source) == (sign * small, "STAFF_ADJUSTMENT")
     assert entry.actor is not None
@@ -58,24 +58,24 @@ def test_a_small_adjustment_is_posted_at_once(
 
 
 def test_a_large_one_waits_for_a_second_person_who_approves(user: User, large: int, funds: int) -> None:
-    told = prove("users_user", "adjust_credits", user, roles=SUPPORT, credits=large)
-    assert "waits for a second person" in told
+    message = prove("users_user", "adjust_credits", user, roles=SUPPORT, credits=large)
+    assert "waits for a second person" in message
     assert balance_of(user).balance == funds
-    asked = AdjustmentRequest.objects.get()
-    shown = browser_of(member("finance")).get(address_of("credits_adjustmentrequest", "approve", asked))
-    assert asked.reason in shown.content.decode()
-    told = prove("credits_adjustmentrequest", "approve", asked, roles=FINANCE)
-    assert f"{large:+d} credits are posted" in told
+    request = AdjustmentRequest.objects.get()
+    shown = browser_of(member("finance")).get(address_of("credits_adjustmentrequest", "approve", request))
+    assert request.reason in shown.content.decode()
+    message = prove("credits_adjustmentrequest", "approve", request, roles=FINANCE)
+    assert f"{large:+d} credits are posted" in message
     assert balance_of(user).balance == funds + large
-    assert CreditEntry.objects.latest("pk").actor == asked.requested_by
+    assert CreditEntry.objects.latest("pk").actor == request.requested_by
 
 
 def test_a_large_one_that_is_rejected_posts_nothing(user: User, large: int, funds: int) -> None:
     confirm(browser_of(member("support")), "users_user", "adjust_credits", user, credits=-large)
-    asked = AdjustmentRequest.objects.get()
-    prove("credits_adjustmentrequest", "reject", asked, roles=FINANCE)
+    request = AdjustmentRequest.objects.get()
+    prove("credits_adjustmentrequest", "reject", request, roles=FINANCE)
     assert balance_of(user).balance == funds
-    again = confirm(browser_of(member("finance")), "credits_adjustmentrequest", "approve", asked)
+    again = confirm(browser_of(member("finance")), "credits_adjustmentrequest", "approve", request)
     assert "does not apply" in messages_of(again)
     assert balance_of(user).balance == funds
 
@@ -83,10 +83,10 @@ def test_a_large_one_that_is_rejected_posts_nothing(user: User, large: int, fund
 def test_nobody_decides_what_they_asked_for(user: User, large: int) -> None:
     client = browser_of(member("superuser"))
     confirm(client, "users_user", "adjust_credits", user, credits=large)
-    before, asked = everything(), AdjustmentRequest.objects.get()
+    before, request = everything(), AdjustmentRequest.objects.get()
     for action in ("approve", "reject"):
         assert "Somebody else decides" in messages_of(
-            confirm(client, "credits_adjustmentrequest", action, asked)
+            confirm(client, "credits_adjustmentrequest", action, request)
         )
     assert everything() == before
 
@@ -150,8 +150,8 @@ def granted(user: User, *, minutes: int = 60) -> Modifier:
 
 def test_a_modifier_is_ended_before_its_time_and_the_log_keeps_when_it_would_have_ended(user: User) -> None:
     given, kept = granted(user), granted(user)
-    told = prove("rewards_modifier", "end", given, roles=SUPPORT)
-    assert told == f"{given}: It has ended."
+    message = prove("rewards_modifier", "end", given, roles=SUPPORT)
+    assert message == f"{given}: It has ended."
     assert current_rewards(user=user, now=timezone.now()).modifiers == [kept]
     entry = LogEntry.objects.latest("pk")
     assert details_of(entry)["changes"] == {"expires_at": [str(given.expires_at), "now"]}
@@ -162,12 +162,12 @@ def test_its_page_says_what_ends_and_offers_it_while_there_is_something_to_end(u
     client, given, expired = browser_of(member("support")), granted(user), granted(user)
     moment = timezone.now() - timedelta(seconds=1)
     Modifier.objects.filter(pk=expired.pk).update(created_at=moment - timedelta(hours=1), expires_at=moment)
-    asked = client.get(address_of("rewards_modifier", "end", given, expired))
-    [(name, effect)] = asked.context["effects"]
+    request = client.get(address_of("rewards_modifier", "end", given, expired))
+    [(name, effect)] = request.context["effects"]
     assert name == str(given)
     assert effect.startswith(f"{user.profile_address} loses +10.0000 of Bonus Surveys Credits at once")
     assert f"{given.expires_at:%Y-%m-%d %H:%M} UTC" in effect
-    assert asked.context["others"] == [str(expired)]
+    assert request.context["others"] == [str(expired)]
     for row, is_offered in ((given, True), (expired, False)):
         page = client.get(reverse("admin:rewards_modifier_change", args=[row.pk])).content.decode()
         assert (address_of("rewards_modifier", "end", row) in page) is is_offered
@@ -226,9 +226,9 @@ def test_a_held_earning_is_decided_by_finance(user: User, action: str) -> None:
     network.send(network.reward(user, amount="40"))
     held = Postback.objects.get()
 
-    told = prove("earnings_postback", action, held, roles=FINANCE)
+    message = prove("earnings_postback", action, held, roles=FINANCE)
 
-    assert told.endswith(
+    assert message.endswith(
         {"release_early": "40 credits are posted.", "forfeit": "will never be given."}[action]
     )
     held.refresh_from_db()

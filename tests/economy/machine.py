@@ -68,8 +68,8 @@ class EconomyMachine(RuleBasedStateMachine):
     def subscribe(self, owner: int, collected: int, again: bool) -> None:
         """Pay for a month; and hear of it, or of the one before, once more."""
         subject = self._of(owner)
-        heard = subject.invoices[-1:] if again else []
-        for invoice in [subject.new_invoice(collected, self.now), *heard]:
+        repeated = subject.invoices[-1:] if again else []
+        for invoice in [subject.new_invoice(collected, self.now), *repeated]:
             with transaction.atomic():
                 assert payouts.apply_paid_invoice(invoice=invoice, now=self.now)
         worth = collected * CREDITS_PER_UNIT // 100
@@ -81,12 +81,12 @@ class EconomyMachine(RuleBasedStateMachine):
         """Refund a part, or win a dispute (less than before may be gone); or end the subscription, or resume it."""
         if not any(subject.invoices for subject in self.subjects):
             return
-        found = [
+        places = [
             (owner, place)
             for owner, subject in enumerate(self.subjects)
             for place in range(len(subject.invoices))
         ]
-        owner, place = found[which % len(found)]
+        owner, place = places[which % len(places)]
         subject = self._of(owner)
         if renews is not None:
             subject.let_renew(renews)
@@ -143,17 +143,17 @@ class EconomyMachine(RuleBasedStateMachine):
 
     def _hold(self, owner: int, name: int, amount: int) -> None:
         subject, account = self._of(owner), self.subjects[owner].model
-        key, known = f"{self.run}:{owner}:{name}", self.named_holds.get((owner, name))
+        key, earlier = f"{self.run}:{owner}:{name}", self.named_holds.get((owner, name))
         limit = queries.debt_limit_of(user=subject.user, now=self.now)
         assert limit == account.debt_limit(self.now)
         try:
             result = holds.hold(user=subject.user, credits=amount, key=key, debt_limit=limit)
         except InsufficientCredits:
-            assert known is None
+            assert earlier is None
             assert not account.affords(amount, limit)
         else:
-            assert result.created is (known is None)
-            if known is None:
+            assert result.created is (earlier is None)
+            if earlier is None:
                 assert account.affords(amount, limit)
                 self.named_holds[owner, name] = placed = ModelHold(amount)
                 account.holds.append((result.hold.pk, placed))
@@ -164,10 +164,10 @@ class EconomyMachine(RuleBasedStateMachine):
 
     def _some_hold(self, which: int) -> tuple[Subject, int, ModelHold]:
         """Return one of all holds, open or closed, with its owner and its id."""
-        found = [
+        placed = [
             (owner, *hold) for owner, subject in enumerate(self.subjects) for hold in subject.model.holds
         ]
-        owner, hold_id, hold = found[which % len(found)]
+        owner, hold_id, hold = placed[which % len(placed)]
         return self._of(owner), hold_id, hold
 
     def _raise(self, subject: Subject, hold_id: int, hold: ModelHold, amount: int) -> None:
@@ -203,16 +203,16 @@ class EconomyMachine(RuleBasedStateMachine):
         if waits and self.refused_on == self.now.date():
             self._let_time_pass(144)
         subject, account, day = self._of(owner), self.subjects[owner].model, self.now.date().isoformat()
-        used, known = account.check_ins.get(day, 0), self.check_in_keys.get((owner, key))
+        used, earlier = account.check_ins.get(day, 0), self.check_in_keys.get((owner, key))
         try:
             done = checkins.execute(user=subject.user, now=self.now, idempotency_key=f"{self.run}-{key}")
         except CheckInUnavailable:
-            assert known is None
+            assert earlier is None
             assert used >= account.attempts(self.now)
             self.refused_on = self.now.date()
             return
-        if known is not None:
-            assert done.pk == known
+        if earlier is not None:
+            assert done.pk == earlier
             return
         assert used < account.attempts(self.now)
         assert done.attempt == used + 1
@@ -234,7 +234,7 @@ class EconomyMachine(RuleBasedStateMachine):
 
     def give_a_modifier(self, owner: int, name: int, kind: str, percent: int, hours: int) -> None:
         subject, key = self._of(owner), f"{self.run}:{owner}:{name}"
-        known = subject.model.modifiers.get(key)
+        earlier = subject.model.modifiers.get(key)
         try:
             modifiers.grant(
                 user=subject.user,
@@ -246,10 +246,10 @@ class EconomyMachine(RuleBasedStateMachine):
                 actor=self.setup.staff[0],
             )
         except KeyConflict:
-            assert known is not None
-            assert known.kind != kind
+            assert earlier is not None
+            assert earlier.kind != kind
             return
-        assert known is None or known.kind == kind
+        assert earlier is None or earlier.kind == kind
         ends_at = self.now + timedelta(hours=hours)
         subject.model.modifiers.setdefault(key, ModelModifier(kind, Fraction(percent, 100), ends_at))
 
@@ -274,9 +274,9 @@ class EconomyMachine(RuleBasedStateMachine):
         subject, asker = self._of(owner), self.setup.staff[name % 2]
         limit = settings.ADJUSTMENT_APPROVAL_LIMIT
         wanted = (amount + large * limit) * (-1 if takes else 1)
-        known = self.requests.get((owner, name))
+        earlier = self.requests.get((owner, name))
         try:
-            asked = adjustments.request(
+            request = adjustments.request(
                 user=subject.user,
                 credits=wanted,
                 key=f"{self.run}:{owner}:{name}",
@@ -284,48 +284,48 @@ class EconomyMachine(RuleBasedStateMachine):
                 reason="machine",
             )
         except KeyConflict:
-            assert known is not None
-            assert known.credits != wanted
+            assert earlier is not None
+            assert earlier.credits != wanted
             return
-        assert known is None or asked.pk == known.pk
-        if known is not None:
+        assert earlier is None or request.pk == earlier.pk
+        if earlier is not None:
             return
         alone = [
             abs(other.credits)
             for (of, _), other in self.requests.items()
             if of == owner and other.requested_by == asker and not other.needs_second_person
         ]
-        assert asked.needs_second_person is (sum(alone) + abs(wanted) > limit)
-        self.requests[owner, name] = asked
-        if not asked.needs_second_person:
+        assert request.needs_second_person is (sum(alone) + abs(wanted) > limit)
+        self.requests[owner, name] = request
+        if not request.needs_second_person:
             subject.model.post(wanted, "STAFF_ADJUSTMENT")
 
     def decide(self, which: int, who: int, agrees: bool) -> None:
         if not self.requests:
             return
-        (owner, name), asked = list(self.requests.items())[which % len(self.requests)]
+        (owner, name), request = list(self.requests.items())[which % len(self.requests)]
         decide = adjustments.approve if agrees else adjustments.reject
         try:
-            decided = decide(request_id=asked.pk, actor=self.setup.staff[who])
+            decided = decide(request_id=request.pk, actor=self.setup.staff[who])
         except AdjustmentDecided:
-            assert asked.decision != "PENDING"
+            assert request.decision != "PENDING"
         except OwnAdjustment:
-            assert (asked.decision, who) == ("PENDING", name % 2)
+            assert (request.decision, who) == ("PENDING", name % 2)
         else:
-            assert (asked.decision, who) == ("PENDING", 1 - name % 2)
+            assert (request.decision, who) == ("PENDING", 1 - name % 2)
             self.requests[owner, name] = decided
             if agrees:
-                self.subjects[owner].model.post(asked.credits, "STAFF_ADJUSTMENT")
+                self.subjects[owner].model.post(request.credits, "STAFF_ADJUSTMENT")
 
     # --- what must hold after every move -----------------------------------------------------
 
     @invariant()
     def the_rows_equal_the_model(self) -> None:
         """Read everything of both users, whoever moved."""
-        found = rows.snapshots([subject.account_id for subject in self.subjects])
+        snapshots = rows.snapshots([subject.account_id for subject in self.subjects])
         for owner, subject in enumerate(self.subjects):
-            compare(found[subject.account_id], subject.model, now=self.now)
-            assert found[subject.account_id].earnings == {
+            compare(snapshots[subject.account_id], subject.model, now=self.now)
+            assert snapshots[subject.account_id].earnings == {
                 (slug, self._earning_id(owner, name)): (earning.state, earning.credits)
                 for (slug, name), earning in subject.model.earnings.items()
                 if earning.state is not None

@@ -148,12 +148,14 @@ class ModelAccount:
         return [self.badge(track) for track in tracks]
 
     def active(self, now: datetime) -> list[tuple[str, Fraction]]:
-        return sorted((found.kind, found.value) for found in self.modifiers.values() if now < found.ends_at)
+        return sorted(
+            (modifier.kind, modifier.value) for modifier in self.modifiers.values() if now < modifier.ends_at
+        )
 
     def forget_modifiers(self, now: datetime) -> None:
         """Forget those that ended 90 days ago, so that their names may be given again."""
         kept = self.modifiers.items()
-        self.modifiers = {key: found for key, found in kept if found.ends_at + _KEPT > now}
+        self.modifiers = {key: modifier for key, modifier in kept if modifier.ends_at + _KEPT > now}
 
     def bonus(self, kind: str, now: datetime) -> Fraction:
         """Return the badges' bonuses and those of the modifiers, of which more than 1 counts as 1."""
@@ -268,7 +270,7 @@ def release_due_earnings(account: ModelAccount, now: datetime) -> None:
         for place, ((slug, _), earning) in enumerate(account.earnings.items())
         if earning.state == "HELD" and earning.due_at is not None and earning.due_at <= now
     ]
-    for _, _, slug, earning in sorted(held, key=lambda found: found[:2]):
+    for _, _, slug, earning in sorted(held, key=lambda item: item[:2]):
         _post_earning(account, next(network for network in NETWORKS if network.slug == slug), earning)
 
 

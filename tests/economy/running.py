@@ -30,12 +30,12 @@ class CountedMachine(EconomyMachine):
 
     def teardown(self) -> None:
         """Count the run and what it posted."""
-        known = type(self)
-        known.runs += 1
+        machine = type(self)
+        machine.runs += 1
         for subject in getattr(self, "subjects", []):
-            known.entries.update(source for _, source in subject.model.entries)
-        if known.runs % _TELL_EVERY == 0:
-            say(f"  {known.runs} runs, {known.steps} steps, {time.monotonic() - known.started:.0f} s")
+            machine.entries.update(source for _, source in subject.model.entries)
+        if machine.runs % _TELL_EVERY == 0:
+            say(f"  {machine.runs} runs, {machine.steps} steps, {time.monotonic() - machine.started:.0f} s")
 
 
 def run(*, runs: int, steps: int, seed: int) -> None:

@@ -39,7 +39,7 @@ class Setup:
         self, network: ModelNetwork, user: User, external_id: str, *, amount: int, now: datetime, back: bool
     ) -> RawRequest:
         """Return the network's request about an earning of the user, or about taking it back."""
-        told = Reward(
+        reward = Reward(
             external_id=external_id,
             user=networks.reference_of(user=user, network=self.rows[network.slug]),
             amount=str(amount),
@@ -48,7 +48,7 @@ class Setup:
         )
         secret, token = self.tokens[network.slug]
         url = networks.address_of(slug=network.slug, token=token).partition("?")[0]
-        sent = sign(network.slug, told, url=url, secret=secret)
+        sent = sign(network.slug, reward, url=url, secret=secret)
         return RawRequest(
             method="GET",
             url=url,

@@ -36,11 +36,11 @@ def sender() -> FakeSender:
 def clock(sender: FakeSender, tmp_path: Any) -> Iterator[Clock]:
     """A scheduler without tasks of its own."""
     quiet = Celery("tests", broker="memory://", set_as_current=False)
-    found = Clock(quiet, schedule_filename=str(tmp_path / "schedule"), lazy=True)
-    found.setup_schedule()
-    found.send_task = sender  # type: ignore[method-assign]
-    yield found
-    found.close()
+    scheduler = Clock(quiet, schedule_filename=str(tmp_path / "schedule"), lazy=True)
+    scheduler.setup_schedule()
+    scheduler.send_task = sender  # type: ignore[method-assign]
+    yield scheduler
+    scheduler.close()
 
 
 def tick(clock: Clock) -> None:

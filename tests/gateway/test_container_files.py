@@ -21,8 +21,8 @@ SILENT = {"worker-default", "beat", "migrate"}
 @pytest.fixture(scope="module")
 def services() -> dict[str, Any]:
     """The services of compose.yaml, merged as Compose does it."""
-    found: dict[str, Any] = yaml.safe_load((settings.BASE_DIR / "compose.yaml").read_text())["services"]
-    return found
+    listed: dict[str, Any] = yaml.safe_load((settings.BASE_DIR / "compose.yaml").read_text())["services"]
+    return listed
 
 
 def test_every_process_of_ours_is_known_here(services: dict[str, Any]) -> None:
@@ -74,9 +74,13 @@ def test_a_process_gets_no_secret_that_it_does_not_use(services: dict[str, Any],
 
 @pytest.mark.parametrize("name", sorted(USES))
 def test_a_process_starts_without_what_it_is_not_given(services: dict[str, Any], name: str) -> None:
-    found = settings_with(**_environment(services, name), AUTH_SIGNING_KEYS="")
-    assert (found.AUTH_SIGNING_KEYS, found.AUTH_REFRESH_SECRET, found.AD_NETWORK_SECRET_KEYS) == ("", "", [])
-    assert bool(found.CHECKIN_SEED_SECRETS) is ("CHECKIN_SEED_SECRETS" in USES[name])
+    loaded = settings_with(**_environment(services, name), AUTH_SIGNING_KEYS="")
+    assert (loaded.AUTH_SIGNING_KEYS, loaded.AUTH_REFRESH_SECRET, loaded.AD_NETWORK_SECRET_KEYS) == (
+        "",
+        "",
+        [],
+    )
+    assert bool(loaded.CHECKIN_SEED_SECRETS) is ("CHECKIN_SEED_SECRETS" in USES[name])
 
 
 @pytest.mark.parametrize("name", sorted(USES))
@@ -88,8 +92,8 @@ def test_a_process_does_not_start_with_what_is_withheld_from_it(services: dict[s
 
 def _environment(services: dict[str, Any], name: str) -> dict[str, str]:
     """Return what the service says of the secrets; the rest is the tests'."""
-    told = services[name]["environment"]
-    return {key: told[key] for key in (*SECRETS, "WITHHELD_SECRETS") if key in told}
+    environment = services[name]["environment"]
+    return {key: environment[key] for key in (*SECRETS, "WITHHELD_SECRETS") if key in environment}
 
 
 @pytest.mark.parametrize("name", sorted(SIGNING | SILENT))

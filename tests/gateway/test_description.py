@@ -40,19 +40,19 @@ def _fields(description: Any, schema: str) -> Any:
 
 
 def _values(description: Any, schema: str, field: str) -> set[str]:
-    found = _fields(description, schema)[field]
-    reference = found.get("$ref") or found["allOf"][0]["$ref"]
+    values = _fields(description, schema)[field]
+    reference = values.get("$ref") or values["allOf"][0]["$ref"]
     return set(description["components"]["schemas"][reference.rsplit("/", 1)[1]]["enum"])
 
 
 def test_null_is_a_type_as_openapi_3_1_has_it(description: Any) -> None:
-    assert [found for found in _objects(description["components"]) if "nullable" in found] == []
+    assert [part for part in _objects(description["components"]) if "nullable" in part] == []
 
 
 def _json_answers(description: Any) -> Iterator[tuple[str, Any]]:
     for path, operations in description["paths"].items():
         for method, operation in operations.items():
-            for content in (found.get("content", {}) for found in operation["responses"].values()):
+            for content in (response.get("content", {}) for response in operation["responses"].values()):
                 if "application/json" in content:
                     yield f"{method} {path}", content["application/json"]
 
@@ -82,7 +82,9 @@ def test_a_page_may_be_the_last_or_not(description: Any, path: str, following: s
 
 @pytest.mark.parametrize("path", HISTORIES)
 def test_the_size_of_a_page_is_described_as_it_is_checked(description: Any, path: str) -> None:
-    parameters = {found["name"]: found for found in description["paths"][path]["get"]["parameters"]}
+    parameters = {
+        parameter["name"]: parameter for parameter in description["paths"][path]["get"]["parameters"]
+    }
 
     assert set(parameters) == {"cursor", "limit"}
     assert parameters["limit"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 500, "default": 100}
@@ -102,14 +104,14 @@ def test_every_kind_of_earning_and_modifier_is_named(description: Any) -> None:
 @pytest.mark.parametrize("path", ["/api/lsp15/execute", "/api/lsp15/quota"])
 def test_paths_without_a_token_speak_of_none(description: Any, path: str) -> None:
     ours = {kind.code for kind in all_errors() if issubclass(kind, NotAuthenticated)}
-    told = {
-        found["code"]
-        for found in _objects(description["paths"][path])
-        if "requestId" in found and "code" in found
+    mentions = {
+        part["code"]
+        for part in _objects(description["paths"][path])
+        if "requestId" in part and "code" in part
     }
 
-    assert "profile-not-registered" in told
-    assert told.isdisjoint(ours)
+    assert "profile-not-registered" in mentions
+    assert mentions.isdisjoint(ours)
 
 
 def test_every_answer_that_says_wait_shows_where_it_says_how_long(description: Any) -> None:
@@ -133,26 +135,26 @@ def test_the_lengths_of_bytes_are_described_as_they_are_checked(description: Any
 
 
 def test_it_tells_an_integrator_what_no_single_path_tells(description: Any) -> None:
-    told = description["info"]["description"]
-    headings = re.findall(r"^## (.+)$", told, re.MULTILINE)
+    text = description["info"]["description"]
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
 
     assert headings == ["Sign in", "Numbers", "Errors", "Repeating requests", "Pages", "Rates"]
-    assert "Idempotency-Key" in told
-    assert "Retry-After" in told
+    assert "Idempotency-Key" in text
+    assert "Retry-After" in text
 
 
 def test_every_path_that_it_names_is_one_of_the_service(description: Any) -> None:
-    told = description["info"]["description"]
-    named = {path for _, path in re.findall(r"(GET|POST) (/[\w/]+)", told)}
-    linked = set(re.findall(r"\]\(([^)]+)\)", told))
+    text = description["info"]["description"]
+    named = {path for _, path in re.findall(r"(GET|POST) (/[\w/]+)", text)}
+    linked = set(re.findall(r"\]\(([^)]+)\)", text))
 
     assert named
     assert named <= set(description["paths"])
     assert linked == {"/problems"}
     assert all(resolve(path) for path in linked)
-    assert (Path(settings.BASE_DIR) / re.findall(r"`(docs/[\w.]+)`", told)[0]).exists()
+    assert (Path(settings.BASE_DIR) / re.findall(r"`(docs/[\w.]+)`", text)[0]).exists()
 
 
 def test_the_sizes_of_pages_are_told_as_they_are_checked(description: Any) -> None:
-    told = " ".join(description["info"]["description"].split())
-    assert f"({NewestFirst.page_size} by default, at most {NewestFirst.max_page_size})" in told
+    text = " ".join(description["info"]["description"].split())
+    assert f"({NewestFirst.page_size} by default, at most {NewestFirst.max_page_size})" in text

@@ -19,15 +19,15 @@ BODY = json.dumps({"address": "0x" + secrets.token_hex(20)})
 @pytest.fixture
 def public_by_https(settings: Settings) -> None:
     """The service as behind a proxy that ends TLS."""
-    found = settings_with(PUBLIC_URL="https://testserver", TRUSTED_PROXY_COUNT="1")
-    for name in dir(found):
+    loaded = settings_with(PUBLIC_URL="https://testserver", TRUSTED_PROXY_COUNT="1")
+    for name in dir(loaded):
         if name.startswith("SECURE_"):
-            setattr(settings, name, getattr(found, name))
+            setattr(settings, name, getattr(loaded, name))
 
 
 def ask(path: str, *, proto: str | None, **headers: str) -> Any:
-    told = {} if proto is None else {"X-Forwarded-Proto": proto}
-    return Client().post(path, BODY, content_type="application/json", headers={**told, **headers})
+    forwarded = {} if proto is None else {"X-Forwarded-Proto": proto}
+    return Client().post(path, BODY, content_type="application/json", headers={**forwarded, **headers})
 
 
 @pytest.mark.parametrize("proto", [PLAIN, None, "http, https", "ws"])

@@ -36,16 +36,16 @@ def _keywords(call: ast.Call) -> set[str]:
 
 def _members() -> dict[str, set[str]]:
     """Return the members by the name of the refusal, as the code that raises it writes them down."""
-    found: dict[str, set[str]] = defaultdict(set)
+    members: dict[str, set[str]] = defaultdict(set)
     for tree in _trees():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and node.name in _REFUSALS:
                 for call in (inner for inner in ast.walk(node) if isinstance(inner, ast.Call)):
                     if _name(call.func) == "__init__":
-                        found[node.name] |= _keywords(call)
+                        members[node.name] |= _keywords(call)
             elif isinstance(node, ast.Call) and "__init__" not in _own(_name(node.func)):
-                found[_name(node.func)] |= _keywords(node)
-    return found
+                members[_name(node.func)] |= _keywords(node)
+    return members
 
 
 def _own(name: str) -> dict[str, object]:

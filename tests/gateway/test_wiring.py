@@ -89,7 +89,7 @@ def test_the_description_is_made_once_and_may_be_kept(monkeypatch: pytest.Monkey
 def test_clients_of_others_are_a_level_quieter_and_keep_their_debug_lines(level: str, quieter: str) -> None:
     loggers = settings_with(LOG_LEVEL=level).LOGGING["loggers"]
 
-    assert {name: found["level"] for name, found in loggers.items() if "level" in found} == {
+    assert {name: options["level"] for name, options in loggers.items() if "level" in options} == {
         "urllib3": quieter,
         "stripe": quieter,
     }

@@ -115,11 +115,15 @@ class Payer:
         assert self.records.customers(self.profile) == [customer.id]
         answer = self.create_customer()
         assert (answer.status, answer.body["paymentsCustomerId"]) == (200, customer.id)
-        assert [found.id for found in self.customers()] == [customer.id]
+        assert [request.id for request in self.customers()] == [customer.id]
         posts = [
-            found for found in self.double.controls.requests("POST", CUSTOMERS) if found.path == CUSTOMERS
+            request
+            for request in self.double.controls.requests("POST", CUSTOMERS)
+            if request.path == CUSTOMERS
         ]
-        assert_one_key([found for found in posts if found.params["metadata"]["address"] == self.profile])
+        assert_one_key(
+            [request for request in posts if request.params["metadata"]["address"] == self.profile]
+        )
 
     def assert_one_subscription(self, *, amount: int | None = None) -> None:
         """There is one customer, one subscription, one item and one charge; the rows say the same."""
@@ -157,8 +161,8 @@ class Payer:
     def orders(self, path: str) -> list[Any]:
         """Return the logged orders of exactly this path for this profile's customer."""
         (customer,) = self.customers()
-        found = [found for found in self.double.controls.requests("POST", path) if found.path == path]
-        return [order for order in found if order.params.get("customer") == customer.id]
+        request = [request for request in self.double.controls.requests("POST", path) if request.path == path]
+        return [order for order in request if order.params.get("customer") == customer.id]
 
 
 def assert_one_key(orders: list[Any]) -> None:

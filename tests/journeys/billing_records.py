@@ -85,11 +85,11 @@ class BillingRecords(Records):
 
     def pending(self, profile_address: str) -> list[str]:
         """Return the kinds of the operations that are not finished; the database allows one at most."""
-        return [found.kind for found in self.operations(profile_address) if found.status == "pending"]
+        return [row.kind for row in self.operations(profile_address) if row.status == "pending"]
 
     def customers(self, profile_address: str) -> list[str]:
         """Return the ids of a profile's customers."""
-        return [found.id for found in self._read(Identified, _CUSTOMERS, profile_address)]
+        return [row.id for row in self._read(Identified, _CUSTOMERS, profile_address)]
 
     def subscriptions(self, profile_address: str) -> list[Running]:
         """Return the subscriptions of a profile, oldest first."""

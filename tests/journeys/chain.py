@@ -98,8 +98,8 @@ class Chain:
 
     def mined(self, *transaction_hashes: str) -> list[Mined]:
         """Return the mined transactions of these hashes; each must have been mined."""
-        receipts = self.rpc.batch([("eth_getTransactionReceipt", known) for known in transaction_hashes])
-        bodies = self.rpc.batch([("eth_getTransactionByHash", known) for known in transaction_hashes])
+        receipts = self.rpc.batch([("eth_getTransactionReceipt", each) for each in transaction_hashes])
+        bodies = self.rpc.batch([("eth_getTransactionByHash", each) for each in transaction_hashes])
         return [_mined(body, receipt) for body, receipt in zip(bodies, receipts, strict=True)]
 
     def sent_to(self, address: str, *, since: int) -> list[str]:

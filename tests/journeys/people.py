@@ -62,8 +62,8 @@ class Person:
         """Return the status record once it is final."""
 
         def final() -> dict[str, Any] | None:
-            found = self.status(transaction_hash)
-            return None if found["status"] in _OPEN else found
+            status = self.status(transaction_hash)
+            return None if status["status"] in _OPEN else status
 
         return until(f"{transaction_hash} is settled", final) or {}
 

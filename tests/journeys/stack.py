@@ -231,9 +231,9 @@ def end(server: Server) -> None:
 
 
 def _members(group: int) -> list[int]:
-    found = []
+    members = []
     for process in psutil.process_iter():
         with suppress(ProcessLookupError, psutil.NoSuchProcess):
             if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process.pid)
-    return found
+                members.append(process.pid)
+    return members

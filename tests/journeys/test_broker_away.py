@@ -19,10 +19,10 @@ def test_while_redis_stands_still_calls_are_accepted_and_settled_and_nobody_sign
 ) -> None:
     body = person.new_call()
     with stack.frozen(stack.redis):
-        known = person.accepted(body)
+        transaction_hash = person.accepted(body)
         refused = ask_to_sign_in(stack, person)
-        assert person.accepted(body) == known
-        assert person.ending(known)["status"] == "Success"
+        assert person.accepted(body) == transaction_hash
+        assert person.ending(transaction_hash)["status"] == "Success"
     assert (refused.status, refused.body["code"], bool(refused.retry_after)) == (
         503,
         "service-unavailable",
@@ -35,7 +35,7 @@ def test_calls_that_are_accepted_while_redis_is_gone_are_settled_without_it(
     stack: Stack, person: Person
 ) -> None:
     stack.kill(stack.redis)
-    known = person.accepted(person.new_call())
+    transaction_hash = person.accepted(person.new_call())
     refused = ask_to_sign_in(stack, person)
     assert (refused.status, refused.body["code"], bool(refused.retry_after)) == (
         503,
@@ -43,7 +43,7 @@ def test_calls_that_are_accepted_while_redis_is_gone_are_settled_without_it(
         True,
     )
 
-    assert person.ending(known)["status"] == "Success"
+    assert person.ending(transaction_hash)["status"] == "Success"
 
     stack.restart(stack.redis)
     assert ask_to_sign_in(stack, person).status == 200

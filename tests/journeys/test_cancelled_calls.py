@@ -22,7 +22,7 @@ def last_attempt(stack: Stack, person: Person) -> Attempt:
 
 
 def assert_ends_once_the_transfer_is_confirmed(
-    stack: Stack, person: Person, known: str, status: str, code: str
+    stack: Stack, person: Person, transaction_hash: str, status: str, code: str
 ) -> None:
     """Mine the self-transfer block by block: until it is confirmed the credits stay held."""
     profile = person.profile.profile_address
@@ -36,7 +36,7 @@ def assert_ends_once_the_transfer_is_confirmed(
     assert (call_of(stack, person).hold, stack.records.account(profile)) == ("HELD", before)
     stack.chain.mine()
 
-    ending = person.ending(known)
+    ending = person.ending(transaction_hash)
 
     call = call_of(stack, person)
     assert (ending["status"], ending["creditsUsed"]) == (status, 0)
@@ -55,7 +55,7 @@ def assert_every_relayer_goes_on(stack: Stack, person: Person) -> None:
     relayers = stack.records.relayers()
     with stack.chain.paused():
         hashes = [person.accepted(person.new_call(channel=7 + place)) for place in range(len(relayers))]
-    assert {person.ending(known)["status"] for known in hashes} == {"Success"}
+    assert {person.ending(transaction_hash)["status"] for transaction_hash in hashes} == {"Success"}
     by_relayer = {item.sender: item.account_nonce for item in stack.chain.mined(*hashes)}
     assert by_relayer == {relayer.address: relayer.next_account_nonce for relayer in relayers}
 
@@ -65,18 +65,20 @@ def test_a_call_whose_relayer_was_emptied_is_cancelled_once_the_relayer_has_mone
 ) -> None:
     with stack.chain.paused():
         with stack.frozen(stack.worker):
-            known = person.accepted(person.new_call())
+            transaction_hash = person.accepted(person.new_call())
             relayer = call_of(stack, person).relayer
             wealth = stack.chain.balance(relayer)
             stack.chain.set_balance(relayer, 1)
         until("the node refuses the self-transfer too", lambda: "cancellation" in _refused(stack, person))
         assert "call" in _refused(stack, person)
-        assert person.status(known)["status"] == "Pending"
+        assert person.status(transaction_hash)["status"] == "Pending"
         assert call_of(stack, person).hold == "HELD"
 
         stack.chain.set_balance(relayer, wealth)
 
-        assert_ends_once_the_transfer_is_confirmed(stack, person, known, "Cancelled", "refused-by-node")
+        assert_ends_once_the_transfer_is_confirmed(
+            stack, person, transaction_hash, "Cancelled", "refused-by-node"
+        )
     assert_every_relayer_goes_on(stack, person)
 
 
@@ -88,22 +90,26 @@ def _refused(stack: Stack, person: Person) -> set[str]:
 def test_a_call_that_expired_before_it_was_sent_expires_unsent(stack: Stack, person: Person) -> None:
     with stack.chain.paused():
         with stack.frozen(stack.worker):
-            known = person.accepted(person.new_call(validity=stack.chain.now + 600))
+            transaction_hash = person.accepted(person.new_call(validity=stack.chain.now + 600))
             stack.chain.leap(601)
-        assert_ends_once_the_transfer_is_confirmed(stack, person, known, "Expired", "relay-call-expired")
-        assert not stack.chain.knows(known)
+        assert_ends_once_the_transfer_is_confirmed(
+            stack, person, transaction_hash, "Expired", "relay-call-expired"
+        )
+        assert not stack.chain.knows(transaction_hash)
     assert_every_relayer_goes_on(stack, person)
 
 
 def test_a_call_that_expired_in_the_pool_is_replaced_by_a_self_transfer(stack: Stack, person: Person) -> None:
     with stack.chain.paused():
-        known = person.accepted(person.new_call(validity=stack.chain.now + 600))
+        transaction_hash = person.accepted(person.new_call(validity=stack.chain.now + 600))
         stack.until_sent(person.profile.profile_address)
-        assert stack.chain.knows(known)
+        assert stack.chain.knows(transaction_hash)
         stack.chain.leap(601, base_fee_wei=10 * GWEI)
         until("a self-transfer takes over", lambda: last_attempt(stack, person).kind == "cancellation")
-        assert_ends_once_the_transfer_is_confirmed(stack, person, known, "Expired", "relay-call-expired")
-        assert not stack.chain.knows(known)
+        assert_ends_once_the_transfer_is_confirmed(
+            stack, person, transaction_hash, "Expired", "relay-call-expired"
+        )
+        assert not stack.chain.knows(transaction_hash)
     assert_every_relayer_goes_on(stack, person)
 
 
@@ -113,7 +119,7 @@ def test_a_call_whose_fee_went_above_the_cap_is_cancelled_when_the_chain_is_affo
     late = stack.newcomer()
     with stack.chain.paused():
         with stack.frozen(stack.worker):
-            known = person.accepted(person.new_call())
+            transaction_hash = person.accepted(person.new_call())
             stack.chain.price_next_block(100 * GWEI)
         refused = late.execute(late.new_call())
         assert (refused.status, refused.body["code"]) == (503, "fees-too-high")
@@ -121,10 +127,12 @@ def test_a_call_whose_fee_went_above_the_cap_is_cancelled_when_the_chain_is_affo
         assert stack.records.calls(late.profile.profile_address) == []
         assert stack.records.account(late.profile.profile_address).held == 0
         until("the call is given up", lambda: call_of(stack, person).terminal_status == "Cancelled")
-        assert not stack.chain.knows(known)
+        assert not stack.chain.knows(transaction_hash)
         assert call_of(stack, person).hold == "HELD"
 
         stack.chain.price_next_block(GWEI)
 
-        assert_ends_once_the_transfer_is_confirmed(stack, person, known, "Cancelled", "refused-by-node")
+        assert_ends_once_the_transfer_is_confirmed(
+            stack, person, transaction_hash, "Cancelled", "refused-by-node"
+        )
     assert_every_relayer_goes_on(stack, person)

@@ -16,12 +16,15 @@ def test_two_workers_and_two_clocks_send_once_and_charge_once(stack: Stack) -> N
     people, since = stack.newcomers(PEOPLE), stack.chain.height
     worker = SecondWorker(stack.logs, stack.environment)
     with stack.joined_by(worker, SecondBeat(stack.logs, stack.environment)):
-        asked = [(person, person.new_call(channel=channel)) for channel in range(CALLS) for person in people]
+        calls = [(person, person.new_call(channel=channel)) for channel in range(CALLS) for person in people]
 
-        hashes = at_once([partial(person.accepted_in_the_end, body) for person, body in asked * 2])
+        hashes = at_once([partial(person.accepted_in_the_end, body) for person, body in calls * 2])
 
-        assert hashes[: len(asked)] == hashes[len(asked) :]
-        endings = [person.ending(known) for (person, _), known in zip(asked, hashes, strict=False)]
+        assert hashes[: len(calls)] == hashes[len(calls) :]
+        endings = [
+            person.ending(transaction_hash)
+            for (person, _), transaction_hash in zip(calls, hashes, strict=False)
+        ]
         assert {ending["status"] for ending in endings} == {"Success"}
 
         # The second one takes over what the first can do no more.
@@ -32,7 +35,11 @@ def test_two_workers_and_two_clocks_send_once_and_charge_once(stack: Stack) -> N
         stack.restart(stack.worker)
     people = people[1:]
     for person in people:
-        of_person = {known for (owner, _), known in zip(asked, hashes, strict=False) if owner is person}
+        of_person = {
+            transaction_hash
+            for (owner, _), transaction_hash in zip(calls, hashes, strict=False)
+            if owner is person
+        }
         sent = stack.chain.sent_to(person.profile.key_manager_address, since=since)
         assert (len(sent), set(sent)) == (CALLS, of_person)
         costs = sorted(item.credits for item in stack.chain.mined(*sent))

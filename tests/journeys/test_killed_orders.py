@@ -92,7 +92,7 @@ def test_a_subscription_outlives_the_process_that_was_killed_before_it_asked(
 
 
 def _statuses(stack: Stack, path: str) -> list[int | None]:
-    return [found.status for found in stack.provider.controls.requests("GET", path)]
+    return [request.status for request in stack.provider.controls.requests("GET", path)]
 
 
 def test_a_subscription_outlives_the_process_that_was_killed_before_it_heard_the_answer(
@@ -153,7 +153,9 @@ def test_a_change_outlives_the_process_that_was_killed_before_it_heard_the_answe
     payer.amount = first
     payer.assert_one_subscription(amount=2 * first)
     payer.assert_paid_out_once()
-    orders = [found for found in stack.provider.controls.requests("POST", path) if "items" in found.params]
+    orders = [
+        request for request in stack.provider.controls.requests("POST", path) if "items" in request.params
+    ]
     assert len({order.idempotency_key for order in orders}) == 1
 
 
@@ -178,7 +180,7 @@ def test_an_end_outlives_the_process_that_was_killed_before_it_heard_the_answer(
     stack.restart(stack.web)
     payer.resumed()
 
-    assert [found.status for found in payer.records.subscriptions(payer.profile)] == ["canceled"]
+    assert [request.status for request in payer.records.subscriptions(payer.profile)] == ["canceled"]
     assert payer.cancel().status == 404
-    assert [found.id for found in payer.subscriptions()] == [subscription.id]
+    assert [request.id for request in payer.subscriptions()] == [subscription.id]
     payer.assert_paid_out_once()

@@ -24,15 +24,15 @@ def ends_once(stack: Stack, person: Person) -> EndsOnce:
     profile = person.profile.profile_address
     before = stack.records.account(profile).balance
 
-    def check(body: dict[str, Any], known: str) -> None:
-        ending = person.ending(known)
-        (mined,) = stack.chain.mined(known)
+    def check(body: dict[str, Any], transaction_hash: str) -> None:
+        ending = person.ending(transaction_hash)
+        (mined,) = stack.chain.mined(transaction_hash)
         account = stack.records.account(profile)
         assert (ending["status"], ending["creditsUsed"]) == ("Success", mined.credits)
-        assert stack.chain.sent_to(person.profile.key_manager_address, since=since) == [known]
+        assert stack.chain.sent_to(person.profile.key_manager_address, since=since) == [transaction_hash]
         assert stack.records.charges(profile) == [mined.credits]
         assert (account.balance, account.held) == (before - mined.credits, 0)
-        assert person.accepted(body) == known
+        assert person.accepted(body) == transaction_hash
         assert len(stack.records.calls(profile)) == 1
 
     return check
@@ -43,13 +43,13 @@ def test_a_call_outlives_the_worker_that_was_killed_before_it_was_notified(
 ) -> None:
     body = person.new_call()
     with stack.frozen(stack.worker):
-        known = person.accepted(body)
-        assert not stack.chain.knows(known)
+        transaction_hash = person.accepted(body)
+        assert not stack.chain.knows(transaction_hash)
         stack.kill(stack.worker)
 
     stack.restart(stack.worker)
 
-    ends_once(body, known)
+    ends_once(body, transaction_hash)
 
 
 def test_a_call_outlives_the_worker_that_was_killed_on_the_way_to_the_node(
@@ -57,16 +57,16 @@ def test_a_call_outlives_the_worker_that_was_killed_on_the_way_to_the_node(
 ) -> None:
     body = person.new_call()
     with stack.frozen(stack.worker):
-        known = person.accepted(body)
+        transaction_hash = person.accepted(body)
         with stack.frozen(stack.node):
             thaw(stack.worker)
             stack.until_node_is_asked()
             stack.kill(stack.worker)
-    assert not stack.chain.knows(known)
+    assert not stack.chain.knows(transaction_hash)
 
     stack.restart(stack.worker)
 
-    ends_once(body, known)
+    ends_once(body, transaction_hash)
 
 
 def test_a_call_outlives_the_worker_that_was_killed_before_it_noted_the_broadcast(
@@ -75,16 +75,16 @@ def test_a_call_outlives_the_worker_that_was_killed_before_it_noted_the_broadcas
     body = person.new_call()
     with stack.chain.paused():
         with stack.frozen(stack.worker):
-            known = person.accepted(body)
-            with stack.records.locked_attempt(known) as lock:
+            transaction_hash = person.accepted(body)
+            with stack.records.locked_attempt(transaction_hash) as lock:
                 thaw(stack.worker)
                 until("the worker waits for the row", lambda: lock.is_waited_for)
-                assert stack.chain.knows(known)
+                assert stack.chain.knows(transaction_hash)
                 stack.kill(stack.worker)
 
         stack.restart(stack.worker)
 
-    ends_once(body, known)
+    ends_once(body, transaction_hash)
 
 
 def test_a_call_outlives_the_web_process_that_was_killed_between_commit_and_answer(
@@ -110,7 +110,7 @@ def test_a_call_outlives_the_tracker_that_was_killed_between_receipt_and_settlem
 ) -> None:
     body, profile = person.new_call(), person.profile.profile_address
     with stack.chain.paused():
-        known = person.accepted(body)
+        transaction_hash = person.accepted(body)
         (call,) = stack.records.calls(profile)
         until("the call is sent", lambda: stack.records.attempts(call)[0].status == "sent")
         with stack.records.locked_account(profile) as lock:
@@ -124,4 +124,4 @@ def test_a_call_outlives_the_tracker_that_was_killed_between_receipt_and_settlem
 
     stack.restart(stack.worker)
 
-    ends_once(body, known)
+    ends_once(body, transaction_hash)

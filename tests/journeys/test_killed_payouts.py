@@ -82,10 +82,12 @@ def test_the_payout_outlives_the_worker_that_was_killed_before_it_asked_the_prov
     stack: Stack, payer: Payer
 ) -> None:
     with _told_to_a_frozen_worker(stack, payer):
-        heard = stack.tasks_heard("payments.process_event")
+        received = stack.tasks_heard("payments.process_event")
         with stack.frozen(stack.provider):
             thaw(stack.worker)
-            until("the worker has the message", lambda: stack.tasks_heard("payments.process_event") > heard)
+            until(
+                "the worker has the message", lambda: stack.tasks_heard("payments.process_event") > received
+            )
             stack.kill(stack.worker)
     assert payer.records.payouts(payer.profile) == []
 

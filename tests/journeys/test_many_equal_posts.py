@@ -19,13 +19,13 @@ def test_fifty_equal_posts_get_one_hash_one_transaction_and_one_charge(stack: St
     answers = at_once([partial(person.execute, body)] * 50)
 
     assert {answer.status for answer in answers} == {200}
-    (known,) = {answer.body["transactionHash"] for answer in answers}
-    ending = person.ending(known)
+    (transaction_hash,) = {answer.body["transactionHash"] for answer in answers}
+    ending = person.ending(transaction_hash)
     assert ending["status"] == "Success"
-    assert stack.chain.sent_to(profile.key_manager_address, since=since) == [known]
-    (mined,) = stack.chain.mined(known)
+    assert stack.chain.sent_to(profile.key_manager_address, since=since) == [transaction_hash]
+    (mined,) = stack.chain.mined(transaction_hash)
     assert stack.records.charges(profile.profile_address) == [mined.credits] == [ending["creditsUsed"]]
     account = stack.records.account(profile.profile_address)
     assert (account.balance, account.held) == (before - mined.credits, 0)
-    assert person.accepted(body) == known
+    assert person.accepted(body) == transaction_hash
     assert len(stack.records.calls(profile.profile_address)) == 1

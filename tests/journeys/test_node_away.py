@@ -14,16 +14,16 @@ def test_while_the_node_is_away_accepted_calls_wait_and_new_ones_are_refused_wit
     body = late.new_call()
     before = stack.records.account(late.profile.profile_address)
     with stack.frozen(stack.worker):
-        known = person.accepted(person.new_call())
+        transaction_hash = person.accepted(person.new_call())
         with stack.frozen(stack.node):
             thaw(stack.worker)
             stack.until_node_is_asked()
             refused = late.execute(body)
             assert (refused.status, refused.body["code"]) == (503, "chain-unavailable")
             assert refused.retry_after
-            assert person.status(known)["status"] == "Pending"
+            assert person.status(transaction_hash)["status"] == "Pending"
     assert stack.records.calls(late.profile.profile_address) == []
     assert stack.records.account(late.profile.profile_address) == before
 
-    assert person.ending(known)["status"] == "Success"
+    assert person.ending(transaction_hash)["status"] == "Success"
     assert late.ending(late.accepted(body))["status"] == "Success"

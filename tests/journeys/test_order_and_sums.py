@@ -61,12 +61,14 @@ def test_two_hundred_calls_succeed_in_order_and_cost_what_the_receipts_say(stack
     jobs += [partial(walk, channel) for channel in range(CHANNELS)]
     jobs += [partial(call_once, person) for person in crowd]
     stack.chain.pause()
-    asked = [one for found in at_once(jobs) for one in found]
+    calls = [one for accepted in at_once(jobs) for one in accepted]
 
-    assert len({known for _, known in asked}) == CALLS + PROFILES
+    assert len({transaction_hash for _, transaction_hash in calls}) == CALLS + PROFILES
     until("every call is settled", lambda: not stack.records.in_progress(profiles))
-    endings = side_by_side([partial(person.status, known) for person, known in asked], threads=8)
-    mined = stack.chain.mined(*(known for _, known in asked))
+    endings = side_by_side(
+        [partial(person.status, transaction_hash) for person, transaction_hash in calls], threads=8
+    )
+    mined = stack.chain.mined(*(transaction_hash for _, transaction_hash in calls))
     assert {ending["status"] for ending in endings} == {"Success"}
     assert all(item.succeeded for item in mined)
     assert [ending["creditsUsed"] for ending in endings] == [item.credits for item in mined]
@@ -91,7 +93,7 @@ def test_calls_that_were_sent_behind_a_revert_fail_with_it_and_pay_their_gas(
             target.flip()
         stack.until_sent(profile)
 
-    endings = [person.ending(known) for known in hashes]
+    endings = [person.ending(transaction_hash) for transaction_hash in hashes]
 
     mined = stack.chain.mined(*hashes)
     assert [ending["status"] for ending in endings] == ["Success", "Failed", "Failed", "Failed"]
@@ -123,7 +125,7 @@ def test_calls_that_wait_unsent_behind_a_revert_are_cancelled_and_cost_nothing(
             stack.restart(stack.worker)
             until("the revert is seen", lambda: stack.records.calls(profile)[1].terminal_status == "Failed")
 
-    endings = [person.ending(known) for known in [*sent, *unsent]]
+    endings = [person.ending(transaction_hash) for transaction_hash in [*sent, *unsent]]
 
     assert [ending["status"] for ending in endings] == ["Success", "Failed", "Cancelled", "Cancelled"]
     assert [ending["creditsUsed"] for ending in endings[2:]] == [0, 0]
@@ -141,4 +143,4 @@ def test_calls_that_wait_unsent_behind_a_revert_are_cancelled_and_cost_nothing(
 
     target.flip()
     again = [person.accepted(body) for body in bodies[1:]]
-    assert [person.ending(known)["status"] for known in again] == ["Success"] * 3
+    assert [person.ending(transaction_hash)["status"] for transaction_hash in again] == ["Success"] * 3

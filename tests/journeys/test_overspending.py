@@ -38,7 +38,7 @@ def test_of_two_hundred_calls_at_once_exactly_the_ten_that_are_afforded_are_acce
         assert 0 <= account.balance - account.held < sample.held
         assert stack.reconciles()
 
-    endings = [person.ending(known) for known in accepted]
+    endings = [person.ending(transaction_hash) for transaction_hash in accepted]
     mined = stack.chain.mined(*accepted)
     assert {ending["status"] for ending in endings} == {"Success"}
     assert sorted(stack.records.charges(profile)) == sorted(item.credits for item in mined)

@@ -16,15 +16,15 @@ def test_a_call_that_reverts_in_its_block_is_charged_the_gas_it_burned_and_no_mo
     body = person.signed(a_call_to(target.address))
     with stack.chain.paused():
         with stack.frozen(stack.worker):
-            known = person.accepted(body)
+            transaction_hash = person.accepted(body)
             held = stack.records.account(profile).held
             target.flip()
         stack.until_sent(profile)
         assert stack.records.account(profile).held == held > 0
 
-    ending = person.ending(known)
+    ending = person.ending(transaction_hash)
 
-    (mined,) = stack.chain.mined(known)
+    (mined,) = stack.chain.mined(transaction_hash)
     (call,) = stack.records.calls(profile)
     assert not mined.succeeded
     assert target.successes == 0
@@ -39,6 +39,6 @@ def test_a_call_that_reverts_in_its_block_is_charged_the_gas_it_burned_and_no_mo
 
     target.flip()
     again = person.accepted(body)
-    assert again != known
+    assert again != transaction_hash
     assert person.ending(again)["status"] == "Success"
     assert target.successes == 1

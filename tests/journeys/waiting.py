@@ -14,11 +14,11 @@ _PAUSE_SECONDS = 0.05
 def until(what: str, condition: Callable[[], T], *, patience: float = 300) -> T:
     """Return the first value of `condition` that counts as true; give up after `patience` seconds."""
     deadline = time.monotonic() + patience
-    while not (found := condition()):
+    while not (result := condition()):
         if time.monotonic() > deadline:
             raise TimeoutError(f"not within {patience} s: {what}")
         time.sleep(_PAUSE_SECONDS)
-    return found
+    return result
 
 
 def at_once(jobs: Sequence[Callable[[], T]]) -> list[T]:

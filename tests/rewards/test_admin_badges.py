@@ -50,16 +50,16 @@ def test_a_change_is_shown_with_its_effect_and_made_when_confirmed(finance: Clie
     badge, before = second(), rows()
     experienced(badge.exp_lower_bound)
     body = terms_of(badge, exp_lower_bound=badge.exp_lower_bound + 1, credits_back_percent="0.0700")
-    asked = finance.post(page_of(badge), body)
-    page = asked.content.decode()
+    preview = finance.post(page_of(badge), body)
+    page = preview.content.decode()
     assert rows() == before
     assert not LogEntry.objects.exists()
-    [movement] = asked.context["preview"].movements
+    [movement] = preview.context["preview"].movements
     assert (movement.users, movement.before.name) == (1, badge.name)
     assert movement.after.exp_upper_bound == badge.exp_lower_bound + 1
     assert f"<td>{badge.name}</td><td>{movement.after.name}</td>" in page
-    told = confirmed(finance, page_of(badge), body)
-    assert "was changed successfully" in messages_of(told)
+    answer = confirmed(finance, page_of(badge), body)
+    assert "was changed successfully" in messages_of(answer)
     badge.refresh_from_db()
     assert str(badge.credits_back_percent) == "0.0700"
     lowest = Badge.objects.get(track=badge.track, exp_lower_bound=0)

@@ -59,11 +59,11 @@ def rows() -> tuple[object, object]:
 def test_up_to_the_limit_one_person_is_enough(
     user: User, funds: int, asker: User, limit: int, sign: int
 ) -> None:
-    asked = ask(user, asker, sign * limit, reason=" paid twice ")
-    assert (asked.decision, asked.needs_second_person, asked.decided_by) == ("APPROVED", False, None)
+    request = ask(user, asker, sign * limit, reason=" paid twice ")
+    assert (request.decision, request.needs_second_person, request.decided_by) == ("APPROVED", False, None)
     entry = CreditEntry.objects.get(source=EntrySource.STAFF_ADJUSTMENT)
     assert (entry.amount, entry.actor, entry.reason) == (sign * limit, asker, "paid twice")
-    assert (asked.entry, entry.key) == (entry, f"adjustment:{asked.pk}")
+    assert (request.entry, entry.key) == (entry, f"adjustment:{request.pk}")
     assert balance_of(user).balance == funds + sign * limit
 
 
@@ -72,10 +72,10 @@ def test_above_the_limit_nothing_moves_until_a_second_person_agrees(
     user: User, funds: int, asker: User, second: User, limit: int, sign: int
 ) -> None:
     before = everything()
-    asked = ask(user, asker, sign * (limit + 1))
-    assert (asked.decision, asked.needs_second_person, asked.entry) == ("PENDING", True, None)
+    request = ask(user, asker, sign * (limit + 1))
+    assert (request.decision, request.needs_second_person, request.entry) == ("PENDING", True, None)
     assert everything() == before
-    approved = adjustments.approve(request_id=asked.pk, actor=second)
+    approved = adjustments.approve(request_id=request.pk, actor=second)
     assert (approved.decision, approved.decided_by) == (AdjustmentDecision.APPROVED, second)
     assert approved.decided_at is not None
     assert approved.entry is not None
@@ -110,32 +110,32 @@ def test_what_a_second_person_approved_does_not_count(
 
 
 def test_nobody_decides_what_they_asked_for(user: User, asker: User, limit: int) -> None:
-    asked = ask(user, asker, limit + 1)
+    request = ask(user, asker, limit + 1)
     before = rows()
     for decide in (adjustments.approve, adjustments.reject):
         with pytest.raises(OwnAdjustment):
-            decide(request_id=asked.pk, actor=asker)
+            decide(request_id=request.pk, actor=asker)
     assert rows() == before
 
 
 def test_rejected_it_leaves_the_ledger_alone_for_good(
     user: User, asker: User, second: User, limit: int
 ) -> None:
-    asked, before = ask(user, asker, limit + 1), everything()
-    rejected = adjustments.reject(request_id=asked.pk, actor=second)
+    request, before = ask(user, asker, limit + 1), everything()
+    rejected = adjustments.reject(request_id=request.pk, actor=second)
     assert (rejected.decision, rejected.decided_by, rejected.entry) == ("REJECTED", second, None)
     with pytest.raises(AdjustmentDecided, match="Rejected"):
-        adjustments.approve(request_id=asked.pk, actor=second)
+        adjustments.approve(request_id=request.pk, actor=second)
     assert everything() == before
 
 
 def test_approved_it_is_not_rejected_any_more(user: User, asker: User, second: User, limit: int) -> None:
-    asked = ask(user, asker, limit + 1)
-    adjustments.approve(request_id=asked.pk, actor=second)
+    request = ask(user, asker, limit + 1)
+    adjustments.approve(request_id=request.pk, actor=second)
     before = rows()
     for decide in (adjustments.approve, adjustments.reject):
         with pytest.raises(AdjustmentDecided, match="Approved"):
-            decide(request_id=asked.pk, actor=employ())
+            decide(request_id=request.pk, actor=employ())
     assert rows() == before
 
 
@@ -197,10 +197,10 @@ def test_the_database_keeps_what_was_asked_and_decided(
 
 
 def test_a_large_one_is_never_approved_by_nobody(user: User, asker: User, limit: int) -> None:
-    asked = ask(user, asker, limit + 1)
+    request = ask(user, asker, limit + 1)
     entry = entries.adjust(user=user, credits=limit + 1, key="x", actor=asker, reason="x")
     with pytest.raises(IntegrityError, match="decision_fits"), transaction.atomic():
-        AdjustmentRequest.objects.filter(pk=asked.pk).update(
+        AdjustmentRequest.objects.filter(pk=request.pk).update(
             decision="APPROVED", entry=entry, decided_at=timezone.now()
         )
 
@@ -208,16 +208,16 @@ def test_a_large_one_is_never_approved_by_nobody(user: User, asker: User, limit:
 @pytest.mark.django_db(transaction=True)
 def test_of_many_who_decide_at_once_one_does() -> None:
     user, asker = UserFactory.create(), employ()
-    asked = ask(user, asker, 10**6)
+    request = ask(user, asker, 10**6)
     decisions = [
-        partial(decide, request_id=asked.pk, actor=employ())
+        partial(decide, request_id=request.pk, actor=employ())
         for decide in (adjustments.approve, adjustments.reject)
         for _ in range(4)
     ]
     answers = at_once(random.sample(decisions, len(decisions)), in_transaction=True)
     assert sum(isinstance(answer, AdjustmentDecided) for answer in answers) == len(decisions) - 1
-    asked.refresh_from_db()
-    expected = 10**6 if asked.decision == AdjustmentDecision.APPROVED else 0
+    request.refresh_from_db()
+    expected = 10**6 if request.decision == AdjustmentDecision.APPROVED else 0
     assert balance_of(user).balance == expected
     assert CreditEntry.objects.count() == bool(expected)
 

@@ -32,9 +32,9 @@ def entries(client: Client, **query: str) -> list[int]:
     return [entry.pk for entry in page.context["cl"].result_list]
 
 
-def write(actor: User, row: User, request: str = "", **told: str) -> int:
+def write(actor: User, row: User, request: str = "", **values: str) -> int:
     with bound_contextvars(request_id=request or secrets.token_hex(8)):
-        entry = audit.record(actor=actor, row=row, action=told.pop("action", "look"), **told)  # type: ignore[arg-type]
+        entry = audit.record(actor=actor, row=row, action=values.pop("action", "look"), **values)  # type: ignore[arg-type]
     assert entry is not None
     return entry.pk
 
@@ -55,10 +55,10 @@ def test_an_entry_is_found_by_request_row_and_person(client: Client) -> None:
 def test_the_search_for_a_request_walks_its_index(client: Client) -> None:
     with CaptureQueriesContext(connection) as queries:
         entries(client, q=secrets.token_hex(8))
-    [asked] = [query["sql"] for query in queries if "SUBSTRING" in query["sql"].upper()][:1]
+    [statement] = [query["sql"] for query in queries if "SUBSTRING" in query["sql"].upper()][:1]
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-        cursor.execute(f"EXPLAIN {asked}")
+        cursor.execute(f"EXPLAIN {statement}")
         plan = " ".join(line for (line,) in cursor.fetchall())
     assert "gateway_admin_staffaction_request" in plan
 

@@ -26,9 +26,9 @@ def staff(db: None) -> User:
 
 def the_entry() -> StaffAction:
     """Return the only entry of the log."""
-    found = StaffAction.objects.get()
-    assert isinstance(found, StaffAction)
-    return found
+    entry = StaffAction.objects.get()
+    assert isinstance(entry, StaffAction)
+    return entry
 
 
 def test_an_action_is_written_with_who_why_what_and_in_which_request(staff: User) -> None:

@@ -47,9 +47,9 @@ def test_a_change_tells_from_what_to_what_and_in_which_request(client: Client) -
     entry = LogEntry.objects.order_by("pk").last()
     assert entry is not None
     assert entry.action_flag == CHANGE
-    told = details_of(entry)
-    assert told["changes"] == {"name": ["old", "new"]}
-    assert told["requestId"] == answer["X-Request-ID"] != ""
+    details = details_of(entry)
+    assert details["changes"] == {"name": ["old", "new"]}
+    assert details["requestId"] == answer["X-Request-ID"] != ""
 
 
 def test_the_history_page_shows_who_what_why_and_from_what_to_what(client: Client) -> None:

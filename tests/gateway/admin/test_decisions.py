@@ -34,9 +34,9 @@ def row() -> Relayer:
 @pytest.fixture
 def client() -> Client:
     """A browser of operations, before a server whose faults are pages."""
-    found = browser_of(member("operations"))
-    found.raise_request_exception = False
-    return found
+    browser = browser_of(member("operations"))
+    browser.raise_request_exception = False
+    return browser
 
 
 @pytest.fixture
@@ -115,8 +115,8 @@ def test_a_refusal_is_on_record_with_the_reason_and_without_an_effect(
     token, rows, reason = uuid.uuid4(), everything(), secrets.token_hex(8)
     assert "Not now." in messages_of(send(client, row, token, reason))
     assert (log(), everything()) == (["act refused"], rows)
-    told = details_of(LogEntry.objects.get())
-    assert (told["reason"], told["changes"]["outcome"][1]) == (reason, "service-unavailable")
+    details = details_of(LogEntry.objects.get())
+    assert (details["reason"], details["changes"]["outcome"][1]) == (reason, "service-unavailable")
     # What was refused has not been done, so the same page may do it.
     assert "It is done." in messages_of(send(client, row, token))
     assert log() == ["act refused", "act"]
@@ -226,28 +226,28 @@ class TestReachingOut:
     def test_a_page_sent_while_the_first_still_waits_for_its_answer_does_nothing(
         self, client: Client, offer: Offer, row: Relayer
     ) -> None:
-        asked, answered = threading.Event(), threading.Event()
+        begun, answered = threading.Event(), threading.Event()
 
         def run(row: Relayer, decision: Decision) -> str:
             assert not connection.in_atomic_block
-            asked.set()
+            begun.set()
             assert answered.wait(120)
             return "It is done."
 
         offer(run, reaches_out=True)
-        token, told = uuid.uuid4(), []
+        token, messages = uuid.uuid4(), []
 
         def first() -> None:
-            told.append(messages_of(send(client, row, token)))
+            messages.append(messages_of(send(client, row, token)))
             connection.close()
 
         thread = threading.Thread(target=first)
         thread.start()
-        assert asked.wait(120)
+        assert begun.wait(120)
         with transaction.atomic():
             second = messages_of(send(browser_of(member("operations")), row, token))
         answered.set()
         thread.join()
         assert "under way" in second
-        assert "It is done." in told[0]
+        assert "It is done." in messages[0]
         assert log() == ["act begun", "act"]

@@ -132,9 +132,9 @@ def test_an_export_is_written_down_with_its_filters(client: Client) -> None:
     client.get(f"{ENTRIES}export/csv/", {"source__exact": EntrySource.SURVEYS})
 
     entry = LogEntry.objects.get(user=person)
-    [told] = json.loads(entry.change_message)
-    assert (told["action"], told["changes"]) == ("export csv", {"rows": ["", "source__exact=SURVEYS"]})
-    assert told["requestId"]
+    [details] = json.loads(entry.change_message)
+    assert (details["action"], details["changes"]) == ("export csv", {"rows": ["", "source__exact=SURVEYS"]})
+    assert details["requestId"]
 
 
 def test_a_filter_that_makes_no_sense_leads_back_to_the_list(client: Client) -> None:

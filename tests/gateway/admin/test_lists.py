@@ -50,12 +50,12 @@ def test_a_list_takes_as_many_queries_for_many_rows_as_for_few(
         make(model)
     many = _queries(client, model)
 
-    label, known = model._meta.label, json.loads(_FILE.read_text())
+    label, baselines = model._meta.label, json.loads(_FILE.read_text())
     if os.environ.get("RECORD_QUERY_COUNTS"):
-        known[label] = len(few)
-        _FILE.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n")
+        baselines[label] = len(few)
+        _FILE.write_text(json.dumps(baselines, indent=2, sort_keys=True) + "\n")
     assert len(many) == len(few), "\n".join(many)
-    assert len(few) == known.get(label), f"{label}: write {len(few)} into {_FILE.name} if that is right"
+    assert len(few) == baselines.get(label), f"{label}: write {len(few)} into {_FILE.name} if that is right"
     assert [sql for sql in many if "COUNT(" in sql and "LIMIT" not in sql] == []
     assert [sql for sql in many if "DISTINCT" in sql] == [] or label in _WRITTEN_BY_HAND
 

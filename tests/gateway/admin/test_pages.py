@@ -134,7 +134,7 @@ def test_a_list_says_when_there_are_more_rows_than_pages(client: Client) -> None
         UserFactory.create()
 
     page = client.get("/admin/users/user/").content.decode()
-    found = client.get("/admin/users/user/", {"is_staff__exact": "1"}).content.decode()
+    filtered = client.get("/admin/users/user/", {"is_staff__exact": "1"}).content.decode()
 
     assert "the first 7 users; search or filter for the others" in page
-    assert "1 user" in found
+    assert "1 user" in filtered

@@ -46,7 +46,7 @@ def read(client: Client, path: str) -> str:
 
 def vague_times(text: str) -> list[str]:
     """Return the times of day in the text that do not name their zone."""
-    return [text[max(0, found.start() - 20) : found.end() + 8] for found in _CLOCK.finditer(text)]
+    return [text[max(0, match.start() - 20) : match.end() + 8] for match in _CLOCK.finditer(text)]
 
 
 @pytest.mark.parametrize("path", ["/admin/", "/admin/search/", "/admin/books/", "/admin/users/user/"])
@@ -123,8 +123,8 @@ def test_why_a_call_failed_and_what_the_node_said_come_before_what_was_asked(cli
         created_at=_MOMENT,
     )
     text = read(client, page_of(row))
-    told = [words["failure_detail"], words["node_message"], "Expected cost", "Controller address"]
-    assert sorted(told, key=text.index) == told
+    texts = [words["failure_detail"], words["node_message"], "Expected cost", "Controller address"]
+    assert sorted(texts, key=text.index) == texts
     assert text.count(words["node_message"]) == 1
 
 

@@ -77,11 +77,11 @@ def test_statements_of_the_orm_are_never_prepared() -> None:
 def test_a_row_becomes_the_models_instance() -> None:
     owner = UserFactory.create()
     statement = f"SELECT {db.columns(User, 'owner')} FROM users_user AS owner WHERE id = %(id)s"  # noqa: S608
-    found = db.instance(User, db.only_row(statement, {"id": owner.pk}))
+    instance = db.instance(User, db.only_row(statement, {"id": owner.pk}))
     expected = User.objects.values().get(pk=owner.pk)
-    assert {name: getattr(found, name) for name in expected} == expected
-    assert not found.get_deferred_fields()
+    assert {name: getattr(instance, name) for name in expected} == expected
+    assert not instance.get_deferred_fields()
 
-    found.first_name = secrets.token_hex(4)
-    found.save()
-    assert User.objects.get(pk=owner.pk).first_name == found.first_name
+    instance.first_name = secrets.token_hex(4)
+    instance.save()
+    assert User.objects.get(pk=owner.pk).first_name == instance.first_name

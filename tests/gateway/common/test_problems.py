@@ -76,9 +76,9 @@ def test_a_refusal_tells_its_code_its_facts_and_the_request_id() -> None:
 
 def test_a_refusal_for_now_is_a_warning_without_a_trace(caplog: pytest.LogCaptureFixture) -> None:
     assert post("/api/echo?fail=away", {}).status_code == 503
-    told = [record for record in caplog.records if record.levelname == "WARNING"]
-    assert [record.name for record in told] == ["django_structlog.middlewares.request", "django.request"]
-    event: Any = told[0].msg
+    warnings = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert [record.name for record in warnings] == ["django_structlog.middlewares.request", "django.request"]
+    event: Any = warnings[0].msg
     assert event["level"] == "warning"
     assert not [record for record in caplog.records if record.levelname == "ERROR" or record.exc_info]
 
@@ -103,8 +103,8 @@ def test_a_member_that_is_named_twice_is_refused(body: str) -> None:
 
 def test_what_broke_is_an_error_with_its_trace(caplog: pytest.LogCaptureFixture) -> None:
     assert post("/api/echo?fail=unknown", {}).status_code == 500
-    [told] = [record for record in caplog.records if record.name == "gateway.common.problems"]
-    assert (told.levelname, told.exc_info is not None) == ("ERROR", True)
+    [record] = [record for record in caplog.records if record.name == "gateway.common.problems"]
+    assert (record.levelname, record.exc_info is not None) == ("ERROR", True)
     assert [record.levelname for record in caplog.records if record.name == "django.request"] == ["ERROR"]
 
 

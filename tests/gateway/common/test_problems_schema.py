@@ -15,10 +15,10 @@ def _codes(*refusals: type[DomainError]) -> dict[int, list[str]]:
 
 
 def test_every_answer_is_a_problem_document_like_the_real_ones() -> None:
-    found = problem_responses(NotFound)
+    responses = problem_responses(NotFound)
 
-    assert {content for _, content in found} == {PROBLEM}
-    (example,) = found[404, PROBLEM].examples
+    assert {content for _, content in responses} == {PROBLEM}
+    (example,) = responses[404, PROBLEM].examples
     real = document(NotFound("Nothing here."))
     assert set(example.value) == set(real)
     for member in ("type", "title", "status", "code"):

@@ -36,9 +36,9 @@ def test_a_number_may_come_as_integer_decimal_text_or_hex_text(number: int) -> N
 
 @given(numbers)
 def test_a_number_above_what_doubles_hold_leaves_as_text(number: int) -> None:
-    told = Uint256Field().to_representation(number)
+    text = Uint256Field().to_representation(number)
 
-    assert told == (number if number < 2**53 else str(number))
+    assert text == (number if number < 2**53 else str(number))
 
 
 @pytest.mark.parametrize(

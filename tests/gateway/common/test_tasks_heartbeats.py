@@ -29,10 +29,10 @@ PERIODIC = sorted(tasks.scheduled_tasks())
 @pytest.fixture
 def redis(services: Services) -> Iterator[Redis]:
     """The broker, which knows no sign yet."""
-    found = Redis.from_url(services.redis_url)
-    found.delete(tasks._HEARTBEATS_KEY, "relay", "default")
-    yield found
-    found.delete(tasks._HEARTBEATS_KEY, "relay", "default")
+    client = Redis.from_url(services.redis_url)
+    client.delete(tasks._HEARTBEATS_KEY, "relay", "default")
+    yield client
+    client.delete(tasks._HEARTBEATS_KEY, "relay", "default")
 
 
 def figures() -> dict[tuple[str, ...], float]:
@@ -49,25 +49,25 @@ def ended(task: str, state: str) -> None:
 
 
 def test_every_task_of_beat_tells_how_often_it_is_rung(redis: Redis) -> None:
-    found = figures()
+    gauges = figures()
     for entry in project.CELERY_BEAT_SCHEDULE.values():
-        assert found["periodic_task_period_seconds", str(entry["task"])] > 0
-    assert found["periodic_task_period_seconds", "payments.process_due_events"] == 10
-    assert found["periodic_task_period_seconds", "credits.reconcile"] == 86_400
+        assert gauges["periodic_task_period_seconds", str(entry["task"])] > 0
+    assert gauges["periodic_task_period_seconds", "payments.process_due_events"] == 10
+    assert gauges["periodic_task_period_seconds", "credits.reconcile"] == 86_400
 
 
 @pytest.mark.parametrize("task", PERIODIC)
 def test_a_success_is_an_end_and_a_failure_is_no_success(redis: Redis, task: str) -> None:
     begun = time.time()
     ended(task, "FAILURE")
-    found = figures()
-    assert begun <= found["periodic_task_ended_timestamp_seconds", task] <= time.time()
-    assert ("periodic_task_succeeded_timestamp_seconds", task) not in found
+    gauges = figures()
+    assert begun <= gauges["periodic_task_ended_timestamp_seconds", task] <= time.time()
+    assert ("periodic_task_succeeded_timestamp_seconds", task) not in gauges
 
     ended(task, "SUCCESS")
-    found = figures()
-    succeeded = found["periodic_task_succeeded_timestamp_seconds", task]
-    assert succeeded == found["periodic_task_ended_timestamp_seconds", task] >= begun
+    gauges = figures()
+    succeeded = gauges["periodic_task_succeeded_timestamp_seconds", task]
+    assert succeeded == gauges["periodic_task_ended_timestamp_seconds", task] >= begun
 
     ended(task, "FAILURE")
     assert figures()["periodic_task_succeeded_timestamp_seconds", task] == succeeded
@@ -82,10 +82,10 @@ def test_a_task_that_celery_runs_leaves_its_sign(redis: Redis) -> None:
     query("UPDATE credits_account SET balance = balance + 1")
     checkin_tasks.keep_seeds.apply()
     credits_tasks.reconcile_ledger.apply()
-    found = figures()
-    assert ("periodic_task_succeeded_timestamp_seconds", "checkin.keep_seeds") in found
-    assert ("periodic_task_ended_timestamp_seconds", "credits.reconcile") in found
-    assert ("periodic_task_succeeded_timestamp_seconds", "credits.reconcile") not in found
+    gauges = figures()
+    assert ("periodic_task_succeeded_timestamp_seconds", "checkin.keep_seeds") in gauges
+    assert ("periodic_task_ended_timestamp_seconds", "credits.reconcile") in gauges
+    assert ("periodic_task_succeeded_timestamp_seconds", "credits.reconcile") not in gauges
 
 
 def test_what_beat_does_not_ring_leaves_no_sign(redis: Redis) -> None:
@@ -100,18 +100,18 @@ def test_a_task_that_is_rung_no_more_is_forgotten(redis: Redis) -> None:
 
 def test_messages_that_nobody_takes_are_counted(redis: Redis) -> None:
     redis.rpush("relay", *(secrets.token_hex(4) for _ in range(3)))
-    found = figures()
-    assert (found["queue_messages", "relay"], found["queue_messages", "default"]) == (3, 0)
-    assert found["redis_up",] == 1
+    gauges = figures()
+    assert (gauges["queue_messages", "relay"], gauges["queue_messages", "default"]) == (3, 0)
+    assert gauges["redis_up",] == 1
 
 
 def test_without_redis_only_that_is_told(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, logger="gateway.common.tasks")
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     ended("earnings.release", "SUCCESS")
-    found = figures()
-    assert found["redis_up",] == 0
-    assert {key[0] for key in found} == {"redis_up", "periodic_task_period_seconds"}
+    gauges = figures()
+    assert gauges["redis_up",] == 0
+    assert {key[0] for key in gauges} == {"redis_up", "periodic_task_period_seconds"}
     assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
 
 

@@ -14,9 +14,9 @@ Scrape = Callable[[], dict[tuple[str, ...], float]]
 @pytest.fixture
 def token(settings: Settings) -> str:
     """A token that opens the page."""
-    found = secrets.token_urlsafe(32)
-    settings.METRICS_TOKENS = [secrets.token_urlsafe(32), found]
-    return found
+    value = secrets.token_urlsafe(32)
+    settings.METRICS_TOKENS = [secrets.token_urlsafe(32), value]
+    return value
 
 
 @pytest.fixture

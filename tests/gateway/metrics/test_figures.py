@@ -68,12 +68,12 @@ def about(seconds: float) -> Any:
 
 
 def test_without_any_row_every_figure_is_nothing(scrape: Scrape) -> None:
-    found = scrape()
+    gauges = scrape()
     ours = {
-        key: value for key, value in found.items() if not key[0].startswith(("periodic", "redis", "queue"))
+        key: value for key, value in gauges.items() if not key[0].startswith(("periodic", "redis", "queue"))
     }
-    told = {key for key, value in ours.items() if value}
-    assert told == {("reconciliation_scheduled", "ledger"), ("reconciliation_scheduled", "chain")}
+    nonzero = {key for key, value in ours.items() if value}
+    assert nonzero == {("reconciliation_scheduled", "ledger"), ("reconciliation_scheduled", "chain")}
     assert {key[0] for key in ours} >= {"relay_paused", "credits_outstanding", "stripe_events_waiting"}
     assert not any(key[0].startswith(("relayer_", "reconciliation_f")) for key in ours)
 
@@ -99,10 +99,10 @@ def test_calls_are_counted_by_status(scrape: Scrape) -> None:
     for status, count in ended.items():
         calls(count, status=status)
     calls(2, settled_at=ago(3700))
-    found = scrape()
-    assert found["relay_calls_in_progress", "Pending"] == pending
-    assert found["relay_calls_in_progress", "Submitted"] == submitted
-    assert {status: found["relay_calls_ended_in_last_hour", status] for status in ended} == ended
+    gauges = scrape()
+    assert gauges["relay_calls_in_progress", "Pending"] == pending
+    assert gauges["relay_calls_in_progress", "Submitted"] == submitted
+    assert {status: gauges["relay_calls_ended_in_last_hour", status] for status in ended} == ended
 
 
 def test_a_call_that_took_its_time_is_counted_when_it_ends(scrape: Scrape) -> None:
@@ -117,9 +117,9 @@ def test_the_oldest_that_is_signed_and_not_sent_tells_its_age(scrape: Scrape) ->
     attempt(waiting(age=9000), age=8000, status=Attempt.Status.SENT, first_sent_at=ago(1))
     [settled] = calls(1)
     attempt(settled, age=7000)
-    found = scrape()
-    assert found["relay_oldest_unsent_age_seconds",] == about(900)
-    assert found["relay_oldest_call_age_seconds",] == about(9000)
+    gauges = scrape()
+    assert gauges["relay_oldest_unsent_age_seconds",] == about(900)
+    assert gauges["relay_oldest_call_age_seconds",] == about(9000)
 
 
 def test_a_replaced_call_waits_since_it_was_first_sent(scrape: Scrape) -> None:
@@ -136,9 +136,9 @@ def test_a_replaced_call_waits_since_it_was_first_sent(scrape: Scrape) -> None:
         first_sent_at=ago(7800),
         effective_gas_price_wei=1,
     )
-    found = scrape()
-    assert found["relay_oldest_unmined_age_seconds",] == about(2900)
-    assert found["relay_oldest_unsent_age_seconds",] == 0
+    gauges = scrape()
+    assert gauges["relay_oldest_unmined_age_seconds",] == about(2900)
+    assert gauges["relay_oldest_unsent_age_seconds",] == 0
 
 
 def test_a_relayer_tells_what_it_holds_and_has_in_flight(scrape: Scrape) -> None:
@@ -154,14 +154,14 @@ def test_a_relayer_tells_what_it_holds_and_has_in_flight(scrape: Scrape) -> None
     two = Relayer.objects.create(
         address=random_address(), next_account_nonce=5, mined_account_nonce=7, is_active=False
     )
-    found = scrape()
-    assert found["relayer_balance_wei", one.address] == float(balance)
-    assert found["relayer_read_timestamp_seconds", one.address] == pytest.approx(read.timestamp(), abs=1e-3)
-    assert found["relayer_account_nonces_in_flight", one.address] == flight
-    assert (found["relayer_active", one.address], found["relayer_active", two.address]) == (1, 0)
-    assert found["relayer_account_nonces_in_flight", two.address] == 0
+    gauges = scrape()
+    assert gauges["relayer_balance_wei", one.address] == float(balance)
+    assert gauges["relayer_read_timestamp_seconds", one.address] == pytest.approx(read.timestamp(), abs=1e-3)
+    assert gauges["relayer_account_nonces_in_flight", one.address] == flight
+    assert (gauges["relayer_active", one.address], gauges["relayer_active", two.address]) == (1, 0)
+    assert gauges["relayer_account_nonces_in_flight", two.address] == 0
     # What was never read is not told as a moment.
-    assert ("relayer_read_timestamp_seconds", two.address) not in found
+    assert ("relayer_read_timestamp_seconds", two.address) not in gauges
 
 
 def test_a_pause_shows_until_it_ends(scrape: Scrape) -> None:
@@ -189,12 +189,12 @@ def test_the_ledger_is_summed(scrape: Scrape) -> None:
     for amount in held:
         holds.hold(user=rich, credits=amount, key=secrets.token_hex(8))
     holds.release(hold_id=holds.hold(user=rich, credits=7, key=secrets.token_hex(8)).hold.pk)
-    found = scrape()
-    assert found["credit_accounts",] == 3
-    assert (found["credits_outstanding",], found["credits_owed",]) == (owned + more, debt)
-    assert found["credits_held",] == found["credit_holds_open_credits",] == sum(held)
-    assert found["credit_holds_open",] == 3
-    assert found["credit_holds_oldest_age_seconds",] == about(0)
+    gauges = scrape()
+    assert gauges["credit_accounts",] == 3
+    assert (gauges["credits_outstanding",], gauges["credits_owed",]) == (owned + more, debt)
+    assert gauges["credits_held",] == gauges["credit_holds_open_credits",] == sum(held)
+    assert gauges["credit_holds_open",] == 3
+    assert gauges["credit_holds_oldest_age_seconds",] == about(0)
 
 
 def test_earnings_that_wait_or_were_refused_show(scrape: Scrape) -> None:
@@ -202,20 +202,20 @@ def test_earnings_that_wait_or_were_refused_show(scrape: Scrape) -> None:
     for _ in range(3):
         network.send(network.reward(user))
     held = list(Postback.objects.order_by("pk"))
-    found = scrape()
-    assert found["postbacks_held",] == 3
-    assert found["postbacks_held_credits",] == sum(row.credits for row in held) > 0
-    assert found["postbacks_held_overdue_seconds",] == 0
+    gauges = scrape()
+    assert gauges["postbacks_held",] == 3
+    assert gauges["postbacks_held_credits",] == sum(row.credits for row in held) > 0
+    assert gauges["postbacks_held_overdue_seconds",] == 0
     Postback.objects.filter(pk=held[0].pk).update(available_at=ago(700))
     Postback.objects.filter(pk=held[1].pk).update(is_conflicting=True)
     Postback.objects.filter(pk=held[2].pk).update(is_conflicting=True, received_at=ago(90_000))
-    found = scrape()
-    assert found["postbacks_held_overdue_seconds",] == about(700)
-    assert found["postbacks_conflicting_in_last_day",] == 1
+    gauges = scrape()
+    assert gauges["postbacks_held_overdue_seconds",] == about(700)
+    assert gauges["postbacks_conflicting_in_last_day",] == 1
     # What a network has told that is off waits until it is on again, and is not late.
     AdNetwork.objects.update(is_enabled=False)
-    found = scrape()
-    assert (found["postbacks_held",], found["postbacks_held_overdue_seconds",]) == (3, 0)
+    gauges = scrape()
+    assert (gauges["postbacks_held",], gauges["postbacks_held_overdue_seconds",]) == (3, 0)
 
 
 def test_refused_earnings_of_a_day_are_counted(scrape: Scrape) -> None:
@@ -248,10 +248,10 @@ def test_events_that_are_not_applied_are_counted_and_the_oldest_tells_its_age(sc
             stripe_event(status, age=1000 + place)
     stripe_event("failed", age=5000)
     stripe_event("processed", age=9000)
-    found = scrape()
-    assert found["stripe_events_waiting", "failed"] == failed + 1
-    assert found["stripe_events_waiting", "received"] == received
-    assert found["stripe_events_oldest_age_seconds",] == about(5000)
+    gauges = scrape()
+    assert gauges["stripe_events_waiting", "failed"] == failed + 1
+    assert gauges["stripe_events_waiting", "received"] == received
+    assert gauges["stripe_events_oldest_age_seconds",] == about(5000)
 
 
 def test_a_change_at_stripe_that_is_not_finished_shows(scrape: Scrape) -> None:
@@ -263,9 +263,9 @@ def test_a_change_at_stripe_that_is_not_finished_shows(scrape: Scrape) -> None:
             status=status,
             created_at=ago(age),
         )
-    found = scrape()
-    assert found["billing_operations_pending",] == 2
-    assert found["billing_operations_oldest_age_seconds",] == about(1200)
+    gauges = scrape()
+    assert gauges["billing_operations_pending",] == 2
+    assert gauges["billing_operations_oldest_age_seconds",] == about(1200)
 
 
 def run_of(kind: str, *, age: float, findings: int, finished: bool = True) -> None:
@@ -284,13 +284,13 @@ def test_the_last_finished_comparison_counts(scrape: Scrape, kind: str) -> None:
     run_of(kind, age=90_000, findings=findings + 1)
     run_of(kind, age=4_000, findings=findings)
     run_of(kind, age=60, findings=0, finished=False)
-    found = scrape()
-    assert found["reconciliation_findings", kind] == findings
-    assert found["reconciliation_finished_timestamp_seconds", kind] == pytest.approx(
+    gauges = scrape()
+    assert gauges["reconciliation_findings", kind] == findings
+    assert gauges["reconciliation_finished_timestamp_seconds", kind] == pytest.approx(
         ago(3_999).timestamp(), abs=30
     )
     others = {"ledger", "chain", "stripe"} - {kind}
-    assert not any(("reconciliation_findings", other) in found for other in others)
+    assert not any(("reconciliation_findings", other) in gauges for other in others)
 
 
 @pytest.mark.parametrize("key", ["", "sk_test_something"])

@@ -35,8 +35,8 @@ def settle(user: User, hold_id: int, cost: int) -> CreditEntry:
 
 
 def returned(user: User) -> list[int]:
-    found = CreditEntry.objects.filter(account__user=user, source=EntrySource.CREDITS_BACK)
-    return list(found.values_list("amount", flat=True))
+    entries = CreditEntry.objects.filter(account__user=user, source=EntrySource.CREDITS_BACK)
+    return list(entries.values_list("amount", flat=True))
 
 
 def test_the_lowest_badge_gives_experience_and_nothing_back(user: User, funds: int) -> None:

@@ -57,13 +57,13 @@ def _refused(token: str, view: Any = None) -> tuple[int, str]:
 def test_a_verified_token_names_its_holder_without_a_query(pair: TokenPair) -> None:
     session = SignInSession.objects.get()
 
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as statements:
         authenticated = VerifiedTokenAuthentication().authenticate(Request(_request(pair.access)))
 
     assert authenticated is not None
     holder: Any = authenticated[0]
     assert holder == TokenHolder(session.user_id, pair.profile_address, session.pk)
-    assert (holder.pk, len(asked)) == (session.user_id, 0)
+    assert (holder.pk, len(statements)) == (session.user_id, 0)
 
 
 def _revoke(session: SignInSession) -> None:
@@ -144,6 +144,6 @@ def test_with_a_good_token_the_refusal_is_the_views_own(pair: TokenPair, error: 
 
 
 def test_without_a_token_nothing_is_read(pair: TokenPair) -> None:
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as statements:
         assert _refused("")[1] == "not-authenticated"
-    assert len(asked) == 0
+    assert len(statements) == 0

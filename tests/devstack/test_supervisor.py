@@ -63,13 +63,13 @@ def work():
 sys.exit(run_guarded(work))
 """
 _BUSY = """
+import asyncio
 import time
-def application(environ, start_response):
-    if environ["PATH_INFO"] == "/busy":
+async def application(scope, protocol):
+    if scope.path == "/busy":
         print("busy", flush=True)
-        time.sleep(999)
-    start_response("200 OK", [])
-    return [b""]
+        await asyncio.to_thread(time.sleep, 999)
+    protocol.response_bytes(200, [], b"")
 """
 _SCRIPTS = {
     "wait": "ready(); time.sleep(999)",

@@ -9,13 +9,7 @@ from users.models import User
 
 
 def ensure_customer(*, user: User, now: datetime) -> Customer:
-    """
-    Return the user's customer, created at Stripe on the first call.
-
-    Raises:
-        BillingUnavailable: Stripe is unreachable; a repeat finishes what was begun.
-        BillingInProgress: another change of this user is running.
-    """
+    """Return the user's customer, created at Stripe on the first call."""
     customer = Customer.objects.filter(user_id=user.pk).first()
     if customer is not None:
         return customer
@@ -34,11 +28,6 @@ def ensure_customer(*, user: User, now: datetime) -> Customer:
 
 
 def setup_secret(*, user: User, now: datetime) -> str:
-    """
-    Return the client secret of a new setup intent, with which the wallet captures a card.
-
-    Raises:
-        BillingUnavailable, BillingInProgress: as `ensure_customer`.
-    """
+    """Return the client secret of a new setup intent, with which the wallet captures a card."""
     customer = ensure_customer(user=user, now=now)
     return get_billing_client().create_setup_intent(customer_id=customer.stripe_customer_id)

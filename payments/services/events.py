@@ -43,13 +43,7 @@ def receive(*, body: bytes, signature: str, now: datetime) -> bool:
 
 
 def fetch_undelivered(*, now: datetime) -> int:
-    """
-    Store events that Stripe could not deliver to us; return how many were new.
-
-    Raises:
-        BillingUnavailable: Stripe is unreachable.
-        NothingSucceeded: each one met an error.
-    """
+    """Store events that Stripe could not deliver to us; return how many were new."""
     undelivered = get_billing_client().undelivered_events(
         since=now - _EVENT_RETENTION, types=synchronisation.EVENT_TYPES
     )
@@ -85,10 +79,6 @@ def process(*, event_id: int, now: datetime) -> bool:
 
     Any failure is written to the event outside the rolled-back transaction,
     with the time of the next try, so that neither the event nor its reason is lost.
-
-    Raises:
-        BillingUnavailable: Stripe is unreachable, for other events too.
-        OutOfTime: the worker must stop; the event is not marked as failed.
     """
     event = StripeEvent.objects.filter(pk=event_id).first()
     if event is None or event.status == _Status.PROCESSED:

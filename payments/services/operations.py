@@ -79,7 +79,6 @@ def create_customer(*, operation: BillingOperation, now: datetime) -> Customer:
     Create the operation's customer at Stripe and store it; safe to repeat with the same operation.
 
     Raises:
-        BillingUnavailable: Stripe is unreachable; the operation stays pending.
         DomainError: Stripe refused for good; the operation is closed.
     """
     with _closed_if_refused(operation=operation, now=now):
@@ -103,8 +102,6 @@ def change_subscription(
     Send the operation's command about a subscription to Stripe and store the answer.
 
     Raises:
-        BillingUnavailable: Stripe is unreachable; the operation stays pending.
-        BillingInProgress: other processes keep changing the subscription.
         DomainError: Stripe refused for good; the operation is closed.
     """
     requested_at = synchronisation.db_now()
@@ -176,10 +173,6 @@ def resume_abandoned(*, now: datetime) -> int:
 
     One that fails again stays pending, or is closed where Stripe refused it; the others are still tried.
     When Stripe is unreachable, all wait for the next sweep.
-
-    Raises:
-        OutOfTime: the worker must stop.
-        OperationalError: the database is unreachable.
     """
     abandoned = BillingOperation.objects.filter(
         status=_Status.PENDING, created_at__lt=now - ABANDONED_AFTER

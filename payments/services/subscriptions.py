@@ -48,7 +48,6 @@ def upsert(*, user: User, request: SubscriptionRequest, now: datetime) -> Subscr
     Raises:
         CurrencyNotSupported, AmountTooSmall, AmountTooLarge, CurrencyFixed: the request is not possible.
         PaymentMethodRequired, CardDeclined, AuthenticationRequired: the card cannot pay now.
-        BillingUnavailable, BillingInProgress: repeat later; nothing is charged twice.
     """
     check_sellable(request=request)
     customer = ensure_customer(user=user, now=now)
@@ -155,7 +154,6 @@ def cancel(*, user: User, immediately: bool, now: datetime) -> Subscription:
 
     Raises:
         NoSubscription: there is none to cancel.
-        BillingUnavailable, BillingInProgress: repeat later.
     """
     living = Subscription.objects.select_related("customer").living().filter(user_id=user.pk).first()
     if living is None:

@@ -87,13 +87,7 @@ def store_subscription(
 
 
 def sync_subscription(*, subscription_id: str, now: datetime) -> SubscriptionState | None:
-    """
-    Read a subscription afresh, store it and return what was stored; None where its customer is not ours.
-
-    Raises:
-        BillingUnavailable: Stripe is unreachable.
-        BillingInProgress: other processes keep changing it.
-    """
+    """Read a subscription afresh, store it and return what was stored; None where its customer is not ours."""
     requested_at = db_now()
     state = get_billing_client().retrieve_subscription(subscription_id=subscription_id)
     customer = Customer.objects.filter(stripe_customer_id=state.customer_id).first()
@@ -114,10 +108,6 @@ def store_latest(
     Store a state that was requested at that time, or a later one where it is stale; return what was stored.
 
     `on_stored` runs in the same transaction.
-
-    Raises:
-        BillingUnavailable: Stripe is unreachable.
-        BillingInProgress: other processes keep changing the subscription.
     """
     for _ in range(MAX_RETRIES):
         received_at = db_now()
@@ -136,13 +126,7 @@ def store_latest(
 
 
 def refresh_subscriptions(*, now: datetime) -> int:
-    """
-    Read every living subscription afresh; return how many were read.
-
-    Raises:
-        BillingUnavailable: Stripe is unreachable.
-        NothingSucceeded: each one met an error.
-    """
+    """Read every living subscription afresh; return how many were read."""
     sweep = Sweep("subscription")
     subscription_ids = list(Subscription.objects.living().values_list("stripe_subscription_id", flat=True))
     for subscription_id in subscription_ids:
@@ -207,13 +191,7 @@ class Snapshot:
 
 
 def fetch_and_apply(*, fetch: Callable[[], Snapshot], apply: Callable[[Snapshot], _Result]) -> _Result:
-    """
-    Fetch a snapshot and apply it in a transaction of `apply`; start again where it is stale.
-
-    Raises:
-        BillingUnavailable: Stripe is unreachable.
-        BillingInProgress: other processes keep changing the same rows.
-    """
+    """Fetch a snapshot and apply it in a transaction of `apply`; start again where it is stale."""
     for _ in range(MAX_RETRIES):
         snapshot = fetch()
         try:
@@ -229,9 +207,6 @@ def fetch_snapshot(*, event_type: str, object_id: str) -> Snapshot:
 
     Where the event is about a captured card, the customer's newest card becomes the default first, and
     open invoices of subscriptions that wait for money are tried with it.
-
-    Raises:
-        BillingUnavailable: Stripe is unreachable.
     """
     for prefix, fetch in _FETCHERS:
         if event_type.startswith(prefix):

@@ -19,7 +19,6 @@ def recover_controller(*, profile_address: str, message: str, signature: bytes) 
 
     Raises:
         UnrecoverableSignature: no key made this signature.
-        NodeUnavailable: no node answers.
         ProfileNotDeployed: there is no contract at the address.
         UntrustedCode: the profile or its owner is no trusted contract, or they do not belong together.
         SignatureNotByController: the recovered key is no controller of the profile.
@@ -63,12 +62,7 @@ def _require_trusted_profile(profile_address: str, state: ProfileState) -> None:
 
 
 def is_valid_signature(*, profile_address: str, message: str, signature: bytes) -> bool:
-    """
-    Return whether the profile accepts this signature over this message, for a diagnosis only.
-
-    Raises:
-        NodeUnavailable: no node answers.
-    """
+    """Return whether the profile accepts this signature over this message, for a diagnosis only."""
     digest = personal_sign_digest(message.encode())
     try:
         controller = recover_address(digest, signature)
@@ -87,9 +81,6 @@ def may_sign(*, profile_address: str, controller: str) -> bool:
 
     The owner of the profile may have changed: permissions mean something only under a
     trusted key manager of the profile's own.
-
-    Raises:
-        NodeUnavailable: no node answers.
     """
     state = get_chain_client().read_profile(
         profile=profile_address, controller=controller, digest=bytes(32), signature=b""

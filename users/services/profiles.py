@@ -12,9 +12,6 @@ def user_of_profile(*, profile_address: str) -> User:
     Return the profile's user, created together with its credit account on the first call.
 
     Simultaneous first calls get the same user.
-
-    Raises:
-        AccountInactive: support has closed the account.
     """
     user = User.objects.filter(profile_address=profile_address).first() or _create(profile_address)
     if not user.is_active:

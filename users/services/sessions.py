@@ -44,12 +44,7 @@ class TokenPair:
 
 
 def start(*, profile_address: str, controller: str, now: datetime) -> TokenPair:
-    """
-    Open a session for a profile whose controller has proved itself.
-
-    Raises:
-        AccountInactive: support has closed the account.
-    """
+    """Open a session for a profile whose controller has proved itself."""
     token = new_refresh_token()
     with transaction.atomic(durable=True):
         user = user_of_profile(profile_address=profile_address)

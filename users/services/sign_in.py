@@ -143,7 +143,6 @@ def sign_in(
         NodeUnavailable: no node answers; the nonce is used up nevertheless.
         ProfileNotDeployed, UntrustedCode: the address is no profile that can be trusted.
         SignatureNotByController, SignPermissionMissing: the key that signed may not.
-        AccountInactive: support has closed the account.
     """
     # 1. Refuse what no key can have made before anything is written.
     if signature.endswith(_WRAPPED_SUFFIX):

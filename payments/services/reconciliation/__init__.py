@@ -34,9 +34,6 @@ def reconcile(
 
     What began less than `minutes` ago is not missed yet. `repair` applies paid invoices, refunds and
     disputes as if Stripe had just reported them; other differences are for people.
-
-    Raises:
-        BillingUnavailable: Stripe is unreachable, and the stored run stays unfinished; or payments are not set up.
     """
     if not settings.STRIPE_SECRET_KEY:
         raise BillingUnavailable("Payments are not set up on this service.", retry_after=3600)

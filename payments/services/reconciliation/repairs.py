@@ -18,13 +18,7 @@ _INVOICE_WINDOW = timedelta(days=40)
 
 
 def pay_out_missed_invoices(*, now: datetime) -> int:
-    """
-    Apply every paid invoice of the last 40 days that has no payout; return how many got one.
-
-    Raises:
-        BillingUnavailable: Stripe is unreachable.
-        NothingSucceeded: each one met an error.
-    """
+    """Apply every paid invoice of the last 40 days that has no payout; return how many got one."""
     paid_out, sweep = 0, Sweep("invoice")
     for invoice in get_billing_client().paid_invoices_since(since=now - _INVOICE_WINDOW):
         rows = Payout.objects.filter(stripe_invoice_id=invoice.invoice_id)
@@ -43,10 +37,6 @@ def claw_back_missed_money(*, now: datetime) -> int:
 
     Reads every refund and dispute of the last 180 days, even where Stripe counts its event as delivered:
     a restored database has lost events that it had stored.
-
-    Raises:
-        BillingUnavailable: Stripe is unreachable.
-        NothingSucceeded: each one met an error.
     """
     posted, sweep = 0, Sweep("payment")
     intents = get_billing_client().refunded_or_disputed_since(since=now - clawbacks.LOOKBACK)
@@ -63,12 +53,7 @@ def claw_back_missed_money(*, now: datetime) -> int:
 
 
 def repair(findings: Iterable[Finding], *, now: datetime) -> int:
-    """
-    Apply once more what findings say was missed; return how many could be applied.
-
-    Raises:
-        BillingUnavailable: Stripe is unreachable.
-    """
+    """Apply once more what findings say was missed; return how many could be applied."""
     sweep = Sweep("finding")
     for finding in findings:
         fetch = _fetch_for(finding)

@@ -21,7 +21,6 @@ from relay.models import Attempt, RelayTransaction
 from rewards import queries as rewards_queries
 from rewards.models import Badge
 from rewards.queries import CurrentRewards
-from rewards.rules import progress_within
 from users.models import SignInSession, User
 
 _NEWEST, _PLOTTED, _DAYS = 25, 300, 30
@@ -112,18 +111,20 @@ def person_of(*, user: User, now: datetime) -> Person:
 
 
 def _badges(rewards: CurrentRewards) -> list[CurrentBadge]:
-    badges = (
-        (rewards.permanent_badge, rewards.progress.permanent_experience, True),
-        (rewards.subscriber_badge, rewards.progress.subscriber_experience, rewards.is_subscriber),
-    )
+    progress = rewards.progress
     return [
         CurrentBadge(
-            badge=badge,
-            experience=experience,
-            progress=float(progress_within(badge=badge, experience=experience)),
-            counts=counts,
-        )
-        for badge, experience, counts in badges
+            badge=rewards.permanent_badge,
+            experience=progress.permanent_experience,
+            progress=float(rewards.permanent_fraction),
+            counts=True,
+        ),
+        CurrentBadge(
+            badge=rewards.subscriber_badge,
+            experience=progress.subscriber_experience,
+            progress=float(rewards.subscriber_fraction),
+            counts=rewards.is_subscriber,
+        ),
     ]
 
 

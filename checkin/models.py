@@ -14,6 +14,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Floor, Now
 
+from gateway.common.fields import staff_reference
 from rewards.models import Badge
 
 LARGEST_WEIGHT = 1_000_000
@@ -54,18 +55,6 @@ class DropType(models.TextChoices):
 AMOUNTS = ["CREDITS", "EXPERIENCE"]
 
 
-def _staff(help_text: str) -> Any:
-    return models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        blank=True,
-        on_delete=models.PROTECT,
-        related_name="+",
-        db_index=False,
-        help_text=help_text,
-    )
-
-
 class DropTable(models.Model):
     """
     The drops of a badge's users. The table published last is in force.
@@ -73,14 +62,12 @@ class DropTable(models.Model):
     When staff delete a badge, its tables stay, without a badge.
     """
 
-    badge = models.ForeignKey(
-        Badge, null=True, on_delete=models.SET_NULL, related_name="drop_tables", db_index=False
-    )
+    badge = models.ForeignKey(Badge, models.SET_NULL, null=True, related_name="drop_tables", db_index=False)
     version = models.PositiveIntegerField(help_text="Counts the tables of the badge.")
-    author = _staff("Who wrote it; nobody else may change the draft. Empty for the first tables.")
+    author = staff_reference("Who wrote it; nobody else may change the draft. Empty for the first tables.")
     created_at = models.DateTimeField(db_default=Now())
     published_at = models.DateTimeField(null=True, blank=True, help_text="Empty while it is a draft.")
-    published_by = _staff("Who approved it; never the author.")
+    published_by = staff_reference("Who approved it; never the author.")
 
     class Meta:
         permissions = [("publish_droptable", "Can publish a drop table of somebody else")]
@@ -212,8 +199,8 @@ class DailySeed(models.Model):
         return f"seed of {self.day}"
 
 
-def _table() -> Any:
-    return models.ForeignKey(DropTable, on_delete=models.PROTECT, related_name="+", db_index=False)
+def _table(**options: Any) -> Any:
+    return models.ForeignKey(DropTable, models.PROTECT, related_name="+", db_index=False, **options)
 
 
 class CheckIn(models.Model):
@@ -231,15 +218,7 @@ class CheckIn(models.Model):
     attempt = models.PositiveSmallIntegerField(help_text="Counts the user's check-ins of the day from 1.")
     seed = models.ForeignKey(DailySeed, on_delete=models.PROTECT, related_name="check_ins")
     permanent_table = _table()
-    subscriber_table = models.ForeignKey(
-        DropTable,
-        null=True,
-        blank=True,
-        on_delete=models.PROTECT,
-        related_name="+",
-        db_index=False,
-        help_text="Empty for a user who was not subscribed.",
-    )
+    subscriber_table = _table(null=True, blank=True, help_text="Empty for a user who was not subscribed.")
     experience_only = models.BooleanField(help_text="The user had not paid or earned yet.")
     possible_results = models.JSONField()
     result_place = models.PositiveSmallIntegerField(help_text="Which of the possible results, from 0.")

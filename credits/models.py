@@ -16,20 +16,13 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from gateway.common.fields import SAFE_INTEGER_MAX
+from gateway.common.fields import SAFE_INTEGER_MAX, staff_reference
 
 
 class CreditAccount(models.Model):
-    """
-    Whole credits of one user.
+    """Whole credits of one user. Nothing constrains `balance`: a clawback or dearer gas may overshoot."""
 
-    There is no constraint on `balance`: a clawback, or a gas price above the expected,
-    may overshoot. The debt limit is enforced when credits are held.
-    """
-
-    user = models.OneToOneField(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="credit_account"
-    )
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.PROTECT, related_name="credit_account")
     balance = models.BigIntegerField(default=0, help_text="Credits: the sum of all entries.")
     held = models.BigIntegerField(default=0, help_text="Credits set aside by open holds.")
     version = models.BigIntegerField(default=0, help_text="How many entries have been posted.")
@@ -71,37 +64,21 @@ PROOFS = ["SUBSCRIBED_PAYOUT", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
 # What takes such a proof back.
 DISPROOFS = ["EARNING_REVERSAL", "PAYOUT_CLAWBACK"]
 # What is posted far less often than charges and earnings.
-RARE_SOURCES = [
-    "SUBSCRIBED_PAYOUT",
-    "RELAY_REVERSAL",
-    "EARNING_REVERSAL",
-    "PAYOUT_CLAWBACK",
-    "STAFF_ADJUSTMENT",
-]
+RARE_SOURCES = ["SUBSCRIBED_PAYOUT", "RELAY_REVERSAL", *DISPROOFS, "STAFF_ADJUSTMENT"]
 
 
 class CreditEntry(models.Model):
     """A change of a balance in whole credits, posted once and never altered."""
 
     # The unique (account, version) serves "newest entries of an account"; another index only costs writes.
-    account = models.ForeignKey(
-        CreditAccount, on_delete=models.PROTECT, related_name="entries", db_index=False
-    )
+    account = models.ForeignKey(CreditAccount, models.PROTECT, related_name="entries", db_index=False)
     amount = models.BigIntegerField(help_text="Credits; negative where the user pays.")
     source = models.CharField(max_length=32, choices=EntrySource)
     key = models.CharField(max_length=255, unique=True, help_text="Names the cause; the same key posts once.")
     balance_before = models.BigIntegerField()
     balance_after = models.BigIntegerField()
     account_version = models.BigIntegerField()
-    actor = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        blank=True,
-        on_delete=models.PROTECT,
-        related_name="+",
-        db_index=False,
-        help_text="The member of staff who adjusted.",
-    )
+    actor = staff_reference("The member of staff who adjusted.")
     reason = models.TextField(blank=True, default="")
     created_at = models.DateTimeField(db_default=Now())
 
@@ -279,9 +256,7 @@ class AdjustmentRequest(models.Model):
     requested_by = _staff("Who requested it.")
     decided_by = _staff("Who approved or rejected it; empty where nobody else was needed.", null=True)
     decision = models.CharField(max_length=10, choices=AdjustmentDecision, default=AdjustmentDecision.PENDING)
-    entry = models.OneToOneField(
-        CreditEntry, null=True, on_delete=models.PROTECT, related_name="adjustment_request"
-    )
+    entry = models.OneToOneField(CreditEntry, models.PROTECT, null=True, related_name="adjustment_request")
     created_at = models.DateTimeField(db_default=Now())
     decided_at = models.DateTimeField(null=True)
 

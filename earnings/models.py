@@ -38,13 +38,7 @@ _GUARDED = (
 
 
 class AdNetwork(models.Model):
-    """
-    One network's settings. The adapter of the same slug reads its postbacks.
-
-    Two secrets are live, so that one can be replaced while postbacks are under way.
-    They are sealed, and unsealed by `services.networks` alone; of the path's token only
-    the SHA-256 is kept.
-    """
+    """One network's settings. The adapter of the same slug reads its postbacks; `services.networks` unseals secrets."""
 
     slug = models.CharField(max_length=40, unique=True)
     is_enabled = models.BooleanField(default=False, help_text="Postbacks of other networks are not found.")
@@ -224,7 +218,7 @@ class Postback(models.Model):
     kind = models.CharField(max_length=10, choices=PostbackKind)
     original_id = models.CharField(max_length=200, help_text="The credit that a reversal takes back.")
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+", db_index=False
     )
     state = models.CharField(max_length=10, choices=PostbackState)
     refused_because = models.CharField(max_length=20, choices=Refusal, blank=True, default="", db_default="")
@@ -243,9 +237,7 @@ class Postback(models.Model):
         default=0,
         help_text="floor(amount × rate × (1 + badge bonus + modifier bonus)); of a reversal, those taken.",
     )
-    entry = models.ForeignKey(
-        CreditEntry, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
-    )
+    entry = models.ForeignKey(CreditEntry, models.PROTECT, null=True, related_name="+", db_index=False)
     available_at = models.DateTimeField(null=True, help_text="When held credits are given.")
     occurred_at = models.DateTimeField(null=True, help_text="By the network's clock.")
     received_at = models.DateTimeField()

@@ -19,7 +19,7 @@ from django.db import models
 from django.db.models import F, Func, Q
 from django.db.models.functions import Now
 
-from gateway.common.fields import SAFE_INTEGER_MAX
+from gateway.common.fields import SAFE_INTEGER_MAX, staff_reference
 
 # Installed by the first migration.
 FUNCTIONS = Path(__file__).with_name("functions.sql").read_text()
@@ -172,16 +172,12 @@ class Progress(models.Model):
 
 
 class ExperienceEntry(models.Model):
-    """
-    A change of a user's experience on one track, posted once and never altered.
-
-    `base` is what the cause is worth, `amount` what was posted: times the growth rate
-    of the badge at the total then, or, where experience is taken back, no more than there was.
-    """
+    """A change of a user's experience on one track, posted once and never altered."""
 
     progress = models.ForeignKey(Progress, on_delete=models.PROTECT, related_name="entries", db_index=False)
     track = models.CharField(max_length=16, choices=BadgeTrack)
     base = models.BigIntegerField(help_text="Experience before the growth rate; negative where taken back.")
+    # `base` times the growth rate of the badge at the total then; what is taken back is no more than there was.
     amount = models.BigIntegerField(help_text="Experience posted.")
     total_after = models.BigIntegerField()
     key = models.CharField(max_length=255, unique=True, help_text="Names the cause; the same key posts once.")
@@ -231,15 +227,7 @@ class Modifier(models.Model):
     value = models.DecimalField(max_digits=7, decimal_places=4, help_text="0.05 is 5 % more.")
     key = models.CharField(max_length=255, unique=True, help_text="Names the cause; the same key gives once.")
     reason = models.TextField(blank=True, default="")
-    actor = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        blank=True,
-        on_delete=models.PROTECT,
-        related_name="+",
-        db_index=False,
-        help_text="The member of staff who gave it.",
-    )
+    actor = staff_reference("The member of staff who gave it.")
     created_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField()
 

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 
 from credits.queries import AllowanceView, PaidPeriod, running_allowance
 from gateway.common import db
 from rewards.models import Badge, BadgeTrack, Modifier, Progress
-from rewards.rules import Benefits, benefits_of
+from rewards.rules import Benefits, benefits_of, progress_within
 from users.models import User
 
 
@@ -30,6 +31,16 @@ class CurrentRewards:
     @property
     def is_subscriber(self) -> bool:
         return self.allowance is not None
+
+    @property
+    def permanent_fraction(self) -> Decimal:
+        """Return how much of the permanent badge's range is done: 0 to 1."""
+        return progress_within(badge=self.permanent_badge, experience=self.progress.permanent_experience)
+
+    @property
+    def subscriber_fraction(self) -> Decimal:
+        """Return how much of the subscriber badge's range is done: 0 to 1."""
+        return progress_within(badge=self.subscriber_badge, experience=self.progress.subscriber_experience)
 
 
 def current_rewards(*, user: User, now: datetime) -> CurrentRewards:

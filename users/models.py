@@ -72,9 +72,7 @@ class SignInSession(models.Model):
         STAFF = "staff", "ended by staff"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="sign_in_sessions"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="sign_in_sessions")
     controller_address = AddressField()
     created_at = models.DateTimeField(default=now)
     refreshed_at = models.DateTimeField(default=now)

@@ -1,9 +1,10 @@
-"""Model fields for values of a chain: addresses, 32-byte hashes, 256-bit numbers."""
+"""Model fields for values of a chain (addresses, 32-byte hashes, 256-bit numbers), and references to staff."""
 
 from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -33,6 +34,19 @@ def checksum(address: str) -> str:
     if not is_hex_address(address) or not address[:2].lower() == "0x":
         raise ValueError("not a 20-byte hex address")
     return to_checksum_address(address)
+
+
+def staff_reference(help_text: str) -> Any:
+    """Return the foreign key of the member of staff who did something; empty where nobody did. It has no index."""
+    return models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        db_index=False,
+        help_text=help_text,
+    )
 
 
 class _HexField(models.CharField[_Set, _Get]):

@@ -16,7 +16,6 @@ from portal.dashboard import Dashboard
 from relay.models import RelayTransaction
 from relay.queries import credits_of
 from rewards.models import Badge, ModifierType
-from rewards.rules import progress_within
 
 # The sources of a list of earnings: everything but the charges of relay calls.
 EARNED = [choice for choice in EntrySource.choices if choice[0] != EntrySource.RELAY_TRANSACTION]
@@ -31,22 +30,28 @@ class FractionField(serializers.Field[Decimal, Any, float, Any]):
 
 
 class UserInfoSerializer(serializers.Serializer[Any]):
-    credits = serializers.IntegerField(help_text="Available credits; negative when in debt.")
-    subscriptionAmount = FractionField(
-        help_text="Monthly amount in major units; 0 while `isSubscriber` is false."
+    credits = serializers.IntegerField(
+        source="account.available", help_text="Available credits; negative when in debt."
     )
-    permanentExp = serializers.IntegerField()
-    subscriptionExp = serializers.IntegerField()
+    subscriptionAmount = FractionField(
+        source="subscription_amount",
+        help_text="Monthly amount in major units; 0 while `isSubscriber` is false.",
+    )
+    permanentExp = serializers.IntegerField(source="rewards.progress.permanent_experience")
+    subscriptionExp = serializers.IntegerField(source="rewards.progress.subscriber_experience")
     percentToNextPermanentBadge = FractionField(
-        help_text="0 to 1, how much of the badge's range is done; 1 at the top badge."
+        source="rewards.permanent_fraction",
+        help_text="0 to 1, how much of the badge's range is done; 1 at the top badge.",
     )
     percentToNextSubscriberBadge = FractionField(
+        source="rewards.subscriber_fraction",
         help_text="The same for the subscriber badge. It never exceeds 1, also where a user without a running period "
-        "is shown the lowest badge and has more experience than that needs."
+        "is shown the lowest badge and has more experience than that needs.",
     )
-    isSubscriber = serializers.BooleanField()
+    isSubscriber = serializers.BooleanField(source="rewards.is_subscriber")
     canCheckIn = serializers.BooleanField(
-        help_text="An attempt is left today, check-ins are not paused, and something may drop."
+        source="check_in.can_check_in",
+        help_text="An attempt is left today, check-ins are not paused, and something may drop.",
     )
 
 
@@ -66,9 +71,19 @@ class BadgeSerializer(serializers.Serializer[Any]):
     related_check_in_drops = serializers.IntegerField(help_text="The drop table in force; 0 without one.")
 
 
+class ProfileField(AddressField):
+    """The address of the signed-in profile."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(source="*", **options)
+
+    def to_representation(self, value: Any) -> str:
+        return str(self.context["profile_address"])
+
+
 class ModifierSerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
-    related_user = AddressField()
+    related_user = ProfileField()
     modifier_type = serializers.ChoiceField(choices=ModifierType.choices)
     value = FractionField(help_text="A fraction that is added to the badges'.")
     expires_at = serializers.DateTimeField()
@@ -78,15 +93,11 @@ class ModifierSerializer(serializers.Serializer[Any]):
 class EarningSerializer(serializers.Serializer[Any]):
     """An entry of the ledger other than a relay charge; what was taken back is negative."""
 
-    related_user = serializers.SerializerMethodField()
+    related_user = ProfileField(read_only=True)
     credit_source = serializers.ChoiceField(source="source", choices=EARNED)
     credits_earned = serializers.IntegerField(source="amount")
     credits_before = serializers.IntegerField(source="balance_before")
     credits_after = serializers.IntegerField(source="balance_after")
-
-    @extend_schema_field(AddressField)
-    def get_related_user(self, row: Any) -> str:
-        return str(self.context["profile_address"])
 
 
 class DatedEarningSerializer(EarningSerializer):
@@ -127,36 +138,12 @@ class DashboardSerializer(serializers.Serializer[Any]):
 
 
 def dashboard_members(dashboard: Dashboard) -> dict[str, Any]:
-    rewards, progress = dashboard.rewards, dashboard.rewards.progress
-    tables = dashboard.check_in.tables
+    rewards, tables = dashboard.rewards, dashboard.check_in.tables
     return {
-        "userInfo": {
-            "credits": dashboard.account.available,
-            "subscriptionAmount": dashboard.subscription_amount,
-            "permanentExp": progress.permanent_experience,
-            "subscriptionExp": progress.subscriber_experience,
-            "percentToNextPermanentBadge": progress_within(
-                badge=rewards.permanent_badge, experience=progress.permanent_experience
-            ),
-            "percentToNextSubscriberBadge": progress_within(
-                badge=rewards.subscriber_badge, experience=progress.subscriber_experience
-            ),
-            "isSubscriber": rewards.is_subscriber,
-            "canCheckIn": dashboard.check_in.can_check_in,
-        },
+        "userInfo": dashboard,
         "permanentBadge": _badge(rewards.permanent_badge, tables.permanent),
         "subscriberBadge": _badge(rewards.subscriber_badge, tables.subscriber),
-        "modifiers": [
-            {
-                "id": modifier.pk,
-                "related_user": dashboard.user.profile_address,
-                "modifier_type": modifier.modifier_type,
-                "value": modifier.value,
-                "expires_at": modifier.expires_at,
-                "created_at": modifier.created_at,
-            }
-            for modifier in rewards.modifiers
-        ],
+        "modifiers": rewards.modifiers,
         "earningHistory": dashboard.earnings,
         "transactionHistory": dashboard.transactions,
         "checkInDropTable": drop_ranges(dashboard.check_in.drop_ranges),

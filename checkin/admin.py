@@ -29,11 +29,7 @@ from gateway.admin.base import ReadOnlyAdmin, StaffAdmin, StaffInline
 
 navigation.register(
     "Check-in",
-    {
-        "checkin.CheckIn": "casino",
-        "checkin.DropTable": "table_chart",
-        "checkin.DailySeed": "grain",
-    },
+    {"checkin.CheckIn": "casino", "checkin.DropTable": "table_chart", "checkin.DailySeed": "grain"},
 )
 
 

@@ -56,11 +56,7 @@ AMOUNTS = ["CREDITS", "EXPERIENCE"]
 
 
 class DropTable(models.Model):
-    """
-    The drops of a badge's users. The table published last is in force.
-
-    When staff delete a badge, its tables stay, without a badge.
-    """
+    """The drops of a badge's users; the table published last is in force. A table outlives its badge."""
 
     badge = models.ForeignKey(Badge, models.SET_NULL, null=True, related_name="drop_tables", db_index=False)
     version = models.PositiveIntegerField(help_text="Counts the tables of the badge.")
@@ -160,16 +156,11 @@ class DropItem(models.Model):
 
 
 class DailySeed(models.Model):
-    """
-    What all draws of a UTC day are computed from.
-
-    The seed itself is in no column until it is revealed: `salt` and a secret of the
-    processes make it (`checkin.services.seeds`), so that a reader of the database
-    cannot foresee a draw. `commitment`, its SHA-256, is public from the start.
-    """
+    """What all draws of a UTC day are computed from; `checkin.services.seeds` keeps the seed itself secret."""
 
     day = models.DateField(unique=True)
     salt = models.BinaryField(max_length=32)
+    # The SHA-256 of the seed, public from the start.
     commitment = models.CharField(max_length=64)
     created_at = models.DateTimeField(db_default=Now())
     revealed_at = models.DateTimeField(null=True, blank=True)
@@ -204,11 +195,7 @@ def _table(**options: Any) -> Any:
 
 
 class CheckIn(models.Model):
-    """
-    What was drawn, and everything that is needed to draw it again.
-
-    A drop is stored as `{"type", "value", "minutes"}`, its value as decimal text.
-    """
+    """What was drawn, and everything that is needed to draw it again."""
 
     # The unique (user, day, attempt) serves every search by user.
     user = models.ForeignKey(
@@ -220,6 +207,7 @@ class CheckIn(models.Model):
     permanent_table = _table()
     subscriber_table = _table(null=True, blank=True, help_text="Empty for a user who was not subscribed.")
     experience_only = models.BooleanField(help_text="The user had not paid or earned yet.")
+    # Each as `{"type", "value", "minutes"}`, its value as decimal text.
     possible_results = models.JSONField()
     result_place = models.PositiveSmallIntegerField(help_text="Which of the possible results, from 0.")
     idempotency_key = models.CharField(max_length=128, default="", blank=True)

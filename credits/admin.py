@@ -170,15 +170,7 @@ class CreditEntryAdmin(Exportable, OwnedAdmin):
         Column("reason", "reason"),
         Column("at", "created_at"),
     )
-    list_display = (
-        "id",
-        "created_at",
-        "profile",
-        "source",
-        "amount",
-        "balance_after",
-        "reason",
-    )
+    list_display = ("id", "created_at", "profile", "source", "amount", "balance_after", "reason")
     list_filter = ("source",)
     search_fields = ("key__startswith",)
 

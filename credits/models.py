@@ -194,12 +194,7 @@ class CreditHold(models.Model):
 
 
 class Allowance(models.Model):
-    """
-    The paid period of a user, as last reported; an ended one stays for support to read.
-
-    `resets_at` is `ends_at` while the period runs. Once the provider has begun the next
-    period and has not collected for it yet, it is the end of that period.
-    """
+    """The paid period of a user, as last reported; an ended one stays for support to read."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="allowance")
     credits = models.BigIntegerField(help_text="Credits paid out for the period.")
@@ -240,11 +235,7 @@ def _staff(help_text: str, **options: Any) -> Any:
 
 
 class AdjustmentRequest(models.Model):
-    """
-    A signed number of credits that a member of staff wants to move, and what became of it.
-
-    The request itself never changes. A small one is approved at once, without a second person.
-    """
+    """A signed number of credits that a member of staff wants to move, and what became of it."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="adjustments")
     credits = models.BigIntegerField(help_text="Credits; negative to take away.")

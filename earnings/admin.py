@@ -19,7 +19,7 @@ from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget,
 
 from credits.admin import OwnedAdmin
 from earnings import queries
-from earnings.models import AdNetwork, NetworkUser, Postback, PostbackKind
+from earnings.models import AdNetwork, NetworkUser, Postback
 from earnings.networks import ADAPTERS
 from earnings.networks.base import is_weak
 from earnings.services import earnings, networks, trial
@@ -31,11 +31,7 @@ from gateway.common.crypto import SealedUnderAnotherKey
 
 navigation.register(
     "Ad networks",
-    {
-        "earnings.AdNetwork": "hub",
-        "earnings.Postback": "webhook",
-        "earnings.NetworkUser": "alternate_email",
-    },
+    {"earnings.AdNetwork": "hub", "earnings.Postback": "webhook", "earnings.NetworkUser": "alternate_email"},
 )
 
 
@@ -144,28 +140,10 @@ class TrialPage(StaffAdmin[AdNetwork]):
             "opts": self.opts,
             "form": form,
             "result": result,
-            "details": _details(result.accepted) if result and result.accepted else [],
+            "details": result.accepted.details() if result and result.accepted else [],
             "back": self.page_url("change", network.pk),
         }
         return TemplateResponse(request, "admin/earnings/adnetwork/try.html", context)
-
-
-def _details(accepted: trial.AcceptedPostback) -> list[tuple[str, str]]:
-    event, user, first = accepted.event, accepted.user, accepted.first
-    occurred_at = f"{event.occurred_at:%Y-%m-%d %H:%M:%S} UTC" if event.occurred_at else ""
-    values = [
-        ("kind", PostbackKind(event.kind).label),
-        ("id", event.external_id),
-        ("takes back", event.original_id if event.kind == PostbackKind.REVERSAL else ""),
-        ("user", str(user.profile_address) if user else ""),
-        ("amount", f"{event.amount:f}"),
-        ("credits before bonuses", str(accepted.credits)),
-        ("payout in USD", "" if event.payout_usd is None else f"{event.payout_usd:f}"),
-        ("at, by the network's clock", occurred_at),
-        ("received before", first.get_state_display() if first else "no"),
-        ("would be answered", accepted.answer),
-    ]
-    return [(label, value) for label, value in values if value]
 
 
 _SETTINGS = (
@@ -183,6 +161,11 @@ _SAVE_ONE_BY_ONE = (
 )
 
 
+def _list_field(max_length: int, help_text: str) -> SimpleArrayField:
+    items = forms.CharField(max_length=max_length)
+    return SimpleArrayField(items, required=False, widget=UnfoldAdminTextInputWidget, help_text=help_text)
+
+
 class AdNetworkForm(forms.ModelForm[AdNetwork]):
     """Settings, and a field that takes a secret and never shows one."""
 
@@ -192,18 +175,11 @@ class AdNetworkForm(forms.ModelForm[AdNetwork]):
         widget=UnfoldAdminPasswordWidget(render_value=False, attrs={"autocomplete": "new-password"}),
         help_text="Signs from now on; the one before it stays live until it is retired.",
     )
-    allowed_addresses = SimpleArrayField(
-        forms.CharField(max_length=49),
-        required=False,
-        widget=UnfoldAdminTextInputWidget,
-        help_text="IP addresses or networks that may send, separated by commas; empty allows any.",
+    allowed_addresses = _list_field(
+        49, "IP addresses or networks that may send, separated by commas; empty allows any."
     )
-
-    allowed_ad_units = SimpleArrayField(
-        forms.CharField(max_length=60),
-        required=False,
-        widget=UnfoldAdminTextInputWidget,
-        help_text="Of AdMob: your ad units, separated by commas. Google signs those of others as well.",
+    allowed_ad_units = _list_field(
+        60, "Of AdMob: your ad units, separated by commas. Google signs those of others as well."
     )
 
     class Meta:
@@ -242,12 +218,7 @@ class AdNetworkAdmin(Previewed, ReasonedActions, TrialPage):
     preview_template = "staff/network_rate_preview.html"
     list_display = ("slug", "rewards", "is_enabled", "is_weak", "rate", "hold_hours", "secrets", "last_event")
     ordering = ("slug",)
-    staff_actions = (
-        PAUSE_NETWORK,
-        RESUME_NETWORK,
-        ISSUE_ADDRESS,
-        RETIRE_SECRET,
-    )
+    staff_actions = (PAUSE_NETWORK, RESUME_NETWORK, ISSUE_ADDRESS, RETIRE_SECRET)
     readonly_fields = ("is_weak", "secrets", "secret_changed_at")
     fields = ("slug", *_SETTINGS, "new_secret", "is_weak", "secrets", "secret_changed_at")
 

@@ -36,11 +36,7 @@ class SubscriptionQuerySet(models.QuerySet["Subscription"]):
 
 
 class Subscription(models.Model):
-    """
-    A monthly subscription. Rows are written from a fresh reading of Stripe alone, never from an event's body.
-
-    A user has at most one living subscription; ended ones stay as history.
-    """
+    """A monthly subscription. A user has at most one living subscription; ended ones stay as history."""
 
     class Status(models.TextChoices):
         INCOMPLETE = "incomplete"
@@ -90,13 +86,7 @@ class Subscription(models.Model):
 
 
 class BillingOperation(models.Model):
-    """
-    One command to Stripe; its id is the idempotency key of the request.
-
-    A process that dies on the way leaves it pending. The next process sends the command
-    again with the same key, gets the same answer, and finishes it. A user has at
-    most one pending operation.
-    """
+    """One command to Stripe (`services.operations`); its id is the idempotency key. A user has at most one pending."""
 
     class Kind(models.TextChoices):
         CREATE_CUSTOMER = "create-customer"
@@ -138,12 +128,7 @@ class BillingOperation(models.Model):
 
 
 class StripeEvent(models.Model):
-    """
-    One delivered event, kept as the bytes that were signed.
-
-    Received means stored, not done: the row is marked processed in the same
-    transaction that applies it, and a failure is stored outside of it.
-    """
+    """One delivered event, kept as the bytes that were signed; `services.events` applies it."""
 
     class Status(models.TextChoices):
         RECEIVED = "received"
@@ -206,11 +191,7 @@ class PayoutRateQuerySet(models.QuerySet["PayoutRate"]):
 
 
 class PayoutRate(models.Model):
-    """
-    From `valid_from` on, one major unit (1.00) of the currency pays out this many credits.
-
-    `experience_per_minor_unit` is the subscriber experience of one minor unit collected.
-    """
+    """What collected money pays out from `valid_from` on; the experience is that of the subscriber track."""
 
     currency = models.CharField(max_length=3)
     credits_per_major_unit = models.PositiveIntegerField()
@@ -289,12 +270,7 @@ class Payout(models.Model):
 
 
 class Clawback(models.Model):
-    """
-    Credits of a payout that were taken back, negative where reinstated money gives them again.
-
-    The clawbacks of a payout add up to floor(paid out × money returned / money collected)
-    at any time; `key` numbers them.
-    """
+    """Credits of a payout that were taken back, negative where reinstated money gives them again."""
 
     payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="clawbacks")
     key = models.CharField(max_length=300, unique=True)

@@ -1,10 +1,8 @@
 """
 Levels of badges, each a range of experience, and what users have of them: experience and modifiers.
 
-`exp_lower_bound` belongs to the badge, `exp_upper_bound` to the next one. The
-database makes sure that ranges neither overlap nor leave a gap: by an exclusion
-constraint per track, and a check of the whole track when a transaction commits.
-`functions.sql` says which badge belongs to an experience.
+The database makes sure that ranges neither overlap nor leave a gap: by an exclusion constraint per
+track, and a check of the whole track at commit. `functions.sql` says which badge belongs to an experience.
 """
 
 from decimal import Decimal

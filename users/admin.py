@@ -11,10 +11,7 @@ from gateway.common.fields import checksum
 from users.models import SignInSession, TrustedImplementation, User
 from users.services import sessions
 
-navigation.register(
-    "People",
-    {"users.User": "group", "users.SignInSession": "login"},
-)
+navigation.register("People", {"users.User": "group", "users.SignInSession": "login"})
 navigation.register("Relay", {"users.TrustedImplementation": "verified_user"})
 
 

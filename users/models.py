@@ -1,7 +1,7 @@
 """
 Users, their sign-in sessions and refresh tokens, sign-in challenges, and trusted implementations.
 
-A user is either known by a Universal Profile or a member of staff known by a password.
+A user is known by a Universal Profile, or is a member of staff known by a password; neither signs in as the other.
 """
 
 import uuid
@@ -25,12 +25,7 @@ user_created = Signal()
 
 
 class User(AbstractUser):
-    """
-    A wallet user has a profile, its checksummed address as username and no usable password.
-
-    Staff have an ordinary username and password and no profile, so that neither
-    can sign in the way the other does.
-    """
+    """A wallet user has a profile, its address as username and no usable password; staff have no profile."""
 
     profile_address = AddressField(unique=True, null=True, blank=True)
 
@@ -153,11 +148,7 @@ class SignInChallenge(models.Model):
 
 
 class IssuerKeySet(models.Model):
-    """
-    A JSON Web Key Set that a request reads without ever waiting for the network.
-
-    A failed fetch leaves the last good set in place.
-    """
+    """The keys of the external issuer as last fetched."""
 
     url = models.URLField(max_length=500, unique=True)
     keys = models.JSONField()

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from earnings.models import AdNetwork, Postback
+from earnings.models import AdNetwork, Postback, PostbackKind
 from earnings.networks import ADAPTERS
 from earnings.networks.base import Adapter, PostbackEvent, PostbackPostponed, PostbackRefused, RawRequest
 from earnings.services import networks, postbacks
@@ -28,6 +28,24 @@ class AcceptedPostback(NamedTuple):
     # The same postback where it was received before.
     first: Postback | None
     answer: str
+
+    def details(self) -> list[tuple[str, str]]:
+        """Return the values by label, without those that the postback leaves open."""
+        event, user, first = self.event, self.user, self.first
+        occurred_at = f"{event.occurred_at:%Y-%m-%d %H:%M:%S} UTC" if event.occurred_at else ""
+        values = [
+            ("kind", PostbackKind(event.kind).label),
+            ("id", event.external_id),
+            ("takes back", event.original_id if event.kind == PostbackKind.REVERSAL else ""),
+            ("user", str(user.profile_address) if user else ""),
+            ("amount", f"{event.amount:f}"),
+            ("credits before bonuses", str(self.credits)),
+            ("payout in USD", "" if event.payout_usd is None else f"{event.payout_usd:f}"),
+            ("at, by the network's clock", occurred_at),
+            ("received before", first.get_state_display() if first else "no"),
+            ("would be answered", self.answer),
+        ]
+        return [(label, value) for label, value in values if value]
 
 
 class TrialResult(NamedTuple):

@@ -105,9 +105,8 @@ class BillingClient(Protocol):
     """
     Stripe, reduced to what the service needs.
 
-    Commands take an idempotency key: the same key and arguments give the same answer.
-    Every method raises `BillingUnavailable` when Stripe is unreachable, slow, busy or
-    failing. A repeat with the same key is always safe.
+    Commands take an idempotency key: the same key and arguments give the same answer, so a repeat is safe.
+    Every method raises `BillingUnavailable` when Stripe is unreachable, slow, busy or failing.
     """
 
     def create_customer(self, *, profile_address: str, user_id: str, key: str) -> str:

@@ -2,8 +2,10 @@
 
 import itertools
 import json
+import secrets
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +20,7 @@ from devstack.world.keys import sign_digest
 
 _TOKEN_SECONDS = 400  # of the ten minutes that an access token lasts
 _FIRST_TARGET = 4096
+_NEWCOMERS = 4
 
 
 @dataclass
@@ -36,22 +39,66 @@ class Wallets:
         """Return all wallets with tokens that last for a round."""
         if time.monotonic() - self._signed_in_at > _TOKEN_SECONDS:
             self._wallets = [self._wallet(profile) for profile in self.stack.described["profiles"]]
-            for wallet in self._wallets:
-                wallet.sign_in()
+            with ThreadPoolExecutor(4) as threads:
+                list(threads.map(Wallet.sign_in, self._wallets))
             self._signed_in_at = time.monotonic()
         return self._wallets
 
+    def callers(self) -> list[Wallet]:
+        """Return those that call; the others never do."""
+        return self.signed_in()[_NEWCOMERS:]
+
+    def newcomer(self, number: int) -> Wallet:
+        """Return one of those who have never called."""
+        return self.signed_in()[:_NEWCOMERS][number]
+
     def many_profiles(self, count: int) -> list[list[str]]:
         """Return one lane of calls, each of the next profile and on a channel of its own."""
-        wallets = self.signed_in()
+        wallets = self.callers()
         return [[self._call(wallets[n % len(wallets)], next(self._channels), 0) for n in range(count)]]
 
     def channels_of_one(self, count: int, *, channels: int) -> list[list[str]]:
         """Return one lane for each channel of one profile; the calls of a lane must be sent in order."""
-        wallet = self.signed_in()[next(self._numbers) % len(self._wallets)]
+        wallet = self.callers()[0]
         each = -(-count // channels)
         names = [next(self._channels) for _ in range(channels)]
         return [[self._call(wallet, channel, nonce) for nonce in range(each)] for channel in names]
+
+    def quotas(self) -> list[list[str]]:
+        """Return one lane of quota requests of all wallets; they are good for a few seconds from now."""
+        now = int(time.time()) + 2
+        return [[self._quota(wallet, now) for wallet in self.signed_in()]]
+
+    def statuses(self, wallet: Wallet, hashes: Sequence[str]) -> list[list[str]]:
+        """Return one lane of status requests of a wallet's transactions."""
+        token, path = wallet.api.token, "/api/relay/transactionStatus"
+        return [[post(self.stack.base_url, path, token, {"transactionHash": name}) for name in hashes]]
+
+    def dashboard(self, wallet: Wallet) -> list[list[str]]:
+        """Return one lane with one request of a wallet's dashboard."""
+        return [[get(self.stack.base_url, "/api/user/dashboardInfo", wallet.api.token)]]
+
+    def check_ins(self) -> list[list[str]]:
+        """Return one lane with a check-in of each wallet; each has one a day."""
+        path = "/api/user/executeCheckIn"
+        return [
+            [
+                get(
+                    self.stack.base_url,
+                    path,
+                    wallet.api.token,
+                    f"idempotency-key: bench-{secrets.token_hex(8)}",
+                )
+                for wallet in self.signed_in()
+            ]
+        ]
+
+    def _quota(self, wallet: Wallet, now: int) -> str:
+        inner = keccak(bytes.fromhex(wallet.profile_address[2:]) + now.to_bytes(32, "big"))
+        digest = keccak(b"\x19Ethereum Signed Message:\n32" + inner)
+        signature = "0x" + sign_digest(wallet.controller_key, digest).hex()
+        body = {"address": wallet.profile_address, "timestamp": now, "signature": signature}
+        return post(self.stack.base_url, "/api/relay/quota", wallet.api.token, body)
 
     def _wallet(self, profile: dict[str, str]) -> Wallet:
         key = profile["controller_private_key"]
@@ -85,9 +132,9 @@ def post(base_url: str, path: str, token: str | None, body: dict[str, Any]) -> s
     return _request("POST", base_url, path, token, headers) + text
 
 
-def get(base_url: str, path: str, token: str | None) -> str:
+def get(base_url: str, path: str, token: str | None, *headers: str) -> str:
     """Return a GET."""
-    return _request("GET", base_url, path, token, [])
+    return _request("GET", base_url, path, token, headers)
 
 
 def _request(method: str, base_url: str, path: str, token: str | None, headers: Sequence[str]) -> str:

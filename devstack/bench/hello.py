@@ -1,8 +1,7 @@
 """The least that the product's own web server can serve: what is measured beside it is the product's share."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -77,10 +76,3 @@ def hello_command(web_command: list[str], *, port: int) -> list[str]:
     words[words.index("--port") + 1] = str(port)
     interface = words[words.index("--interface") + 1].removesuffix("nl")
     return [*words[:-1], _APPLICATIONS[interface]]
-
-
-@contextmanager
-def running_hello(folder: Path, stack: Stack) -> Iterator[Hello]:
-    """Run it for the length of the block."""
-    with Hello(folder, stack).running() as server:
-        yield server

@@ -2,6 +2,7 @@
 
 import json
 import math
+import signal
 import subprocess
 import sys
 import tempfile
@@ -9,9 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from devstack.files import PROJECT, read_json
+from devstack.process_lifetime import tethered
 
 _POLL_SECONDS = 1.0
 
@@ -71,11 +74,12 @@ class Sent:
         """Count the other answers by status and problem code."""
         return dict(Counter(_name(answer) for answer in self.answers if answer.status != 200))
 
-    def figures(self) -> dict[str, object]:
+    def figures(self) -> dict[str, Any]:
         """Return what is worth keeping."""
         times = sorted(answer.milliseconds for answer in self.accepted)
         return {
             "accepted": len(times),
+            "seconds": self.seconds,
             "accepted_per_second": len(times) / self.seconds if self.seconds else 0.0,
             "p50_ms": percentile(times, 50),
             "p90_ms": percentile(times, 90),
@@ -112,7 +116,11 @@ def send(base_url: str, load: Load, *, meanwhile: Callable[[], None] = lambda: N
         job_path.write_text(json.dumps(job))
         command = [sys.executable, "-m", "devstack.bench.client", str(job_path), str(result_path)]
         with subprocess.Popen(
-            command, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            tethered(command, signal.SIGKILL),
+            cwd=PROJECT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         ) as client:
             _run(client, meanwhile)
         result = read_json(result_path)

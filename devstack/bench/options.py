@@ -5,26 +5,43 @@ from pathlib import Path
 
 from devstack.files import PROJECT
 
-RESULTS = PROJECT / "docs" / "bench"
+_RESULTS = PROJECT / "docs" / "bench"
+_SCENARIOS = """\
+scenarios:
+  many-N            calls of all profiles from N clients, each on a channel of its own; hello-world beside it
+  half              open loop at half of what was accepted at most before in this run
+  channels-N        calls of one profile on N channels, in their order
+  in-flight-N       accepting while N other calls wait to be mined
+  entries-N         as many-8, with at least N entries in the ledger
+  quota-N, status-N, check-in-N    from N clients (default: 1)
+  dashboard-N       of a profile with N earnings and N calls
+  all               many-1, -8, -32, -64, half, channels-1, -8, in-flight-50, -500, the reads and the check-in
+"""
 
 
 def add_bench_options(parser: argparse.ArgumentParser) -> None:
     """Add them; they are read by `devstack.bench.run`."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _SCENARIOS
     other = parser.add_mutually_exclusive_group()
     other.add_argument(
         "--admin", action="store_true", help="the admin's pages with a million entries instead"
     )
     other.add_argument(
-        "--primitives", action="store_true", help="the steps of a relay call beside libraries instead"
+        "--primitives", action="store_true", help="steps of a relay call beside libraries instead"
     )
-    parser.add_argument(
-        "--clients", type=_numbers, default=[8], help="connections at once, such as 1,8,32 (default: 8)"
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--clients", type=_numbers, default=[8], help="short for many-N, such as 1,8,32 (default: 8)"
+    )
+    what.add_argument(
+        "--scenarios", type=_names, default=[], help="what to measure, such as many-8,half,quota"
     )
     parser.add_argument("--seconds", type=float, default=12, help="how long each round sends (default: 12)")
     parser.add_argument("--calls", type=int, help="how many calls a round sends at most")
     parser.add_argument("--rounds", type=int, default=1, help="how often each is measured (default: 1)")
     parser.add_argument(
-        "--rate", type=float, default=0, help="open loop: calls a second that are due, answered or not"
+        "--rate", type=float, default=0, help="open loop of many-N: calls a second that are due"
     )
     parser.add_argument(
         "--targets",
@@ -39,11 +56,17 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
         "--environment", type=Path, help="a virtual environment with the packages of that commit"
     )
     parser.add_argument(
-        "--results", type=Path, default=RESULTS, help="folder for the figures (default: docs/bench)"
+        "--results", type=Path, default=_RESULTS, help="folder of the figures (default: docs/bench)"
     )
     parser.add_argument(
-        "--no-results", dest="results", action="store_const", const=None, help="only print the figures"
+        "--no-results", dest="results", action="store_const", const=None, help="only print them"
     )
+
+
+def _names(text: str) -> list[str]:
+    from devstack.bench.scenarios import SCENARIOS
+
+    return list(SCENARIOS) if text == "all" else text.split(",")
 
 
 def _numbers(text: str) -> list[int]:

@@ -31,6 +31,10 @@ WHERE account.balance <> coalesce(posted.total, 0) OR account.version <> coalesc
    OR account.held <> coalesce(held.total, 0)
 """
 _HASHES = "SELECT transaction_hash FROM relay_relaytransaction WHERE id > %s AND status = 'Success'"
+_SETTLED_HASHES = """
+SELECT transaction_hash FROM relay_relaytransaction WHERE status = 'Success' AND profile_address = %s
+ORDER BY id LIMIT %s
+"""
 _BATCH = 200
 
 
@@ -63,8 +67,13 @@ class Records:
         """Count the calls after `newest` that have ended; it reads the primary key alone."""
         return int(self._row(_SETTLED, newest)[0])
 
-    def outcome_since(self, newest: int, *, accepted: int, thoroughly: bool) -> Outcome:
-        """Compare answers, rows, ledger and chain; `thoroughly` with the service's own commands too."""
+    def settled_hashes(self, profile: str, number: int) -> list[str]:
+        """Return the transaction hashes of some settled calls of a profile."""
+        rows = self._connection.execute(_SETTLED_HASHES, (profile, number)).fetchall()
+        return [row[0] for row in rows]
+
+    def outcome_since(self, newest: int, *, accepted: int) -> Outcome:
+        """Compare answers, rows, ledger and chain, by SQL and by the service's own commands."""
         calls, successes, unsettled, cost, seconds = self._row(_OF_ROUND, newest)
         entries, charged, holds = self._row(_CHARGED, newest)
         differences = {
@@ -77,7 +86,7 @@ class Records:
             "calls without a successful receipt": self._without_receipt(newest),
         }
         wrong = [f"{name}: {number}" for name, number in differences.items() if number]
-        wrong += self._findings() if thoroughly else []
+        wrong += self._findings()
         return Outcome(int(calls), float(seconds or 0), wrong)
 
     def _without_receipt(self, newest: int) -> int:

@@ -9,7 +9,6 @@ from typing import Any
 
 from devstack.console import say
 
-WARM_UP = "warm-up"
 # name: where it is in a round's figures
 _MEASURES: Mapping[str, tuple[str, ...]] = {
     "accepted/s": ("accepted_per_second",),
@@ -22,6 +21,9 @@ _MEASURES: Mapping[str, tuple[str, ...]] = {
         for kind in ("web", "relay worker", "other workers", "service", "PostgreSQL", "node", "Redis")
     },
     "CPU ms, service + PostgreSQL + node": ("cpu_ms", "service + PostgreSQL + node"),
+    "CPU ms, service, steady": ("steady", "cpu_ms", "service"),
+    "hello-world/s of the same server": ("hello_per_second",),
+    "accepted, % of hello-world": ("percent_of_hello",),
     "CPU ms, client": ("client_cpu_ms_per_call",),
     "others' share of the machine": ("others_share_of_machine",),
 }
@@ -36,7 +38,9 @@ class Spread:
     most: float
 
     def __str__(self) -> str:
-        return f"{self.median:.4g} ({self.least:.4g}-{self.most:.4g})"
+        if self.least == self.most:
+            return _short(self.median)
+        return f"{_short(self.median)} ({_short(self.least)}-{_short(self.most)})"
 
 
 def spread(values: Sequence[float]) -> Spread:
@@ -61,7 +65,7 @@ def say_round(name: str, commit: str, figures: Mapping[str, Any]) -> None:
     """Print a round as it ends, and what is wrong with it."""
     cpu = figures["cpu_ms"]
     say(
-        f"{name:32} {commit:9} {figures['accepted_per_second']:7.1f} {figures['settled_per_second']:7.1f}"
+        f"{name:20} {commit:9} {figures['accepted_per_second']:7.1f} {figures.get('settled_per_second', 0):7.1f}"
         f" {figures['p50_ms']:7.1f} {figures['p99_ms']:7.1f} {cpu['service']:8.2f} {cpu['PostgreSQL']:6.2f}"
         f" {cpu['node']:6.2f} {figures['others_share_of_machine']:7.0%}"
     )
@@ -73,12 +77,12 @@ def say_round(name: str, commit: str, figures: Mapping[str, Any]) -> None:
 
 def say_head() -> None:
     """Print the names of what `say_round` prints."""
-    say(f"{'':42}    acc/s   sett/s  p50 ms  p99 ms  service  PostgreSQL node  others")
+    say(f"{'':30}    acc/s   sett/s  p50 ms  p99 ms  service  PostgreSQL node  others")
 
 
 def say_summary(stacks: Sequence[tuple[str, Mapping[str, Sequence[Mapping[str, Any]]]]]) -> None:
     """Print medians and spreads by scenario; of two stacks, given as commit and rounds, the second to the first."""
-    for name in (name for name in stacks[-1][1] if name != WARM_UP):
+    for name in stacks[-1][1]:
         rounds = [of.get(name, []) for _, of in stacks]
         say(f"\n{name}: median (least-most) of {' and '.join(str(len(of)) for of in rounds)} rounds")
         say(
@@ -97,6 +101,22 @@ def say_summary(stacks: Sequence[tuple[str, Mapping[str, Sequence[Mapping[str, A
                 )
 
 
+def memory_by_component(processes: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, float]]:
+    """Return how many processes each component has, and their proportional megabytes together."""
+    found: dict[str, tuple[int, float]] = {}
+    for process in processes:
+        number, megabytes = found.get(process["component"], (0, 0.0))
+        found[process["component"]] = number + 1, megabytes + process["pss_mb"]
+    return found
+
+
+def say_memory(commits: Sequence[str], memory: Sequence[Mapping[str, tuple[int, float]]]) -> None:
+    """Print the memory of the stacks by component."""
+    for commit, of in zip(commits, memory, strict=True):
+        parts = [f"{kind} {megabytes:.0f} ({number})" for kind, (number, megabytes) in of.items()]
+        say(f"\nMemory of {commit}, MB in proportion (processes): {', '.join(parts)}")
+
+
 def keep(folder: Path, kept: Mapping[str, Any]) -> Path:
     """Write one file for the run, named by its time."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -108,6 +128,10 @@ def keep(folder: Path, kept: Mapping[str, Any]) -> Path:
 def _ratio(columns: Sequence[Sequence[float]]) -> str:
     found = ratios(columns[1], columns[0]) if len(columns) == 2 else None
     return f"× {found}" if found else ""
+
+
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if number >= 1_000 else f"{number:.3g}"
 
 
 def _at(figures: Mapping[str, Any], path: Sequence[str]) -> Iterator[float]:

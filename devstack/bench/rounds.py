@@ -1,17 +1,20 @@
 """One round of relay calls: load, the steady part of it, the wait until all is settled, and the books."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from devstack.bench.load import Load, Sent, send
 from devstack.bench.meter import Reading
 from devstack.bench.records import Outcome, Records
-from devstack.bench.stack import Stack
+from devstack.bench.stack import BLOCK_SECONDS, Stack
 
 # A call is settled three blocks after it was sent: from then on a round is steady.
 _WARM_SECONDS = 4.0
-_TAIL_SECONDS = 120
+_TAIL_SECONDS, _TAIL_POLL_SECONDS = 120, 0.5
+_FILL_SECONDS = 120
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Round:
     samples: Sequence[Sample]
     own_seconds: float
 
-    def figures(self) -> dict[str, object]:
+    def figures(self) -> dict[str, Any]:
         """Return what is worth keeping; `cpu_ms` is per settled call, from the first post to the last settlement."""
         calls = max(1, self.outcome.calls)
         steady = steady_part(self.samples, self.sent.started, self.sent.started + self.sent.seconds)
@@ -47,7 +50,7 @@ class Round:
         }
 
 
-def steady_part(samples: Sequence[Sample], started: float, ended: float) -> dict[str, object] | None:
+def steady_part(samples: Sequence[Sample], started: float, ended: float) -> dict[str, Any] | None:
     """Return rate and cost between the first and the last sample that are neither start nor tail; None if too short."""
     inner = [sample for sample in samples if started + _WARM_SECONDS <= sample.reading.at <= ended]
     if len(inner) < 2 or inner[-1].settled == inner[0].settled:
@@ -56,22 +59,71 @@ def steady_part(samples: Sequence[Sample], started: float, ended: float) -> dict
     return {"seconds": used.at, "settled_per_second": settled / used.at, "cpu_ms": used.per_call(settled)}
 
 
-def relay_round(stack: Stack, records: Records, load: Load, *, thoroughly: bool) -> Round:
-    """Send the calls, wait until all of them are settled, and compare the books."""
-    newest = records.newest()
-    own = time.process_time()
+def relay_round(stack: Stack, records: Records, load: Load) -> dict[str, Any]:
+    """Send the calls, wait until all of them are settled, compare the books, and return the figures."""
+    newest, own = records.newest(), time.process_time()
     samples: list[Sample] = []
 
     def sample() -> None:
         samples.append(Sample(stack.meter.read(), records.settled_since(newest)))
 
     sent = send(stack.base_url, load, meanwhile=sample)
-    accepted = len(sent.accepted)
-    deadline = time.monotonic() + _TAIL_SECONDS
-    while (not samples or samples[-1].settled < accepted) and time.monotonic() < deadline:
-        time.sleep(0.5)
-        sample()
+    _until_settled(records, newest, len(sent.accepted), sample)
     whole = samples[-1].reading.since(samples[0].reading)
     own_seconds = time.process_time() - own + sent.cpu_seconds
-    outcome = records.outcome_since(newest, accepted=accepted, thoroughly=thoroughly)
-    return Round(sent, outcome, whole, samples, own_seconds)
+    outcome = records.outcome_since(newest, accepted=len(sent.accepted))
+    return Round(sent, outcome, whole, samples, own_seconds).figures()
+
+
+def in_flight_round(
+    stack: Stack, records: Records, lanes: Sequence[str], *, before: int, clients: int
+) -> dict[str, Any]:
+    """
+    Let the node mine nothing, have `before` calls accepted, then measure how the others are accepted.
+
+    Then all are mined and settled, and the books are compared. `cpu_ms` is per call accepted while measured.
+    """
+    newest = records.newest()
+    with _nothing_mined(stack):
+        first = send(stack.base_url, Load([lanes[:before]], clients, _FILL_SECONDS))
+        used_before = stack.meter.read()
+        sent = send(stack.base_url, Load([lanes[before:]], clients, _FILL_SECONDS))
+        used = stack.meter.read().since(used_before)
+    accepted = len(first.accepted) + len(sent.accepted)
+    _until_settled(records, newest, accepted, lambda: None)
+    outcome = records.outcome_since(newest, accepted=accepted)
+    return sent.figures() | {
+        "in_flight": [before, accepted],
+        "cpu_ms": used.per_call(max(1, len(sent.accepted))),
+        "others_share_of_machine": used.share_of_others(sent.cpu_seconds),
+        "wrong": outcome.wrong + [f"refused: {first.refusals | sent.refusals}"] * (accepted < len(lanes)),
+    }
+
+
+def read_round(stack: Stack, load: Load) -> dict[str, Any]:
+    """Send requests that change nothing that is settled later; `cpu_ms` is per request."""
+    before = stack.meter.read()
+    sent = send(stack.base_url, load)
+    used = stack.meter.read().since(before)
+    return sent.figures() | {
+        "cpu_ms": used.per_call(max(1, len(sent.accepted))),
+        "others_share_of_machine": used.share_of_others(sent.cpu_seconds),
+        "wrong": [f"refused: {sent.refusals}"] if sent.refusals else [],
+    }
+
+
+@contextmanager
+def _nothing_mined(stack: Stack) -> Iterator[None]:
+    stack.rpc.call("evm_setIntervalMining", 0)
+    try:
+        yield
+    finally:
+        stack.rpc.call("evm_setIntervalMining", BLOCK_SECONDS)
+
+
+def _until_settled(records: Records, newest: int, calls: int, sample: Callable[[], None]) -> None:
+    """Wait for the last settlement or too long; what is missing then is found by the comparison of the books."""
+    deadline = time.monotonic() + _TAIL_SECONDS
+    while records.settled_since(newest) < calls and time.monotonic() < deadline:
+        time.sleep(_TAIL_POLL_SECONDS)
+    sample()

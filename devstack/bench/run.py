@@ -3,126 +3,99 @@
 import argparse
 import os
 import platform
-import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from devstack.bench.calls import Wallets, get
-from devstack.bench.hello import running_hello
-from devstack.bench.load import Load, send
-from devstack.bench.records import Records
-from devstack.bench.report import WARM_UP, keep, say_head, say_round, say_summary
-from devstack.bench.rounds import relay_round
+from devstack.bench.report import keep, memory_by_component, say_head, say_memory, say_round, say_summary
+from devstack.bench.scenarios import Scenario, Site, Size, scenarios_of, site_of
 from devstack.bench.stack import Stack, checkout_of, running_stack, this_checkout
 from devstack.console import say
 
-_WARM_UP_CALLS, _HELLO_SECONDS, _CALLS_PER_SECOND = 60, 3.0, 500
+_WARM_UP_CALLS, _REST_SECONDS = 60, 5.0
 
 
 @dataclass(frozen=True)
 class Options:
     """What the command line asks for."""
 
-    clients: Sequence[int] = (8,)
-    seconds: float = 12
-    calls: int | None = None
+    scenarios: Sequence[str] = ("many-8",)
+    size: Size = Size()  # noqa: RUF009 - it is frozen
     rounds: int = 1
-    rate: float = 0
-    targets: int = 4
     against: str | None = None
     environment: Path | None = None
     results: Path | None = None
 
 
-@dataclass
-class Measured:
-    """A stack with wallets, its records, and the rounds that were measured on it."""
-
-    stack: Stack
-    wallets: Wallets
-    records: Records
-    rounds: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-
-    def measure(self, name: str, load: Load) -> None:
-        """Make one round and keep its figures; one that does not add up is reported as failed."""
-        figures = relay_round(self.stack, self.records, load, thoroughly=True).figures()
-        self.rounds.setdefault(name, []).append(figures)
-        say_round(name, self.stack.checkout.commit, figures)
-
-
 def bench(arguments: argparse.Namespace) -> int:
     """Run with the options of the command line."""
-    names = [name.name for name in fields(Options)]
-    return run(Options(**{name: getattr(arguments, name) for name in names}))
+    names = arguments.scenarios or [f"many-{clients}" for clients in arguments.clients]
+    size = Size(arguments.seconds, arguments.calls, arguments.rate, arguments.targets)
+    return run(
+        Options(names, size, arguments.rounds, arguments.against, arguments.environment, arguments.results)
+    )
 
 
 def run(options: Options) -> int:
-    """Measure, print, keep; return 1 where a round failed."""
-    with _benches(options) as benches:
-        hello = {bench.stack.name: _hello(bench.stack, options.clients) for bench in benches}
+    """Measure, print, keep; return 1 where a round does not count."""
+    scenarios, started = scenarios_of(options.scenarios), datetime.now(UTC)
+    with _sites(options) as sites:
+        rest = [_at_rest(site.stack) for site in sites]
         say_head()
-        for bench in benches:
-            bench.measure(
-                WARM_UP, Load(bench.wallets.many_profiles(_WARM_UP_CALLS), max(options.clients), 60)
-            )
-        for clients in options.clients:
-            for _ in range(options.rounds):
-                for bench in benches:
-                    lanes = bench.wallets.many_profiles(_number(options))
-                    load = Load(lanes, clients, options.seconds, options.rate, keeps_bodies=False)
-                    bench.measure(f"many profiles, {clients} clients", load)
-        memory = {bench.stack.name: bench.stack.meter.memory() for bench in benches}
-    kept = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "options": {name: getattr(options, name) for name in ("seconds", "calls", "rate", "targets")},
-        "hello_per_second": hello,
-        "stacks": {
-            bench.stack.name: {"commit": bench.stack.checkout.commit, "rounds": bench.rounds}
-            for bench in benches
-        },
-        "memory": memory,
-    }
-    say_summary([(bench.stack.checkout.commit, bench.rounds) for bench in benches])
-    say(f"\nHello-world of the same server, requests/s by clients: {hello}")
+        for site in sites:
+            say_round("warm-up", site.stack.checkout.commit, site.warm_up(_WARM_UP_CALLS))
+        for scenario in scenarios:
+            for _ in range(1 if scenario.happens_once else options.rounds):
+                for site in sites:
+                    _measure(scenario, site)
+        memory = [site.stack.meter.memory() for site in sites]
+    commits = [site.stack.checkout.commit for site in sites]
+    say_summary([(site.stack.checkout.commit, site.rounds) for site in sites])
+    say_memory(commits, [memory_by_component(of) for of in memory])
     if options.results is not None:
-        say(f"Written to {keep(options.results, kept)}")
-    failed = sum(
-        bool(figures["wrong"]) for bench in benches for each in bench.rounds.values() for figures in each
-    )
-    return 1 if failed else 0
+        stacks = [
+            {"commit": commit, "cpu_ms_per_second_at_rest": idle, "memory": of, "rounds": site.rounds}
+            for commit, idle, of, site in zip(commits, rest, memory, sites, strict=True)
+        ]
+        say(f"Written to {keep(options.results, _described(options, started) | {'stacks': stacks})}")
+    return int(any(figures["wrong"] for site in sites for of in site.rounds.values() for figures in of))
+
+
+def _measure(scenario: Scenario, site: Site) -> None:
+    figures = scenario.measure(site)
+    site.rounds.setdefault(scenario.name, []).append(figures)
+    say_round(scenario.name, site.stack.checkout.commit, figures)
 
 
 @contextmanager
-def _benches(options: Options) -> Iterator[list[Measured]]:
-    with ExitStack() as open_:
+def _sites(options: Options) -> Iterator[list[Site]]:
+    """Start the other commit's stack, if there is one, then this one's."""
+    with ExitStack() as running:
         checkouts = [this_checkout()]
         if options.against:
             other = checkout_of(options.against, environment=options.environment)
-            checkouts.insert(0, open_.enter_context(other))
-        benches = []
-        for checkout in checkouts:
-            stack = open_.enter_context(running_stack(checkout))
-            records = Records(stack)
-            open_.callback(records.close)
-            benches.append(Measured(stack, Wallets(stack, options.targets), records))
-        yield benches
+            checkouts.insert(0, running.enter_context(other))
+        stacks = [running.enter_context(running_stack(checkout)) for checkout in checkouts]
+        yield [running.enter_context(site_of(stack, options.size)) for stack in stacks]
 
 
-def _number(options: Options) -> int:
-    return options.calls or int((options.rate or _CALLS_PER_SECOND) * options.seconds) + 1
+def _at_rest(stack: Stack) -> dict[str, float]:
+    """Return milliseconds of processor time per second without any request."""
+    before = stack.meter.read()
+    time.sleep(_REST_SECONDS)
+    used = stack.meter.read().since(before)
+    return {kind: seconds / used.at * 1e3 for kind, seconds in used.seconds.items()}
 
 
-def _hello(stack: Stack, clients: Sequence[int]) -> dict[int, float]:
-    rates = {}
-    with tempfile.TemporaryDirectory(prefix="hello-") as folder, running_hello(Path(folder), stack) as server:
-        for number in clients:
-            request = get(server.url, "/", None)
-            load = Load([[request]], number, _HELLO_SECONDS, cycles=True)
-            rates[number] = float(send(server.url, load).figures()["accepted_per_second"])  # type: ignore[arg-type]
-    return rates
+def _described(options: Options, started: datetime) -> dict[str, Any]:
+    size = {name: getattr(options.size, name) for name in ("seconds", "calls", "rate", "targets")}
+    return {
+        "at": started.isoformat(timespec="seconds"),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "size": size,
+    }

@@ -21,6 +21,7 @@ from devstack.files import PROJECT, read_json
 from devstack.process_lifetime import tethered
 from devstack.rpc import Rpc
 
+BLOCK_SECONDS = 1
 _START_SECONDS, _STOP_SECONDS = 300, 30
 # The workers are ready some time after the web server: when the stack has come to rest.
 _QUIET_SHARE, _QUIET_SECONDS = 0.3, 60
@@ -121,11 +122,11 @@ def _is_same(folder: Path, name: str) -> bool:
 
 
 @contextmanager
-def running_stack(checkout: Checkout, *, block_time: float = 1) -> Iterator[Stack]:
+def running_stack(checkout: Checkout) -> Iterator[Stack]:
     """Run the checkout's production-like stack on data of its own; leave nothing of it behind."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
-        process = _started(checkout, folder, block_time)
+        process = _started(checkout, folder)
         try:
             with step(f"starting the stack of {checkout.commit}"):
                 _wait(process, folder)
@@ -137,9 +138,9 @@ def running_stack(checkout: Checkout, *, block_time: float = 1) -> Iterator[Stac
             _stop(process)
 
 
-def _started(checkout: Checkout, folder: Path, block_time: float) -> subprocess.Popen[bytes]:
+def _started(checkout: Checkout, folder: Path) -> subprocess.Popen[bytes]:
     python = str(checkout.python)
-    pace = ["--block-time", f"{block_time:g}"]
+    pace = ["--block-time", str(BLOCK_SECONDS)]
     command = (
         [python, "-m", "devstack", "--data", str(folder), "run", "--load", *pace]
         if checkout.has_load

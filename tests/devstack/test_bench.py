@@ -1,0 +1,252 @@
+"""The bench: its arithmetic, the client's reading of answers, what it signs, and one round on a real stack."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from eth_utils.address import to_checksum_address
+
+from devstack.bench.calls import post, signed_call
+from devstack.bench.client import answer_in, retry_after
+from devstack.bench.hello import hello_command
+from devstack.bench.load import Answer, Load, Sent, percentile, send
+from devstack.bench.meter import Reading, kind_of, process_in
+from devstack.bench.report import ratios, spread, values_of
+from devstack.bench.rounds import Sample, steady_part
+from devstack.bench.run import Options, run
+from devstack.bench.scenarios import Size, scenarios_of
+from devstack.gateway_api import GatewayApi
+from devstack.services.stack import Services
+from devstack.wallet import Wallet
+
+_USED = {"web": 4.0, "relay worker": 1.0, "PostgreSQL": 2.0, "node": 3.0, "other": 9.0}
+
+
+def _reading(at: float, **seconds: float) -> Reading:
+    return Reading(at, seconds, machine=at)
+
+
+def test_processor_time_is_counted_per_call_and_summed_as_the_service() -> None:
+    used = Reading(12.0, {**_USED, "Redis": 1.0}, 30.0).since(Reading(2.0, {"web": 2.0}, 10.0))
+    assert (used.at, used.machine) == (10.0, 20.0)
+    each = used.per_call(1_000)
+    assert each["web"] == 2.0
+    assert each["other workers"] == 0.0
+    assert each["service"] == 3.0
+    assert each["service + PostgreSQL + node"] == 8.0
+
+
+def test_a_percentile_is_one_of_the_values() -> None:
+    values = [float(number) for number in range(1, 101)]
+    assert [percentile(values, percent) for percent in (50, 99, 100)] == [50.0, 99.0, 100.0]
+    assert percentile([7.0], 1) == 7.0
+    assert percentile([], 50) == 0.0
+
+
+def test_the_steady_part_leaves_out_start_and_tail() -> None:
+    samples = [Sample(_reading(at, web=at), settled) for at, settled in ((0, 0), (4, 10), (9, 60), (11, 90))]
+    steady = steady_part(samples, started=0, ended=10)
+    assert steady is not None
+    assert (steady["seconds"], steady["settled_per_second"]) == (5, 10.0)
+    assert steady["cpu_ms"]["web"] == 100.0
+    assert steady_part(samples, started=0, ended=5) is None
+
+
+def test_ratios_are_of_rounds_made_one_after_the_other() -> None:
+    found = ratios([2.0, 9.0, 4.0], [1.0, 3.0, 4.0])
+    assert found is not None
+    assert (found.median, found.least, found.most) == (2.0, 1.0, 3.0)
+    assert ratios([1.0], [0.0]) is None
+    assert spread([3.0, 1.0, 2.0]).median == 2.0
+
+
+def test_a_round_that_does_not_add_up_is_not_counted() -> None:
+    rounds = [{"p50_ms": 1.0, "wrong": []}, {"p50_ms": 2.0, "wrong": ["calls that are not settled: 1"]}]
+    assert values_of(rounds, ["p50_ms"]) == [1.0]
+    assert values_of(rounds, ["steady", "seconds"]) == []
+
+
+def test_only_calls_that_were_accepted_have_a_latency() -> None:
+    answers = [
+        Answer(1.0, 1.5, 200, ""),
+        Answer(1.0, 9.0, 409, '{"code": "relay-nonce-used"}'),
+        Answer(2.0, 3.0, 0, ""),
+    ]
+    figures = Sent(started=1.0, answers=answers, cpu_seconds=0.03, repeats=2).figures()
+    assert (figures["accepted"], figures["p50_ms"], figures["client_cpu_ms_per_call"]) == (1, 500.0, 10.0)
+    assert figures["refused"] == {"409 relay-nonce-used": 1, "closed": 1}
+
+
+@pytest.mark.parametrize(
+    ("received", "body"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", b"{}"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}", None),
+        (b"HTTP/1.1 200 OK\r\nContent-Le", None),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", None),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+            b"2\r\n{}\r\n0\r\n\r\n",
+        ),
+    ],
+)
+def test_an_answer_is_read_once_it_is_whole(received: bytes, body: bytes | None) -> None:
+    answer = answer_in(received)
+    assert (answer[1] if answer else None) == body
+
+
+def test_the_wait_that_an_answer_asks_for_is_read() -> None:
+    assert retry_after(b"http/1.1 503 x\r\nretry-after: 3\r\ncontent-length: 0") == 3.0
+
+
+def test_a_process_is_read_whatever_its_name() -> None:
+    fields = ["S", "7", *["0"] * 9, "100", "50", "30", "20", *["0"] * 30]
+    process = process_in(f"42 (a) R 1 (b) {' '.join(fields)}\n")
+    assert (process.pid, process.parent, process.seconds) == (42, 7, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        ("python -m granian --interface wsgi gateway.wsgi:application", "web"),
+        ("python -m celery -A gateway worker --queues relay --concurrency 4", "relay worker"),
+        ("python -m celery -A gateway worker --queues relay,default", "other workers"),
+        ("python -m celery -A gateway beat", "other workers"),
+        ("/x/bin/postgres -D cluster", "PostgreSQL"),
+        ("/x/bin/anvil --port 1", "node"),
+        ("python -m devstack.stripe", "other"),
+    ],
+)
+def test_a_process_belongs_to_a_component(command: str, kind: str) -> None:
+    assert kind_of(command) == kind
+
+
+def test_hello_world_is_served_by_the_products_own_command() -> None:
+    command = ["python", "-m", "granian", "--interface", "asgi", "--port", "80", "gateway.asgi:application"]
+    expected = [
+        "python",
+        "-m",
+        "granian",
+        "--interface",
+        "asgi",
+        "--port",
+        "81",
+        "devstack.bench.hello:asgi_application",
+    ]
+    assert hello_command(command, port=81) == expected
+    with pytest.raises(RuntimeError, match="No hello-world"):
+        hello_command(["python", "-m", "serve"], port=81)
+
+
+def test_dashboards_come_last_and_unknown_scenarios_are_refused() -> None:
+    names = [scenario.name for scenario in scenarios_of(["dashboard-1000", "many-8", "quota"])]
+    assert names == ["many-8", "quota", "dashboard-1000"]
+    with pytest.raises(RuntimeError, match="There is no scenario few"):
+        scenarios_of(["few-8"])
+
+
+def test_calls_are_signed_as_a_wallet_signs_them(services: Services) -> None:
+    address = to_checksum_address("0x" + "5a" * 20)
+    wallet = Wallet(address, address, "0x" + "17" * 32, GatewayApi("http://127.0.0.1:1"), services.rpc)
+    for nonce in (3, 7 << 128):
+        expected = wallet.signed(b"\x01\x02", nonce=nonce)
+        assert signed_call(wallet, b"\x01\x02", chain_id=services.chain_id, nonce=nonce) == expected
+
+
+class _Double(ThreadingHTTPServer):
+    """Answers each request after a while with the next of its statuses, and 200 once they are used up."""
+
+    daemon_threads = True
+
+    def __init__(self, *statuses: int, seconds: float = 0) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.statuses, self.seconds, self.requests = list(statuses), seconds, 0
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Double
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.server.requests += 1
+        time.sleep(self.server.seconds)
+        status = self.server.statuses.pop(0) if self.server.statuses else 200
+        if status == 0:
+            self.close_connection = True
+            return
+        self.send_response(status)
+        self.send_header("retry-after", "0")
+        self.send_header("content-length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Print nothing."""
+
+
+@contextmanager
+def _serving(server: _Double) -> Iterator[str]:
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _requests(number: int) -> list[list[str]]:
+    return [[post("http://127.0.0.1", "/", None, {})] * number]
+
+
+def test_in_closed_loop_a_client_sends_when_it_is_answered() -> None:
+    with _serving(_Double(seconds=0.2)) as url:
+        sent = send(url, Load(_requests(4), clients=2, seconds=60))
+    assert len(sent.accepted) == 4
+    assert all(answer.milliseconds >= 200 for answer in sent.accepted)
+    assert sent.seconds >= 0.4
+
+
+def test_in_open_loop_a_latency_counts_from_when_the_request_was_due() -> None:
+    with _serving(_Double(seconds=0.2)) as url:
+        sent = send(url, Load(_requests(4), clients=1, seconds=60, rate=20))
+    # Due after 0, 50, 100 and 150 ms; one connection has them answered after 200, 400, 600 and 800 at the earliest.
+    times = sorted(answer.milliseconds for answer in sent.accepted)
+    assert all(taken >= least for taken, least in zip(times, (199, 349, 499, 649), strict=True))
+
+
+def test_a_run_ends_with_its_time_and_answers_what_it_has_sent() -> None:
+    server = _Double(seconds=0.05)
+    with _serving(server) as url:
+        sent = send(url, Load(_requests(1), clients=2, seconds=0.5, cycles=True))
+    assert 1 < server.requests == len(sent.accepted) < 30
+
+
+def test_a_call_is_repeated_after_503_but_never_after_a_closed_connection() -> None:
+    server = _Double(503, 429, 200, 0, 409)
+    with _serving(server) as url:
+        sent = send(url, Load(_requests(4), clients=1, seconds=60))
+    assert (len(sent.accepted), sent.repeats, sent.refusals) == (2, 2, {"closed": 1, "409": 1})
+    assert server.requests == 6
+
+
+@pytest.mark.journey
+def test_a_round_is_settled_and_kept(tmp_path: Path) -> None:
+    assert run(Options(scenarios=("many-2",), size=Size(seconds=2), results=tmp_path)) == 0
+    (path,) = tmp_path.iterdir()
+    (stack,) = json.loads(path.read_text())["stacks"]
+    (figures,) = stack["rounds"]["many-2"]
+    assert figures["settled"] == figures["accepted"] > 0
+    assert all(figures["cpu_ms"][kind] > 0 for kind in ("web", "relay worker", "PostgreSQL", "node"))
+    assert {process["component"] for process in stack["memory"]} >= {
+        "web",
+        "relay worker",
+        "PostgreSQL",
+        "node",
+    }

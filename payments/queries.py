@@ -69,9 +69,8 @@ class Effect:
     """
     What a rate changes from `rate.valid_from` to `until`, where another begins, or without end.
 
-    `example` is what 10.00 of the currency pays out, `monthly` what a month of the living
-    subscriptions does, in credits; `experience` is that of one minor unit; `collected` is
-    the price of that month in major units.
+    `example` is what 10.00 of the currency pays out, `monthly` what a month of the living subscriptions does,
+    in credits; `experience` is that of one minor unit; `collected` is the price of that month in major units.
     """
 
     rate: PayoutRate

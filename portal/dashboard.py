@@ -1,8 +1,7 @@
 """
 The dashboard: the user's credits, badges, histories and check-in in one answer.
 
-It is composed of the queries of the apps below, in a fixed number of statements however
-long a history is.
+It is composed of the queries of the apps below, in a fixed number of statements however long a history is.
 """
 
 from dataclasses import dataclass

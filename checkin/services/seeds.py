@@ -1,9 +1,8 @@
 """
 Daily seeds: committed to ahead, secret during their day, revealed two days after it began.
 
-A seed is an HMAC of its day and salt under a secret of the processes. Neither the
-database alone nor the secret alone gives it away, and the commitment shows whether the
-right secret was used.
+A seed is an HMAC of its day and salt under a secret of the processes. Neither the database alone nor the
+secret alone gives it away, and the commitment shows whether the right secret was used.
 """
 
 import hmac

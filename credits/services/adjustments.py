@@ -1,9 +1,8 @@
 """
 Corrections by staff: small ones at once, large ones when a second person agrees.
 
-Alone, one person may move `ADJUSTMENT_APPROVAL_LIMIT` credits per user in 24 hours, either
-way, so that a large sum in small parts is still a large sum.
-Lock order: a request's row that is decided, then the account.
+Alone, one person may move `ADJUSTMENT_APPROVAL_LIMIT` credits per user in 24 hours, either way, so that a
+large sum in small parts is still a large sum. Lock order: a request's row that is decided, then the account.
 """
 
 from datetime import timedelta

@@ -19,10 +19,9 @@ def set_allowance(
     """
     Store the period a user has paid for; `credits` were paid out for it.
 
-    `renews` while the subscription is active or past due and not cancelling: the
-    allowance then outlives `ends_at` by `RENEWAL_GRACE`. `resets_at`
-    is the end of the provider's current period, where that is later than `ends_at`.
-    Returns False and changes nothing where a period that starts later is known.
+    `renews` while the subscription is active or past due and not cancelling: the allowance then outlives
+    `ends_at` by `RENEWAL_GRACE`. `resets_at` is the end of the provider's current period, where that is later
+    than `ends_at`. Returns False and changes nothing where a period that starts later is known.
     """
     params = {
         "user": user.pk,

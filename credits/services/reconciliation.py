@@ -1,10 +1,9 @@
 """
 Reconciliation: recompute the ledger from its rows, and keep what each comparison found.
 
-CHECKs and unique constraints are not checked again; they hold even for a superuser who
-switches triggers and foreign keys off. Everything that spans rows is checked here, in
-one statement and so at one moment, while the service runs. `relay` and `payments` bring
-their own comparisons to `run`.
+CHECKs and unique constraints are not checked again; they hold even for a superuser who switches triggers and
+foreign keys off. Everything that spans rows is checked here, in one statement and so at one moment, while the
+service runs. `relay` and `payments` bring their own comparisons to `run`.
 """
 
 import logging

@@ -43,9 +43,8 @@ class PostbackEvent:
     """
     What happened, in the network's own unit: `amount` times the network's rate makes credits.
 
-    `original_id` is the credit that a reversal undoes; left out, it is `external_id` itself.
-    `user_ref` may be empty where no user is credited. A reversal takes everything back
-    unless `takes_back` says how much.
+    `original_id` is the credit that a reversal undoes; left out, it is `external_id` itself. `user_ref` may
+    be empty where no user is credited. A reversal takes everything back unless `takes_back` says how much.
     """
 
     kind: PostbackKind

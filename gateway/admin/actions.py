@@ -66,13 +66,12 @@ class ReasonedAction:
     """
     An action that is confirmed with a reason.
 
-    `permission` is a full permission such as `relay.pause_relayer`; `effect` describes what
-    will happen to a row; `run` calls the service and may return a message for staff. `run`
-    is inside a transaction, unless it `reaches_out` over a network; then it may be repeated.
-    `initial` returns the form's initial values for the rows, read before their effects are
-    shown; `changes` returns what the action changes in a row, from and to, for the log. An
-    action with a `subject` is about the whole thing that the subject names: it is offered on
-    the list, chooses no rows, and its functions get a row that is not stored.
+    `permission` is a full permission such as `relay.pause_relayer`; `effect` describes what will happen to a
+    row; `run` calls the service and may return a message for staff. `run` is inside a transaction, unless it
+    `reaches_out` over a network; then it may be repeated. `initial` returns the form's initial values for the
+    rows, read before their effects are shown; `changes` returns what the action changes in a row, from and
+    to, for the log. An action with a `subject` is about the whole thing that the subject names: it is offered
+    on the list, chooses no rows, and its functions get a row that is not stored.
     """
 
     name: str

@@ -55,9 +55,8 @@ def record(
     """
     Write down that `actor` did `action` to `row`; runs inside the caller's transaction.
 
-    `name` is how the entry names the row, which need not be stored: an action may be about
-    all rows of its kind. Of entries with the same `decision` only the first is written; for
-    the others None is returned.
+    `name` is how the entry names the row, which need not be stored: an action may be about all rows of its
+    kind. Of entries with the same `decision` only the first is written; for the others None is returned.
     """
     message = [details(action=action, reason=reason, changes=changes or {}, decision=decision)]
     try:

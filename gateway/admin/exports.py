@@ -63,9 +63,8 @@ def cells_of(
     """
     Yield the headings, then the cells of each row by descending primary key.
 
-    Each page is its own query that begins below the last key: no cursor and no transaction
-    stays open while a slow browser reads, and only one page is in memory. Rows added
-    meanwhile are not included.
+    Each page is its own query that begins below the last key: no cursor and no transaction stays open while a
+    slow browser reads, and only one page is in memory. Rows added meanwhile are not included.
     """
     yield [column.heading for column in columns]
     paths = [column.path for column in columns]

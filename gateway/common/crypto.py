@@ -1,9 +1,8 @@
 """
 Secrets of other parties that we must be able to read, encrypted before they are stored.
 
-Fernet (AES-128-CBC and HMAC-SHA256) under a key that is in the environment and not in
-the database, so that a copy of the database reveals none of them. The first key encrypts;
-all of them decrypt.
+Fernet (AES-128-CBC and HMAC-SHA256) under a key that is in the environment and not in the database, so that a
+copy of the database reveals none of them. The first key encrypts; all of them decrypt.
 """
 
 import base64

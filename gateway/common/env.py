@@ -35,9 +35,8 @@ def secret(name: str, *, default: str | None = None) -> str:
     """
     Return a secret from `NAME`, or from the file that `NAME_FILE` names.
 
-    The file form is for secrets mounted by an orchestrator. Setting both is a mistake, since
-    it would be unclear which one is used. A secret that `WITHHELD_SECRETS` lists is empty,
-    and must not be given.
+    The file form is for secrets mounted by an orchestrator. Setting both is a mistake, since it would be
+    unclear which one is used. A secret that `WITHHELD_SECRETS` lists is empty, and must not be given.
     """
     if name in listing("WITHHELD_SECRETS", default=()):
         absent(name)

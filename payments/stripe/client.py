@@ -34,9 +34,8 @@ class SubscriptionState:
     """
     A subscription with its one item.
 
-    `latest_invoice_id` is empty where there is none yet. `payment_client_secret` is
-    set while the first payment of an `incomplete` subscription waits for the card
-    holder; `decline_code` where it was declined.
+    `latest_invoice_id` is empty where there is none yet. `payment_client_secret` is set while the first
+    payment of an `incomplete` subscription waits for the card holder; `decline_code` where it was declined.
     """
 
     subscription_id: str

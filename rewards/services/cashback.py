@@ -35,11 +35,10 @@ def settle(*, costs: Mapping[int, int], now: datetime, capped: bool = False) -> 
     """
     Close these holds at their costs in credits, and reward the users for what they paid.
 
-    A hold at no cost is released. The permanent track gains each cost; badges and active
-    modifiers decide how much of it comes back, as an entry of its own. With `capped` nobody
-    pays more than was held. Runs inside the caller's transaction, which an error must end, in
-    the same number of statements for any number of holds. A hold that was captured before
-    stays as it is and rewards nothing.
+    A hold at no cost is released. The permanent track gains each cost; badges and active modifiers decide how
+    much of it comes back, as an entry of its own. With `capped` nobody pays more than was held. Runs inside
+    the caller's transaction, which an error must end, in the same number of statements for any number of
+    holds. A hold that was captured before stays as it is and rewards nothing.
 
     Raises:
         HoldReleased: one of them was released before, so its charge cannot be made.

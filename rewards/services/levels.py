@@ -1,9 +1,8 @@
 """
 Change the levels of a track: one badge is saved or removed, and its neighbours' ranges follow.
 
-Staff say where a badge begins; it ends where the next one begins. All badges of the track are
-locked and checked before anything is written; the database checks them again when the
-transaction commits.
+Staff say where a badge begins; it ends where the next one begins. All badges of the track are locked and
+checked before anything is written; the database checks them again when the transaction commits.
 """
 
 from collections.abc import Sequence

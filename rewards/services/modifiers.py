@@ -28,8 +28,7 @@ def grant(
     """
     Give the user a bonus of the fraction `value` for `minutes` from now on.
 
-    A repeated key returns the first modifier and gives nothing. Runs inside the
-    caller's transaction.
+    A repeated key returns the first modifier and gives nothing. Runs inside the caller's transaction.
 
     Raises:
         KeyConflict: the key names another user's modifier, or one of another type.

@@ -1,8 +1,4 @@
-"""
-Cards: a figure each, with a link to the rows behind it.
-
-Charts as numbers for inline SVG: geometry alone, drawn by templates, coloured by style sheets.
-"""
+"""Cards, a figure each with a link to its rows, and the geometry of charts, which templates draw as inline SVG."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -26,7 +26,7 @@ from gateway.common.http import client_ip
 from gateway.common.logging import request_id
 from gateway.common.problems import problem_responses
 from gateway.common.routers import ApiRouter
-from gateway.common.throttling import RateLimit
+from gateway.common.throttling import user_rate
 from users.api.authentication import ProfileRequest
 
 _EXAMPLE = OpenApiExample(
@@ -59,16 +59,11 @@ class AdNetworksSerializer(serializers.Serializer[Any]):
     networks = AdNetworkSerializer(many=True)
 
 
-class ReferencesRate(RateLimit):
-    """Readings of the references per user, counted with those of quota and status."""
-
-    setting = "RELAY_READ_RATE"
-
-
 class AdNetworkViewSet(ViewSet):
     """What a wallet needs to open an offerwall, a survey or a rewarded video."""
 
-    throttle_classes = (ReferencesRate,)
+    # Counted with readings of quota and status.
+    throttle_classes = (user_rate("RELAY_READ_RATE"),)
 
     @extend_schema(
         operation_id="adNetworks",
@@ -120,18 +115,13 @@ _DOCUMENTATION: dict[str, Any] = {
 _PATH = rf"(?P<network>[a-z0-9-]{{1,40}})/(?P<token>[A-Za-z0-9._-]{{1,{MAX_PATH_TOKEN_LENGTH}}})"
 
 
-class PostbackRate(RateLimit):
-    """Postbacks per sender. Without a counter they pass: a reward that is not taken may be lost."""
-
-    setting = "POSTBACK_RATE"
-
-
 class PostbackViewSet(ViewSet):
     """The raw bytes and the path go to the service; its answer goes back as it is."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)
-    throttle_classes = (PostbackRate,)
+    # Per sender. Without a counter they pass: a reward that is not taken may be lost.
+    throttle_classes = (user_rate("POSTBACK_RATE"),)
 
     @extend_schema(operation_id="postback", **_DOCUMENTATION)
     @action(detail=False, methods=["get"], url_path=_PATH)

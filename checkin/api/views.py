@@ -15,16 +15,9 @@ from checkin.services import checkins, seeds
 from gateway.common.errors import InvalidRequest
 from gateway.common.parsers import expect_json_or_nothing
 from gateway.common.routers import ApiRouter
-from gateway.common.throttling import RateLimit
+from gateway.common.throttling import user_rate
 from rewards.queries import current_rewards
 from users.api.authentication import ProfileRequest
-
-
-class CheckInRate(RateLimit):
-    """Check-in requests per user; the attempts of the day limit what can be won, this limits the work."""
-
-    setting = "CHECKIN_RATE"
-
 
 # Spent drops and commitments of the day must come from us and not from a cache.
 _PRIVATE = {"Cache-Control": "no-store"}
@@ -40,7 +33,7 @@ _KEY_HEADER = OpenApiParameter(
 class CheckInViewSet(ViewSet):
     """Check-ins of the signed-in profile. Without HEAD, which Django would answer by an unseen GET."""
 
-    throttle_classes = (CheckInRate,)
+    throttle_classes = (user_rate("CHECKIN_RATE"),)
     http_method_names = ["get", "post", "options"]
 
     @extend_schema(

@@ -73,6 +73,16 @@ class NetworkRate(RateLimit):
         return client_network(request)
 
 
+def user_rate(setting: str) -> type[RateLimit]:
+    """Return the throttle of the rate that this setting holds, per user."""
+    return type("UserRate", (RateLimit,), {"setting": setting})
+
+
+def network_rate(setting: str) -> type[NetworkRate]:
+    """Return the throttle of the rate that this setting holds, per network."""
+    return type("NetworkRate", (NetworkRate,), {"setting": setting})
+
+
 def check_rate(setting: str, caller: str) -> None:
     """
     Count a caller who is known only after the body was read; `setting` holds the rate.

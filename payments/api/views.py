@@ -21,7 +21,7 @@ from gateway.common.errors import DomainError
 from gateway.common.parsers import expect_json_or_nothing
 from gateway.common.problems import json_problem, only_methods
 from gateway.common.routers import ApiRouter
-from gateway.common.throttling import RateLimit
+from gateway.common.throttling import user_rate
 from payments.amounts import display_amount
 from payments.api import schema
 from payments.api.serializers import (
@@ -41,14 +41,8 @@ _IMMEDIATELY = "cancelImmediately"
 _BOOLEANS = {"true": True, "false": False}
 
 
-class BillingRate(RateLimit):
-    """Changes of a subscription per user; each one asks Stripe."""
-
-    setting = "BILLING_RATE"
-
-
 class PaymentsViewSet(ViewSet):
-    throttle_classes = (BillingRate,)
+    throttle_classes = (user_rate("BILLING_RATE"),)
     # Without HEAD, which would create a setup intent that nobody reads.
     http_method_names = ["get", "post", "delete", "options"]
 

@@ -14,7 +14,7 @@ from rest_framework.viewsets import GenericViewSet, ViewSet
 from credits.models import CreditEntry
 from gateway.common.pagination import NewestFirst
 from gateway.common.routers import ApiRouter
-from gateway.common.throttling import RateLimit
+from gateway.common.throttling import user_rate
 from portal.api import schema
 from portal.api.serializers import (
     DashboardSerializer,
@@ -30,12 +30,6 @@ from users.api.authentication import ProfileRequest
 _PRIVATE = {"Cache-Control": "no-store"}
 
 
-class DashboardRate(RateLimit):
-    """Dashboards and histories per user."""
-
-    setting = "DASHBOARD_RATE"
-
-
 class EarningPages(NewestFirst):
     ordering = "-account_version"
 
@@ -45,7 +39,7 @@ class TransactionPages(NewestFirst):
 
 
 class DashboardViewSet(ViewSet):
-    throttle_classes = (DashboardRate,)
+    throttle_classes = (user_rate("DASHBOARD_RATE"),)
 
     @extend_schema(
         operation_id="dashboardInfo",
@@ -65,7 +59,7 @@ class DashboardViewSet(ViewSet):
 
 
 class _HistoryViewSet(ListModelMixin, GenericViewSet[Any]):
-    throttle_classes = (DashboardRate,)
+    throttle_classes = (user_rate("DASHBOARD_RATE"),)
     request: ProfileRequest
 
     def get_serializer_context(self) -> dict[str, Any]:

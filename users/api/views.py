@@ -14,34 +14,11 @@ from rest_framework.viewsets import ViewSet
 
 from gateway.common.http import client_ip
 from gateway.common.routers import ApiRouter
-from gateway.common.throttling import NetworkRate
+from gateway.common.throttling import network_rate
 from users.api import schema, serializers
 from users.api.authentication import ProfileRequest
 from users.keys import public_key_set
 from users.services import sessions, sign_in
-
-
-class NonceRate(NetworkRate):
-    """
-    Challenges per network address.
-
-    Not per profile: anybody can send an address, and could use up the rate of its owner.
-    """
-
-    setting = "AUTH_NONCE_RATE"
-
-
-class VerifyRate(NetworkRate):
-    """Answers to challenges per network address."""
-
-    setting = "AUTH_VERIFY_RATE"
-
-
-class RefreshRate(NetworkRate):
-    """Exchanges of refresh tokens per network address."""
-
-    setting = "AUTH_REFRESH_RATE"
-
 
 # For clients that are not signed in yet, so that an access token that has expired does no harm.
 _PUBLIC: dict[str, Any] = {"authentication_classes": (), "permission_classes": (AllowAny,)}
@@ -59,7 +36,8 @@ class SignInViewSet(ViewSet):
         responses={200: serializers.NonceResponseSerializer, **schema.NONCE},
         examples=schema.NONCE_EXAMPLES,
     )
-    @action(detail=False, methods=["post"], throttle_classes=(NonceRate,), **_PUBLIC)
+    # Not per profile: anybody can send an address, and could use up the rate of its owner.
+    @action(detail=False, methods=["post"], throttle_classes=(network_rate("AUTH_NONCE_RATE"),), **_PUBLIC)
     def nonce(self, request: Request) -> Response:
         body = serializers.NonceRequestSerializer.read(request.data)
         challenge = sign_in.issue_challenge(
@@ -77,7 +55,7 @@ class SignInViewSet(ViewSet):
         responses={200: serializers.TokenPairResponseSerializer, **schema.VERIFY},
         examples=schema.VERIFY_EXAMPLES,
     )
-    @action(detail=False, methods=["post"], throttle_classes=(VerifyRate,), **_PUBLIC)
+    @action(detail=False, methods=["post"], throttle_classes=(network_rate("AUTH_VERIFY_RATE"),), **_PUBLIC)
     def verify(self, request: Request) -> Response:
         body = serializers.VerifyRequestSerializer.read(request.data)
         pair = sign_in.sign_in(
@@ -99,7 +77,7 @@ class SignInViewSet(ViewSet):
         responses={200: serializers.TokenPairResponseSerializer, **schema.REFRESH},
         examples=schema.REFRESH_EXAMPLES,
     )
-    @action(detail=False, methods=["post"], throttle_classes=(RefreshRate,), **_PUBLIC)
+    @action(detail=False, methods=["post"], throttle_classes=(network_rate("AUTH_REFRESH_RATE"),), **_PUBLIC)
     def refresh(self, request: Request) -> Response:
         body = serializers.RefreshRequestSerializer.read(request.data)
         pair = sessions.refresh(token=body["refresh"], now=now())

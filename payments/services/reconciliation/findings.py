@@ -6,10 +6,11 @@ from datetime import datetime
 from itertools import islice
 from typing import TypeVar
 
-from django.db.models import TextChoices
+from django.db.models import Model, QuerySet, TextChoices
 
 PAGE = 100
 _Item = TypeVar("_Item")
+_Row = TypeVar("_Row", bound=Model)
 
 
 class Rule(TextChoices):
@@ -78,3 +79,8 @@ def pages(items: Iterable[_Item]) -> Iterator[list[_Item]]:
     rest = iter(items)
     while page := list(islice(rest, PAGE)):
         yield page
+
+
+def rows_by(field: str, ids: Iterable[str], rows: QuerySet[_Row]) -> dict[str, _Row]:
+    """Return those of the rows whose field has one of these ids, by id."""
+    return {getattr(row, field): row for row in rows.filter(**{f"{field}__in": list(ids)})}

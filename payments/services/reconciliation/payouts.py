@@ -8,7 +8,7 @@ from django.db.models import Q
 from payments.errors import BillingRefused, RateMissing
 from payments.models import Payout
 from payments.services import clawbacks, payouts
-from payments.services.reconciliation.findings import Finding, Rule, Window, pages
+from payments.services.reconciliation.findings import Finding, Rule, Window, pages, rows_by
 from payments.services.reconciliation.subscriptions import ours_among
 from payments.stripe import get_billing_client
 from payments.stripe.client import InvoiceState
@@ -17,8 +17,9 @@ from payments.stripe.client import InvoiceState
 def compare_payouts(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
     """Yield paid invoices without a payout, and payouts that differ from their invoice."""
     compared: set[int] = set()
+    rows = Payout.objects.select_related("subscription__customer")
     for page in pages(get_billing_client().paid_invoices_since(since=window.since)):
-        stored = _payouts_by_invoice(page)
+        stored = rows_by("stripe_invoice_id", [invoice.invoice_id for invoice in page], rows)
         ours = ours_among(invoice.customer_id for invoice in page)
         for invoice in page:
             payout = stored.get(invoice.invoice_id)
@@ -28,17 +29,10 @@ def compare_payouts(*, window: Window, counts: Counter[str]) -> Iterator[Finding
                 yield from _differences(payout, invoice)
             elif invoice.customer_id in ours:
                 yield from _missing_payout(invoice, window)
-    recent = Payout.objects.filter(created_at__gte=window.since).select_related("subscription__customer")
-    for payout in recent.order_by("pk").iterator():
+    for payout in rows.filter(created_at__gte=window.since).order_by("pk").iterator():
         counts["payouts"] += 1
         if payout.pk not in compared:
             yield from _not_listed(payout)
-
-
-def _payouts_by_invoice(page: list[InvoiceState]) -> dict[str, Payout]:
-    invoice_ids = [invoice.invoice_id for invoice in page]
-    rows = Payout.objects.filter(stripe_invoice_id__in=invoice_ids).select_related("subscription__customer")
-    return {payout.stripe_invoice_id: payout for payout in rows}
 
 
 def _missing_payout(invoice: InvoiceState, window: Window) -> Iterator[Finding]:

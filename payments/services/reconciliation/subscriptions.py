@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from payments.errors import BillingRefused
 from payments.models import Customer, Subscription
 from payments.services import payouts
-from payments.services.reconciliation.findings import Finding, Rule, Window, pages
+from payments.services.reconciliation.findings import Finding, Rule, Window, pages, rows_by
 from payments.stripe import get_billing_client
 from payments.stripe.client import CustomerState, SubscriptionState
 from users.models import User
@@ -27,35 +27,26 @@ _COMPARED_FIELDS = (
 def compare_customers(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
     """Yield customers that were created for another user than we think, or that only one side has."""
     compared: set[int] = set()
+    customers = Customer.objects.select_related("user").order_by("pk")
     for page in pages(get_billing_client().customers()):
-        rows = _customers_by_stripe_id(page)
+        rows = rows_by("stripe_customer_id", [state.customer_id for state in page], customers)
         for state in page:
             row = rows.get(state.customer_id)
             if row is not None:
                 compared.add(row.pk)
                 yield from _customer_differences(row, state)
         yield from _missing_customers([state for state in page if state.customer_id not in rows], window)
-    for row in Customer.objects.select_related("user").order_by("pk").iterator():
+    for row in customers.iterator():
         counts["customers"] += 1
         if row.pk not in compared:
-            yield Finding(
-                rule=Rule.CUSTOMER_UNKNOWN,
-                have="a customer",
-                wanted="none, or deleted",
-                ids=_customer_ids(row),
-            )
+            ids = _customer_ids(row)
+            yield Finding(rule=Rule.CUSTOMER_UNKNOWN, have="a customer", wanted="none, or deleted", ids=ids)
 
 
 def ours_among(customer_ids: Iterable[str]) -> set[str]:
     """Return the Stripe customers that are users of ours; other systems may use the same account."""
     rows = Customer.objects.filter(stripe_customer_id__in=set(customer_ids))
     return set(rows.values_list("stripe_customer_id", flat=True))
-
-
-def _customers_by_stripe_id(page: list[CustomerState]) -> dict[str, Customer]:
-    stripe_ids = [state.customer_id for state in page]
-    rows = Customer.objects.filter(stripe_customer_id__in=stripe_ids).select_related("user")
-    return {row.stripe_customer_id: row for row in rows}
 
 
 def _customer_differences(row: Customer, state: CustomerState) -> Iterator[Finding]:
@@ -102,8 +93,10 @@ def compare_subscriptions(*, counts: Counter[str]) -> Iterator[Finding]:
     living: defaultdict[str, list[str]] = defaultdict(list)
     missing: list[SubscriptionState] = []
     compared: set[int] = set()
+    subscriptions = Subscription.objects.select_related("customer")
     for page in pages(get_billing_client().living_subscriptions()):
-        rows, ours = _subscriptions_by_stripe_id(page), ours_among(state.customer_id for state in page)
+        rows = rows_by("stripe_subscription_id", [state.subscription_id for state in page], subscriptions)
+        ours = ours_among(state.customer_id for state in page)
         for state in page:
             if state.customer_id not in ours and state.subscription_id not in rows:
                 continue
@@ -118,16 +111,10 @@ def compare_subscriptions(*, counts: Counter[str]) -> Iterator[Finding]:
     yield from _several_living(living)
     # Our rows cannot hold two living ones, so the second is reported as such.
     yield from (_missing_subscription(state) for state in missing if len(living[state.customer_id]) == 1)
-    for row in Subscription.objects.living().select_related("customer").order_by("pk").iterator():
+    for row in subscriptions.living().order_by("pk").iterator():
         if row.pk not in compared:
             counts["subscriptions"] += 1
             yield from _not_listed(row)
-
-
-def _subscriptions_by_stripe_id(page: list[SubscriptionState]) -> dict[str, Subscription]:
-    stripe_ids = [state.subscription_id for state in page]
-    rows = Subscription.objects.filter(stripe_subscription_id__in=stripe_ids).select_related("customer")
-    return {row.stripe_subscription_id: row for row in rows}
 
 
 def _several_living(living: dict[str, list[str]]) -> Iterator[Finding]:

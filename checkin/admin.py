@@ -43,7 +43,7 @@ def odds_page(table: DropTable) -> SafeString:
         "attempts": attempts,
         "worths": [_worth(odds, attempts) for odds in odds_of(items)],
     }
-    return render_to_string("staff/odds.html", context)
+    return render_to_string("checkin/odds.html", context)
 
 
 def _item(item: Item, chance: Fraction) -> dict[str, Any]:

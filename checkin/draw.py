@@ -12,14 +12,14 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import accumulate, count
 
-# Whole amounts that take effect at once; every other type is a fraction for some minutes.
-WITHOUT_DURATION = frozenset({"EXPERIENCE", "CREDITS"})
+from checkin.models import AMOUNTS
+
 _WHOLE, _FRACTION = Decimal(1), Decimal("0.0001")
 
 
 def step_of(drop_type: str) -> Decimal:
     """Return the distance between neighbouring values of that type."""
-    return _WHOLE if drop_type in WITHOUT_DURATION else _FRACTION
+    return _WHOLE if drop_type in AMOUNTS else _FRACTION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ class Draw:
 
 def draw(*, seed: bytes, identity: DrawIdentity, items: Sequence[Item]) -> Draw:
     """
-    Return the draw of a identity; the same arguments always give the same draw.
+    Return the draw of an identity; the same arguments always give the same draw.
 
     Raises:
         ValueError: there are no items.

@@ -51,7 +51,7 @@ class DropType(models.TextChoices):
     BONUS_CREDITS_BACK = "BONUS_CREDITS_BACK"
 
 
-# Whole numbers that take effect at once and have no minutes.
+# Whole numbers that take effect at once; every other type is a fraction for some minutes.
 AMOUNTS = ["CREDITS", "EXPERIENCE"]
 
 

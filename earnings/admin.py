@@ -215,7 +215,7 @@ class AdNetworkAdmin(Previewed, ReasonedActions, TrialPage):
     """Settings change through the service; addresses and secrets by their own actions."""
 
     form = AdNetworkForm
-    preview_template = "staff/network_rate_preview.html"
+    preview_template = "earnings/rate_preview.html"
     list_display = ("slug", "rewards", "is_enabled", "is_weak", "rate", "hold_hours", "secrets", "last_event")
     ordering = ("slug",)
     staff_actions = (PAUSE_NETWORK, RESUME_NETWORK, ISSUE_ADDRESS, RETIRE_SECRET)

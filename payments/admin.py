@@ -115,7 +115,7 @@ CANCEL_SUBSCRIPTION = ReasonedAction(
 class PayoutRateAdmin(Previewed, ReadOnlyAdmin):
     """Rates are history: a new one is added, none is changed or deleted."""
 
-    preview_template = "staff/payout_rate_preview.html"
+    preview_template = "payments/rate_preview.html"
     list_display = (
         "currency",
         "credits_per_major_unit",

@@ -125,7 +125,7 @@ class BadgeAdmin(Previewed, StaffAdmin[Badge]):
     """Where a badge begins and what it grants; where it ends is where the next one begins."""
 
     form = BadgeForm
-    preview_template = "staff/levels_preview.html"
+    preview_template = "rewards/levels_preview.html"
     list_display = (
         "name",
         "track",

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from checkin import queries
-from checkin.draw import WITHOUT_DURATION
 from checkin.errors import CheckInsNotReady
-from checkin.models import AMOUNTS, CheckIn, DropTable, DropType
+from checkin.models import CheckIn, DropTable, DropType
 from checkin.services.checkins import execute
 from credits.models import EntrySource
 from credits.queries import has_earned
@@ -196,6 +195,5 @@ def test_the_attempts_of_badges_that_share_a_table_count(settings: Any) -> None:
     assert queries.most_attempts(badges[shared - 1]) == 1 + last
 
 
-def test_rows_and_draws_agree_on_what_has_no_minutes() -> None:
-    assert set(AMOUNTS) == WITHOUT_DURATION
+def test_the_items_of_these_tests_have_every_type() -> None:
     assert set(DropType.values) == set(TYPES)

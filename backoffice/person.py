@@ -171,7 +171,6 @@ WHERE call.user_id = %s AND call.settled_at >= %s AND hold.captured_amount IS NO
 
 
 def _lists(user: User) -> dict[str, str]:
-    """Return the lists that hold more of the person's rows, found by the profile's address."""
     models = {
         "entries": "credits_creditentry",
         "calls": "relay_relaytransaction",

@@ -202,7 +202,6 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
             return HttpResponseRedirect(self.page_url("change", object_id))
 
     def delete_model(self, request: HttpRequest, obj: DropTable) -> None:
-        """Throw a draft away, unless it was published meanwhile."""
         drop_tables.lock_draft(table_id=obj.pk)
         super().delete_model(request, obj)
 

@@ -61,7 +61,6 @@ def drop_ranges(*, user: User, rewards: CurrentRewards) -> dict[DropType, DropRa
 
 
 def _may_draw(*, user: User, rewards: CurrentRewards, now: datetime) -> bool:
-    """Return whether an attempt of the day is left and check-ins are not paused, in two statements."""
     is_left = attempts_used(user=user, day=day_of(now)) < attempts_of(rewards)
     return is_left and not is_paused(CHECK_INS)
 
@@ -149,7 +148,6 @@ def _most_bonus(badges: QuerySet[Badge]) -> int:
 
 
 def ranges_of(items: list[Item]) -> dict[DropType, DropRange]:
-    """Return the range of each type; 0 to 0 for a type that is not among the items."""
     ranges = {}
     for drop_type in DropType:
         of_type = [item for item in items if item.drop_type == drop_type]

@@ -90,7 +90,6 @@ def running_allowance(allowance: Allowance | None, *, now: datetime) -> Allowanc
 
 
 def paid_period(row: Allowance) -> PaidPeriod:
-    """Return the allowance's row as a value that answers by the clock."""
     return PaidPeriod(
         credits=row.credits,
         starts_at=row.starts_at,

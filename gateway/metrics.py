@@ -98,7 +98,6 @@ class MetricsView(APIView):
 
 
 def _is_token(header: str) -> bool:
-    """Compare with every token, in constant time."""
     scheme, _, text = header.partition(" ")
     given = text.strip().encode()
     matches = [hmac.compare_digest(given, token.encode()) for token in settings.METRICS_TOKENS]

@@ -131,5 +131,4 @@ def _example_at(rate: PayoutRate) -> int:
 
 
 def _month_at(credits_per_major_unit: int) -> Sum:
-    """Return the sum of what each payout would be, each rounded down as `payout_credits` does."""
     return Sum(F("amount_minor") * credits_per_major_unit / MINOR_UNITS, default=0)

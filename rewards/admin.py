@@ -170,7 +170,6 @@ class BadgeAdmin(Previewed, StaffAdmin[Badge]):
             return HttpResponseRedirect(request.path)
 
     def save_model(self, request: HttpRequest, obj: Badge, form: Any, change: bool) -> None:
-        """Save through the service, which moves the neighbours."""
         levels.save_badge(badge=obj)
 
     def delete_view(

@@ -1,4 +1,4 @@
-"""Rows that tests of several rooms need."""
+"""Rows that tests of several packages need."""
 
 import secrets
 from typing import Any

@@ -48,7 +48,6 @@ class User(AbstractUser):
 
 class SignInSessionQuerySet(models.QuerySet["SignInSession"]):
     def active(self, *, now: datetime) -> "SignInSessionQuerySet":
-        """Return those that have neither been revoked nor expired."""
         return self.filter(revoked_at=None, expires_at__gt=now)
 
 

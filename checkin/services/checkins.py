@@ -72,7 +72,6 @@ def _check_in(user: User, now: datetime, key: str) -> CheckIn:
 
 
 def _draw_into(check_in: CheckIn, *, user: User, rewards: CurrentRewards) -> Draw:
-    """Draw for the attempt and write down all that is needed to draw again."""
     tables, is_proven = queries.tables_of(rewards), has_earned(user)
     items = queries.items_for(rewards=rewards, tables=tables, is_proven=is_proven)
     if tables.permanent is None or not items:

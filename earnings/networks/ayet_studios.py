@@ -34,7 +34,6 @@ class AyetStudios(Adapter):
     )
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
-        """Check the header over what PHP's http_build_query makes of the sorted parameters."""
         fields = parameters(request.query)
         # PHP escapes the tilde, Python does not.
         message = urlencode(sorted(fields.items())).replace("~", "%7E").encode()

@@ -43,7 +43,6 @@ class VisitLink(Adapter):
     has_path_token: ClassVar = False
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
-        """Check the signature behind the dot. A query is the push network's own and means nothing."""
         content, _, given = request.path_token.partition(".")
         require_match(given, secrets=secrets, compute=base64url_hmac("sha256", content.encode()))
         try:

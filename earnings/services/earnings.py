@@ -50,7 +50,6 @@ def _decide_announcement(postback: Postback, user: User) -> None:
 
 
 def _decide_credit(postback: Postback, user: User) -> None:
-    """Work out the credits from factors that stay on the row, and post, hold or refuse them."""
     source = ADAPTERS[postback.network.slug].kind
     benefits = queries.current_rewards(user=user, now=postback.received_at).benefits
     postback.badge_bonus = benefits.badge_bonuses[MODIFIER_TYPE_BY_SOURCE[source]]
@@ -74,7 +73,6 @@ def _decide_credit(postback: Postback, user: User) -> None:
 
 
 def _decide_reversal(reversal: Postback, user: User) -> None:
-    """Take the credit back, or leave the reversal RECEIVED where its credit is still to come."""
     _close_announcements(reversal, Event.REVERSE)
     credit = _related(reversal, PostbackKind.CREDIT).first()
     if credit is None:
@@ -148,7 +146,6 @@ def _entry_key(postback: Postback) -> str:
 
 
 def _apply_earlier_reversals(credit: Postback) -> int:
-    """Apply the reversals that came before the credit, and return the credits that remain."""
     remaining = credit.credits
     waiting = _related(credit, PostbackKind.REVERSAL).filter(state=PostbackState.RECEIVED).order_by("pk")
     for reversal in waiting:

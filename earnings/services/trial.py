@@ -19,8 +19,6 @@ _PATH = re.compile(r"/api/postbacks/(?P<slug>[^/]+)/(?P<token>[^/]+)/?")
 
 
 class AcceptedPostback(NamedTuple):
-    """A postback that would be accepted, and what it would lead to."""
-
     event: PostbackEvent
     user: User | None
     # Credits before bonuses.

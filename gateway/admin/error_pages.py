@@ -58,7 +58,6 @@ def locked_out(
 
 
 def _answer(request: HttpRequest, problem: DomainError, title: str, text: str) -> HttpResponse:
-    """Answer a request for a page of the admin with a page, and any other with the problem."""
     if request.path.startswith(reverse("admin:index")):
         return _page(request, problem.status, title, text)
     return json_problem(problem)

@@ -47,6 +47,5 @@ def _box(keys: tuple[str, ...], purpose: str) -> MultiFernet:
 
 
 def _derived(key: str, purpose: str) -> bytes:
-    """Make a key of the size that Fernet wants from random text of any length."""
     derive = HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=purpose.encode())
     return base64.urlsafe_b64encode(derive.derive(key.encode()))

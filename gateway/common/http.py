@@ -132,7 +132,6 @@ def fetch_json(url: str) -> Any:
 
 
 def _get(url: str) -> tuple[int, bytes]:
-    """Return status and body, of which no more is read than it takes to see that it is too long."""
     response = _http.request(
         "GET", url, preload_content=False, redirect=False, headers={"Accept": "application/json"}
     )

@@ -143,7 +143,6 @@ def _send(operation: BillingOperation) -> SubscriptionState:
 
 @contextmanager
 def _closed_if_refused(*, operation: BillingOperation, now: datetime) -> Iterator[None]:
-    """Close the operation where Stripe refuses it for good; where Stripe is unreachable it stays pending."""
     try:
         yield
     except DomainError as error:

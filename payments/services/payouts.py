@@ -120,7 +120,6 @@ def _subscription_of(invoice: InvoiceState) -> Subscription:
 
 
 def _insert_payout(payout: Payout) -> Payout:
-    """Grant the payout's credits, store it, and return the stored row after its experience and allowance."""
     payout.entry = entries.grant(
         user=payout.user,
         credits=payout.credits,

@@ -141,7 +141,6 @@ class Lookups:
         yield from rows.auto_paging_iter()
 
     def _subscription(self, subscription_id: str) -> SubscriptionState:
-        """Read the state, with what an incomplete subscription waits for."""
         subscription = self._v1.subscriptions.retrieve(subscription_id, {"expand": _LATEST_PAYMENTS})
         if subscription.status != "incomplete" or isinstance(subscription.latest_invoice, str | None):
             return objects.subscription_state(subscription)

@@ -8,7 +8,6 @@ from payments.stripe.client import CustomerState, InvoiceState, ReceivedEvent, S
 
 
 def customer_state(customer: Any) -> CustomerState:
-    """Read a customer; our metadata names the user it was created for."""
     metadata = customer.metadata.to_dict() if customer.metadata else {}
     return CustomerState(
         customer_id=customer.id,
@@ -22,7 +21,6 @@ def customer_state(customer: Any) -> CustomerState:
 def subscription_state(
     subscription: Any, *, client_secret: str = "", decline_code: str = ""
 ) -> SubscriptionState:
-    """Read a subscription; its period is on its one item."""
     item = subscription["items"].data[0]
     return SubscriptionState(
         subscription_id=subscription.id,
@@ -43,7 +41,6 @@ def subscription_state(
 
 
 def invoice_state(invoice: Any) -> InvoiceState:
-    """Read an invoice; its parent names the subscription, its line the period, its payments the money."""
     period = _period_of(invoice)
     paid_off_stripe = getattr(invoice, "amount_paid_off_stripe", None) or 0
     return InvoiceState(

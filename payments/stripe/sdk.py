@@ -178,7 +178,6 @@ class StripeBillingClient(Cards):
         }
 
     def _ensure_product(self) -> None:
-        """Create the one product on first use; another process may have created it already."""
         if self._has_product:
             return
         with translated_errors():

@@ -44,8 +44,6 @@ GROUP BY 1, 2 ORDER BY 1, 2
 
 
 class _Transition(NamedTuple):
-    """How many users have the experience for `before` now and for `after` then."""
-
     before: Badge | None
     after: Badge
     users: int
@@ -152,7 +150,6 @@ def _without(levels: Sequence[Badge], badge: Badge) -> list[Badge]:
 
 
 def _with_upper_bounds(badges: Sequence[Badge]) -> list[Badge]:
-    """Return the badges in order, each ending where the next begins; a lower bound is never changed."""
     levels = sorted(badges, key=lambda badge: badge.exp_lower_bound)
     for level, following in zip_longest(levels, levels[1:]):
         level.exp_upper_bound = following.exp_lower_bound if following else None

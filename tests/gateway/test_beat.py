@@ -56,7 +56,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[int, bool]]:
     return [(record.levelno, record.exc_info is not None) for record in caplog.records]
 
 
-def test_an_outage_is_told_when_it_begins_and_when_it_ends(
+def test_an_outage_is_logged_when_it_begins_and_when_it_ends(
     clock: Clock, sender: FakeSender, caplog: pytest.LogCaptureFixture
 ) -> None:
     tick(clock)
@@ -71,7 +71,7 @@ def test_an_outage_is_told_when_it_begins_and_when_it_ends(
     assert sender.sent == 3
 
 
-def test_a_second_outage_is_told_again(
+def test_a_second_outage_is_logged_again(
     clock: Clock, sender: FakeSender, caplog: pytest.LogCaptureFixture
 ) -> None:
     for fault in (OperationalError("away"), None, OperationalError("away"), None):
@@ -80,7 +80,7 @@ def test_a_second_outage_is_told_again(
     assert len(caplog.records) == 4
 
 
-def test_another_fault_is_told_whole_every_time(
+def test_another_fault_is_logged_in_full_every_time(
     clock: Clock, sender: FakeSender, caplog: pytest.LogCaptureFixture
 ) -> None:
     sender.fault = TypeError("no such option")

@@ -155,6 +155,6 @@ def test_every_path_that_it_names_is_one_of_the_service(description: Any) -> Non
     assert (Path(settings.BASE_DIR) / re.findall(r"`(docs/[\w.]+)`", text)[0]).exists()
 
 
-def test_the_sizes_of_pages_are_told_as_they_are_checked(description: Any) -> None:
+def test_the_sizes_of_pages_are_described_as_they_are_checked(description: Any) -> None:
     text = " ".join(description["info"]["description"].split())
     assert f"({NewestFirst.page_size} by default, at most {NewestFirst.max_page_size})" in text

@@ -170,7 +170,6 @@ def sign_in(
 
 
 def _signed_another(challenge: SignInChallenge, signature: bytes, client: str, now: datetime) -> bool:
-    """Return whether the signature answers another open challenge of the same client."""
     try:
         return any(
             controllers.is_valid_signature(

@@ -151,7 +151,7 @@ class _People(forms.Form):
     members = forms.ModelMultipleChoiceField(User.objects.all(), required=False)
 
 
-def test_rows_are_told_by_their_names_on_both_sides(staff: User) -> None:
+def test_rows_are_named_on_both_sides(staff: User) -> None:
     # No longer among those that may be chosen, and still called by its name.
     before = UserFactory.create()
     form = _People(

@@ -89,7 +89,7 @@ def test_a_deletion_keeps_the_request(client: Client) -> None:
     assert (sentence_of(entry), entry.object_repr) == ("delete", str(row))
 
 
-def test_a_group_that_is_given_is_told_by_its_name(client: Client) -> None:
+def test_a_group_that_is_given_is_named(client: Client) -> None:
     person = User.objects.create_user(secrets.token_hex(4), is_staff=True)
     group = Group.objects.get(name="support")
     body = {"username": person.username, "is_staff": "on", "is_active": "on", "groups": [group.pk]}

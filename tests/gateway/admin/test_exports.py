@@ -120,7 +120,7 @@ def test_finance_takes_them_away_and_nobody_else(client: Client, label: str) -> 
     assert given == {"support": 403, "finance": 200, "operations": 403}
 
 
-def test_a_stranger_is_sent_to_the_door(client: Client) -> None:
+def test_who_is_not_logged_in_is_sent_to_the_login(client: Client) -> None:
     answer = client.get(f"{ENTRIES}export/csv/")
 
     assert (answer.status_code, answer.headers["Location"][:13]) == (302, "/admin/login/")

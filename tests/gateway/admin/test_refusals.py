@@ -91,7 +91,7 @@ def test_nobody_without_a_right_to_change_people_reads_how_a_password_is_kept() 
     assert "this form" in browser_of(member("superuser")).get(page).content.decode()
 
 
-def test_who_is_locked_out_is_told_for_how_long() -> None:
+def test_the_page_of_a_lockout_says_how_long_it_lasts() -> None:
     person, browser = member("support"), Client()
     tries = [
         browser.post("/admin/login/", {"username": person.username, "password": secrets.token_hex(8)})

@@ -41,7 +41,7 @@ def test_a_broker_that_is_away_does_not_fail_the_caller(broker_away: None) -> No
     assert committed == [True]
 
 
-def test_who_waits_for_a_worker_is_told_that_there_is_none(broker_away: None) -> None:
+def test_a_caller_who_waits_for_a_worker_gets_an_error_without_one(broker_away: None) -> None:
     with pytest.raises(WorkersUnreachable, match="No worker could be asked"):
         enqueue_now("relay.broadcast", relayer_id=1)
 

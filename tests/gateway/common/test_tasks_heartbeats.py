@@ -48,7 +48,7 @@ def ended(task: str, state: str) -> None:
     signals.task_postrun.send(sender=None, task=SimpleNamespace(name=task), state=state)
 
 
-def test_every_task_of_beat_tells_how_often_it_is_rung(redis: Redis) -> None:
+def test_every_periodic_task_has_its_period(redis: Redis) -> None:
     gauges = figures()
     for entry in project.CELERY_BEAT_SCHEDULE.values():
         assert gauges["periodic_task_period_seconds", str(entry["task"])] > 0
@@ -77,7 +77,7 @@ def test_a_success_is_an_end_and_a_failure_is_no_success(redis: Redis, task: str
 
 
 @pytest.mark.django_db
-def test_a_task_that_celery_runs_leaves_its_sign(redis: Redis) -> None:
+def test_a_task_that_celery_runs_has_a_heartbeat(redis: Redis) -> None:
     earned(UserFactory.create(), 1)
     query("UPDATE credits_account SET balance = balance + 1")
     checkin_tasks.keep_seeds.apply()
@@ -88,12 +88,12 @@ def test_a_task_that_celery_runs_leaves_its_sign(redis: Redis) -> None:
     assert ("periodic_task_succeeded_timestamp_seconds", "credits.reconcile") not in gauges
 
 
-def test_what_beat_does_not_ring_leaves_no_sign(redis: Redis) -> None:
+def test_a_task_that_beat_does_not_schedule_has_no_heartbeat(redis: Redis) -> None:
     ended("payments.process_event", "SUCCESS")
     assert not redis.exists(tasks._HEARTBEATS_KEY)
 
 
-def test_a_task_that_is_rung_no_more_is_forgotten(redis: Redis) -> None:
+def test_a_task_that_beat_schedules_no_more_is_forgotten(redis: Redis) -> None:
     redis.hset(tasks._HEARTBEATS_KEY, "ended relay.no-more", "1")
     assert not any("relay.no-more" in key for key in figures())
 
@@ -105,7 +105,7 @@ def test_messages_that_nobody_takes_are_counted(redis: Redis) -> None:
     assert gauges["redis_up",] == 1
 
 
-def test_without_redis_only_that_is_told(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_redis_only_that_is_reported(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, logger="gateway.common.tasks")
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     ended("earnings.release", "SUCCESS")

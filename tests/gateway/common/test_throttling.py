@@ -52,7 +52,7 @@ def test_callers_are_counted_apart(services: Services, settings: Settings) -> No
     assert all(Open().allow_request(request_of(secrets.token_hex()), APIView()) for _ in range(3))
 
 
-def test_a_refused_caller_is_told_how_long_to_wait(services: Services, settings: Settings) -> None:
+def test_a_refusal_says_how_long_to_wait(services: Services, settings: Settings) -> None:
     settings.RELAY_READ_RATE = "1/minute"
     request, throttle = request_of(secrets.token_hex()), Open()
     Open().allow_request(request, APIView())

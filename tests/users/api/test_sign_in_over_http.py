@@ -73,7 +73,7 @@ def test_null_is_as_good_as_left_out(wallet: Wallet) -> None:
     assert (answer.status_code, answer.json()) == (200, {"signedOut": True})
 
 
-def test_an_access_token_in_the_place_of_a_refresh_token_is_told_as_such(wallet: Wallet) -> None:
+def test_an_access_token_in_the_place_of_a_refresh_token_is_refused_as_such(wallet: Wallet) -> None:
     pair = wallet.verify()
 
     refused = wallet.post("refresh", refresh=pair["access"])

@@ -93,7 +93,7 @@ def test_far_above_what_one_caller_may_have_open_a_profile_gets_no_more_for_a_wh
     sign_in.issue_challenge(profile_address=address, client="d", now=start + timedelta(minutes=5))
 
 
-def test_consumed_challenges_are_not_pushed_out_since_a_repeat_must_be_told_as_such() -> None:
+def test_consumed_challenges_are_kept_so_that_a_repeat_is_refused_as_such() -> None:
     address, start = random_address(), now()
     first = sign_in.issue_challenge(profile_address=address, client="c", now=start)
     sign_in.consume_challenge(nonce=first.nonce, profile_address=None, now=start)

@@ -250,7 +250,7 @@ def test_a_profile_owned_by_a_plain_key_is_not_believed(profile: Profile, chain:
     _assert_nobody_is_signed_in()
 
 
-def test_who_runs_unvetted_code_is_told_what_to_have_vetted(profile: Profile, chain: FakeChain) -> None:
+def test_the_refusal_of_unvetted_code_names_what_to_vet(profile: Profile, chain: FakeChain) -> None:
     vetted = TrustedImplementation.objects.filter(is_active=True)
     addresses = dict(vetted.values_list("address", "kind"))
     vetted.update(is_active=False)
@@ -272,7 +272,7 @@ def test_a_contract_without_an_owner_is_no_profile(profile: Profile, chain: Fake
     _assert_nobody_is_signed_in()
 
 
-def test_a_controller_without_sign_is_told_so(chain: FakeChain, trusted: None) -> None:
+def test_a_controller_without_sign_is_refused_as_such(chain: FakeChain, trusted: None) -> None:
     mover = Controller(permissions=ALL_PERMISSIONS & ~Permission.SIGN)
     profile = chain.create_profile(mover)
 

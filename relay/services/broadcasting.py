@@ -5,23 +5,52 @@ Sending the same bytes twice does no harm, so no lock is held and any number of
 workers may run. The rows say what is left to send.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db.models import F
-from django.db.models.functions import Coalesce
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
+from gateway.chain.lsp25 import valid_until_of
 from gateway.chain.types import Head, SendKind, SendOutcome
+from gateway.common import db
 from gateway.common.db import isolated
-from relay.models import Attempt, RelayTransaction
+from relay.models import Attempt, RelayTransaction, sql_values
 from relay.services import cancellation, replacement
 from relay.services.replacement import fees_today
 
 _Status = RelayTransaction.Status
+
+
+class _Signed(NamedTuple):
+    """An attempt with signed bytes, and what of its call decides whether they may be sent."""
+
+    id: int
+    relay_transaction_id: int
+    relayer_id: int
+    kind: str
+    transaction_hash: str
+    raw: bytes
+    node_message: str
+    channel: tuple[str, str, int]
+    valid_until: int | None
+    is_follower: bool
+
+
+class _Today:
+    """The newest block and the fees of its time; the node is asked when one of them is first needed."""
+
+    @cached_property
+    def head(self) -> Head:
+        return get_chain_client().head()
+
+    @cached_property
+    def fees(self) -> Fees:
+        return fees_today(head=self.head)
 
 
 def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
@@ -34,31 +63,20 @@ def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
     Raises:
         NodeUnavailable: no node answered; the bytes stay for the next try.
     """
-    unsent = (
-        Attempt.objects.unsent()
-        .filter(chain_id=get_chain().id)
-        .select_related("relay_transaction")
-        .in_nonce_order()
-        .without_payload()
-    )
-    attempts = list(unsent if relayer_id is None else unsent.filter(relayer_id=relayer_id))
+    attempts = _read(_UNSENT, {"relayer": relayer_id})
     if not attempts:
         return 0
-    head = get_chain_client().head()
-    fees = fees_today(head=head)
+    today = _Today()
     sent = 0
     blocked_relayers: set[int] = set()
     for batch in _batches(attempts):
-        sendable = []
-        for attempt in batch:
-            if attempt.relayer_id in blocked_relayers:
-                # Lower account nonces of its relayer have not reached the node.
-                continue
-            if not _cancelled_instead(attempt, head, fees, now):
-                sendable.append(attempt)
-        accepted, unreachable = _send(attempts=sendable, fees=fees, now=now)
+        # Of a blocked relayer, lower account nonces have not reached the node.
+        free = [attempt for attempt in batch if attempt.relayer_id not in blocked_relayers]
+        accepted, unreachable = _send(_still_wanted(free, today, now), today, now)
         sent += accepted
         blocked_relayers |= unreachable
+    if blocked_relayers and not sent:
+        get_chain_client().head()  # Raises where no node answers at all.
     return sent
 
 
@@ -69,16 +87,8 @@ def resend(*, now: datetime) -> int:
     Raises:
         NodeUnavailable: no node answered.
     """
-    overdue = list(
-        Attempt.objects.broadcasted()
-        .filter(chain_id=get_chain().id, sent_at__lt=now - timedelta(seconds=settings.RELAY_RESEND_SECONDS))
-        .select_related("relay_transaction")
-        .in_nonce_order()[:200]
-    )
-    if not overdue:
-        return 0
-    accepted, _ = _send(attempts=overdue, fees=fees_today(head=get_chain_client().head()), now=now)
-    return accepted
+    overdue = _read(_OVERDUE, {"before": now - timedelta(seconds=settings.RELAY_RESEND_SECONDS)})
+    return _send_again(overdue, now)
 
 
 def broadcast_again(*, relay_transaction_id: int, now: datetime) -> int:
@@ -91,31 +101,59 @@ def broadcast_again(*, relay_transaction_id: int, now: datetime) -> int:
     Raises:
         NodeUnavailable: no node answered; the bytes stay for the next try.
     """
-    own = Attempt.objects.filter(relay_transaction_id=relay_transaction_id)
-    unsent = own.unsent().first()
+    unsent = Attempt.objects.filter(relay_transaction_id=relay_transaction_id).unsent().first()
     if unsent is not None:
         return broadcast(relayer_id=unsent.relayer_id, now=now)
-    unmined = list(own.broadcasted().select_related("relay_transaction").in_nonce_order())
-    accepted, _ = _send(attempts=unmined, fees=fees_today(head=get_chain_client().head()), now=now)
+    return _send_again(_read(_UNMINED, {"transaction": relay_transaction_id}), now)
+
+
+def _send_again(attempts: Sequence[_Signed], now: datetime) -> int:
+    accepted, unreachable = _send(attempts, _Today(), now)
+    if unreachable and not accepted:
+        get_chain_client().head()  # Raises where no node answers at all.
     return accepted
 
 
-def _batches(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
+def sweep(*, now: datetime) -> int:
+    """
+    Broadcast what waits, relayer by relayer, and again what was sent long ago; return how many the node took.
+
+    An error of one relayer's attempts is logged and holds up no other relayer.
+
+    Raises:
+        NodeUnavailable: no node answered.
+    """
+    relayer_ids = db.all_rows(_RELAYERS_WITH_UNSENT, {"chain": get_chain().id})
+    sent = 0
+    for (relayer_id,) in relayer_ids:
+        with isolated(f"broadcasting for relayer {relayer_id}"):
+            sent += broadcast(relayer_id=relayer_id, now=now)
+    return sent + resend(now=now)
+
+
+def _read(statement: str, params: Mapping[str, Any]) -> list[_Signed]:
+    rows = db.all_rows(statement, {"chain": get_chain().id, **params})
+    return [
+        _Signed(*columns, (key_manager, controller, channel), valid_until_of(int(validity)), is_follower)
+        for *columns, key_manager, controller, channel, validity, is_follower in rows
+    ]
+
+
+def _batches(attempts: Iterable[_Signed]) -> list[list[_Signed]]:
     """
     Split into batches, each with at most one call per channel, in each relayer's order.
 
     If the node refuses a call, those behind it in its channel must not have been sent with it.
     """
-    batches: list[list[Attempt]] = []
+    batches: list[list[_Signed]] = []
     numbers: dict[int, int] = {}
     channels: dict[int, set[tuple[str, str, int]]] = {}
     for attempt in attempts:
-        relayer_id, row = attempt.relayer_id, attempt.relay_transaction
-        channel = (row.key_manager_address, row.controller_address, row.channel)
-        if channel in channels.setdefault(relayer_id, set()):
+        relayer_id = attempt.relayer_id
+        if attempt.channel in channels.setdefault(relayer_id, set()):
             numbers[relayer_id] += 1
             channels[relayer_id].clear()
-        channels[relayer_id].add(channel)
+        channels[relayer_id].add(attempt.channel)
         number = numbers.setdefault(relayer_id, 0)
         if number == len(batches):
             batches.append([])
@@ -123,47 +161,55 @@ def _batches(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
     return batches
 
 
-def _cancelled_instead(attempt: Attempt, head: Head, fees: Fees, now: datetime) -> bool:
-    """Cancel a call that could only burn gas, unless that has begun; return whether it is such a call."""
-    transaction = attempt.relay_transaction
-    if attempt.kind == Attempt.Kind.CANCELLATION:
-        return False
-    if transaction.expires_before(max(head.timestamp, int(now.timestamp())) + get_chain().block_seconds):
-        status, code, detail = (
-            _Status.EXPIRED,
-            "relay-call-expired",
-            "Its validity ended before it was sent.",
-        )
-    elif lost_its_predecessor(transaction):
-        status, code, detail = (
-            _Status.CANCELLED,
-            cancellation.PREDECESSOR_FAILED,
-            "A call before it in its channel failed.",
-        )
-    else:
-        return False
-    with isolated(f"cancelling {attempt.transaction_hash}"):
-        cancellation.begin(
-            attempt=attempt, terminal_status=status, code=code, detail=detail, fees=fees, now=now
-        )
-    return True
+def _still_wanted(attempts: Sequence[_Signed], today: _Today, now: datetime) -> list[_Signed]:
+    """Return the attempts without calls that could only burn gas; the cancellation of these is begun."""
+    calls = [attempt for attempt in attempts if attempt.kind == Attempt.Kind.CALL]
+    followers = [call.relay_transaction_id for call in calls if call.is_follower]
+    lost = {row_id for (row_id,) in db.all_rows(_LOST_FOLLOWERS, {"ids": followers})} if followers else set()
+    dropped = set()
+    for call in calls:
+        if _expires(call, today, now):
+            reason = (_Status.EXPIRED, "relay-call-expired", "Its validity ended before it was sent.")
+        elif call.relay_transaction_id in lost:
+            detail = "A call before it in its channel failed."
+            reason = (_Status.CANCELLED, cancellation.PREDECESSOR_FAILED, detail)
+        else:
+            continue
+        dropped.add(call.id)
+        with isolated(f"cancelling {call.transaction_hash}"):
+            _cancel(call, *reason, today.fees, now)
+    return [attempt for attempt in attempts if attempt.id not in dropped]
 
 
-def _send(*, attempts: Sequence[Attempt], fees: Fees, now: datetime) -> tuple[int, set[int]]:
+def _expires(call: _Signed, today: _Today, now: datetime) -> bool:
+    """Return whether the call's validity ends before a block could take it; an open end never does."""
+    if call.valid_until is None:
+        return False
+    return call.valid_until < max(today.head.timestamp, int(now.timestamp())) + get_chain().block_seconds
+
+
+def _cancel(call: _Signed, status: _Status, code: str, detail: str, fees: Fees, now: datetime) -> None:
+    attempt = Attempt.objects.get(pk=call.id)
+    cancellation.begin(attempt=attempt, terminal_status=status, code=code, detail=detail, fees=fees, now=now)
+
+
+def _send(attempts: Sequence[_Signed], today: _Today, now: datetime) -> tuple[int, set[int]]:
     """Return how many the node took, and the relayers of those it did not answer; these are sent again later."""
     if not attempts:
         return 0, set()
-    outcomes = get_chain_client().send_raw_transactions([bytes(attempt.raw) for attempt in attempts])
+    outcomes = get_chain_client().send_raw_transactions([attempt.raw for attempt in attempts])
     accepted = [attempt for attempt, outcome in zip(attempts, outcomes, strict=True) if _is_accepted(outcome)]
     _mark_sent(accepted, now)
     unreachable = set()
     for attempt, outcome in zip(attempts, outcomes, strict=True):
         if outcome.kind in {SendKind.UNDERPRICED, SendKind.REFUSED}:
             with isolated(f"the send error of {attempt.transaction_hash}"):
-                handle_send_error(attempt=attempt, outcome=outcome, fees=fees, now=now)
+                row = Attempt.objects.get(pk=attempt.id)
+                handle_send_error(attempt=row, outcome=outcome, fees=today.fees, now=now)
         elif outcome.kind == SendKind.UNREACHABLE:
             unreachable.add(attempt.relayer_id)
-            _store_message(attempt=attempt, outcome=outcome)
+            if outcome.message[:_MESSAGE_LENGTH] != attempt.node_message:
+                _store_message(attempt_id=attempt.id, outcome=outcome)
     return len(accepted), unreachable
 
 
@@ -172,44 +218,22 @@ def _is_accepted(outcome: SendOutcome) -> bool:
     return outcome.kind in {SendKind.ACCEPTED, SendKind.NONCE_TOO_LOW}
 
 
-def _mark_sent(attempts: Sequence[Attempt], now: datetime) -> None:
-    """Update conditionally: what the tracker or a newer attempt has written meanwhile stays."""
-    Attempt.objects.filter(
-        pk__in=[attempt.pk for attempt in attempts], status__in=[Attempt.Status.SIGNED, Attempt.Status.SENT]
-    ).update(status=Attempt.Status.SENT, sent_at=now, first_sent_at=Coalesce(F("first_sent_at"), now))
-    RelayTransaction.objects.filter(
-        pk__in=[attempt.relay_transaction_id for attempt in attempts], status=_Status.PENDING
-    ).update(status=_Status.SUBMITTED)
+def _mark_sent(attempts: Sequence[_Signed], now: datetime) -> None:
+    if attempts:
+        params = {
+            "attempts": [attempt.id for attempt in attempts],
+            "transactions": [attempt.relay_transaction_id for attempt in attempts],
+            "now": now,
+        }
+        db.all_rows(_MARK_SENT, params)
 
 
-def lost_its_predecessor(transaction: RelayTransaction) -> bool:
-    """Return whether the call before this follower in its channel cannot be executed any more."""
-    if not transaction.is_follower:
-        return False
-    predecessor = (
-        RelayTransaction.objects.active()
-        .of_channel(
-            chain_id=transaction.chain_id,
-            key_manager=transaction.key_manager_address,
-            controller=transaction.controller_address,
-            channel=transaction.channel,
-        )
-        # A repeat of a failed predecessor was accepted later, and its account nonce comes later too.
-        .filter(relay_nonce=transaction.relay_nonce - 1, pk__lt=transaction.pk)
-        .values_list("terminal_status", "status")
-        .first()
-    )
-    if predecessor is None:
-        return True
-    terminal_status, status = predecessor
-    return bool(terminal_status) and status in RelayTransaction.IN_PROGRESS
+_MESSAGE_LENGTH = 500
 
 
-def _store_message(*, attempt: Attempt, outcome: SendOutcome) -> None:
+def _store_message(*, attempt_id: int, outcome: SendOutcome) -> None:
     """Store the node's error message for staff."""
-    message = outcome.message[:500]
-    if message != attempt.node_message:
-        Attempt.objects.filter(pk=attempt.pk).update(node_message=message)
+    Attempt.objects.filter(pk=attempt_id).update(node_message=outcome.message[:_MESSAGE_LENGTH])
 
 
 def handle_send_error(*, attempt: Attempt, outcome: SendOutcome, fees: Fees, now: datetime) -> None:
@@ -219,7 +243,7 @@ def handle_send_error(*, attempt: Attempt, outcome: SendOutcome, fees: Fees, now
     A self-transfer that is refused stays and is sent again by the sweep: the account
     nonce must be used up, and the reason (a relayer without funds, high gas prices) passes.
     """
-    _store_message(attempt=attempt, outcome=outcome)
+    _store_message(attempt_id=attempt.pk, outcome=outcome)
     if outcome.kind == SendKind.UNDERPRICED and replacement.replace(
         attempt_id=attempt.pk, fees=fees, now=now
     ):
@@ -235,19 +259,70 @@ def handle_send_error(*, attempt: Attempt, outcome: SendOutcome, fees: Fees, now
         )
 
 
-def sweep(*, now: datetime) -> int:
-    """
-    Broadcast what waits, relayer by relayer, and again what was sent long ago; return how many the node took.
+_IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
+_ACTIVE = sql_values(*RelayTransaction.ACTIVE)
+_SIGNED, _SENT = Attempt.Status.SIGNED.value, Attempt.Status.SENT.value
 
-    An error of one relayer's attempts is logged and holds up no other relayer.
+_SELECT = """
+SELECT attempt.id, attempt.relay_transaction_id, attempt.relayer_id, attempt.kind, attempt.transaction_hash,
+       attempt.raw, attempt.node_message, call.key_manager_address, call.controller_address, call.channel,
+       call.validity, call.is_follower
+FROM relay_attempt AS attempt
+JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
+WHERE attempt.chain_id = %(chain)s AND call.status IN
+"""
+_IN_NONCE_ORDER = "ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence"
 
-    Raises:
-        NodeUnavailable: no node answered.
-    """
-    unsent = Attempt.objects.unsent().filter(chain_id=get_chain().id)
-    relayer_ids = list(unsent.values_list("relayer_id", flat=True).distinct().order_by("relayer_id"))
-    sent = 0
-    for relayer_id in relayer_ids:
-        with isolated(f"broadcasting for relayer {relayer_id}"):
-            sent += broadcast(relayer_id=relayer_id, now=now)
-    return sent + resend(now=now)
+# What waits for its first broadcast, of one relayer or of all.
+_UNSENT = f"""{_SELECT} {_IN_PROGRESS} AND attempt.status = '{_SIGNED}'
+  AND (%(relayer)s::bigint IS NULL OR attempt.relayer_id = %(relayer)s::bigint)
+{_IN_NONCE_ORDER}
+"""
+
+# What was last broadcast before that moment, and is not mined.
+_OVERDUE = f"""{_SELECT} {_IN_PROGRESS} AND attempt.status = '{_SENT}' AND attempt.sent_at < %(before)s
+{_IN_NONCE_ORDER} LIMIT 200
+"""
+
+# What was broadcast of one call, and is not mined.
+_UNMINED = f"""{_SELECT} {_IN_PROGRESS} AND attempt.status = '{_SENT}'
+  AND attempt.relay_transaction_id = %(transaction)s
+{_IN_NONCE_ORDER}
+"""
+
+_RELAYERS_WITH_UNSENT = f"""
+SELECT DISTINCT attempt.relayer_id
+FROM relay_attempt AS attempt
+JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
+WHERE attempt.chain_id = %(chain)s AND call.status IN {_IN_PROGRESS} AND attempt.status = '{_SIGNED}'
+ORDER BY attempt.relayer_id
+"""  # noqa: S608 - constants of our own
+
+# Of these calls, the followers whose predecessor in the channel cannot be executed any more: it is over without
+# success, or will be. A repeat of a failed predecessor was accepted later and is none, since its account nonce
+# comes later too.
+_LOST_FOLLOWERS = f"""
+SELECT call.id FROM relay_relaytransaction AS call
+WHERE call.id = ANY(%(ids)s::bigint[]) AND call.is_follower AND NOT EXISTS (
+    SELECT FROM relay_relaytransaction AS before
+    WHERE before.chain_id = call.chain_id AND before.key_manager_address = call.key_manager_address
+      AND before.controller_address = call.controller_address AND before.channel = call.channel
+      AND before.relay_nonce = call.relay_nonce - 1 AND before.id < call.id
+      AND before.status IN {_ACTIVE} AND (before.terminal_status = '' OR before.status NOT IN {_IN_PROGRESS})
+)
+"""  # noqa: S608 - constants of our own
+
+# Update conditionally: what the tracker or a newer attempt has written meanwhile stays. The count is read first, so
+# calls are locked before attempts, as everywhere.
+_MARK_SENT = f"""
+WITH submitted AS (
+    UPDATE relay_relaytransaction SET status = '{_Status.SUBMITTED}'
+    WHERE id = ANY(%(transactions)s::bigint[]) AND status = '{_Status.PENDING}'
+    RETURNING id
+)
+UPDATE relay_attempt AS attempt
+SET status = '{_SENT}', sent_at = %(now)s, first_sent_at = coalesce(first_sent_at, %(now)s)
+FROM (SELECT count(*) FROM submitted) AS done
+WHERE attempt.id = ANY(%(attempts)s::bigint[]) AND attempt.status IN ('{_SIGNED}', '{_SENT}')
+RETURNING attempt.id
+"""  # noqa: S608 - constants of our own

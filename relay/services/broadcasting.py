@@ -134,7 +134,9 @@ def sweep(*, now: datetime) -> int:
 def _read(statement: str, params: Mapping[str, Any]) -> list[_Signed]:
     rows = db.all_rows(statement, {"chain": get_chain().id, **params})
     return [
-        _Signed(*columns, (key_manager, controller, channel), valid_until_of(int(validity)), is_follower)
+        _Signed._make(
+            (*columns, (key_manager, controller, channel), valid_until_of(int(validity)), is_follower)
+        )
         for *columns, key_manager, controller, channel, validity, is_follower in rows
     ]
 

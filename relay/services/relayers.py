@@ -167,16 +167,26 @@ def update_accounts(
     Where the chain is ahead of us, the key was used elsewhere: the next account
     nonce jumps forward, since those before it are used up.
     """
+    # In several statements, so that requests find a relayer that is not locked.
+    size = max(1, len(relayers) // 4)
+    groups = [relayers[start : start + size] for start in range(0, len(relayers), size)]
+    updated = {row_id for group in groups for row_id in _update_together(group, accounts, now)}
+    for relayer in relayers:
+        if relayer.pk not in updated:
+            _update_account(relayer, accounts[relayer.address], now)
+
+
+def _update_together(
+    relayers: Sequence[Relayer], accounts: Mapping[str, AccountState], now: datetime
+) -> list[int]:
+    """Update those that no request has locked, and return their ids."""
     params = {
         "ids": [relayer.pk for relayer in relayers],
         "nonces": [accounts[relayer.address].latest_nonce for relayer in relayers],
         "balances": [accounts[relayer.address].balance_wei for relayer in relayers],
         "now": now,
     }
-    updated = {row_id for (row_id,) in db.all_rows(_UPDATE_RELAYERS, params)}
-    for relayer in relayers:
-        if relayer.pk not in updated:
-            _update_account(relayer, accounts[relayer.address], now)
+    return [row_id for (row_id,) in db.all_rows(_UPDATE_RELAYERS, params)]
 
 
 def _update_account(relayer: Relayer, account: AccountState, now: datetime) -> None:

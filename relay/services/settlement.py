@@ -9,7 +9,7 @@ holds back no other.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -56,7 +56,9 @@ _LOST = Outcome(_Status.CANCELLED, 0, "account-nonce-lost", "Another transaction
 class Confirmed(NamedTuple):
     """An attempt and its confirmed receipt."""
 
-    attempt: Attempt
+    attempt_id: int
+    relay_transaction_id: int
+    kind: str
     receipt: Receipt
 
 
@@ -67,9 +69,9 @@ class _Settlement(NamedTuple):
     mined_hash: str | None
 
 
-def outcome_of(*, attempt: Attempt, receipt: Receipt, now: datetime) -> Outcome:
+def outcome_of(*, confirmed: Confirmed, now: datetime) -> Outcome:
     """
-    Return the outcome of the call whose `attempt` the chain has confirmed with `receipt`.
+    Return the outcome of the call whose attempt the chain has confirmed.
 
     A success and a revert cost their gas; a self-transfer costs the user nothing. A
     revert that no node explains ends as failed after a while: a key manager of untrusted
@@ -78,15 +80,17 @@ def outcome_of(*, attempt: Attempt, receipt: Receipt, now: datetime) -> Outcome:
     Raises:
         NodeUnavailable: a revert could not be explained yet; try again.
     """
+    receipt = confirmed.receipt
+    cost = cost_in_credits(
+        gas=receipt.gas_used, price_wei=receipt.effective_gas_price_wei, credit_wei=settings.CREDIT_WEI
+    )
+    if confirmed.kind == Attempt.Kind.CALL and receipt.succeeded:
+        return Outcome(_Status.SUCCESS, cost)
+    attempt = Attempt.objects.select_related("relay_transaction__relayer").get(pk=confirmed.attempt_id)
     transaction = attempt.relay_transaction
     if attempt.kind == Attempt.Kind.CANCELLATION:
         status = _Status(transaction.terminal_status)
         return Outcome(status, 0, transaction.failure_code, transaction.failure_detail)
-    cost = cost_in_credits(
-        gas=receipt.gas_used, price_wei=receipt.effective_gas_price_wei, credit_wei=settings.CREDIT_WEI
-    )
-    if receipt.succeeded:
-        return Outcome(_Status.SUCCESS, cost)
     try:
         return _outcome_of_revert(transaction=transaction, receipt=receipt, cost=cost)
     except NodeUnavailable:
@@ -160,24 +164,25 @@ def settle(*, confirmed: Sequence[Confirmed], now: datetime) -> int:
     self-transfer costs the user nothing. What cannot be settled is logged and left
     to the next run.
     """
-    settlements = [_settlement_of(attempt, receipt, now) for attempt, receipt in confirmed]
+    settlements = [_settlement_of(one, now) for one in confirmed]
     return _settle_all([settlement for settlement in settlements if settlement is not None], now)
 
 
-def settle_lost(*, attempts: Sequence[Attempt], now: datetime) -> int:
+def settle_lost(*, relay_transaction_ids: Iterable[int], now: datetime) -> int:
     """Settle calls that can never be mined, because transactions unknown to us have used their account nonces."""
-    return _settle_all([_Settlement(attempt.relay_transaction_id, _LOST, None) for attempt in attempts], now)
+    return _settle_all([_Settlement(row_id, _LOST, None) for row_id in relay_transaction_ids], now)
 
 
-def _settlement_of(attempt: Attempt, receipt: Receipt, now: datetime) -> _Settlement | None:
+def _settlement_of(confirmed: Confirmed, now: datetime) -> _Settlement | None:
     settlement = None
+    mined_hash = confirmed.receipt.transaction_hash
     try:
-        with isolated(f"the outcome of {attempt.transaction_hash}"):
-            outcome = outcome_of(attempt=attempt, receipt=receipt, now=now)
-            mined_hash = receipt.transaction_hash if attempt.kind == Attempt.Kind.CALL else None
-            settlement = _Settlement(attempt.relay_transaction_id, outcome, mined_hash)
+        with isolated(f"the outcome of {mined_hash}"):
+            outcome = outcome_of(confirmed=confirmed, now=now)
+            is_call = confirmed.kind == Attempt.Kind.CALL
+            settlement = _Settlement(confirmed.relay_transaction_id, outcome, mined_hash if is_call else None)
     except NodeUnavailable:
-        logger.warning("settlement of %s waits for the node", attempt.transaction_hash)
+        logger.warning("settlement of %s waits for the node", mined_hash)
     return settlement
 
 

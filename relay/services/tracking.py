@@ -7,16 +7,19 @@ the rows again.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.conf import settings
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
-from gateway.chain.types import ChainView, Head, Receipt
+from gateway.chain.lsp25 import valid_until_of
+from gateway.chain.signing import get_signer
+from gateway.chain.types import ChainView, Head
 from gateway.common import db
 from gateway.common.db import isolated
-from relay.models import Attempt, Relayer, RelayTransaction
+from relay.models import Attempt, Relayer, RelayTransaction, sql_values
 from relay.services import cancellation, relayers, replacement, settlement
 from relay.services.replacement import fees_today
 
@@ -24,6 +27,22 @@ _Status = RelayTransaction.Status
 
 # A used account nonce without a receipt counts as lost this many blocks beyond the confirmations.
 _LOST_DEPTH = 20
+
+
+class _InFlight(NamedTuple):
+    """An attempt of a call in progress, and what of its row the chain may change or overtake."""
+
+    id: int
+    relay_transaction_id: int
+    relayer_id: int
+    account_nonce: int
+    kind: str
+    status: str
+    transaction_hash: str
+    block_hash: str
+    first_sent_at: datetime | None
+    max_fee_per_gas_wei: int
+    valid_until: int | None
 
 
 def track(*, now: datetime) -> int:
@@ -58,22 +77,15 @@ class Tracker:
 
 def _track(*, now: datetime) -> tuple[int, Head]:
     """Return how many were settled, and the newest block that this saw."""
-    relayers.register_new_relayers(now=now)
-    attempts = list(
-        Attempt.objects.in_progress()
-        .filter(chain_id=get_chain().id)
-        .select_related("relay_transaction")
-        .in_nonce_order()
-        .without_bytes()
-    )
-    accounts = list(Relayer.objects.filter(chain_id=get_chain().id))
+    accounts = _accounts(now)
+    attempts = _attempts_in_flight()
     view = get_chain_client().read_chain(
         transaction_hashes=[attempt.transaction_hash for attempt in attempts],
         accounts=[relayer.address for relayer in accounts],
         confirmations=get_chain().confirmations,
     )
     relayers.update_accounts(relayers=accounts, accounts=view.accounts, now=now)
-    _update_receipts(attempts=attempts, view=view, now=now)
+    attempts = _update_receipts(attempts=attempts, view=view, now=now)
     settled = settlement.settle(confirmed=_confirmed(attempts, view), now=now)
     unmined = _unmined(attempts, view)
     settled += _settle_lost(attempts=unmined, relayers=accounts, view=view, now=now)
@@ -81,17 +93,34 @@ def _track(*, now: datetime) -> tuple[int, Head]:
     return settled, view.head
 
 
-def _confirmed(attempts: Sequence[Attempt], view: ChainView) -> list[settlement.Confirmed]:
+def _accounts(now: datetime) -> list[Relayer]:
+    """Return every relayer of this chain, with one for each key of the signer."""
+    rows = Relayer.objects.filter(chain_id=get_chain().id)
+    accounts = list(rows)
+    if set(get_signer().addresses()) <= {relayer.address for relayer in accounts}:
+        return accounts
+    relayers.register_new_relayers(now=now)
+    return list(rows.all())
+
+
+def _attempts_in_flight() -> list[_InFlight]:
+    return [
+        _InFlight._make((*columns, int(max_fee), valid_until_of(int(validity))))
+        for *columns, max_fee, validity in db.all_rows(_IN_FLIGHT, {"chain": get_chain().id})
+    ]
+
+
+def _confirmed(attempts: Sequence[_InFlight], view: ChainView) -> list[settlement.Confirmed]:
     """Keep the attempts whose block is confirmed, with their receipts."""
     deepest = view.head.number - get_chain().confirmations + 1
     return [
-        settlement.Confirmed(attempt, receipt)
+        settlement.Confirmed(attempt.id, attempt.relay_transaction_id, attempt.kind, receipt)
         for attempt in attempts
         if (receipt := view.receipts.get(attempt.transaction_hash)) and receipt.block_number <= deepest
     ]
 
 
-def _unmined(attempts: Sequence[Attempt], view: ChainView) -> list[Attempt]:
+def _unmined(attempts: Sequence[_InFlight], view: ChainView) -> list[_InFlight]:
     """Keep attempts on account nonces that no transaction of ours has used; the chain takes one of several."""
     used = {
         (attempt.relayer_id, attempt.account_nonce)
@@ -102,7 +131,7 @@ def _unmined(attempts: Sequence[Attempt], view: ChainView) -> list[Attempt]:
 
 
 def _settle_lost(
-    *, attempts: Sequence[Attempt], relayers: Sequence[Relayer], view: ChainView, now: datetime
+    *, attempts: Sequence[_InFlight], relayers: Sequence[Relayer], view: ChainView, now: datetime
 ) -> int:
     """Settle calls whose account nonce is used deep in the chain, though none of their attempts has a receipt."""
     addresses = {relayer.pk: relayer.address for relayer in relayers}
@@ -124,15 +153,15 @@ def _settle_lost(
     if again.head.number < view.head.number:
         return 0
     mined = {owners[transaction_hash] for transaction_hash in again.receipts}
-    confirmed_lost = [
-        attempt
-        for attempt in _passed_over(lost, addresses, again)
-        if attempt.relay_transaction_id not in mined
-    ]
-    return settlement.settle_lost(attempts=confirmed_lost, now=now)
+    confirmed_lost = {
+        attempt.relay_transaction_id for attempt in _passed_over(lost, addresses, again)
+    } - mined
+    return settlement.settle_lost(relay_transaction_ids=confirmed_lost, now=now)
 
 
-def _passed_over(attempts: Sequence[Attempt], addresses: Mapping[int, str], view: ChainView) -> list[Attempt]:
+def _passed_over(
+    attempts: Sequence[_InFlight], addresses: Mapping[int, str], view: ChainView
+) -> list[_InFlight]:
     """Keep attempts whose account nonce is below the confirmed one of their relayer."""
     return [
         attempt
@@ -141,7 +170,7 @@ def _passed_over(attempts: Sequence[Attempt], addresses: Mapping[int, str], view
     ]
 
 
-def _cancel_or_replace_stuck(*, attempts: Sequence[Attempt], view: ChainView, now: datetime) -> None:
+def _cancel_or_replace_stuck(*, attempts: Sequence[_InFlight], view: ChainView, now: datetime) -> None:
     """Bump the fees of what was sent long ago and pays no full tip now; cancel calls that expired in the pool."""
     fees = fees_today(head=view.head)
     for attempt in attempts:
@@ -151,11 +180,12 @@ def _cancel_or_replace_stuck(*, attempts: Sequence[Attempt], view: ChainView, no
             _cancel_or_replace(attempt=attempt, head=view.head, fees=fees, now=now)
 
 
-def _cancel_or_replace(*, attempt: Attempt, head: Head, fees: Fees, now: datetime) -> None:
+def _cancel_or_replace(*, attempt: _InFlight, head: Head, fees: Fees, now: datetime) -> None:
     newest_time = max(head.timestamp, int(now.timestamp()))
-    if attempt.kind == Attempt.Kind.CALL and attempt.relay_transaction.expires_before(newest_time):
+    is_call = attempt.kind == Attempt.Kind.CALL
+    if is_call and attempt.valid_until is not None and attempt.valid_until < newest_time:
         cancellation.begin(
-            attempt=attempt,
+            attempt=Attempt.objects.get(pk=attempt.id),
             terminal_status=_Status.EXPIRED,
             code="relay-call-expired",
             detail="Its validity ended before it was mined.",
@@ -167,65 +197,92 @@ def _cancel_or_replace(*, attempt: Attempt, head: Head, fees: Fees, now: datetim
         and attempt.first_sent_at < now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
         and attempt.max_fee_per_gas_wei < head.base_fee_wei + fees.max_priority_fee_per_gas_wei
     ):
-        replacement.replace(attempt_id=attempt.pk, fees=fees, now=now)
+        replacement.replace(attempt_id=attempt.id, fees=fees, now=now)
 
 
-def _update_receipts(*, attempts: Sequence[Attempt], view: ChainView, now: datetime) -> None:
-    """Write receipts to attempts whose block changed: first mined, moved by a reorganisation, or gone again."""
-    changed = [attempt for attempt in attempts if _block_of(attempt, view) != attempt.block_hash]
+def _update_receipts(*, attempts: list[_InFlight], view: ChainView, now: datetime) -> list[_InFlight]:
+    """
+    Write receipts to attempts whose block changed: first mined, moved by a reorganisation, or gone again.
+
+    A reverted call gets its terminal status, so that no follower is accepted behind it, though it is not final
+    yet. Returns all attempts with the statuses that their rows have now.
+    """
+    changed = {
+        attempt.id: attempt._replace(status=_status_of(attempt, view))
+        for attempt in attempts
+        if _block_of(attempt, view) != attempt.block_hash
+    }
     if not changed:
-        return
-    _write([(attempt, view.receipts.get(attempt.transaction_hash)) for attempt in changed], now)
-    RelayTransaction.objects.filter(
-        pk__in=[attempt.relay_transaction_id for attempt in changed], status=_Status.PENDING
-    ).update(status=_Status.SUBMITTED)
-    _mark_reverts([attempt for attempt in changed if attempt.kind == Attempt.Kind.CALL], view)
-
-
-def _mark_reverts(calls: Sequence[Attempt], view: ChainView) -> None:
-    """Set the terminal status of reverted calls: no follower is accepted behind one, though it is not final yet."""
-    receipts = [(call.relay_transaction_id, view.receipts.get(call.transaction_hash)) for call in calls]
-    reverted = {call_id for call_id, receipt in receipts if receipt and not receipt.succeeded}
-    others = {call.relay_transaction_id for call in calls} - reverted
-    in_progress = RelayTransaction.objects.in_progress()
-    if reverted:
-        in_progress.filter(pk__in=reverted, terminal_status="").update(terminal_status=_Status.FAILED)
-    if others:
-        in_progress.filter(pk__in=others, terminal_status=_Status.FAILED).update(terminal_status="")
-
-
-def _block_of(attempt: Attempt, view: ChainView) -> str:
-    receipt = view.receipts.get(attempt.transaction_hash)
-    return receipt.block_hash if receipt else ""
-
-
-def _write(mined: Sequence[tuple[Attempt, Receipt | None]], now: datetime) -> None:
-    receipts = [receipt for _, receipt in mined]
-    for attempt, receipt in mined:
-        attempt.status = Attempt.Status.MINED if receipt else Attempt.Status.SENT
+        return attempts
+    receipts = [view.receipts.get(attempt.transaction_hash) for attempt in changed.values()]
     params = {
-        "ids": [attempt.pk for attempt, _ in mined],
-        "statuses": [attempt.status for attempt, _ in mined],
+        "ids": list(changed),
+        "transactions": [attempt.relay_transaction_id for attempt in changed.values()],
+        "calls": [attempt.kind == Attempt.Kind.CALL for attempt in changed.values()],
+        "statuses": [attempt.status for attempt in changed.values()],
         "numbers": [receipt and receipt.block_number for receipt in receipts],
         "hashes": [receipt.block_hash if receipt else "" for receipt in receipts],
         "successes": [receipt and receipt.succeeded for receipt in receipts],
         "gas": [receipt and receipt.gas_used for receipt in receipts],
         "prices": [receipt and receipt.effective_gas_price_wei for receipt in receipts],
-        "times": [now if receipt else None for receipt in receipts],
+        "now": now,
     }
     db.all_rows(_UPDATE_RECEIPTS, params)
+    return [changed.get(attempt.id, attempt) for attempt in attempts]
 
 
-# What the newest block says of attempts: null for one that is in no block any more.
-_UPDATE_RECEIPTS = """
+def _status_of(attempt: _InFlight, view: ChainView) -> str:
+    is_mined = attempt.transaction_hash in view.receipts
+    return Attempt.Status.MINED.value if is_mined else Attempt.Status.SENT.value
+
+
+def _block_of(attempt: _InFlight, view: ChainView) -> str:
+    receipt = view.receipts.get(attempt.transaction_hash)
+    return receipt.block_hash if receipt else ""
+
+
+_IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
+
+_IN_FLIGHT = f"""
+SELECT attempt.id, attempt.relay_transaction_id, attempt.relayer_id, attempt.account_nonce, attempt.kind,
+       attempt.status, attempt.transaction_hash, attempt.block_hash, attempt.first_sent_at,
+       attempt.max_fee_per_gas_wei, call.validity
+FROM relay_relaytransaction AS call
+JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
+WHERE call.status IN {_IN_PROGRESS} AND attempt.chain_id = %(chain)s
+ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence
+"""  # noqa: S608 - constants of our own
+
+# What the newest block says of attempts: null for one that is in no block any more; and of their calls. The count
+# is read first, so calls are locked before attempts, as everywhere.
+_UPDATE_RECEIPTS = f"""
+WITH receipt AS (
+    SELECT * FROM unnest(
+        %(ids)s::bigint[], %(transactions)s::bigint[], %(calls)s::boolean[], %(statuses)s::text[],
+        %(numbers)s::bigint[], %(hashes)s::text[], %(successes)s::boolean[], %(gas)s::bigint[], %(prices)s::numeric[]
+    ) AS receipt (id, transaction_id, is_call, status, number, hash, succeeded, gas, price)
+), verdict AS (
+    SELECT transaction_id, coalesce(bool_or(NOT succeeded) FILTER (WHERE is_call), false) AS reverted,
+           bool_or(is_call) AS is_call
+    FROM receipt GROUP BY transaction_id
+), moved AS (
+    UPDATE relay_relaytransaction AS call
+    SET status = '{_Status.SUBMITTED}', terminal_status = CASE
+        WHEN verdict.reverted AND terminal_status = '' THEN '{_Status.FAILED}'
+        WHEN verdict.is_call AND NOT verdict.reverted AND terminal_status = '{_Status.FAILED}' THEN ''
+        ELSE terminal_status END
+    FROM verdict
+    WHERE call.id = verdict.transaction_id AND call.status IN {_IN_PROGRESS} AND (
+        call.status = '{_Status.PENDING}' OR verdict.reverted AND terminal_status = ''
+        OR verdict.is_call AND NOT verdict.reverted AND terminal_status = '{_Status.FAILED}'
+    )
+    RETURNING call.id
+)
 UPDATE relay_attempt AS attempt
 SET status = receipt.status, block_number = receipt.number, block_hash = receipt.hash,
     succeeded = receipt.succeeded, gas_used = receipt.gas, effective_gas_price_wei = receipt.price,
-    mined_at = receipt.at
-FROM unnest(
-    %(ids)s::bigint[], %(statuses)s::text[], %(numbers)s::bigint[], %(hashes)s::text[],
-    %(successes)s::boolean[], %(gas)s::bigint[], %(prices)s::numeric[], %(times)s::timestamptz[]
-) AS receipt (id, status, number, hash, succeeded, gas, price, at)
+    mined_at = CASE WHEN receipt.number IS NOT NULL THEN %(now)s::timestamptz END
+FROM receipt, (SELECT count(*) FROM moved) AS done
 WHERE attempt.id = receipt.id
 RETURNING attempt.id
-"""
+"""  # noqa: S608 - constants of our own

@@ -282,29 +282,43 @@ def test_settling_twice_charges_once(user: User, accept: Accept, settle: Callabl
     attempt = Attempt.objects.select_related("relay_transaction").get()
     receipt = receipt_of(attempt)
     balance = balance_of(user)
-    assert settlement.settle(confirmed=[Confirmed(attempt, receipt)], now=timezone.now()) == 0
-    assert settlement.settle_lost(attempts=[attempt], now=timezone.now()) == 0
+    assert settlement.settle(confirmed=[confirmed_by(attempt, receipt)], now=timezone.now()) == 0
+    assert (
+        settlement.settle_lost(relay_transaction_ids=[attempt.relay_transaction_id], now=timezone.now()) == 0
+    )
     assert balance_of(user) == balance
     assert CreditEntry.objects.filter(source="RELAY_TRANSACTION").count() == 1
 
 
 @pytest.mark.django_db(transaction=True)
 def test_settling_at_the_same_moment_charges_once(user: User, accept: Accept, chain: Chain) -> None:
-    accept()
+    row = accept()
     broadcast_all()
     chain.mine(django_settings.CONFIRMATIONS)
     attempt = Attempt.objects.select_related("relay_transaction__relayer").get()
     receipt = receipt_of(attempt)
 
     outcomes = at_once(
-        [partial(settlement.settle, confirmed=[Confirmed(attempt, receipt)], now=timezone.now())] * 8
-        + [partial(settlement.settle_lost, attempts=[attempt], now=timezone.now())] * 4
+        [partial(settlement.settle, confirmed=[confirmed_by(attempt, receipt)], now=timezone.now())] * 8
+        + [
+            partial(
+                settlement.settle_lost,
+                relay_transaction_ids=[row.pk],
+                now=timezone.now(),
+            )
+        ]
+        * 4
     )
 
     assert sorted(map(str, outcomes)) == ["0"] * 11 + ["1"]
     assert CreditEntry.objects.filter(source="RELAY_TRANSACTION").count() <= 1
     assert balance_of(user).held == 0
     assert find_differences() == []
+
+
+def confirmed_by(attempt: Attempt, receipt: Receipt) -> Confirmed:
+    """Return what the tracker hands over to be settled."""
+    return Confirmed(attempt.pk, attempt.relay_transaction_id, attempt.kind, receipt)
 
 
 def receipt_of(attempt: Attempt) -> Receipt:
@@ -334,7 +348,7 @@ def test_a_settled_call_earns_experience_and_a_part_of_its_cost_back(
 def test_a_cancelled_call_earns_nothing(user: User, accept: Accept, settle: Callable[[], int]) -> None:
     Badge.objects.filter(track=BadgeTrack.PERMANENT).update(credits_back_percent=Decimal("0.1"))
     row = accept()
-    settlement.settle_lost(attempts=[row.attempts.get()], now=timezone.now())
+    settlement.settle_lost(relay_transaction_ids=[row.pk], now=timezone.now())
     assert not CreditEntry.objects.filter(source=EntrySource.CREDITS_BACK).exists()
     assert experience_of(user)[0] == 0
 
@@ -371,7 +385,7 @@ def test_many_calls_that_many_workers_settle_at_once_are_charged_once_each(
     broadcast_all()
     chain.mine(django_settings.CONFIRMATIONS)
     attempts = Attempt.objects.select_related("relay_transaction__relayer")
-    confirmed = [Confirmed(attempt, receipt_of(attempt)) for attempt in attempts]
+    confirmed = [confirmed_by(attempt, receipt_of(attempt)) for attempt in attempts]
     orders = [secrets.SystemRandom().sample(confirmed, len(confirmed)) for _ in range(6)]
 
     outcomes = at_once([partial(settlement.settle, confirmed=order, now=timezone.now()) for order in orders])

@@ -58,7 +58,6 @@ class Person:
     """Everything that the page shows of `user`; lists hold the newest rows first."""
 
     user: User
-    explorer_page: str
     account: CreditAccount
     rewards: CurrentRewards
     badges: list[CurrentBadge]
@@ -84,7 +83,6 @@ def person_of(*, user: User, now: datetime) -> Person:
     newest = list(account.entries.order_by("-account_version")[:_PLOTTED]) if account.pk else []
     return Person(
         user=user,
-        explorer_page=get_chain().address_page(str(user.profile_address)),
         account=account,
         rewards=rewards,
         badges=_badges(rewards),

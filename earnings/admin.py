@@ -241,8 +241,7 @@ class AdNetworkAdmin(Previewed, ReasonedActions, TrialPage):
         return offered
 
     def has_delete_permission(self, request: HttpRequest, obj: AdNetwork | None = None) -> bool:
-        # Its postbacks name it; a network that is no longer used is disabled.
-        return False
+        return False  # Its postbacks name it; a network that is no longer used is disabled.
 
     def preview_of(self, form: AdNetworkForm) -> queries.RateEffect | None:
         if not form.changes_rate:

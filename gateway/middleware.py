@@ -1,28 +1,63 @@
-"""The service's own middleware: the request id, and requests that are refused by how they arrive."""
+"""
+The service's own middleware: the log of requests, requests that are refused by how they arrive, and shortcuts.
 
+Requests of the API have no cookies, forms or pages. The middleware that serves these lets them pass untouched.
+"""
+
+import logging
+import uuid
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+import structlog
+from csp.middleware import CSPMiddleware
 from django.conf import settings
+from django.contrib.auth.middleware import AuthenticationMiddleware
+from django.contrib.messages.middleware import MessageMiddleware
+from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
+from django.utils.functional import SimpleLazyObject
 
 from gateway.common import errors
-from gateway.common.logging import request_id
 from gateway.common.problems import json_problem
 
 Handler = Callable[[HttpRequest], HttpResponse]
 # A scraper inside the network asks the process itself.
 _WITHOUT_TLS = ("/metrics", "/metrics/")
+_API, _PAGES_OF_API = "/api/", "/api/docs"
+_LEVELS = {4: logging.WARNING, 5: logging.ERROR}
+_log = structlog.get_logger("gateway.requests")
 
 
-def request_id_header(get_response: Handler) -> Handler:
-    """Middleware: return the request id to the caller, so that support can find the request in the logs."""
+def requests_logged(get_response: Handler) -> Handler:
+    """
+    Middleware: give each request an id and log a line about it when it is answered.
+
+    Whatever is logged meanwhile carries the id, and so does the answer, so that support can find the request.
+    """
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        response = get_response(request)
-        response["X-Request-ID"] = request_id() or ""
+        request_id = str(uuid.uuid4())
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            response = get_response(request)
+            _log.log(
+                _LEVELS.get(response.status_code // 100, logging.INFO),
+                "request_finished",
+                request=f"{request.method} {request.get_full_path()}",
+                code=response.status_code,
+                user_id=_user_id(request),
+                user_agent=request.META.get("HTTP_USER_AGENT"),
+            )
+        response["X-Request-ID"] = request_id
         return response
 
     return middleware
+
+
+def _user_id(request: HttpRequest) -> Any:
+    """Return the id of the user whom the request turned out to be from; nobody is looked up for the log."""
+    user = getattr(request, "_cached_user", None) or request.__dict__.get("user")
+    return None if isinstance(user, SimpleLazyObject) else getattr(user, "pk", None)
 
 
 def https_only(get_response: Handler) -> Handler:
@@ -62,3 +97,37 @@ def unread_bodies(get_response: Handler) -> Handler:
         return get_response(request)
 
     return middleware
+
+
+if TYPE_CHECKING:
+    from django.utils.deprecation import MiddlewareMixin as _Middleware
+else:
+    _Middleware = object
+
+
+class _ForPages(_Middleware):
+    """Lets requests of the API pass untouched; put before the middleware that is for pages."""
+
+    def __call__(self, request: HttpRequest) -> Any:
+        return self.get_response(request) if _is_of_api(request) else super().__call__(request)
+
+
+def _is_of_api(request: HttpRequest) -> bool:
+    path = request.path_info
+    return path.startswith(_API) and not path.startswith(_PAGES_OF_API)
+
+
+class SessionsOfPages(_ForPages, SessionMiddleware):
+    """Django's sessions, for pages."""
+
+
+class UsersOfPages(_ForPages, AuthenticationMiddleware):
+    """The user of the session, for pages."""
+
+
+class MessagesOfPages(_ForPages, MessageMiddleware):
+    """Messages to the user of the session, for pages."""
+
+
+class PolicyOfPages(_ForPages, CSPMiddleware):
+    """The content security policy of the settings, for pages; see `gateway.admin.middleware` for that of data."""

@@ -84,23 +84,22 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "django_structlog.middlewares.RequestMiddleware",
-    "gateway.middleware.request_id_header",
+    "gateway.middleware.requests_logged",
     "django.middleware.security.SecurityMiddleware",
     "gateway.middleware.https_only",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     # After CORS, so that a web page may read why its body was refused.
     "gateway.middleware.unread_bodies",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "gateway.middleware.SessionsOfPages",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "gateway.middleware.UsersOfPages",
     "django_otp.middleware.OTPMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
+    "gateway.middleware.MessagesOfPages",
     "gateway.admin.middleware.staff_sessions",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "gateway.middleware.PolicyOfPages",
     "gateway.admin.middleware.policies",
     "axes.middleware.AxesMiddleware",
 ]
@@ -479,7 +478,7 @@ LOGGING = {
             name: {"filters": ["expected_errors_are_warnings"]}
             for name in (
                 "django.request",
-                "django_structlog.middlewares.request",
+                "gateway.requests",
                 "django.security.DisallowedHost",
                 "django.security.TooManyFieldsSent",
             )

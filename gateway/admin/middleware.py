@@ -33,8 +33,9 @@ def staff_sessions(
     """Middleware: log staff out when idle, and after a working day in any case."""
 
     def with_live_session(request: HttpRequest) -> HttpResponseBase:
-        # Requests of wallets carry no cookie of ours and must not read a session.
-        if settings.SESSION_COOKIE_NAME in request.COOKIES and request.user.is_authenticated:
+        # Requests of the API have no session, whatever cookies they carry.
+        has_session = hasattr(request, "session") and settings.SESSION_COOKIE_NAME in request.COOKIES
+        if has_session and request.user.is_authenticated:
             _see(request)
         return get_response(request)
 

@@ -77,7 +77,7 @@ def test_a_refusal_tells_its_code_its_facts_and_the_request_id() -> None:
 def test_a_refusal_for_now_is_a_warning_without_a_trace(caplog: pytest.LogCaptureFixture) -> None:
     assert post("/api/echo?fail=away", {}).status_code == 503
     warnings = [record for record in caplog.records if record.levelname == "WARNING"]
-    assert [record.name for record in warnings] == ["django_structlog.middlewares.request", "django.request"]
+    assert [record.name for record in warnings] == ["gateway.requests", "django.request"]
     event: Any = warnings[0].msg
     assert event["level"] == "warning"
     assert not [record for record in caplog.records if record.levelname == "ERROR" or record.exc_info]

@@ -4,6 +4,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from celery import Celery
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from psycopg.conninfo import conninfo_to_dict
 from pytest_django import DjangoDbBlocker
+from xdist.scheduler import LoadFileScheduling
 
 from devstack.services.stack import Services, start_services
 from devstack.services.template import TEMPLATE
@@ -29,6 +31,24 @@ _LONG_HEX = re.compile("[0-9a-fA-F]{20}")
 hypothesis_settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis_settings.load_profile("unhurried")
 _DAY_SECONDS, _BEFORE_MIDNIGHT_SECONDS = 86_400, 30
+
+
+class _Scheduling(LoadFileScheduling):
+    """A file's tests stay together, and all journeys do: to start the service once takes long enough."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = super()._split_scope(nodeid)
+        return "journeys" if path.startswith("tests/journeys/") else str(path)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Scheduling:
+    """Divide the tests between the workers of `make test`."""
+    return _Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what mostly waits for other processes, so that no worker is left alone with it at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("journey") is None)
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:

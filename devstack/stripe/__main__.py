@@ -12,10 +12,10 @@ from devstack.stripe.control.authentication import AuthenticationPage
 from devstack.stripe.control.context import Context
 from devstack.stripe.control.server import PREFIX as CONTROL_PREFIX
 from devstack.stripe.control.server import ControlServer
+from devstack.stripe.events import set_endpoint
 from devstack.stripe.faults import Faults
 from devstack.stripe.http import Application, HttpServer, Request, Response
 from devstack.stripe.operations import OPERATIONS
-from devstack.stripe.resources.webhook_endpoints import set_default_endpoint
 from devstack.stripe.scheduler import Scheduler
 
 
@@ -25,7 +25,7 @@ def main() -> None:
     account = open_account(options.data)
     if options.webhook_url:
         with account.transaction():
-            set_default_endpoint(account, options.webhook_url, options.webhook_secret)
+            set_endpoint(account, options.webhook_url, options.webhook_secret)
     scheduler = Scheduler(account)
     server = HttpServer(options.port, _application(account, scheduler, options.secret_key))
     account.url = server.url

@@ -90,7 +90,7 @@ class _Time(_Connection):
         return int(self._post("settle", timeout=timeout)["waiting"])
 
     def reset(self) -> None:
-        """Remove everything but the webhook endpoints; the time is the real one again."""
+        """Remove everything but the webhook endpoint; the time is the real one again."""
         self._post("reset")
 
     def clear_faults(self) -> None:
@@ -100,8 +100,8 @@ class _Time(_Connection):
 
 
 class _Webhooks(_Connection):
-    def set_webhook_endpoint(self, url: str, secret: str) -> None:
-        """Send every event to a URL, signed with the secret."""
+    def set_webhook_endpoint(self, url: str | None, secret: str) -> None:
+        """Send every event to a URL, signed with the secret, or with None nowhere."""
         self._post("endpoint", url=url, secret=secret)
 
     def deliveries(self, state: str = "pending") -> list[Json]:
@@ -232,4 +232,4 @@ class _Dashboard(_Connection):
 
 
 class ControlClient(_Time, _Webhooks, _Requests, _Dashboard):
-    """ControlClient one running double, given its URL and secret key."""
+    """Controls one running double, given its URL and secret key."""

@@ -1,4 +1,4 @@
-"""Events, and a delivery of each to every webhook endpoint that wants it."""
+"""Events, and the delivery of each to the webhook endpoint."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,24 +40,22 @@ def emit_changes(account: Account, type: str, resource: Resource) -> Iterator[No
 
 
 def record_event(account: Account, event: Resource) -> None:
-    """Store the event and a delivery of it for every endpoint that wants its type."""
+    """Store the event and a delivery of it."""
     account.add(event)
-    for endpoint in account.store.all("webhook_endpoint"):
-        types = endpoint["enabled_events"]
-        if endpoint["status"] == "enabled" and ("*" in types or event["type"] in types):
-            queue_delivery(account, event, endpoint)
+    queue_delivery(account, event)
 
 
-def queue_delivery(account: Account, event: Resource, endpoint: Resource) -> Resource:
-    """Send the event to the endpoint as soon as the present transaction has ended."""
-    return account.add(
+def queue_delivery(account: Account, event: Resource) -> None:
+    """Send the event to the endpoint, if there is one, as soon as the present transaction has ended."""
+    if account.store.get("_endpoint", "endpoint") is None:
+        return
+    account.add(
         {
             "object": "_delivery",
             "id": new_id("dlv"),
             "event": event["id"],
             "event_type": event["type"],
             "resource": event["data"]["object"].get("id"),
-            "endpoint": endpoint["id"],
             "created": account.now,
             "due_at": account.now,
             "attempts": 0,
@@ -67,6 +65,13 @@ def queue_delivery(account: Account, event: Resource, endpoint: Resource) -> Res
             "response_status": None,
         }
     )
+
+
+def set_endpoint(account: Account, url: str | None, secret: str) -> None:
+    """Send every event to the URL, signed with the secret, or with None nowhere."""
+    account.store.remove("_endpoint", "endpoint")
+    if url is not None:
+        account.add({"object": "_endpoint", "id": "endpoint", "url": url, "secret": secret})
 
 
 def undelivered(account: Account) -> list[Resource]:

@@ -1,20 +1,18 @@
 """Every operation under `/v1`."""
 
-from devstack.stripe.billing import credit_notes, customers, invoices, payment_intents, subscriptions
+from devstack.stripe.billing import customers, invoices, payment_intents, subscriptions
 from devstack.stripe.resources import (
     charges,
     disputes,
     events,
     payment_methods,
-    prices,
     products,
     refunds,
     setup_intents,
-    webhook_endpoints,
 )
 
 _MODULES = (
-    charges, credit_notes, customers, disputes, events, invoices, payment_intents, payment_methods, prices,
-    products, refunds, setup_intents, subscriptions, webhook_endpoints,
+    charges, customers, disputes, events, invoices, payment_intents, payment_methods,
+    products, refunds, setup_intents, subscriptions,
 )  # fmt: skip
 OPERATIONS = tuple(route for module in _MODULES for route in module.ROUTES)

@@ -7,9 +7,8 @@ from typing import Any
 
 from devstack.stripe.account import Account, find
 from devstack.stripe.errors import ResourceMissing
-from devstack.stripe.events import emit_changes
 from devstack.stripe.parameters import PAGE, Parameter, Parameters, takes
-from devstack.stripe.store import Resource, apply_fields
+from devstack.stripe.store import Resource
 
 Handler = Callable[..., Any]
 Filter = Callable[[Resource, Any], bool]
@@ -55,20 +54,6 @@ def retrieve_route(path: str, kind: str, noun: str | None = None) -> Route:
         return find(account, kind, identifier, noun)
 
     return Route("GET", f"{path}/{{id}}", retrieve, takes())
-
-
-def update_route(
-    path: str, kind: str, event: str, fields: dict[str, Parameter], noun: str | None = None
-) -> Route:
-    """Return `POST path/{id}`, which sets the fields that are sent and emits the event if they changed."""
-
-    def update(account: Account, params: dict[str, Any], identifier: str) -> Resource:
-        resource = find(account, kind, identifier, noun)
-        with emit_changes(account, event, resource):
-            apply_fields(resource, params, fields)
-        return resource
-
-    return Route("POST", f"{path}/{{id}}", update, takes(**fields))
 
 
 def list_route(

@@ -121,7 +121,7 @@ class WebhookSender:
         delivery = account.store.get("_delivery", delivery_id)
         if delivery is None:
             return None
-        endpoint = account.store.get("webhook_endpoint", delivery["endpoint"])
+        endpoint = account.store.get("_endpoint", "endpoint")
         event = account.store.get("event", delivery["event"])
         if endpoint is None or event is None:
             account.store.remove("_delivery", delivery_id)
@@ -145,7 +145,7 @@ class WebhookSender:
         return False
 
     def _attempt(self, event_type: str, endpoint: Resource, body: bytes) -> _Attempt:
-        account, url, secret = self._account, endpoint["url"], endpoint["_secret"]
+        account, url, secret = self._account, endpoint["url"], endpoint["secret"]
         drop = _use_fault(account, "drop", event_type)
         if drop:
             return _Attempt(url, [], 200 if drop["reported_as"] == "delivered" else 0)

@@ -1,15 +1,12 @@
-"""Credit notes: the API reads them, the control API issues them."""
+"""Credit notes, which the control API issues."""
 
 from devstack.stripe.account import Account
 from devstack.stripe.billing.collection import mark_paid
 from devstack.stripe.billing.payments import cancel_payment, change_amount
 from devstack.stripe.errors import InvalidRequest
 from devstack.stripe.events import emit, emit_changes
-from devstack.stripe.parameters import String
-from devstack.stripe.routing import list_route, retrieve_route
 from devstack.stripe.store import Resource, list_object, new_id
 
-_PATH = "/v1/credit_notes"
 _NULL = (
     "customer_balance_transaction", "effective_at", "memo", "out_of_band_amount", "reason", "shipping_cost",
     "voided_at",
@@ -86,9 +83,3 @@ def _new_credit_note(account: Account, invoice: Resource, amount: int, *, before
         "total_taxes": [],
         "type": "mixed",
     }
-
-
-ROUTES = (
-    list_route(_PATH, "credit_note", customer=String(), invoice=String()),
-    retrieve_route(_PATH, "credit_note"),
-)

@@ -5,9 +5,8 @@ from typing import Any
 
 from devstack.stripe.control.context import Body, Context, Control, ControlClient, find_in_body, required
 from devstack.stripe.errors import InvalidParameters
-from devstack.stripe.events import queue_delivery, record_event
+from devstack.stripe.events import queue_delivery, record_event, set_endpoint
 from devstack.stripe.faults import Fault, FaultKind
-from devstack.stripe.resources.webhook_endpoints import set_default_endpoint
 from devstack.stripe.store import Resource, new_id
 from devstack.stripe.webhooks import CORRUPTIONS, FaultAction, add_delivery_fault, clear_delivery_faults
 
@@ -21,10 +20,10 @@ def list_deliveries(context: Context, body: Body) -> Any:
 
 
 def set_webhook_endpoint(context: Context, body: Body) -> Any:
-    """Send every event to a URL, signed with a secret."""
+    """Send every event to a URL, signed with a secret, or with no URL nowhere."""
     with context.account.transaction():
-        endpoint = set_default_endpoint(context.account, required(body, "url"), required(body, "secret"))
-    return {"endpoint": endpoint["id"]}
+        set_endpoint(context.account, body.get("url"), required(body, "secret"))
+    return {}
 
 
 def duplicate(context: Context, body: Body) -> Any:
@@ -86,8 +85,7 @@ def replay(context: Context, body: Body) -> Any:
             if (types is None or event["type"] in types) and (ids is None or event["id"] in ids)
         ]
         for event in _ordered(events, body):
-            for endpoint in account.store.all("webhook_endpoint"):
-                queue_delivery(account, event, endpoint)
+            queue_delivery(account, event)
     account.wakeup.set()
     return {"replayed": len(events)}
 

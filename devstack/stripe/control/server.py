@@ -82,10 +82,10 @@ def settle(context: Context, body: Body) -> Any:
 
 
 def reset(context: Context, _body: Body) -> Any:
-    """Remove everything but the webhook endpoints, the clock's offset too."""
+    """Remove everything but the webhook endpoint, the clock's offset too."""
     store = context.account.store
     with store.transaction():
-        endpoints = store.all("webhook_endpoint")
+        endpoints = store.all("_endpoint")
         store.clear()
         for endpoint in endpoints:
             store.add(endpoint)

@@ -2,14 +2,13 @@
 
 from devstack.stripe.account import Account
 from devstack.stripe.events import emit
-from devstack.stripe.parameters import Metadata, Parameter, String
+from devstack.stripe.parameters import String
 from devstack.stripe.resources.cards import decline_error
-from devstack.stripe.routing import list_route, retrieve_route, update_route
+from devstack.stripe.routing import list_route, retrieve_route
 from devstack.stripe.store import Resource, new_id
 
 _PATH = "/v1/charges"
 _TWO_DAYS = 2 * 86_400
-_FIELDS: dict[str, Parameter] = {"description": String(can_unset=True), "metadata": Metadata()}
 _NULL = (
     "application", "application_fee", "application_fee_amount", "balance_transaction", "failure_balance_transaction",
     "failure_code", "failure_message", "on_behalf_of", "receipt_email", "receipt_number", "receipt_url", "review",
@@ -128,5 +127,4 @@ def _card_details(card: Resource) -> Resource:
 ROUTES = (
     list_route(_PATH, "charge", customer=String(), payment_intent=String()),
     retrieve_route(_PATH, "charge"),
-    update_route(_PATH, "charge", "charge.updated", _FIELDS),
 )

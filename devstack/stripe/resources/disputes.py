@@ -1,20 +1,17 @@
 """Disputes: a bank takes a payment back, and may return it."""
 
-from typing import Any
-
-from devstack.stripe.account import Account, find
+from devstack.stripe.account import Account
 from devstack.stripe.errors import InvalidRequest
 from devstack.stripe.events import emit, emit_changes
-from devstack.stripe.parameters import Boolean, Hash, Metadata, String, takes
+from devstack.stripe.parameters import String
 from devstack.stripe.resources.charges import record_balance_transaction
-from devstack.stripe.routing import Route, list_route, retrieve_route
-from devstack.stripe.store import Resource, apply_fields, new_id
+from devstack.stripe.routing import list_route, retrieve_route
+from devstack.stripe.store import Resource, new_id
 
 _PATH = "/v1/disputes"
 _FEE = 1500
 _WEEK = 7 * 86_400
 _OPEN = ("needs_response", "under_review")
-_WINS = {"winning_evidence": True, "losing_evidence": False}  # Stripe's test values of `uncategorized_text`
 _EVIDENCE = (
     "access_activity_log", "billing_address", "cancellation_policy", "cancellation_policy_disclosure",
     "cancellation_rebuttal", "customer_communication", "customer_email_address", "customer_name",
@@ -72,24 +69,6 @@ def net_amount(dispute: Resource) -> int:
     return sum(transaction["amount"] for transaction in dispute["balance_transactions"])
 
 
-def update(account: Account, params: dict[str, Any], identifier: str) -> Resource:
-    """Submit evidence; Stripe's two test values of it decide the dispute."""
-    dispute = find(account, "dispute", identifier)
-    _require_open(dispute)
-    with emit_changes(account, "charge.dispute.updated", dispute):
-        apply_fields(dispute, params, ("metadata",))
-        if "evidence" in params:
-            dispute["evidence"] |= params["evidence"]
-            dispute["evidence_details"]["has_evidence"] = True
-            if params.get("submit", True):
-                dispute["status"] = "under_review"
-                dispute["evidence_details"]["submission_count"] += 1
-    won = _WINS.get(dispute["evidence"]["uncategorized_text"])
-    if won is not None and dispute["status"] == "under_review":
-        close_dispute(account, dispute, won=won)
-    return dispute
-
-
 def _require_open(dispute: Resource) -> None:
     if dispute["status"] not in _OPEN:
         raise InvalidRequest("This dispute is already closed", param="dispute")
@@ -141,13 +120,7 @@ def _new_dispute(account: Account, charge: Resource, reason: str, amount: int) -
     }
 
 
-_UPDATE = takes(
-    evidence=Hash({"product_description": String(20000), "uncategorized_text": String(20000)}),
-    metadata=Metadata(),
-    submit=Boolean(),
-)
 ROUTES = (
     list_route(_PATH, "dispute", charge=String(), payment_intent=String()),
     retrieve_route(_PATH, "dispute"),
-    Route("POST", f"{_PATH}/{{id}}", update, _UPDATE),
 )

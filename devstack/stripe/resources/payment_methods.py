@@ -5,9 +5,9 @@ from typing import Any
 from devstack.stripe.account import Account, find, find_param
 from devstack.stripe.errors import CardError, InvalidRequest
 from devstack.stripe.events import emit, emit_changes
-from devstack.stripe.parameters import CURSORS, Enum, Metadata, String, takes
+from devstack.stripe.parameters import CURSORS, Enum, String, takes
 from devstack.stripe.resources.cards import CARDS, card_of, decline_error
-from devstack.stripe.routing import Route, paginate, update_route
+from devstack.stripe.routing import Route, paginate
 from devstack.stripe.store import Resource, new_id
 
 _PATH = "/v1/payment_methods"
@@ -119,7 +119,6 @@ _TYPE = Enum(("card",))
 ROUTES = (
     Route("GET", _PATH, list_all, takes(**CURSORS, customer=String(), type=_TYPE)),
     Route("GET", f"{_PATH}/{{id}}", retrieve, takes()),
-    update_route(_PATH, "payment_method", "payment_method.updated", {"metadata": Metadata()}, _NOUN),
     Route("POST", f"{_PATH}/{{id}}/attach", attach, takes("customer", customer=String())),
     Route("POST", f"{_PATH}/{{id}}/detach", detach, takes()),
     Route("GET", "/v1/customers/{id}/payment_methods", list_for_customer, takes(**CURSORS, type=_TYPE)),

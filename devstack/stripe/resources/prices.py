@@ -5,11 +5,9 @@ from typing import Any
 from devstack.stripe.account import Account, find_param
 from devstack.stripe.errors import InvalidRequest
 from devstack.stripe.events import emit
-from devstack.stripe.parameters import Boolean, Enum, Hash, Integer, Metadata, Parameter, String, takes
-from devstack.stripe.routing import Route, list_route, retrieve_route, update_route
+from devstack.stripe.parameters import Enum, Hash, Integer, Parameter, String
 from devstack.stripe.store import Resource, new_id
 
-_PATH = "/v1/prices"
 _MAX_AMOUNT = 99_999_999
 MINIMUM_CHARGES = {
     "usd": 50, "aed": 200, "aud": 50, "brl": 50, "cad": 50, "chf": 50, "czk": 1500, "dkk": 250, "eur": 50,
@@ -25,11 +23,6 @@ _AMOUNT: dict[str, Parameter] = {
     "product": String(),
     "tax_behavior": Enum(("exclusive", "inclusive", "unspecified")),
     "unit_amount": Integer(minimum=0),
-}
-_UPDATE: dict[str, Parameter] = {
-    "active": Boolean(),
-    "metadata": Metadata(),
-    "nickname": String(can_unset=True),
 }
 PRICE_DATA = Hash({**_AMOUNT, "recurring": _RECURRING}, required=("currency", "product", "recurring"))
 
@@ -53,8 +46,8 @@ def create_price(account: Account, data: dict[str, Any], *, active: bool, param:
         "custom_unit_amount": None,
         "livemode": False,
         "lookup_key": None,
-        "metadata": data.get("metadata") or {},
-        "nickname": data.get("nickname"),
+        "metadata": {},
+        "nickname": None,
         "product": product["id"],
         "recurring": recurring
         and {"interval_count": 1, "meter": None, "usage_type": "licensed", **recurring},
@@ -79,11 +72,6 @@ def parse_currency(code: str, param: str) -> str:
     return currency
 
 
-def create(account: Account, params: dict[str, Any]) -> Resource:
-    """Create a price."""
-    return create_price(account, params, active=params.get("active", True))
-
-
 def _unit_amount(data: dict[str, Any], param: str) -> int:
     if "unit_amount" not in data:
         message = f"Missing required param: {param}."
@@ -93,18 +81,3 @@ def _unit_amount(data: dict[str, Any], param: str) -> int:
         message = "Amount must be no more than $999,999.99"
         raise InvalidRequest(message, code="amount_too_large", param=param)
     return amount
-
-
-ROUTES = (
-    Route("POST", _PATH, create, takes("currency", "product", **_AMOUNT, **_UPDATE, recurring=_RECURRING)),
-    list_route(
-        _PATH,
-        "price",
-        active=Boolean(),
-        currency=String(),
-        product=String(),
-        type=Enum(("one_time", "recurring")),
-    ),
-    retrieve_route(_PATH, "price"),
-    update_route(_PATH, "price", "price.updated", _UPDATE),
-)

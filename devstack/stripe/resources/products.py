@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from devstack.stripe.account import Account, find
+from devstack.stripe.account import Account
 from devstack.stripe.errors import InvalidRequest
-from devstack.stripe.events import emit, emit_changes
-from devstack.stripe.parameters import Array, Boolean, Metadata, Parameter, String, takes
-from devstack.stripe.routing import Route, list_route, retrieve_route
+from devstack.stripe.events import emit
+from devstack.stripe.parameters import Boolean, Metadata, Parameter, String, takes
+from devstack.stripe.routing import Route
 from devstack.stripe.store import Resource, apply_fields, new_id
 
 _PATH = "/v1/products"
@@ -50,24 +50,4 @@ def create(account: Account, params: dict[str, Any]) -> Resource:
     return product
 
 
-def update(account: Account, params: dict[str, Any], identifier: str) -> Resource:
-    """Change a product."""
-    product = find(account, "product", identifier)
-    with emit_changes(account, "product.updated", product):
-        apply_fields(product, params, _FIELDS)
-        product["updated"] = account.now
-    return product
-
-
-ROUTES = (
-    Route("POST", _PATH, create, takes("name", **_FIELDS, id=String())),
-    list_route(
-        _PATH,
-        "product",
-        filters={"ids": lambda product, ids: product["id"] in ids},
-        active=Boolean(),
-        ids=Array(String()),
-    ),
-    retrieve_route(_PATH, "product"),
-    Route("POST", f"{_PATH}/{{id}}", update, takes(**_FIELDS)),
-)
+ROUTES = (Route("POST", _PATH, create, takes("name", **_FIELDS, id=String())),)

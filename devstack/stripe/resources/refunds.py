@@ -9,7 +9,7 @@ from devstack.stripe.parameters import Enum, Integer, Metadata, String, takes
 from devstack.stripe.resources.cards import card_of
 from devstack.stripe.resources.charges import record_balance_transaction
 from devstack.stripe.resources.disputes import net_amount
-from devstack.stripe.routing import Route, list_route, retrieve_route, update_route
+from devstack.stripe.routing import Route, list_route, retrieve_route
 from devstack.stripe.store import Resource, new_id
 
 _PATH = "/v1/refunds"
@@ -133,5 +133,4 @@ ROUTES = (
     Route("POST", _PATH, create, _CREATE),
     list_route(_PATH, "refund", charge=String(), payment_intent=String()),
     retrieve_route(_PATH, "refund"),
-    update_route(_PATH, "refund", "refund.updated", {"metadata": Metadata()}),
 )

@@ -8,8 +8,8 @@ from devstack.stripe.events import emit
 from devstack.stripe.parameters import Array, Boolean, Enum, Hash, Metadata, Parameter, String, takes
 from devstack.stripe.resources.cards import card_of, decline_error, next_action
 from devstack.stripe.resources.payment_methods import attach_card, find_or_create_card
-from devstack.stripe.routing import Route, list_route
-from devstack.stripe.store import Resource, apply_fields, new_id, public
+from devstack.stripe.routing import Route
+from devstack.stripe.store import Resource, new_id, public
 
 _PATH = "/v1/setup_intents"
 _OPEN = ("requires_payment_method", "requires_confirmation", "requires_action")
@@ -36,13 +36,6 @@ def retrieve(account: Account, params: dict[str, Any], identifier: str) -> Resou
         raise InvalidRequest(
             "The client_secret provided does not match the client_secret associated with the SetupIntent."
         )
-    return intent
-
-
-def update(account: Account, params: dict[str, Any], identifier: str) -> Resource:
-    """Change a setup intent's description or metadata."""
-    intent = find(account, "setup_intent", identifier, noun="setupintent")
-    apply_fields(intent, params, ("description", "metadata"))
     return intent
 
 
@@ -149,12 +142,9 @@ _CREATE = takes(
     payment_method_types=Array(Enum(("card",))),
     usage=Enum(("off_session", "on_session")),
 )
-_UPDATE = takes(metadata=Metadata(), description=String(1000, can_unset=True))
 ROUTES = (
     Route("POST", _PATH, create, _CREATE),
-    list_route(_PATH, "setup_intent", customer=String(), payment_method=String()),
     Route("GET", f"{_PATH}/{{id}}", retrieve, takes(**_SECRET), allows_publishable_key=True),
-    Route("POST", f"{_PATH}/{{id}}", update, _UPDATE),
     Route(
         "POST", f"{_PATH}/{{id}}/confirm", confirm, takes(**_CONFIRM, **_SECRET), allows_publishable_key=True
     ),

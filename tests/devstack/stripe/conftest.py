@@ -29,9 +29,7 @@ def running_double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StripeD
 @pytest.fixture
 def double(running_double: StripeDouble) -> StripeDouble:
     """Return the double without any resource, sending no webhooks."""
-    endpoints = DoubleAccount(running_double).v1.webhook_endpoints
-    for endpoint in endpoints.list().data:
-        endpoints.delete(endpoint.id)
+    running_double.controls.set_webhook_endpoint(None, "")
     running_double.controls.reset()
     return running_double
 

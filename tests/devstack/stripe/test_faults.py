@@ -40,7 +40,7 @@ def test_a_failing_request_does_nothing(
 def test_a_fault_affects_only_matching_requests(account: DoubleAccount, controls: ControlClient) -> None:
     controls.fail(500, method="POST", path="/v1/products")
     account.v1.customers.create()
-    account.v1.products.list()
+    account.v1.customers.list()
     with pytest.raises(stripe.APIError):
         account.create_product()
 

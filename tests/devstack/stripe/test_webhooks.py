@@ -202,27 +202,6 @@ def test_a_reissued_event_has_another_id_and_the_same_content(
     assert second["data"] == first["data"]
 
 
-def test_an_endpoint_of_the_api_receives_its_event_types_under_its_own_secret(
-    account: DoubleAccount, controls: ControlClient, webhooks: WebhookReceiver
-) -> None:
-    controls.set_webhook_endpoint("http://127.0.0.1:9/nobody", webhooks.secret)
-    endpoint = account.v1.webhook_endpoints.create(
-        {"url": webhooks.url, "enabled_events": ["product.created"], "api_version": "2026-10-28.endive"}
-    )
-    assert endpoint.secret is not None
-    secret, webhooks.secret = webhooks.secret, endpoint.secret
-    account.v1.customers.create()
-    account.create_product()
-    controls.settle()
-    assert webhooks.types == ["product.created"]
-    account.v1.webhook_endpoints.update(endpoint.id, {"disabled": True})
-    account.create_product()
-    controls.settle()
-    assert webhooks.types == ["product.created"]
-    webhooks.secret = secret
-    assert getattr(account.v1.webhook_endpoints.retrieve(endpoint.id), "secret", None) is None
-
-
 def test_the_endpoint_may_call_the_api_before_it_responds(
     account: DoubleAccount, controls: ControlClient, webhooks: WebhookReceiver
 ) -> None:

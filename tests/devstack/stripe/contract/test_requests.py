@@ -144,10 +144,10 @@ def test_an_event_names_its_type_and_request(account: StripeAccount) -> None:
 
 
 def test_an_update_event_names_the_former_values(account: StripeAccount) -> None:
-    product = account.create_product()
-    account.v1.products.update(product.id, {"description": "Another"})
-    listed = account.v1.events.list({"type": "product.updated", "limit": 20})
-    event = next(item for item in listed.data if item.data.object["id"] == product.id)
+    customer = account.create_customer()
+    account.v1.customers.update(customer.id, {"description": "Another"})
+    listed = account.v1.events.list({"type": "customer.updated", "limit": 20})
+    event = next(item for item in listed.data if item.data.object["id"] == customer.id)
     assert event.data.previous_attributes is not None
     assert event.data.previous_attributes["description"] is None
     assert event.data.object["description"] == "Another"

@@ -1,4 +1,4 @@
-"""Products, prices, charges, refunds, and what every resource has."""
+"""Products, charges, refunds, and what every resource has."""
 
 import secrets
 from typing import Any
@@ -16,23 +16,15 @@ def test_a_product_may_have_an_id_of_the_callers_choice(stripe_client: stripe.St
         "url": "https://wallet.example",
     }
     products = stripe_client.v1.products
-    assert products.create(chosen).id == chosen["id"] == products.retrieve(chosen["id"]).id
+    assert products.create(chosen).id == chosen["id"]
     with pytest.raises(stripe.InvalidRequestError) as raised:
         products.create(chosen)
     assert raised.value.code == "resource_already_exists"
-    assert not products.update(chosen["id"], {"active": False}).active
-    assert [item.id for item in products.list({"ids": [chosen["id"]]}).data] == [chosen["id"]]
 
 
 def test_a_subscription_may_name_a_price(account: StripeAccount, amount: int) -> None:
-    product = account.create_product()
-    price = account.v1.prices.create(
-        {"currency": "eur", "product": product.id, "unit_amount": amount, "recurring": {"interval": "month"}}
-    )
+    price = account.subscribe(account.create_paying_customer(), amount)["items"].data[0].price
     assert (price.type, price.recurring and price.recurring.interval) == ("recurring", "month")
-    assert account.v1.prices.update(price.id, {"nickname": "small"}).nickname == "small"
-    assert account.v1.prices.retrieve(price.id, {"expand": ["product"]}).product == product
-    assert [item.id for item in account.v1.prices.list({"product": product.id}).data] == [price.id]
     subscription = account.subscribe(
         account.create_paying_customer(), amount, items=[{"price": price.id, "quantity": 3}]
     )
@@ -60,17 +52,12 @@ def test_a_charge_has_its_card_its_refunds_and_its_balance_transaction(
     assert charge.payment_method_details is not None
     assert charge.payment_method_details.card is not None
     assert charge.payment_method_details.card.last4 == "4242"
-    updated = account.v1.charges.update(charge.id, {"description": "first", "metadata": {"note": "1"}})
-    assert (updated.description, updated.metadata.to_dict()) == ("first", {"note": "1"})
     refund = account.v1.refunds.create({"charge": charge.id, "amount": 70, "reason": "requested_by_customer"})
     expanded = account.v1.charges.retrieve(charge.id, {"expand": ["refunds", "balance_transaction"]})
     assert expanded.refunds is not None
     assert [item.id for item in expanded.refunds.data] == [refund.id]
     assert isinstance(expanded.balance_transaction, stripe.BalanceTransaction)
     assert expanded.balance_transaction.amount == amount
-    updated_refund = account.v1.refunds.update(refund.id, {"metadata": {"why": "asked"}})
-    assert updated_refund.metadata is not None
-    assert updated_refund.metadata["why"] == "asked"
 
 
 def test_a_customer_has_an_address_and_expands_its_live_subscriptions(
@@ -97,7 +84,6 @@ def test_resources_are_retrieved_and_listed(account: StripeAccount, amount: int)
     (payment,) = account.v1.invoice_payments.list({"invoice": str(account.invoices(subscription)[0].id)}).data
     assert account.v1.invoice_payments.retrieve(payment.id).payment.payment_intent == intent
     assert [item.id for item in account.v1.payment_intents.list({"customer": customer.id}).data] == [intent]
-    assert [item.id for item in account.v1.setup_intents.list({"customer": customer.id}).data] == [setup.id]
     listed = account.v1.payment_methods.list({"customer": customer.id, "type": "card"}).data
     assert [item.id for item in listed] == [card]
     method = account.v1.payment_methods.retrieve(card)
@@ -107,25 +93,13 @@ def test_resources_are_retrieved_and_listed(account: StripeAccount, amount: int)
 
 def test_resources_have_metadata(account: StripeAccount, amount: int) -> None:
     note: Any = {"metadata": {"note": secrets.token_hex(4)}}
-    customer = account.create_customer()
-    setup = account.set_up_card(customer, "pm_card_visa")
-    subscription = account.subscribe(customer, amount, default_payment_method=setup.payment_method)
+    customer = account.create_paying_customer()
+    subscription = account.subscribe(customer, amount)
     updated: list[Any] = [
-        account.v1.setup_intents.update(setup.id, note),
-        account.v1.payment_methods.update(str(setup.payment_method), note),
+        account.v1.customers.update(customer.id, note),
         account.v1.subscriptions.update(subscription.id, note),
-        account.v1.invoices.update(str(account.invoices(subscription)[0].id), note),
     ]
     assert [item.metadata.to_dict() for item in updated] == [note["metadata"]] * len(updated)
-
-
-def test_a_manual_invoice_is_a_draft_until_it_is_finalized(account: StripeAccount) -> None:
-    customer = account.create_paying_customer()
-    draft = account.v1.invoices.create({"customer": customer.id, "auto_advance": False, "currency": "usd"})
-    assert (draft.status, draft.billing_reason, draft.parent) == ("draft", "manual", None)
-    final = account.v1.invoices.finalize_invoice(str(draft.id))
-    assert (final.status, final.amount_paid) == ("paid", 0)
-    assert final.number
 
 
 def pay_first_invoice(account: StripeAccount, amount: int) -> str:

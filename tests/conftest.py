@@ -33,7 +33,7 @@ hypothesis_settings.load_profile("unhurried")
 _DAY_SECONDS, _BEFORE_MIDNIGHT_SECONDS = 86_400, 30
 
 
-class _Scheduling(LoadFileScheduling):
+class _Scheduling(LoadFileScheduling):  # type: ignore[misc]
     """A file's tests stay together, and all journeys do: to start the service once takes long enough."""
 
     def _split_scope(self, nodeid: str) -> str:

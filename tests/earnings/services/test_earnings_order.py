@@ -28,7 +28,7 @@ _QUIET = [HealthCheck.function_scoped_fixture]
 
 
 @pytest.mark.django_db
-@settings(max_examples=40, deadline=None, suppress_health_check=_QUIET)
+@settings(max_examples=15, deadline=None, suppress_health_check=_QUIET)
 @given(sequence=_SEQUENCES, slug=st.sampled_from(REVERSING), hold_hours=st.sampled_from([0, 0, 24]))
 def test_any_sequence_ends_with_what_was_credited_and_never_reversed(
     sequence: list[tuple[int, bool]], slug: str, hold_hours: int

@@ -13,10 +13,7 @@ from devstack.services.server import Server, free_port
 
 _BODY = b'{"hello": "world"}'
 _HEADERS = (("content-type", "application/json"), ("content-length", str(len(_BODY))))
-_APPLICATIONS = {
-    "wsgi": "devstack.bench.hello:wsgi_application",
-    "asgi": "devstack.bench.hello:asgi_application",
-}
+_INTERFACES = ("wsgi", "asgi", "rsgi")
 
 
 def wsgi_application(_: Mapping[str, Any], start: Callable[..., object]) -> Iterable[bytes]:
@@ -34,6 +31,11 @@ async def asgi_application(
     headers = [(name.encode(), text.encode()) for name, text in _HEADERS]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": _BODY})
+
+
+async def rsgi_application(_: Any, protocol: Any) -> None:
+    """Do the same through granian's own interface."""
+    protocol.response_bytes(200, list(_HEADERS), _BODY)
 
 
 class Hello(Server):
@@ -71,8 +73,9 @@ def hello_command(web_command: list[str], *, port: int) -> list[str]:
         RuntimeError: it does not name a port, an interface and, as its last word, an application.
     """
     words = list(web_command)
-    if not {"--port", "--interface"} <= set(words) or not re.fullmatch(r"[\w.]+:\w+", words[-1]):
-        raise RuntimeError(f"No hello-world can be made of the command {' '.join(words)}")
-    words[words.index("--port") + 1] = str(port)
-    interface = words[words.index("--interface") + 1].removesuffix("nl")
-    return [*words[:-1], _APPLICATIONS[interface]]
+    if {"--port", "--interface"} <= set(words) and re.fullmatch(r"[\w.]+:\w+", words[-1]):
+        words[words.index("--port") + 1] = str(port)
+        interface = words[words.index("--interface") + 1]
+        if interface in _INTERFACES:
+            return [*words[:-1], f"devstack.bench.hello:{interface}_application"]
+    raise RuntimeError(f"No hello-world can be made of the command {' '.join(words)}")

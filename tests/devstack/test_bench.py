@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from eth_utils.address import to_checksum_address
 
+from devstack.bench import hello
 from devstack.bench.calls import post, signed_call
 from devstack.bench.client import answer_in, retry_after
 from devstack.bench.hello import hello_command
@@ -126,21 +127,20 @@ def test_a_process_belongs_to_a_component(command: str, kind: str) -> None:
     assert kind_of(command) == kind
 
 
-def test_hello_world_is_served_by_the_products_own_command() -> None:
-    command = ["python", "-m", "granian", "--interface", "asgi", "--port", "80", "gateway.asgi:application"]
-    expected = [
-        "python",
-        "-m",
-        "granian",
-        "--interface",
-        "asgi",
-        "--port",
-        "81",
-        "devstack.bench.hello:asgi_application",
-    ]
-    assert hello_command(command, port=81) == expected
+@pytest.mark.parametrize("interface", ["wsgi", "asgi", "rsgi"])
+def test_hello_world_is_served_by_the_products_own_command(interface: str) -> None:
+    command = ["python", "-m", "granian", "--interface", interface, "--port", "80"]
+    made = hello_command([*command, "gateway.serving:application"], port=81)
+    assert made == [*command[:-1], "81", f"devstack.bench.hello:{interface}_application"]
+    assert hasattr(hello, f"{interface}_application")
+
+
+@pytest.mark.parametrize(
+    "command", [["python", "-m", "serve"], ["granian", "--interface", "x", "--port", "1", "a:b"]]
+)
+def test_no_hello_world_is_made_of_an_unknown_command(command: list[str]) -> None:
     with pytest.raises(RuntimeError, match="No hello-world"):
-        hello_command(["python", "-m", "serve"], port=81)
+        hello_command(command, port=81)
 
 
 def test_dashboards_come_last_and_unknown_scenarios_are_refused() -> None:

@@ -2,14 +2,17 @@
 
 import functools
 import logging
+import threading
 import time
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from limits import RateLimitItem, parse
 from limits.storage import storage_from_string
 from limits.strategies import SlidingWindowCounterRateLimiter
-from redis.exceptions import RedisError
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError, RedisError
+from redis.retry import Retry
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
@@ -18,12 +21,57 @@ from gateway.common.errors import ServiceUnavailable, TooManyRequests
 from gateway.common.http import client_network
 
 logger = logging.getLogger(__name__)
+_OUTAGE_SECONDS = 1.0
+
+
+class _Counter:
+    """
+    The windows in one Redis, which is asked once per request.
+
+    After a failure nobody asks again for a second, and then one request tries for all: while Redis
+    hangs, requests must not wait for it one after the other.
+    """
+
+    def __init__(self, redis_url: str) -> None:
+        options: dict[str, Any] = {
+            "socket_timeout": 0.5,
+            "socket_connect_timeout": 0.5,
+            # For connections that a restart of Redis has closed. What timed out once would time out again.
+            "retry": Retry(NoBackoff(), 1, supported_errors=(ConnectionError,)),
+        }
+        self._limiter = SlidingWindowCounterRateLimiter(storage_from_string(redis_url, **options))
+        self._lock = threading.Lock()
+        self._retry_at = 0.0
+
+    def count(self, rate: RateLimitItem, setting: str, caller: str) -> float | None:
+        """
+        Return None if the request is within the rate, else the unix second from which the next one is.
+
+        Raises:
+            RedisError: Redis is away.
+        """
+        if self._retry_at:
+            with self._lock:
+                if time.monotonic() < self._retry_at:
+                    raise ConnectionError("Redis was away a moment ago.")
+                self._retry_at = time.monotonic() + _OUTAGE_SECONDS
+        try:
+            reset_at = self._hit(rate, setting, caller)
+        except RedisError:
+            self._retry_at = time.monotonic() + _OUTAGE_SECONDS
+            raise
+        self._retry_at = 0.0
+        return reset_at
+
+    def _hit(self, rate: RateLimitItem, setting: str, caller: str) -> float | None:
+        if self._limiter.hit(rate, setting, caller):
+            return None
+        return float(self._limiter.get_window_stats(rate, setting, caller).reset_time)
 
 
 @functools.cache
-def _limiter(redis_url: str) -> SlidingWindowCounterRateLimiter:
-    options = {"socket_timeout": 0.5, "socket_connect_timeout": 0.5}
-    return SlidingWindowCounterRateLimiter(storage_from_string(redis_url, **options))
+def _counter(redis_url: str) -> _Counter:
+    return _Counter(redis_url)
 
 
 @functools.cache
@@ -100,11 +148,8 @@ def check_rate(setting: str, caller: str) -> None:
 def _count(setting: str, caller: str, *, fails_closed: bool) -> float | None:
     """Return None if the request is within the rate, else the unix second from which the next one is."""
     rate = _rate(getattr(settings, setting))
-    limiter = _limiter(settings.REDIS_URL)
     try:
-        if limiter.hit(rate, setting, caller):
-            return None
-        return float(limiter.get_window_stats(rate, setting, caller).reset_time)
+        return _counter(settings.REDIS_URL).count(rate, setting, caller)
     except RedisError as error:
         logger.warning("rate limit %s cannot be counted: %s", setting, type(error).__name__)
         if fails_closed:

@@ -1,6 +1,10 @@
 """Rate limits count callers in Redis; without Redis some close and some stay open."""
 
 import secrets
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from devstack.services.stack import Services
+from gateway.common import throttling
 from gateway.common.errors import ServiceUnavailable
 from gateway.common.throttling import NetworkRate, RateLimit
 
@@ -85,3 +90,41 @@ def test_a_network_is_refused_while_nothing_can_be_counted(settings: Settings) -
 
     with pytest.raises(ServiceUnavailable):
         ByNetwork().allow_request(request_of("1"), APIView())
+
+
+def test_a_redis_that_hangs_is_waited_for_once_and_asked_again_a_second_later(settings: Settings) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as hanging:
+        settings.REDIS_URL = f"redis://127.0.0.1:{hanging.getsockname()[1]}/0"
+
+        waited = [_seconds_of(lambda: Open().allow_request(request_of("1"), APIView())) for _ in range(4)]
+        assert 0.4 < waited[0] < 5
+        assert max(waited[1:]) < 0.2
+        with pytest.raises(ServiceUnavailable):
+            Closed().allow_request(request_of("1"), APIView())
+
+        time.sleep(1.1)
+        with ThreadPoolExecutor(8) as callers:
+            together = list(
+                callers.map(
+                    lambda _: _seconds_of(lambda: Open().allow_request(request_of("1"), APIView())), range(8)
+                )
+            )
+        assert sum(seconds > 0.4 for seconds in together) == 1
+
+
+def test_requests_are_counted_again_once_redis_is_back(services: Services, settings: Settings) -> None:
+    settings.RELAY_READ_RATE = "1/minute"
+    request = request_of(secrets.token_hex())
+    counter = throttling._Counter(services.redis_url)
+    rate = throttling._rate(settings.RELAY_READ_RATE)
+    counter._retry_at = time.monotonic() - 1
+
+    assert counter.count(rate, "RELAY_READ_RATE", str(request.user.pk)) is None
+    assert counter._retry_at == 0
+    assert counter.count(rate, "RELAY_READ_RATE", str(request.user.pk)) is not None
+
+
+def _seconds_of(work: Callable[[], object]) -> float:
+    started = time.monotonic()
+    work()
+    return time.monotonic() - started

@@ -15,15 +15,7 @@ from earnings.networks.base import (
     RawRequest,
     SignedFields,
 )
-from earnings.networks.parameters import (
-    hex_md5,
-    identifier,
-    kind_of,
-    number,
-    parameters,
-    require_match,
-    require_reference,
-)
+from earnings.networks.parameters import event_of, hex_md5, parameters, require_match, require_reference
 
 _SIGNED = ("timestamp", "eventId", "userId", "rewards")
 _MINUTE = re.compile(r"[0-9]{12}", re.ASCII)
@@ -61,15 +53,8 @@ class LevelPlay(Adapter):
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
         """Read a reward; a negative one takes the event's credits back."""
-        event_id, amount = identifier(fields, "eventId"), number(fields, "rewards")
         try:
             occurred_at = datetime.strptime(fields["timestamp"], "%Y%m%d%H%M").replace(tzinfo=UTC)
         except ValueError as error:
             raise PostbackRefused("no usable timestamp") from error
-        return PostbackEvent(
-            kind=kind_of(amount),
-            external_id=event_id,
-            user_ref=fields["userId"],
-            amount=amount,
-            occurred_at=occurred_at,
-        )
+        return event_of(fields, id_="eventId", user="userId", amount="rewards", occurred_at=occurred_at)

@@ -6,10 +6,17 @@ import hmac
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from earnings.models import PostbackKind
-from earnings.networks.base import PostbackPostponed, PostbackRefused, RawRequest, SignedFields
+from earnings.networks.base import (
+    PostbackEvent,
+    PostbackPostponed,
+    PostbackRefused,
+    RawRequest,
+    SignedFields,
+)
 
 _NUMBER = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,12})?", re.ASCII)
 _IDENTIFIER = re.compile(r"[\x21-\x7e]{1,200}")
@@ -82,6 +89,20 @@ def kind_of(amount: Decimal) -> PostbackKind:
     if amount == 0:
         return PostbackKind.INFO
     return PostbackKind.CREDIT if amount > 0 else PostbackKind.REVERSAL
+
+
+def event_of(
+    fields: SignedFields, *, id_: str, user: str, amount: str, kind: PostbackKind | None = None, **others: Any
+) -> PostbackEvent:
+    """Return the event of the parameters of these names; without a `kind`, the amount's sign says what it is."""
+    external_id, value = identifier(fields, id_), number(fields, amount)
+    return PostbackEvent(
+        kind=kind or kind_of(value),
+        external_id=external_id,
+        user_ref=fields.get(user, ""),
+        amount=value,
+        **others,
+    )
 
 
 # The opaque name of a user at one network: 32 hex digits.

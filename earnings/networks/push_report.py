@@ -16,7 +16,7 @@ from earnings.networks.base import (
     RawRequest,
     SignedFields,
 )
-from earnings.networks.parameters import identifier, kind_of, number, optional_number, require_reference
+from earnings.networks.parameters import event_of, optional_number, require_reference
 
 COLUMNS = ("row_id", "user_reference", "amount")
 OPTIONAL_COLUMNS = ("payout_usd", "occurred_at")
@@ -38,13 +38,12 @@ class PushReport(Adapter):
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
         """Read a row; a negative amount takes the row of that id back."""
-        row, amount = identifier(fields, "row_id"), number(fields, "amount")
         require_reference(fields.get("user_reference", ""))
-        return PostbackEvent(
-            kind=kind_of(amount),
-            external_id=row,
-            user_ref=fields["user_reference"],
-            amount=amount,
+        return event_of(
+            fields,
+            id_="row_id",
+            user="user_reference",
+            amount="amount",
             payout_usd=optional_number(fields, "payout_usd"),
             occurred_at=_time(fields.get("occurred_at") or ""),
         )

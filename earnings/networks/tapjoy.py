@@ -13,7 +13,7 @@ from earnings.networks.base import (
     RawRequest,
     SignedFields,
 )
-from earnings.networks.parameters import hex_md5, identifier, kind_of, number, parameters, require_match
+from earnings.networks.parameters import event_of, hex_md5, parameters, require_match
 
 _SIGNED = ("id", "snuid", "currency")
 
@@ -38,10 +38,4 @@ class Tapjoy(Adapter):
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
         """Read a reward. Tapjoy documents no reversal; a negative amount would be one."""
-        reward, amount = identifier(fields, "id"), number(fields, "currency")
-        return PostbackEvent(
-            kind=kind_of(amount),
-            external_id=reward,
-            user_ref=fields["snuid"],
-            amount=amount,
-        )
+        return event_of(fields, id_="id", user="snuid", amount="currency")

@@ -7,7 +7,7 @@ from typing import ClassVar
 from credits.models import EntrySource
 from earnings.models import PostbackKind
 from earnings.networks.base import Adapter, Answer, Answers, PostbackEvent, RawRequest, SignedFields
-from earnings.networks.parameters import base64url_hmac, flag, identifier, kind_of, number, signed_url
+from earnings.networks.parameters import base64url_hmac, event_of, flag, signed_url
 
 
 class TheoremReach(Adapter):
@@ -24,15 +24,6 @@ class TheoremReach(Adapter):
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
         """Read a reward, its reversal, or a debug callback, which credits nobody."""
-        transaction, amount = identifier(fields, "tx_id"), number(fields, "reward")
-        kind = kind_of(amount)
-        if flag(fields, "reversal"):
-            kind = PostbackKind.REVERSAL
-        if flag(fields, "debug"):
-            kind = PostbackKind.TEST
-        return PostbackEvent(
-            kind=kind,
-            external_id=transaction,
-            user_ref=fields.get("user_id", ""),
-            amount=amount,
-        )
+        is_reversal, is_test = flag(fields, "reversal"), flag(fields, "debug")
+        kind = PostbackKind.TEST if is_test else PostbackKind.REVERSAL if is_reversal else None
+        return event_of(fields, id_="tx_id", user="user_id", amount="reward", kind=kind)

@@ -21,15 +21,7 @@ from earnings.networks.base import (
     RawRequest,
     SignedFields,
 )
-from earnings.networks.parameters import (
-    base64url_hmac,
-    identifier,
-    is_number,
-    kind_of,
-    number,
-    require_match,
-    unpadded,
-)
+from earnings.networks.parameters import base64url_hmac, event_of, is_number, number, require_match, unpadded
 
 
 class VisitLink(Adapter):
@@ -52,14 +44,8 @@ class VisitLink(Adapter):
         return {str(name): str(value) for name, value in fields.items()}
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
-        visit, amount = identifier(fields, "jti"), number(fields, "amount")
-        return PostbackEvent(
-            kind=kind_of(amount),
-            external_id=visit,
-            user_ref=fields.get("user", ""),
-            amount=amount,
-            expires_at=datetime.fromtimestamp(int(number(fields, "exp")), tz=UTC),
-        )
+        expires_at = datetime.fromtimestamp(int(number(fields, "exp")), tz=UTC)
+        return event_of(fields, id_="jti", user="user", amount="amount", expires_at=expires_at)
 
 
 def sign_visit(

@@ -14,6 +14,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Floor, Now
 
+from gateway.common.db import APPEND_ONLY
 from gateway.common.fields import staff_reference
 from rewards.models import Badge
 
@@ -224,9 +225,7 @@ class CheckIn(models.Model):
             ),
             models.CheckConstraint(condition=Q(attempt__gte=1), name="checkin_checkin_attempt_from_1"),
         ]
-        triggers: ClassVar[list[pgtrigger.Trigger]] = [
-            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
-        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
 
     def __str__(self) -> str:
         return f"check-in {self.pk}: {self.day}, attempt {self.attempt}"

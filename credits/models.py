@@ -16,6 +16,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from gateway.common.db import APPEND_ONLY, never_emptied
 from gateway.common.fields import SAFE_INTEGER_MAX, staff_reference
 
 
@@ -130,19 +131,7 @@ class CreditEntry(models.Model):
             ),
             models.Index(fields=["actor"], condition=Q(actor__isnull=False), name="credits_entry_actor"),
         ]
-        triggers: ClassVar[list[pgtrigger.Trigger]] = [
-            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete),
-            # `manage.py flush` would empty the ledger in one TRUNCATE. Databases named test_… are
-            # emptied that way between transactional tests, so the name decides.
-            pgtrigger.Trigger(
-                name="never_emptied",
-                level=pgtrigger.Statement,
-                when=pgtrigger.Before,
-                operation=pgtrigger.Truncate,
-                condition=pgtrigger.Condition("left(current_database()::text, 5) <> 'test_'"),
-                func="RAISE EXCEPTION 'the ledger is append-only: % cannot be truncated', TG_TABLE_NAME;",
-            ),
-        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY, never_emptied("the ledger")]
 
     def __str__(self) -> str:
         return f"entry {self.pk}: {self.amount:+d} {self.source}"

@@ -17,6 +17,7 @@ from django.db import models
 from django.db.models import F, Func, Q
 from django.db.models.functions import Now
 
+from gateway.common.db import APPEND_ONLY
 from gateway.common.fields import SAFE_INTEGER_MAX, staff_reference
 
 # Installed by the first migration.
@@ -193,9 +194,7 @@ class ExperienceEntry(models.Model):
                 condition=Q(track__in=BadgeTrack.values), name="rewards_experience_track_known"
             ),
         ]
-        triggers: ClassVar[list[pgtrigger.Trigger]] = [
-            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
-        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
 
     def __str__(self) -> str:
         return f"experience {self.pk}: {self.amount:+d} {self.track}"

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from gateway.admin import audit
+from gateway.common.db import APPEND_ONLY, never_emptied
 
 # Django's table is not ours to declare indexes on; the migration runs these.
 INDEXES = {
@@ -35,18 +36,7 @@ class StaffAction(LogEntry):
     class Meta:
         proxy = True
         verbose_name = "staff action"
-        triggers: ClassVar[list[pgtrigger.Trigger]] = [
-            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete),
-            # As with the ledger: databases named test_… are emptied between transactional tests.
-            pgtrigger.Trigger(
-                name="never_emptied",
-                level=pgtrigger.Statement,
-                when=pgtrigger.Before,
-                operation=pgtrigger.Truncate,
-                condition=pgtrigger.Condition("left(current_database()::text, 5) <> 'test_'"),
-                func="RAISE EXCEPTION 'the audit log is append-only: % cannot be truncated', TG_TABLE_NAME;",
-            ),
-        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY, never_emptied("the audit log")]
 
     @classmethod
     def of_request(cls, request_id: str) -> "QuerySet[StaffAction]":
@@ -67,9 +57,7 @@ class Pause(models.Model):
     class Meta:
         indexes = [models.Index(fields=["name", "-id"], name="pause_newest")]
         constraints = [models.CheckConstraint(condition=~models.Q(reason=""), name="pause_has_reason")]
-        triggers: ClassVar[list[pgtrigger.Trigger]] = [
-            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
-        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
 
     def __str__(self) -> str:
         return f"{self.name} {'paused' if self.is_paused else 'resumed'}"

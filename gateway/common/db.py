@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
+import pgtrigger
 import psycopg
 from billiard.exceptions import SoftTimeLimitExceeded
 from django.db import DEFAULT_DB_ALIAS, IntegrityError, InterfaceError, OperationalError, connection
@@ -78,6 +79,22 @@ def columns(model: type[Model], table: str) -> str:
 def instance(model: type[_Row], row: Sequence[Any]) -> _Row:
     """Return the row, selected by `columns`, as the model's instance. For models whose fields convert nothing."""
     return model.from_db(DEFAULT_DB_ALIAS, [field.attname for field in model._meta.concrete_fields], row)
+
+
+APPEND_ONLY = pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
+
+
+def never_emptied(noun: str) -> pgtrigger.Trigger:
+    """Return the trigger that keeps an append-only table from being truncated, as `manage.py flush` would."""
+    return pgtrigger.Trigger(
+        name="never_emptied",
+        level=pgtrigger.Statement,
+        when=pgtrigger.Before,
+        operation=pgtrigger.Truncate,
+        # Databases named test_… are emptied that way between transactional tests.
+        condition=pgtrigger.Condition("left(current_database()::text, 5) <> 'test_'"),
+        func=f"RAISE EXCEPTION '{noun} is append-only: % cannot be truncated', TG_TABLE_NAME;",
+    )
 
 
 @contextmanager

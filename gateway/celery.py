@@ -13,6 +13,8 @@ from celery.beat import PersistentScheduler, ScheduleEntry, SchedulingError
 from django.db import close_old_connections, connections
 from django_structlog.celery.steps import DjangoStructLogInitStep
 from kombu.exceptions import OperationalError
+from kombu.transport import redis as redis_transport
+from kombu.transport import virtual
 
 from gateway.common import tasks
 
@@ -25,6 +27,27 @@ app.autodiscover_tasks()
 app.steps["worker"].add(DjangoStructLogInitStep)
 # In the worker of relay calls, two loops that need no message. Named, because it needs the loaded models.
 app.steps["worker"].add("relay.worker:RelayLoops")
+
+
+class QoS(redis_transport.QoS):
+    """
+    Counts the messages that a worker has taken and not acknowledged; it takes no more than it is allowed to.
+
+    Kombu's own class goes on counting a message whose acknowledgement did not reach Redis. After as many of them as
+    the worker may hold, it would take nothing any more, though Redis is back. Here the message is let go, and after
+    the visibility timeout somebody gets it again.
+    """
+
+    def ack(self, delivery_tag: str) -> None:
+        """Acknowledge the message; whether that succeeds or not, it is not counted any more."""
+        try:
+            super().ack(delivery_tag)
+        except Exception:
+            virtual.QoS.ack(self, delivery_tag)
+            raise
+
+
+redis_transport.Channel.QoS = QoS
 
 
 @signals.setup_logging.connect

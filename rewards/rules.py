@@ -32,7 +32,8 @@ class Benefits:
     @property
     def cashback_fraction(self) -> Decimal:
         """Return the fraction of a relay transaction's cost that comes back, never above 1."""
-        return min(Decimal(1), self.bonus(ModifierType.BONUS_CREDITS_BACK))
+        back = ModifierType.BONUS_CREDITS_BACK
+        return cashback_fraction(badges=[self.badge_bonuses[back]], modifiers=[self.modifier_bonuses[back]])
 
     def bonus(self, raised: ModifierType) -> Decimal:
         """Return the whole bonus: badges' and modifiers'."""
@@ -81,6 +82,12 @@ def _capped_sums(modifiers: Iterable[Modifier]) -> dict[ModifierType, Decimal]:
 def earned_credits(*, amount: Decimal, rate: Decimal, bonus: Decimal) -> int:
     """Return floor(amount × rate × (1 + bonus)): what an earning is worth, in whole credits."""
     return floor(Fraction(amount) * Fraction(rate) * (1 + Fraction(bonus)))
+
+
+def cashback_fraction(*, badges: Iterable[Decimal], modifiers: Iterable[Decimal]) -> Decimal:
+    """Return what comes back of a relay transaction's cost by these fractions: their sum, never above 1."""
+    modified = min(MAX_MODIFIER_SUM, sum(modifiers, Decimal(0)))
+    return min(Decimal(1), sum(badges, Decimal(0)) + modified)
 
 
 def cashback_credits(*, cost: int, fraction: Decimal) -> int:

@@ -1,6 +1,6 @@
 """Set credits aside, then charge what the thing really cost, or give them back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.db import transaction
@@ -87,7 +87,7 @@ def close(
         "source": EntrySource(source),
         "capped": capped,
     }
-    return [_closed(row) for row in CreditEntry.objects.raw(statements.CLOSE_HOLDS, params)]
+    return [_closed(row) for row in db.all_rows(statements.CLOSE_HOLDS, params)]
 
 
 def capture(*, hold_id: int, credits: int, source: str = EntrySource.RELAY_TRANSACTION) -> CreditEntry | None:
@@ -111,14 +111,10 @@ def release(*, hold_id: int) -> bool:
     return bool(close(costs={hold_id: 0}))
 
 
-def _closed(row: CreditEntry) -> ClosedHold:
-    columns = vars(row)
-    return ClosedHold(
-        hold_id=columns["closed_hold_id"],
-        account_id=columns["charged_account_id"],
-        user_id=columns["user_id"],
-        entry=None if row.pk is None else row,
-    )
+def _closed(row: Sequence[Any]) -> ClosedHold:
+    hold_id, account_id, user_id, *columns = row
+    entry = None if columns[0] is None else db.instance(CreditEntry, columns)
+    return ClosedHold(hold_id, account_id, user_id, entry)
 
 
 def _place(params: Mapping[str, Any]) -> HoldResult | None:

@@ -22,7 +22,7 @@ In `POST_ENTRIES` the totals of one row's account build on the row before, so no
 fails the whole statement. What is behind its keys happens once with its hold.
 """
 
-from credits.models import CreditHold
+from credits.models import CreditEntry, CreditHold
 from gateway.common import db
 
 # Insert the hold by its key, then set the credits aside where the account affords them. No row: the
@@ -101,7 +101,7 @@ RETURNING id
 # Close the holds that are open: capture what costs something, release what costs nothing; charge the
 # accounts and drop what was held; post the entries. With `capped`, nobody pays more than was held. A hold
 # names its entry before the entry exists (a check ties the two); the foreign key is verified at commit.
-CLOSE_HOLDS = """
+CLOSE_HOLDS = f"""
 WITH due AS (
     SELECT hold.id, CASE WHEN %(capped)s THEN least(wanted.cost, hold.amount) ELSE wanted.cost END AS cost
     FROM credits_hold AS hold
@@ -139,10 +139,10 @@ WITH due AS (
     WINDOW so_far AS (PARTITION BY account_id ORDER BY closed.id)
     RETURNING *
 )
-SELECT posted.*, closed.id AS closed_hold_id, closed.account_id AS charged_account_id, user_id
+SELECT closed.id, closed.account_id, user_id, {db.columns(CreditEntry, "posted")}
 FROM closed JOIN locked ON locked.id = closed.account_id LEFT JOIN posted ON posted.id = closed.entry_id
 ORDER BY closed.id
-"""
+"""  # noqa: S608 (names of our own columns)
 
 # Lock the accounts, insert the entries on top of the newest balances in the order they are given, then
 # move each account to where its last entry ends.

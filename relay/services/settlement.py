@@ -24,7 +24,7 @@ from gateway.chain.errors import CallReverted, NodeUnavailable
 from gateway.chain.types import ExternalExecution, Receipt
 from gateway.common import db
 from gateway.common.db import isolated
-from relay.models import Attempt, RelayTransaction
+from relay.models import Attempt, RelayTransaction, sql_values
 from relay.pricing import cost_in_credits
 from rewards.services import cashback
 
@@ -207,24 +207,6 @@ def _settle_batch(settlements: Sequence[_Settlement], now: datetime) -> int:
 
 @transaction.atomic(durable=True)
 def _settle(settlements: Sequence[_Settlement], now: datetime) -> int:
-    due = {settlement.relay_transaction_id: settlement for settlement in settlements}
-    holds = dict(
-        RelayTransaction.objects.select_for_update(no_key=True)
-        .in_progress()
-        .filter(pk__in=due)
-        .order_by("pk")
-        .values_list("pk", "hold_id")
-    )
-    if not holds:
-        return 0
-    cashback.settle(
-        costs={hold_id: due[row_id].outcome.cost for row_id, hold_id in holds.items()}, now=now, capped=True
-    )
-    _write_outcomes([due[row_id] for row_id in holds], now)
-    return len(holds)
-
-
-def _write_outcomes(settlements: Sequence[_Settlement], now: datetime) -> None:
     outcomes = [settlement.outcome for settlement in settlements]
     params = {
         "ids": [settlement.relay_transaction_id for settlement in settlements],
@@ -235,19 +217,29 @@ def _write_outcomes(settlements: Sequence[_Settlement], now: datetime) -> None:
         "hashes": [settlement.mined_hash for settlement in settlements],
         "now": now,
     }
-    db.all_rows(_SETTLE_CALLS, params)
+    costs = dict(db.all_rows(_SETTLE_CALLS, params))
+    # Last, because accounts are what requests wait for.
+    if costs:
+        cashback.settle(costs=costs, now=now, capped=True)
+    return len(costs)
 
 
-# The caller has locked these rows and checked that they are in progress.
-_SETTLE_CALLS = """
+# Lock the calls in the order of rows and write how those in progress ended. Returns their holds, with the costs.
+_SETTLE_CALLS = f"""
+WITH due AS (
+    SELECT call.id
+    FROM relay_relaytransaction AS call
+    WHERE call.id = ANY(%(ids)s::bigint[]) AND call.status IN {sql_values(*RelayTransaction.IN_PROGRESS)}
+    ORDER BY call.id FOR NO KEY UPDATE
+)
 UPDATE relay_relaytransaction AS call
 SET status = outcome.status, real_cost = outcome.cost, settled_at = %(now)s, terminal_status = '',
     failure_code = outcome.code, failure_detail = outcome.detail,
     transaction_hash = coalesce(outcome.hash, call.transaction_hash)
-FROM unnest(
+FROM due JOIN unnest(
     %(ids)s::bigint[], %(statuses)s::text[], %(costs)s::bigint[], %(codes)s::text[], %(details)s::text[],
     %(hashes)s::text[]
-) AS outcome (id, status, cost, code, detail, hash)
-WHERE call.id = outcome.id
-RETURNING call.id
-"""
+) AS outcome (id, status, cost, code, detail, hash) ON outcome.id = due.id
+WHERE call.id = due.id
+RETURNING call.hold_id, outcome.cost
+"""  # noqa: S608 - constants of our own

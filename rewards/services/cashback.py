@@ -5,30 +5,21 @@ Of many holds at once, in a fixed number of statements. The ledger is written th
 `credits.services.statements`.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any
 
-from credits.models import Allowance, CreditEntry, EntrySource
-from credits.queries import paid_period
+from credits.models import CreditEntry, EntrySource
+from credits.queries import PaidPeriod
 from credits.services import statements as credits_statements
 from credits.services.holds import ClosedHold, capture, close
 from gateway.common import db
-from rewards.models import BadgeTrack, Modifier
-from rewards.queries import badges_at
-from rewards.rules import benefits_of, cashback_credits
+from rewards.rules import cashback_credits, cashback_fraction
 from rewards.services import statements
 from rewards.services.experience import open_progress
 
-
-class Spender(NamedTuple):
-    """A user with the experience that decides which badges they have."""
-
-    user_id: int
-    permanent_experience: int
-    subscriber_experience: int
+_PERIOD = ("credits", "starts_at", "ends_at", "resets_at", "renews")
 
 
 def settle(*, costs: Mapping[int, int], now: datetime, capped: bool = False) -> None:
@@ -53,8 +44,7 @@ def settle(*, costs: Mapping[int, int], now: datetime, capped: bool = False) -> 
 
 
 def _reward(charged: Sequence[tuple[ClosedHold, CreditEntry]], now: datetime) -> None:
-    spenders = _gain_experience(charged)
-    fractions = cashback_fractions(spenders=spenders, now=now)
+    fractions = _gain_experience(charged, now)
     returned = [
         (hold.account_id, cashback_credits(cost=-entry.amount, fraction=fraction), f"back:{entry.key}")
         for (hold, entry), fraction in zip(charged, fractions, strict=True)
@@ -62,8 +52,8 @@ def _reward(charged: Sequence[tuple[ClosedHold, CreditEntry]], now: datetime) ->
     _post_cashback([row for row in returned if row[1]])
 
 
-def _gain_experience(charged: Sequence[tuple[ClosedHold, CreditEntry]]) -> list[Spender]:
-    """Add each cost to the payer's permanent experience; return the payer as of after each of them."""
+def _gain_experience(charged: Sequence[tuple[ClosedHold, CreditEntry]], now: datetime) -> list[Decimal]:
+    """Add each cost to the payer's permanent experience; return the fraction of it that comes back."""
     keys = [f"spent:{entry.key}" for _, entry in charged]
     params = {
         "users": [hold.user_id for hold, _ in charged],
@@ -73,8 +63,18 @@ def _gain_experience(charged: Sequence[tuple[ClosedHold, CreditEntry]]) -> list[
     }
     while not (rows := db.all_rows(statements.GAIN_EXPERIENCE, params)):
         open_progress(user_ids={hold.user_id for hold, _ in charged})  # Nothing else can be missing.
-    totals = {key: experience for key, *experience in rows}
-    return [Spender(hold.user_id, *totals[key]) for (hold, _), key in zip(charged, keys, strict=True)]
+    fractions = {key: _fraction(*terms, now=now) for key, *terms in rows}
+    return [fractions[key] for key in keys]
+
+
+def _fraction(
+    permanent: Decimal, subscriber: Decimal, modifiers: list[Decimal], *allowance: Any, now: datetime
+) -> Decimal:
+    is_subscriber = allowance[0] is not None and PaidPeriod(
+        **dict(zip(_PERIOD, allowance, strict=True))
+    ).runs_at(now)
+    badges = [permanent, subscriber] if is_subscriber else [permanent]
+    return cashback_fraction(badges=badges, modifiers=modifiers)
 
 
 def _post_cashback(rows: Sequence[tuple[int, int, str]]) -> None:
@@ -83,29 +83,3 @@ def _post_cashback(rows: Sequence[tuple[int, int, str]]) -> None:
     accounts, amounts, keys = (list(column) for column in zip(*rows, strict=True))
     params = {"accounts": accounts, "credits": amounts, "keys": keys, "source": EntrySource.CREDITS_BACK}
     db.all_rows(credits_statements.POST_ENTRIES, params)
-
-
-def cashback_fractions(*, spenders: Sequence[Spender], now: datetime) -> list[Decimal]:
-    users = {spender.user_id for spender in spenders}
-    allowances = Allowance.objects.filter(user_id__in=users)
-    subscribers = {row.user_id for row in allowances if paid_period(row).runs_at(now)}
-    badges = badges_at(
-        [
-            level
-            for spender in spenders
-            for level in (
-                (BadgeTrack.PERMANENT, spender.permanent_experience),
-                (BadgeTrack.SUBSCRIBER, spender.subscriber_experience),
-            )
-        ]
-    )
-    modifiers = defaultdict(list)
-    for modifier in Modifier.objects.active().filter(user_id__in=users):
-        modifiers[modifier.user_id].append(modifier)
-    return [
-        benefits_of(
-            badges=[permanent, subscriber] if spender.user_id in subscribers else [permanent],
-            modifiers=modifiers[spender.user_id],
-        ).cashback_fraction
-        for spender, permanent, subscriber in zip(spenders, badges[::2], badges[1::2], strict=True)
-    ]

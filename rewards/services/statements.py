@@ -37,7 +37,9 @@ SELECT * FROM posted
 
 # Lock the progress of these users and let each gain on the permanent track, step by step: every gain grows at
 # the rate of the badge that the gains before it have earned. A database without badges grows at 1.
-# No row: one of the users has no progress row, and then nobody gains.
+# No row: one of the users has no progress row, and then nobody gains. Each row says what decides the cashback for
+# that cost: the fractions of the badges as of after the gain and of the active modifiers, and the allowance, without
+# which the subscriber's badge does not count.
 GAIN_EXPERIENCE = """
 WITH RECURSIVE wanted AS (
     SELECT user_id, base, key, place, row_number() OVER (PARTITION BY user_id ORDER BY place) AS step
@@ -70,6 +72,16 @@ WITH RECURSIVE wanted AS (
     ORDER BY place
     RETURNING progress_id, key, total_after
 )
-SELECT posted.key, posted.total_after, locked.subscriber_experience
-FROM posted JOIN locked ON locked.id = posted.progress_id
+SELECT posted.key, coalesce(permanent.credits_back_percent, 0), coalesce(subscriber.credits_back_percent, 0),
+       ARRAY(
+           SELECT value FROM rewards_modifier AS modifier
+           WHERE modifier.user_id = locked.user_id AND modifier_type = 'BONUS_CREDITS_BACK'
+             AND modifier.created_at <= statement_timestamp() AND modifier.expires_at > statement_timestamp()
+       ),
+       allowance.credits, allowance.starts_at, allowance.ends_at, allowance.resets_at, allowance.renews
+FROM posted
+JOIN locked ON locked.id = posted.progress_id
+LEFT JOIN LATERAL rewards_badge_at('PERMANENT', posted.total_after) AS permanent ON true
+LEFT JOIN LATERAL rewards_badge_at('SUBSCRIBER', locked.subscriber_experience) AS subscriber ON true
+LEFT JOIN credits_allowance AS allowance ON allowance.user_id = locked.user_id
 """

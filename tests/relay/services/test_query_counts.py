@@ -28,9 +28,8 @@ OF_EXECUTE = 13
 OF_REPEAT = 1
 # Relayers, attempts; what the block says of each of three relayers, since never all of them are locked at once.
 OF_TICK = 5
-# BEGIN, the rows' locks, the captures, experience; allowances, badges, modifiers; what comes back; the
-# rows, COMMIT.
-OF_SETTLEMENT = 10
+# BEGIN, the rows, the captures, experience and what decides the cashback, what comes back, COMMIT.
+OF_SETTLEMENT = 6
 
 
 @pytest.fixture

@@ -142,13 +142,13 @@ def test_together_ends_as_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 20, 200])
-def test_settling_costs_six_statements_for_any_number(
+def test_settling_costs_three_statements_for_any_number(
     django_assert_num_queries: DjangoAssertNumQueries, count: int
 ) -> None:
     Badge.objects.update(credits_back_percent=Decimal("0.5"))
     people = [person() for _ in range(min(count, 7))]
     costs = {held(people[number % len(people)], 20): 10 + number for number in range(count)}
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(3):
         cashback.settle(costs=costs, now=timezone.now())
     assert CreditHold.objects.filter(status=HoldStatus.CAPTURED).count() == count
     assert CreditEntry.objects.filter(source=EntrySource.CREDITS_BACK).count() == count

@@ -44,7 +44,7 @@ class Reading:
         used = {kind: now - earlier.seconds.get(kind, 0.0) for kind, now in self.seconds.items()}
         return Reading(self.at - earlier.at, used, self.machine - earlier.machine)
 
-    def per_call(self, calls: int) -> dict[str, float]:
+    def per_call(self, calls: float) -> dict[str, float]:
         """Return milliseconds per call by component, with the sums that are compared."""
         each = {kind: self.seconds.get(kind, 0.0) / calls * 1e3 for kind in COMPONENTS}
         service = sum(each[kind] for kind in SERVICE)

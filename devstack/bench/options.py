@@ -15,7 +15,9 @@ scenarios:
   entries-N         as many-8, with at least N entries in the ledger
   quota-N, status-N, check-in-N    from N clients (default: 1)
   dashboard-N       of a profile with N earnings and N calls
-  all               many-1, -8, -32, -64, half, channels-1, -8, in-flight-50, -500, the reads and the check-in
+  all               many-1, -8, -32, -64, half, channels-1, -8, in-flight-50, -500, quota, status, check-in
+                    and dashboard-0, -1000, -100000
+The default is many-1, -8, -32, half, in-flight-50, quota, status and dashboard-1000.
 """
 
 
@@ -31,9 +33,7 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
         "--primitives", action="store_true", help="steps of a relay call beside libraries instead"
     )
     what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--clients", type=_numbers, default=[8], help="short for many-N, such as 1,8,32 (default: 8)"
-    )
+    what.add_argument("--clients", type=_numbers, default=[], help="short for many-N, such as 1,8,32")
     what.add_argument(
         "--scenarios", type=_names, default=[], help="what to measure, such as many-8,half,quota"
     )
@@ -41,7 +41,7 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--calls", type=int, help="how many calls a round sends at most")
     parser.add_argument("--rounds", type=int, default=1, help="how often each is measured (default: 1)")
     parser.add_argument(
-        "--rate", type=float, default=0, help="open loop of many-N: calls a second that are due"
+        "--rate", type=float, default=0, help="open loop of many-N, on N connections: calls due a second"
     )
     parser.add_argument(
         "--targets",

@@ -38,25 +38,37 @@ class Round:
     def figures(self) -> dict[str, Any]:
         """Return what is worth keeping; `cpu_ms` is per settled call, from the first post to the last settlement."""
         calls = max(1, self.outcome.calls)
-        steady = steady_part(self.samples, self.sent.started, self.sent.started + self.sent.seconds)
         return self.sent.figures() | {
             "settled": self.outcome.calls,
             "settled_per_second": self.outcome.calls / self.outcome.seconds if self.outcome.seconds else 0.0,
             "seconds_to_last_settlement": self.outcome.seconds,
             "cpu_ms": self.whole.per_call(calls),
-            "steady": steady,
+            "steady": steady_part(self.samples, self.sent),
             "others_share_of_machine": self.whole.share_of_others(self.own_seconds),
             "wrong": self.outcome.wrong,
         }
 
 
-def steady_part(samples: Sequence[Sample], started: float, ended: float) -> dict[str, Any] | None:
-    """Return rate and cost between the first and the last sample that are neither start nor tail; None if too short."""
-    inner = [sample for sample in samples if started + _WARM_SECONDS <= sample.reading.at <= ended]
+def steady_part(samples: Sequence[Sample], sent: Sent) -> dict[str, Any] | None:
+    """
+    Return rate and cost between the first and the last sample that are neither start nor tail; None if too short.
+
+    The cost is divided by the mean of the calls accepted and settled meanwhile: web works for the former, the
+    relay worker for the latter.
+    """
+    first, last = sent.started + _WARM_SECONDS, sent.started + sent.seconds
+    inner = [sample for sample in samples if first <= sample.reading.at <= last]
     if len(inner) < 2 or inner[-1].settled == inner[0].settled:
         return None
     used, settled = inner[-1].reading.since(inner[0].reading), inner[-1].settled - inner[0].settled
-    return {"seconds": used.at, "settled_per_second": settled / used.at, "cpu_ms": used.per_call(settled)}
+    times = (inner[0].reading.at, inner[-1].reading.at)
+    accepted = sum(times[0] <= answer.answered_at < times[1] for answer in sent.accepted)
+    return {
+        "seconds": used.at,
+        "accepted_per_second": accepted / used.at,
+        "settled_per_second": settled / used.at,
+        "cpu_ms": used.per_call((accepted + settled) / 2),
+    }
 
 
 def relay_round(stack: Stack, records: Records, load: Load) -> dict[str, Any]:

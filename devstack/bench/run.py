@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from devstack.bench.report import keep, memory_by_component, say_head, say_memory, say_round, say_summary
-from devstack.bench.scenarios import Scenario, Site, Size, scenarios_of, site_of
+from devstack.bench.scenarios import SHORT, Scenario, Site, Size, scenarios_of, site_of
 from devstack.bench.stack import Stack, checkout_of, running_stack, this_checkout
 from devstack.console import say
 
@@ -33,7 +33,7 @@ class Options:
 
 def bench(arguments: argparse.Namespace) -> int:
     """Run with the options of the command line."""
-    names = arguments.scenarios or [f"many-{clients}" for clients in arguments.clients]
+    names = arguments.scenarios or [f"many-{clients}" for clients in arguments.clients] or SHORT
     size = Size(arguments.seconds, arguments.calls, arguments.rate, arguments.targets)
     return run(
         Options(names, size, arguments.rounds, arguments.against, arguments.environment, arguments.results)

@@ -150,6 +150,7 @@ SCENARIOS = (
     ),
     *("quota", "status", "check-in", "dashboard-0", "dashboard-1000", "dashboard-100000"),
 )
+SHORT = ("many-1", "many-8", "many-32", "half", "in-flight-50", "quota", "status", "dashboard-1000")
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,8 @@ class Stack:
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run one of its own management commands beside it."""
         command = [str(self.checkout.python), "manage.py", *arguments]
-        environment = {**os.environ, **self.environment}
+        # To read a ledger of ten million entries may take longer than a request may.
+        environment = {**os.environ, **self.environment, "DATABASE_STATEMENT_TIMEOUT_SECONDS": "0"}
         return subprocess.run(
             command, cwd=self.checkout.folder, env=environment, capture_output=True, text=True, check=False
         )

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -51,11 +52,14 @@ def test_a_percentile_is_one_of_the_values() -> None:
 
 def test_the_steady_part_leaves_out_start_and_tail() -> None:
     samples = [Sample(_reading(at, web=at), settled) for at, settled in ((0, 0), (4, 10), (9, 60), (11, 90))]
-    steady = steady_part(samples, started=0, ended=10)
+    times = [1.0, *[5.0] * 30, 9.5]
+    sent = Sent(0.0, [Answer(0.0, at, 200, "") for at in [*times, 10.0]], cpu_seconds=0.0, repeats=0)
+    steady = steady_part(samples, sent)
     assert steady is not None
-    assert (steady["seconds"], steady["settled_per_second"]) == (5, 10.0)
-    assert steady["cpu_ms"]["web"] == 100.0
-    assert steady_part(samples, started=0, ended=5) is None
+    assert [steady[f"{name}_per_second"] for name in ("accepted", "settled")] == [6.0, 10.0]
+    # Five seconds for 30 calls accepted and 50 settled.
+    assert (steady["seconds"], steady["cpu_ms"]["web"]) == (5, 125.0)
+    assert steady_part(samples, replace(sent, answers=sent.answers[:2])) is None
 
 
 def test_ratios_are_of_rounds_made_one_after_the_other() -> None:

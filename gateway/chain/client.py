@@ -17,6 +17,7 @@ from gateway.chain import contracts, lsp6, rpc
 from gateway.chain.config import get_chain
 from gateway.chain.errors import CallReverted, NodeUnavailable
 from gateway.chain.fees import follower_gas
+from gateway.chain.relay_states import READ_GAS, RelayStateReader, head_call, head_of
 from gateway.chain.rpc import Call, RpcError, Transport
 from gateway.chain.types import (
     AccountState,
@@ -27,15 +28,15 @@ from gateway.chain.types import (
     KeyManagerState,
     ProfileState,
     Receipt,
+    RelayQuery,
     RelayState,
     SendKind,
     SendOutcome,
 )
 
 _LATEST = "latest"
-_FEE_BLOCKS, _FEE_PERCENTILE = 10, 50
-# Callers choose the contract, so cap the gas of each read.
-_CALL_GAS = 500_000
+# How old the newest block and the tip of a relay call may be, where blocks take longer.
+_PRICE_SECONDS = 3
 # lsp20VerifyCall answers this and one byte of flags (LSP-20).
 _VERIFIED = contracts.LSP20_VERIFY_CALL[:3]
 _LOG_BLOCKS = 1_000
@@ -47,14 +48,15 @@ _WORD = 32
 class JsonRpcChainClient:
     """A `ChainClient` over the nodes of a list of URLs. Safe to share between threads."""
 
-    def __init__(self, urls: Sequence[str], *, timeout_seconds: float) -> None:
+    def __init__(self, urls: Sequence[str], *, timeout_seconds: float, price_seconds: float = 0.0) -> None:
         self._transport = Transport(urls, timeout_seconds=timeout_seconds)
+        self._relay_states = RelayStateReader(self._transport, price_seconds=price_seconds)
 
     def chain_id(self) -> int:
         return rpc.quantity(self._read(("eth_chainId", []))[0])
 
     def head(self) -> Head:
-        return _head(self._read(_block())[0])
+        return head_of(self._read(head_call())[0])
 
     def read_profile(self, *, profile: str, controller: str, digest: bytes, signature: bytes) -> ProfileState:
         code, owner, permissions, accepted = self._read(
@@ -78,32 +80,8 @@ class JsonRpcChainClient:
         replies = self._read(*(_permissions(profile, controller) for controller in controllers))
         return [lsp6.decode_permissions(_returned(reply)) for reply in replies]
 
-    def read_relay_state(
-        self, *, profile: str, key_manager: str, controller: str, channel: int
-    ) -> RelayState:
-        profile_code, key_manager_code, owner, target, permissions, nonce, block, history, suggestion = (
-            self._read(
-                _code(profile),
-                _code(key_manager),
-                _call(profile, contracts.OWNER),
-                _call(key_manager, contracts.TARGET),
-                _permissions(profile, controller),
-                _nonce(key_manager, controller, channel),
-                _block(),
-                ("eth_feeHistory", [hex(_FEE_BLOCKS), _LATEST, [_FEE_PERCENTILE]]),
-                ("eth_maxPriorityFeePerGas", []),
-            )
-        )
-        return RelayState(
-            profile_code=rpc.octets(profile_code),
-            key_manager_code=rpc.octets(key_manager_code),
-            owner=contracts.decode_address(_returned(owner)),
-            target=contracts.decode_address(_returned(target)),
-            permissions=lsp6.decode_permissions(_returned(permissions)),
-            relay_nonce=contracts.decode_number(_returned(nonce)),
-            head=_head(block),
-            tip_wei=_tip(history, suggestion),
-        )
+    def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
+        return self._relay_states.read(queries)
 
     def simulate_relay_call(self, *, sender: str, key_manager: str, calldata: bytes, gas_cap: int) -> int:
         reply = self._read(_estimate(sender, key_manager, calldata, gas_cap))[0]
@@ -134,9 +112,9 @@ class JsonRpcChainClient:
     ) -> ChainView:
         # The head is read first: a block that arrives meanwhile can only add to what is read afterwards.
         block, *replies = self._read(
-            _block(), *(("eth_getTransactionReceipt", [name]) for name in transaction_hashes)
+            head_call(), *(("eth_getTransactionReceipt", [name]) for name in transaction_hashes)
         )
-        newest = _head(block)
+        newest = head_of(block)
         receipts = [receipt for receipt in map(_receipt, replies) if receipt is not None]
         return ChainView(
             head=newest,
@@ -199,15 +177,11 @@ def _windows(first: int, last: int) -> Iterator[tuple[int, int]]:
     return ((start, min(start + _LOG_BLOCKS - 1, last)) for start in range(first, last + 1, _LOG_BLOCKS))
 
 
-def _block() -> Call:
-    return "eth_getBlockByNumber", [_LATEST, False]
-
-
 def _code(address: str) -> Call:
     return "eth_getCode", [address, _LATEST]
 
 
-def _call(to: str, calldata: bytes, *, gas: int = _CALL_GAS) -> Call:
+def _call(to: str, calldata: bytes, *, gas: int = READ_GAS) -> Call:
     return "eth_call", [{"to": to, "data": "0x" + calldata.hex(), "gas": hex(gas)}, _LATEST]
 
 
@@ -229,54 +203,22 @@ def _returned(reply: Any) -> bytes:
     return b"" if isinstance(reply, RpcError) else rpc.octets(reply)
 
 
-def _head(reply: Any) -> Head:
-    """Read a block."""
-    return Head(
-        number=rpc.quantity(_member(reply, "number")),
-        timestamp=rpc.quantity(_member(reply, "timestamp")),
-        base_fee_wei=rpc.quantity(_member(reply, "baseFeePerGas")),
-    )
-
-
 def _receipt(reply: Any) -> Receipt | None:
     """Read a receipt; None if the node has none."""
     if reply is None:
         return None
     return Receipt(
         transaction_hash=_text(reply, "transactionHash"),
-        block_number=rpc.quantity(_member(reply, "blockNumber")),
+        block_number=rpc.quantity(rpc.member(reply, "blockNumber")),
         block_hash=_text(reply, "blockHash"),
-        succeeded=rpc.quantity(_member(reply, "status")) == 1,
-        gas_used=rpc.quantity(_member(reply, "gasUsed")),
-        effective_gas_price_wei=rpc.quantity(_member(reply, "effectiveGasPrice")),
+        succeeded=rpc.quantity(rpc.member(reply, "status")) == 1,
+        gas_used=rpc.quantity(rpc.member(reply, "gasUsed")),
+        effective_gas_price_wei=rpc.quantity(rpc.member(reply, "effectiveGasPrice")),
     )
 
 
-def _tip(history: Any, suggestion: Any) -> int:
-    """
-    Read the tip, in wei per gas, that validators have recently accepted.
-
-    It is the median of the recent blocks' median tips, without empty blocks. If all are
-    empty, it is the node's own suggestion, else 0.
-    """
-    if not isinstance(history, dict | RpcError):
-        raise rpc.unreadable()
-    blocks = history if isinstance(history, dict) else {}
-    rows, used = blocks.get("reward") or (), blocks.get("gasUsedRatio") or ()
-    tips = sorted(rpc.quantity(row[0]) for row, ratio in zip(rows, used, strict=False) if row and ratio)
-    if tips:
-        return tips[len(tips) // 2]
-    return 0 if isinstance(suggestion, RpcError) else rpc.quantity(suggestion)
-
-
-def _member(reply: Any, name: str) -> Any:
-    if not isinstance(reply, dict) or name not in reply:
-        raise rpc.unreadable()
-    return reply[name]
-
-
 def _text(reply: Any, name: str) -> str:
-    return str(_member(reply, name)).lower()
+    return str(rpc.member(reply, name)).lower()
 
 
 _installed: ChainClient | None = None
@@ -285,7 +227,11 @@ _installed: ChainClient | None = None
 @cache
 def _node_client() -> JsonRpcChainClient:
     chain = get_chain()
-    return JsonRpcChainClient(chain.node_urls, timeout_seconds=chain.node_timeout_seconds)
+    return JsonRpcChainClient(
+        chain.node_urls,
+        timeout_seconds=chain.node_timeout_seconds,
+        price_seconds=min(chain.block_seconds, _PRICE_SECONDS),
+    )
 
 
 # A forked worker must not use its parent's connections.

@@ -10,24 +10,20 @@ own, so the words of geth, erigon, nethermind, reth and anvil decide what an err
 import json
 import logging
 import re
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-import urllib3
-from urllib3.exceptions import HTTPError, ProtocolError
-from urllib3.util import parse_url
-
+from gateway.chain.connection import HttpFault, NodeConnection
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.types import SendKind, SendOutcome
 
 logger = logging.getLogger(__name__)
 
-_HEADERS = {"Content-Type": "application/json", "Accept-Encoding": "gzip"}
 _CONNECT_SECONDS = 2.0
-_CONNECTIONS_PER_NODE = 64
 _RETRY_AFTER_SECONDS = 2
 # A node that failed is asked last for this long, so that not every request waits for its timeout again.
 _REST_SECONDS = 10.0
@@ -59,17 +55,9 @@ class Transport:
 
     def __init__(self, urls: Sequence[str], *, timeout_seconds: float) -> None:
         self._resting_until = dict.fromkeys(urls, 0.0)
-        timeout = urllib3.Timeout(connect=min(_CONNECT_SECONDS, timeout_seconds), read=timeout_seconds)
-        # One pool per node: a general pool would look up the node's for every request.
-        self._nodes = {
-            url: (
-                urllib3.connection_from_url(
-                    url, maxsize=_CONNECTIONS_PER_NODE, timeout=timeout, retries=False, headers=_HEADERS
-                ),
-                parse_url(url).request_uri,
-            )
-            for url in urls
-        }
+        self._timeout_seconds = timeout_seconds
+        # Each thread has its own connections.
+        self._thread = threading.local()
 
     def batch(self, calls: Sequence[Call], *, accepts: Callable[[RpcError], bool]) -> list[Any]:
         """
@@ -105,18 +93,18 @@ class Transport:
         return sorted(self._resting_until, key=lambda url: self._resting_until[url] > now)
 
     def _post(self, url: str, body: bytes) -> bytes:
-        pool, path = self._nodes[url]
+        connections: dict[str, NodeConnection] = self._thread.__dict__
+        connection = connections.get(url)
+        if connection is None:
+            connection = connections[url] = NodeConnection(
+                url,
+                connect_seconds=min(_CONNECT_SECONDS, self._timeout_seconds),
+                read_seconds=self._timeout_seconds,
+            )
         try:
-            try:
-                response = pool.urlopen("POST", path, body=body, redirect=False)
-            except ProtocolError:
-                # The node closed an idle connection just as it was taken from the pool.
-                response = pool.urlopen("POST", path, body=body, redirect=False)
-        except HTTPError as error:
-            raise _NodeFault(type(error).__name__) from error
-        if response.status != 200:
-            raise _NodeFault(f"HTTP {response.status}")
-        return response.data
+            return connection.post(body)
+        except HttpFault as error:
+            raise _NodeFault(str(error)) from error
 
 
 def _replies(body: bytes, count: int, accepts: Callable[[RpcError], bool]) -> list[Any]:
@@ -145,7 +133,7 @@ def _reply(answer: dict[str, Any], accepts: Callable[[RpcError], bool]) -> Any:
 
 
 _MESSAGE_CHARACTERS = 200
-_METHOD_NOT_FOUND = -32601
+METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
 _REVERT_CODES = frozenset({3, -32015})
 _RATE_LIMIT_CODES = frozenset({-32005, -32016, -32029, 429})
 
@@ -204,7 +192,7 @@ def is_call_error(error: RpcError) -> bool:
         return False
     return (
         error.code in _REVERT_CODES
-        or error.code == _METHOD_NOT_FOUND
+        or error.code == METHOD_NOT_FOUND
         or bool(_EXECUTION.search(error.message))
     )
 
@@ -245,3 +233,15 @@ def octets(reply: Any) -> bytes:
         return bytes.fromhex(reply.removeprefix("0x"))
     except ValueError as error:
         raise unreadable() from error
+
+
+def member(reply: Any, name: str) -> Any:
+    """
+    Return a member of the object that the node must have answered.
+
+    Raises:
+        NodeUnavailable: it answered something else.
+    """
+    if not isinstance(reply, dict) or name not in reply:
+        raise unreadable()
+    return reply[name]

@@ -90,22 +90,57 @@ class KeyManagerState:
 
 
 @dataclass(frozen=True, slots=True)
+class RelayQuery:
+    """
+    What to read for one relay call, and the transaction to try.
+
+    `sender` would send `calldata` to the key manager with `gas_limit`; with None the node is
+    asked for the least limit that suffices, up to `gas_cap`.
+    """
+
+    profile: str
+    key_manager: str
+    controller: str
+    channel: int
+    sender: str
+    calldata: bytes
+    gas_limit: int | None
+    gas_cap: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """
+    How the newest block would execute a relay call.
+
+    `gas_limit` is the one that was tried, or the estimate; None where an estimate reverted. `gas_used` is
+    None where the node did not say. `revert` is what the call reverted with; None if it succeeded.
+    """
+
+    gas_limit: int | None
+    gas_used: int | None = None
+    revert: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RelayState:
     """
     Everything that the preflight of one relay call needs, read in one round trip.
 
-    `relay_nonce` is the next one of the controller in that channel, channel bits
-    included; None if the key manager does not answer `getNonce`.
+    Codes go by the names they are vetted by, empty where there is no contract. `relay_nonce` is the
+    next one of the controller in that channel, channel bits included; None if the key manager does
+    not answer `getNonce`. The newest block and the tip may be a few seconds old.
     """
 
-    profile_code: bytes
-    key_manager_code: bytes
+    profile_code_name: str
+    key_manager_code_name: str
     owner: str | None
     target: str | None
     permissions: int
     relay_nonce: int | None
     head: Head
     tip_wei: int
+    trial: Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +241,8 @@ class ChainClient(Protocol):
         """Return the LSP-6 bits of each controller in order; 0 where the profile has none."""
         ...
 
-    def read_relay_state(
-        self, *, profile: str, key_manager: str, controller: str, channel: int
-    ) -> RelayState:
-        """Return everything that a preflight needs, read at the newest block in one round trip."""
+    def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
+        """Return everything that the preflights of these calls need, read at the newest block in one round trip."""
         ...
 
     def simulate_relay_call(self, *, sender: str, key_manager: str, calldata: bytes, gas_cap: int) -> int:

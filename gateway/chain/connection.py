@@ -1,0 +1,167 @@
+"""
+One kept-alive HTTP/1.1 connection to a node.
+
+A relay call waits for the node once, and there the general client spends more processor time
+than everything else does together: `docs/performance.md` compares both. This one speaks just as
+much HTTP as JSON-RPC needs: POST, a body of known length or in chunks, no redirects.
+"""
+
+import socket
+import ssl
+import time
+from functools import cache
+from urllib.parse import urlsplit
+
+_READ_BYTES = 65_536
+_MAX_HEAD_BYTES = 65_536
+_MAX_BODY_BYTES = 64 * 1024 * 1024
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+class HttpFault(Exception):
+    """The node could not be reached in time, or answered something that is no HTTP answer with status 200."""
+
+
+class _Closed(HttpFault):
+    """The node closed the connection before it answered anything."""
+
+
+class NodeConnection:
+    """A connection that is opened when it is first used. For one thread; times are in seconds."""
+
+    def __init__(self, url: str, *, connect_seconds: float, read_seconds: float) -> None:
+        parts = urlsplit(url)
+        self._is_tls = parts.scheme == "https"
+        self._host = parts.hostname or ""
+        self._port = parts.port or (443 if self._is_tls else 80)
+        self._connect_seconds, self._read_seconds = connect_seconds, read_seconds
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._head = (
+            f"POST {target} HTTP/1.1\r\nHost: {parts.netloc.rpartition('@')[2]}\r\n"
+            "Content-Type: application/json\r\nAccept: application/json\r\nContent-Length: "
+        ).encode()
+        self._socket: socket.socket | None = None
+        # What was received beyond the last answer's end.
+        self._rest = b""
+        self._deadline = 0.0
+
+    def post(self, body: bytes) -> bytes:
+        """
+        Send a body and return the answer's.
+
+        An idle connection that the node has closed is opened anew, once.
+
+        Raises:
+            HttpFault: see there; the connection is closed.
+        """
+        was_open = self._socket is not None
+        try:
+            return self._exchange(body)
+        except _Closed:
+            if not was_open:
+                raise
+            return self._exchange(body)
+
+    def close(self) -> None:
+        """Close the connection; the next request opens a new one."""
+        connection, self._socket, self._rest = self._socket, None, b""
+        if connection is not None:
+            connection.close()
+
+    def _exchange(self, body: bytes) -> bytes:
+        try:
+            connection = self._socket or self._open()
+            self._deadline = time.monotonic() + self._read_seconds
+            connection.settimeout(self._read_seconds)
+            try:
+                connection.sendall(self._head + b"%d\r\n\r\n" % len(body) + body)
+            except (BrokenPipeError, ConnectionResetError) as error:
+                raise _Closed("closed") from error
+            return self._answer()
+        except OSError as error:
+            self.close()
+            raise HttpFault(type(error).__name__) from error
+        except (ValueError, HttpFault) as error:
+            self.close()
+            raise error if isinstance(error, HttpFault) else HttpFault("malformed answer") from error
+
+    def _open(self) -> socket.socket:
+        connection = socket.create_connection((self._host, self._port), self._connect_seconds)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = (
+            _tls().wrap_socket(connection, server_hostname=self._host) if self._is_tls else connection
+        )
+        return self._socket
+
+    def _answer(self) -> bytes:
+        head = self._until(b"\r\n\r\n", _MAX_HEAD_BYTES)
+        status, *lines = head.split(b"\r\n")
+        if not status.startswith(b"HTTP/1."):
+            raise HttpFault("no HTTP answer")
+        headers = {
+            name.strip().lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines)
+        }
+        if headers.get(b"transfer-encoding", b"").lower() == b"chunked":
+            body = self._chunks()
+        elif b"content-length" in headers:
+            body = self._exactly(int(headers[b"content-length"]))
+        else:
+            raise HttpFault("an answer without a length")
+        if headers.get(b"connection", b"").lower() == b"close" or status.startswith(b"HTTP/1.0"):
+            self.close()
+        if status.split()[1:2] != [b"200"]:
+            raise HttpFault(f"HTTP {status[9:12].decode('ascii', 'replace')}")
+        return body
+
+    def _chunks(self) -> bytes:
+        """Read a body in chunks (RFC 9112, 7.1); extensions and trailers are skipped."""
+        body = bytearray()
+        while size := int(self._until(b"\r\n", _MAX_HEAD_BYTES).partition(b";")[0], 16):
+            body += self._exactly(size)
+            self._until(b"\r\n", _MAX_HEAD_BYTES)
+            if len(body) > _MAX_BODY_BYTES:
+                raise HttpFault("an answer without end")
+        while self._until(b"\r\n", _MAX_HEAD_BYTES):
+            pass
+        return bytes(body)
+
+    def _until(self, end: bytes, most: int) -> bytes:
+        """Return what comes before `end`, and skip `end`."""
+        buffer, searched = self._rest, 0
+        while (at := buffer.find(end, searched)) < 0:
+            if len(buffer) > most:
+                raise HttpFault("a head without end")
+            searched = max(0, len(buffer) - len(end))
+            buffer += self._receive(is_first=not buffer and end == b"\r\n\r\n")
+        self._rest = buffer[at + len(end) :]
+        return buffer[:at]
+
+    def _exactly(self, count: int) -> bytes:
+        if not 0 <= count <= _MAX_BODY_BYTES:
+            raise HttpFault("an answer too long")
+        pieces, missing = [self._rest], count - len(self._rest)
+        while missing > 0:
+            piece = self._receive(is_first=False)
+            pieces.append(piece)
+            missing -= len(piece)
+        whole = b"".join(pieces)
+        self._rest = whole[count:]
+        return whole[:count]
+
+    def _receive(self, *, is_first: bool) -> bytes:
+        connection = self._socket
+        left = self._deadline - time.monotonic()
+        if connection is None or left <= 0:
+            raise HttpFault("TimeoutError")
+        connection.settimeout(left)
+        try:
+            received = connection.recv(_READ_BYTES)
+        except ConnectionResetError as error:
+            raise _Closed("closed") from error
+        if not received:
+            raise _Closed("closed") if is_first else HttpFault("closed within an answer")
+        return received

@@ -1,0 +1,237 @@
+"""
+What relay calls need to know of the chain, for many calls in one round trip.
+
+For each call the trip holds a lens, which reads the contracts, and a trial: the very transaction that would be
+signed, executed by the node at its gas limit, or an estimate where no limit is known. The trial is a call of its own,
+since a lens that executed would warm storage and make the execution look cheaper than it is. Nodes without state
+overrides or without `eth_simulateV1` are asked in older ways, which cost more.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from gateway.chain import contracts, lens, lsp6, rpc
+from gateway.chain.lens import Question
+from gateway.chain.rpc import Call, RpcError, Transport
+from gateway.chain.types import Head, RelayQuery, RelayState, Trial
+
+_LATEST = "latest"
+_FEE_BLOCKS, _FEE_PERCENTILE = 10, 50
+# Callers choose the contract, so cap the gas of each read.
+READ_GAS = 500_000
+# After so long, a node that lacks a method is asked for it again.
+_RETRY_SECONDS = 600.0
+
+
+class _Price(NamedTuple):
+    """The newest block and the tip, and until when, on the monotonic clock, they are used."""
+
+    head: Head
+    tip_wei: int
+    good_until: float
+
+
+class RelayStateReader:
+    """
+    Reads the states of relay calls. Safe to share between threads.
+
+    The newest block and the tip are asked for again after `price_seconds`, with the next trip.
+    """
+
+    def __init__(self, transport: Transport, *, price_seconds: float) -> None:
+        self._transport, self._price_seconds = transport, price_seconds
+        self._price: _Price | None = None
+        self._no_lens_until = self._no_simulation_until = 0.0
+
+    def read(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
+        """Return the state of each query; see `ChainClient.read_relay_states`."""
+        now = time.monotonic()
+        uses_lens = self._no_lens_until < now
+        simulates = self._no_simulation_until < now
+        price = self._price if self._price and now < self._price.good_until else None
+        calls = [] if price else list(_PRICE)
+        for query in queries:
+            calls.append(lens.call(_questions(query)) if uses_lens else head_call())
+            calls.append(_trial_call(query, simulates=simulates))
+        replies = self._transport.batch(calls, accepts=_accepts)
+        if price is None:
+            price, replies = self._new_price(replies[: len(_PRICE)], now), replies[len(_PRICE) :]
+        readings, trials = replies[0::2], replies[1::2]
+        contract_answers = self._answers(queries, readings if uses_lens else [None] * len(queries), now)
+        tried = self._trials(queries, trials, now, simulates=simulates)
+        return [_state(answers, trial, price) for answers, trial in zip(contract_answers, tried, strict=True)]
+
+    def _new_price(self, replies: Sequence[Any], now: float) -> _Price:
+        block, history, suggestion = replies
+        price = _Price(head_of(block), _tip(history, suggestion), now + self._price_seconds)
+        self._price = price
+        return price
+
+    def _answers(
+        self, queries: Sequence[RelayQuery], readings: Sequence[Any], now: float
+    ) -> list[list[bytes]]:
+        """Return what the contracts of each query answered; those that no lens read are asked one by one."""
+        answered = [_lens_answers(reading) for reading in readings]
+        unread = [place for place, answers in enumerate(answered) if answers is None]
+        if unread:
+            self._no_lens_until = max(self._no_lens_until, now + _RETRY_SECONDS)
+            calls = [call for place in unread for call in _single_calls(queries[place])]
+            replies = self._transport.batch(calls, accepts=rpc.is_call_error)
+            for place, at in zip(unread, range(0, len(replies), _QUESTIONS), strict=True):
+                answered[place] = _single_answers(replies[at : at + _QUESTIONS])
+        return [answers for answers in answered if answers is not None]
+
+    def _trials(
+        self, queries: Sequence[RelayQuery], replies: Sequence[Any], now: float, *, simulates: bool
+    ) -> list[Trial]:
+        """Read how each transaction would end; where the node cannot simulate, it executes them by `eth_call`."""
+        asked_otherwise: dict[int, Any] = {}
+        lacking = [
+            place
+            for place, (query, reply) in enumerate(zip(queries, replies, strict=True))
+            if simulates and query.gas_limit is not None and _is_unknown_method(reply)
+        ]
+        if lacking:
+            self._no_simulation_until = now + _RETRY_SECONDS
+            calls = [_trial_call(queries[place], simulates=False) for place in lacking]
+            again = self._transport.batch(calls, accepts=rpc.is_call_error)
+            asked_otherwise = dict(zip(lacking, again, strict=True))
+        return [
+            _trial(query, asked_otherwise.get(place, reply))
+            for place, (query, reply) in enumerate(zip(queries, replies, strict=True))
+        ]
+
+
+def head_call() -> Call:
+    """Return the call for the newest block."""
+    return "eth_getBlockByNumber", [_LATEST, False]
+
+
+def head_of(reply: Any) -> Head:
+    """Read a block."""
+    return Head(
+        number=rpc.quantity(rpc.member(reply, "number")),
+        timestamp=rpc.quantity(rpc.member(reply, "timestamp")),
+        base_fee_wei=rpc.quantity(rpc.member(reply, "baseFeePerGas")),
+    )
+
+
+_PRICE: tuple[Call, ...] = (
+    head_call(),
+    ("eth_feeHistory", [hex(_FEE_BLOCKS), _LATEST, [_FEE_PERCENTILE]]),
+    ("eth_maxPriorityFeePerGas", []),
+)
+
+
+def _tip(history: Any, suggestion: Any) -> int:
+    """
+    Read the tip, in wei per gas, that validators have recently accepted.
+
+    It is the median of the recent blocks' median tips, without empty blocks. If all are
+    empty, it is the node's own suggestion, else 0.
+    """
+    if not isinstance(history, dict | RpcError):
+        raise rpc.unreadable()
+    blocks = history if isinstance(history, dict) else {}
+    rows, used = blocks.get("reward") or (), blocks.get("gasUsedRatio") or ()
+    tips = sorted(rpc.quantity(row[0]) for row, ratio in zip(rows, used, strict=False) if row and ratio)
+    if tips:
+        return tips[len(tips) // 2]
+    return 0 if isinstance(suggestion, RpcError) else rpc.quantity(suggestion)
+
+
+_QUESTIONS = 6
+
+
+def _questions(query: RelayQuery) -> list[Question]:
+    permissions = contracts.GET_DATA + lsp6.permissions_key(query.controller)
+    return [
+        Question(query.profile),
+        Question(query.key_manager),
+        Question(query.profile, contracts.OWNER),
+        Question(query.key_manager, contracts.TARGET),
+        Question(query.profile, permissions),
+        Question(
+            query.key_manager,
+            contracts.encode_get_nonce(controller=query.controller, channel=query.channel),
+        ),
+    ]
+
+
+def _lens_answers(reply: Any) -> list[bytes] | None:
+    return (
+        None if reply is None or isinstance(reply, RpcError) else lens.answers(rpc.octets(reply), _QUESTIONS)
+    )
+
+
+def _single_calls(query: RelayQuery) -> list[Call]:
+    return [
+        ("eth_call", [{"to": to, "data": "0x" + calldata.hex(), "gas": hex(READ_GAS)}, _LATEST])
+        if calldata
+        else ("eth_getCode", [to, _LATEST])
+        for to, calldata in _questions(query)
+    ]
+
+
+def _single_answers(replies: Sequence[Any]) -> list[bytes]:
+    """Return what the contracts answered, in the form of a lens: a reverting one with no bytes."""
+    codes = [lens.code_answer(rpc.octets(reply)) for reply in replies[:2]]
+    return codes + [b"" if isinstance(reply, RpcError) else rpc.octets(reply) for reply in replies[2:]]
+
+
+def _state(answers: Sequence[bytes], trial: Trial, price: _Price) -> RelayState:
+    profile_code, key_manager_code, owner, target, permissions, nonce = answers
+    return RelayState(
+        profile_code_name=lens.code_name(profile_code),
+        key_manager_code_name=lens.code_name(key_manager_code),
+        owner=contracts.decode_address(owner),
+        target=contracts.decode_address(target),
+        permissions=lsp6.decode_permissions(permissions),
+        relay_nonce=contracts.decode_number(nonce),
+        head=price.head,
+        tip_wei=price.tip_wei,
+        trial=trial,
+    )
+
+
+def _trial_call(query: RelayQuery, *, simulates: bool) -> Call:
+    gas = query.gas_cap if query.gas_limit is None else query.gas_limit
+    fields = {
+        "from": query.sender,
+        "to": query.key_manager,
+        "input": "0x" + query.calldata.hex(),
+        "gas": hex(gas),
+    }
+    if query.gas_limit is None:
+        return "eth_estimateGas", [fields, _LATEST]
+    if simulates:
+        return "eth_simulateV1", [{"blockStateCalls": [{"calls": [fields]}]}, _LATEST]
+    return "eth_call", [fields, _LATEST]
+
+
+def _trial(query: RelayQuery, reply: Any) -> Trial:
+    if isinstance(reply, RpcError):
+        if reply.code == rpc.INVALID_PARAMS:
+            raise rpc.unreadable()
+        return Trial(gas_limit=query.gas_limit, gas_used=None, revert=rpc.revert_data(reply))
+    if query.gas_limit is None:
+        return Trial(gas_limit=rpc.quantity(reply), gas_used=None)
+    if not isinstance(reply, list):
+        return Trial(gas_limit=query.gas_limit, gas_used=None)
+    try:
+        ((call,),) = (block["calls"] for block in reply)
+        succeeded, gas_used = rpc.quantity(call["status"]) == 1, rpc.quantity(call["gasUsed"])
+        revert = None if succeeded else rpc.octets(call["returnData"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise rpc.unreadable() from error
+    return Trial(gas_limit=query.gas_limit, gas_used=gas_used, revert=revert)
+
+
+def _is_unknown_method(reply: Any) -> bool:
+    return isinstance(reply, RpcError) and reply.code in {rpc.METHOD_NOT_FOUND, rpc.INVALID_PARAMS}
+
+
+def _accepts(error: RpcError) -> bool:
+    """Accept what may also mean that a node does not know state overrides or simulations."""
+    return error.code == rpc.INVALID_PARAMS or rpc.is_call_error(error)

@@ -1,0 +1,271 @@
+-- What relayers can still take: how many account nonces, and wei for their gas. Whoever wants to rely on it has locked
+-- them in a statement before. Attempts that were withdrawn or mined cost nothing any more.
+CREATE FUNCTION relay_room_of(relayers bigint[], cap integer) RETURNS TABLE (
+    id bigint, address text, is_active boolean, next_account_nonce bigint, room bigint, free_wei numeric
+) LANGUAGE sql STABLE AS $$
+    SELECT relayer.id, relayer.address, relayer.is_active, relayer.next_account_nonce,
+           relayer.mined_account_nonce + cap - relayer.next_account_nonce,
+           relayer.balance_wei - coalesce((
+               SELECT sum(attempt.gas_limit * attempt.max_fee_per_gas_wei) FROM relay_attempt AS attempt
+               WHERE attempt.relayer_id = relayer.id AND attempt.account_nonce >= relayer.mined_account_nonce
+                 AND attempt.status NOT IN @costless@
+           ), 0)
+    FROM relay_relayer AS relayer WHERE relayer.id = ANY(relayers) ORDER BY relayer.id
+$$;
+
+-- Gives each of these calls what it needs to be signed: credits set aside, its place in its channel, a relayer and
+-- that relayer's next account nonce. One call is a batch of one; no two of a batch have the same channel.
+--
+-- Locks are taken in one order everywhere: holds, accounts, relayers, each in the order of its key. With its account
+-- locked, what is read of a channel is final: all calls of a channel belong to one profile, and so to one account.
+-- A refusal is a row, and leaves nothing of the call behind; an error leaves nothing of the batch.
+--
+-- A key manager executes the nonces of a channel strictly one after the other. So a call ahead of the chain's nonce
+-- is accepted only behind active calls of its channel, and on their relayer: then the order of account nonces is the
+-- order on chain.
+--
+-- calls: [{place, user_id, key, credits, debt_limit, key_manager, controller, channel, relay_nonce, chain_nonce,
+-- worst_cost_wei}]. policy: {chain, addresses, in_flight, followers, share_percent}. One row for each call:
+--   taken          the hold, the balance before, and the relayer with the account nonce
+--   repeated       an equal call was accepted before; the hash that it was answered, and its user
+--   insufficient   the account affords less: `number` is what a hold could take
+--   no-account     the user has no credit account yet
+--   nonce-taken    an active call has this relay nonce
+--   nonce-gap      `number` is the relay nonce before this one that has no living call here
+--   channel-full   too many calls of the channel wait before this one
+--   share-used     the user holds `number` account nonces already, as many as one may
+--   channel-busy   the relayer of the channel's calls can take no more
+--   relayers-busy  no relayer can
+CREATE FUNCTION relay_take_slots(calls jsonb, policy jsonb) RETURNS TABLE (
+    place integer, outcome text, hold_id bigint, balance bigint, user_id bigint, number numeric,
+    relayer_id bigint, relayer_address text, account_nonce bigint, transaction_hash text
+) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    chain CONSTANT bigint := policy ->> 'chain';
+    cap CONSTANT integer := policy ->> 'in_flight';
+    followers CONSTANT integer := policy ->> 'followers';
+    share CONSTANT integer := policy ->> 'share_percent';
+    addresses CONSTANT text[] := ARRAY(SELECT jsonb_array_elements_text(policy -> 'addresses'));
+    most_open integer;
+    call record;
+    refused bigint[] := '{}';
+    -- Of the calls that passed: place, hold, balance, worst cost, and the relayer of their channel if it has one.
+    places integer[] := '{}';
+    holds bigint[] := '{}';
+    balances bigint[] := '{}';
+    costs numeric[] := '{}';
+    stickies bigint[] := '{}';
+    sticky bigint;
+    -- The relayers that this transaction has locked, and what each can still take.
+    locked bigint[];
+    names text[];
+    nonces bigint[];
+    rooms bigint[];
+    funds numeric[];
+    best integer;
+    candidate_id bigint;
+BEGIN
+    SELECT greatest(1, count(*) * cap * share / 100) INTO most_open
+    FROM relay_relayer WHERE chain_id = chain AND is_active;
+
+    FOR call IN
+        SELECT wish.*, held.outcome AS hold_outcome, held.hold_id AS held_id, held.user_id AS owner_id,
+               held.balance AS held_balance, held.available, held.open_holds
+        FROM credits_place_holds(calls) AS held
+        JOIN jsonb_to_recordset(calls) AS wish (
+            place integer, user_id bigint, key_manager text, controller text, channel numeric, relay_nonce numeric,
+            chain_nonce numeric, worst_cost_wei numeric
+        ) ON wish.place = held.place
+    LOOP
+        place := call.place;
+        hold_id := call.held_id;
+        balance := call.held_balance;
+        user_id := call.owner_id;
+        number := NULL;
+        transaction_hash := NULL;
+        IF call.hold_outcome <> 'placed' THEN
+            outcome := call.hold_outcome;
+            number := call.available;
+            IF outcome = 'repeated' THEN
+                SELECT earlier.transaction_hash INTO transaction_hash
+                FROM relay_relaytransaction AS earlier WHERE earlier.hold_id = call.held_id;
+            END IF;
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+
+        outcome := NULL;
+        -- The names of the statuses are put in by relay/models.py, from the one place that has them.
+        SELECT earlier.relayer_id INTO sticky
+        FROM relay_relaytransaction AS earlier
+        WHERE earlier.chain_id = chain AND earlier.key_manager_address = call.key_manager
+          AND earlier.controller_address = call.controller AND earlier.channel = call.channel
+          AND earlier.status IN @in_progress@
+        LIMIT 1;
+        IF EXISTS (
+            SELECT FROM relay_relaytransaction AS earlier
+            WHERE earlier.chain_id = chain AND earlier.key_manager_address = call.key_manager
+              AND earlier.controller_address = call.controller AND earlier.relay_nonce = call.relay_nonce
+              AND earlier.status IN @active@
+        ) THEN
+            outcome := 'nonce-taken';
+        ELSIF call.relay_nonce > call.chain_nonce THEN
+            SELECT min(expected) INTO number
+            FROM generate_series(call.chain_nonce, least(call.relay_nonce - 1, call.chain_nonce + followers)) AS expected
+            WHERE NOT EXISTS (
+                SELECT FROM relay_relaytransaction AS earlier
+                WHERE earlier.chain_id = chain AND earlier.key_manager_address = call.key_manager
+                  AND earlier.controller_address = call.controller AND earlier.relay_nonce = expected
+                  AND earlier.status IN @active@ AND earlier.terminal_status = ''
+            );
+            IF number IS NOT NULL THEN
+                outcome := 'nonce-gap';
+            ELSIF call.relay_nonce - call.chain_nonce > followers THEN
+                outcome := 'channel-full';
+            END IF;
+        END IF;
+        IF outcome IS NULL AND share < 100 AND call.open_holds > most_open THEN
+            outcome := 'share-used';
+            number := most_open;
+        END IF;
+        IF outcome IS NOT NULL THEN
+            refused := refused || call.held_id;
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+        places := places || place;
+        holds := holds || hold_id;
+        balances := balances || balance;
+        costs := costs || call.worst_cost_wei;
+        stickies := stickies || sticky;
+    END LOOP;
+
+    -- The relayers of channels in flight, waiting for each; then the least loaded others, without waiting.
+    SELECT coalesce(array_agg(relayer.id), '{}') INTO locked FROM (
+        SELECT id FROM relay_relayer WHERE id = ANY(stickies) ORDER BY id FOR NO KEY UPDATE
+    ) AS relayer;
+    IF cardinality(array_remove(stickies, NULL)) < cardinality(stickies) THEN
+        SELECT locked || coalesce(array_agg(relayer.id), '{}') INTO locked FROM (
+            SELECT id FROM relay_relayer
+            WHERE chain_id = chain AND is_active AND address = ANY(addresses) AND NOT id = ANY(locked)
+              AND next_account_nonce < mined_account_nonce + cap
+            ORDER BY next_account_nonce - mined_account_nonce, id
+            LIMIT cardinality(stickies) FOR NO KEY UPDATE SKIP LOCKED
+        ) AS relayer;
+        IF cardinality(locked) = 0 THEN
+            -- All are locked. Whoever holds no relayer may wait for one.
+            SELECT coalesce(array_agg(relayer.id), '{}') INTO locked FROM (
+                SELECT id FROM relay_relayer
+                WHERE chain_id = chain AND is_active AND address = ANY(addresses)
+                  AND next_account_nonce < mined_account_nonce + cap
+                ORDER BY next_account_nonce - mined_account_nonce, id
+                LIMIT 1 FOR NO KEY UPDATE
+            ) AS relayer;
+        END IF;
+    END IF;
+
+    -- A statement of its own, so that it sees the attempts that others stored before they gave up their locks.
+    SELECT array_agg(id), array_agg(address), array_agg(next_account_nonce), array_agg(room), array_agg(free_wei)
+    INTO locked, names, nonces, rooms, funds
+    FROM relay_room_of(locked, cap) WHERE is_active AND address = ANY(addresses);
+
+    number := NULL;
+    user_id := NULL;
+    transaction_hash := NULL;
+    FOR item IN 1 .. cardinality(places) LOOP
+        place := places[item];
+        hold_id := holds[item];
+        balance := balances[item];
+        best := NULL;
+        FOR candidate IN 1 .. coalesce(cardinality(locked), 0) LOOP
+            IF rooms[candidate] > 0 AND funds[candidate] >= costs[item]
+               AND (stickies[item] IS NULL OR stickies[item] = locked[candidate])
+               AND (best IS NULL OR rooms[candidate] > rooms[best]) THEN
+                best := candidate;
+            END IF;
+        END LOOP;
+        IF best IS NULL AND stickies[item] IS NULL THEN
+            -- Adding up what every relayer has in flight is expensive, so it comes last; it waits for no lock.
+            SELECT relayer.id INTO candidate_id FROM (
+                SELECT id FROM relay_relayer
+                WHERE chain_id = chain AND is_active AND address = ANY(addresses)
+                  AND NOT id = ANY(coalesce(locked, '{}')) AND next_account_nonce < mined_account_nonce + cap
+                  AND costs[item] <= (SELECT free_wei FROM relay_room_of(ARRAY[relay_relayer.id], cap))
+                ORDER BY next_account_nonce - mined_account_nonce, id
+                LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+            ) AS relayer;
+            SELECT locked || id AS locked, names || address AS names, nonces || next_account_nonce AS nonces,
+                   rooms || room AS rooms, funds || free_wei AS funds
+            INTO call
+            FROM relay_room_of(ARRAY[candidate_id], cap) WHERE room > 0 AND free_wei >= costs[item];
+            IF FOUND THEN
+                locked := call.locked;
+                names := call.names;
+                nonces := call.nonces;
+                rooms := call.rooms;
+                funds := call.funds;
+                best := cardinality(locked);
+            END IF;
+        END IF;
+        IF best IS NULL THEN
+            outcome := CASE WHEN stickies[item] IS NULL THEN 'relayers-busy' ELSE 'channel-busy' END;
+            relayer_id := NULL;
+            relayer_address := NULL;
+            account_nonce := NULL;
+            refused := refused || hold_id;
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+        outcome := 'taken';
+        relayer_id := locked[best];
+        relayer_address := names[best];
+        account_nonce := nonces[best];
+        nonces[best] := nonces[best] + 1;
+        rooms[best] := rooms[best] - 1;
+        funds[best] := funds[best] - costs[item];
+        RETURN NEXT;
+    END LOOP;
+
+    UPDATE relay_relayer AS relayer SET next_account_nonce = taken.next
+    FROM unnest(locked, nonces) AS taken (id, next)
+    WHERE relayer.id = taken.id AND relayer.next_account_nonce < taken.next;
+    IF cardinality(refused) > 0 THEN
+        PERFORM credits_withdraw_holds(refused);
+    END IF;
+END $$;
+
+-- Stores calls and the signed bytes that carry them, and wakes the workers once this transaction commits.
+CREATE FUNCTION relay_store_calls(calls jsonb, chain bigint) RETURNS void LANGUAGE sql AS $$
+    WITH wish AS MATERIALIZED (
+        SELECT * FROM jsonb_to_recordset(calls) AS wish (
+            user_id bigint, profile text, key_manager text, controller text, digest text, generation smallint,
+            channel numeric, relay_nonce numeric, validity numeric, payload text, signature text,
+            is_follower boolean, relayer_id bigint, account_nonce bigint, hold_id bigint, transaction_hash text,
+            raw text, gas_limit bigint, max_fee_wei numeric, max_tip_wei numeric, expected_cost bigint,
+            credits_before bigint, request_id text, accepted_at timestamptz
+        )
+    ), stored AS (
+        INSERT INTO relay_relaytransaction (
+            chain_id, user_id, profile_address, key_manager_address, controller_address, digest, generation, channel,
+            relay_nonce, validity, payload, signature, is_follower, relayer_id, hold_id, transaction_hash,
+            gas_limit, expected_cost, real_cost, credits_before, status, terminal_status, failure_code,
+            failure_detail, request_id, created_at
+        )
+        SELECT chain, user_id, profile, key_manager, controller, digest, generation, channel,
+               relay_nonce, validity, decode(payload, 'hex'), decode(signature, 'hex'), is_follower, relayer_id,
+               hold_id, transaction_hash, gas_limit, expected_cost, 0, credits_before, @pending@, '', '',
+               '', request_id, accepted_at
+        FROM wish
+        RETURNING id, transaction_hash
+    ), signed AS (
+        INSERT INTO relay_attempt (
+            chain_id, relay_transaction_id, relayer_id, account_nonce, sequence, kind, status, transaction_hash, raw,
+            gas_limit, max_fee_per_gas_wei, max_priority_fee_per_gas_wei, node_message, block_hash, created_at
+        )
+        SELECT chain, stored.id, relayer_id, account_nonce, 0, @call_kind@, @signed@, wish.transaction_hash,
+               decode(raw, 'hex'), gas_limit, max_fee_wei, max_tip_wei, '', '', accepted_at
+        FROM wish JOIN stored USING (transaction_hash)
+    )
+    SELECT pg_notify('relay_signed', '');
+$$;

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def _open_account(*, user: "User", **_: Any) -> None:
     from credits.services.entries import open_account
 
-    open_account(user=user)
+    open_account(user_id=user.pk)
 
 
 class CreditsConfig(AppConfig):

@@ -7,6 +7,7 @@ ended. Single statements move a total together with the row that explains the mo
 (`credits.services.statements`); `credits.services.reconciliation` recomputes the totals from the rows.
 """
 
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pgtrigger
@@ -19,6 +20,9 @@ from django.db.models.functions import Now
 from gateway.common.db import APPEND_ONLY, never_emptied
 from gateway.common.fields import SAFE_INTEGER_MAX, staff_reference
 
+# Placing holds, set-based.
+FUNCTIONS = Path(__file__).with_name("functions.sql").read_text()
+
 
 class CreditAccount(models.Model):
     """Whole credits of one user. Nothing constrains `balance`: a clawback or dearer gas may overshoot."""
@@ -26,6 +30,7 @@ class CreditAccount(models.Model):
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.PROTECT, related_name="credit_account")
     balance = models.BigIntegerField(default=0, help_text="Credits: the sum of all entries.")
     held = models.BigIntegerField(default=0, help_text="Credits set aside by open holds.")
+    open_holds = models.IntegerField(default=0, help_text="How many holds are open.")
     version = models.BigIntegerField(default=0, help_text="How many entries have been posted.")
     created_at = models.DateTimeField(db_default=Now())
 
@@ -33,6 +38,9 @@ class CreditAccount(models.Model):
         db_table = "credits_account"
         constraints = [
             models.CheckConstraint(condition=Q(held__gte=0), name="credits_account_held_not_negative"),
+            models.CheckConstraint(
+                condition=Q(open_holds__gte=0), name="credits_account_open_holds_not_negative"
+            ),
             models.CheckConstraint(condition=Q(version__gte=0), name="credits_account_version_not_negative"),
         ]
 

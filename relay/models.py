@@ -6,13 +6,13 @@ transaction signed for it on an account nonce of a relayer; its bytes are stored
 are sent. Every row names its chain, so that the rows of a second chain never collide with these.
 """
 
+from pathlib import Path
 from typing import Self, TypeAlias
 
 from django.conf import settings
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
-from django.db.models import ExpressionWrapper, F, OuterRef, Q, Subquery, Sum, Value
-from django.db.models.functions import Coalesce
+from django.db.models import Q
 
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import encode_execute_relay_call
@@ -171,6 +171,11 @@ class RelayTransaction(models.Model):
                 condition=Q(status__in=_IN_PROGRESS),
                 name="relaytransaction_in_progress",
             ),
+            models.Index(
+                fields=["chain_id", "key_manager_address", "controller_address", "channel"],
+                condition=Q(status__in=_IN_PROGRESS),
+                name="relaytransaction_channel_busy",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -197,30 +202,6 @@ class RelayTransaction(models.Model):
         return valid_until is not None and valid_until < timestamp
 
 
-class RelayerQuerySet(models.QuerySet["Relayer"]):
-    """Filters by what a relayer can take."""
-
-    def below_cap(self, cap: int) -> Self:
-        """Keep the active ones with fewer than `cap` account nonces in flight."""
-        return self.filter(is_active=True, next_account_nonce__lt=F("mined_account_nonce") + cap)
-
-    def able_to_pay(self, wei: int) -> Self:
-        """Keep those whose balance covers `wei` on top of the worst cost of what they have in flight."""
-        wei_field: Uint256Field[int, int] = Uint256Field()
-        spending = (
-            Attempt.objects.filter(relayer=OuterRef("pk"), account_nonce__gte=OuterRef("mined_account_nonce"))
-            .exclude(status__in=Attempt.COSTLESS)
-            .values("relayer")
-            .annotate(wei=Sum(F("gas_limit") * F("max_fee_per_gas_wei"), output_field=wei_field))
-        )
-        committed = Coalesce(Subquery(spending.values("wei")), Value(0), output_field=wei_field)
-        return self.filter(balance_wei__gte=ExpressionWrapper(committed + wei, output_field=wei_field))
-
-    def least_loaded_first(self) -> Self:
-        """Order by account nonces in flight."""
-        return self.order_by(F("next_account_nonce") - F("mined_account_nonce"), "pk")
-
-
 class Relayer(models.Model):
     """
     One sending account and the next account nonce it will use.
@@ -238,8 +219,6 @@ class Relayer(models.Model):
     is_active = models.BooleanField(default=True, help_text="An inactive relayer takes no new calls.")
     synced_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
-
-    objects = RelayerQuerySet.as_manager()
 
     class Meta:
         permissions = [("pause_relayer", "Can pause and resume a relayer")]
@@ -395,3 +374,23 @@ class Attempt(models.Model):
     def worst_cost_wei(self) -> int:
         """The most that this attempt can take from the relayer's balance, in wei."""
         return self.gas_limit * self.max_fee_per_gas_wei
+
+
+def _functions() -> str:
+    """Return the SQL of `functions.sql`, with the names of statuses from the one place that has them."""
+    names = {
+        "in_progress": sql_values(*RelayTransaction.IN_PROGRESS),
+        "active": sql_values(*RelayTransaction.ACTIVE),
+        "costless": sql_values(*Attempt.COSTLESS),
+        "pending": f"'{RelayTransaction.Status.PENDING}'",
+        "call_kind": f"'{Attempt.Kind.CALL}'",
+        "signed": f"'{Attempt.Status.SIGNED}'",
+    }
+    text = Path(__file__).with_name("functions.sql").read_text()
+    for name, sql in names.items():
+        text = text.replace(f"@{name}@", sql)
+    return text
+
+
+# Accepting calls, set-based.
+FUNCTIONS = _functions()

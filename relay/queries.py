@@ -1,9 +1,13 @@
 """Reading the rows of the relay. Nothing here writes."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Count, QuerySet
 
 from gateway.admin.pauses import is_paused_sql
@@ -11,13 +15,18 @@ from gateway.chain.config import get_chain
 from gateway.common import db
 from relay.errors import ProfileNotRegistered, TransactionNotFound
 from relay.models import Attempt, Relayer, RelayTransaction, sql_values
+from rewards.queries import DEBT_COLUMN_COUNT, DEBT_COLUMNS, debt_limit_from, debt_tables
 from users.models import User
+from users.queries import TRUSTED_CODES, session_state
 
 # The name under which staff pause the whole relay.
 RELAY = "relay"
 _STATUS = RelayTransaction.Status
 _IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
 _ACTIVE = sql_values(*RelayTransaction.ACTIVE)
+_UNSUCCESSFUL = sql_values(*RelayTransaction.UNSUCCESSFUL)
+# The only failure code of a cancelled call that is the caller's doing, and so counts against the limits.
+PREDECESSOR_FAILED = "predecessor-failed"
 
 
 def registered_owner(profile_address: str) -> User:
@@ -41,9 +50,11 @@ class Identity:
     controller: str
 
 
-class CallHistory(NamedTuple):
+class CallRows(NamedTuple):
     """What the rows say of a relay call before the node is asked."""
 
+    # What the caller's token is worth; see `users.queries.session_state`.
+    session_state: str | None
     # The hash of the user's call of this identity that is in progress or executed, if any.
     transaction_hash: str | None
     # The number of the next try of this identity; 0 for the first.
@@ -52,39 +63,92 @@ class CallHistory(NamedTuple):
     failures: int
     # Staff have paused the whole relay.
     is_paused: bool
+    # When, of the user's calls that ended without effect, those ended that use up the limit of an hour and of a day.
+    hourly_limit_since: datetime | None
+    daily_limit_since: datetime | None
+    # Credits that the user may owe.
+    debt_limit: int
+    # The vetted codes, as `users.queries.TRUSTED_CODES` names them.
+    trusted_codes: frozenset[str]
 
 
-def call_history(*, user: User, identity: Identity) -> CallHistory:
-    """Return the earlier tries of this call, read in one statement."""
+class CallKey(NamedTuple):
+    """Which relay call, and who hands it in, with which session."""
+
+    identity: Identity
+    user_id: int
+    session_id: UUID | None
+    now: datetime
+
+
+def rows_of_calls(keys: Sequence[CallKey]) -> list[CallRows]:
+    """Return what the rows say of each call, read in one statement."""
+    calls = [
+        {
+            "place": place,
+            "user_id": key.user_id,
+            "session_id": key.session_id and str(key.session_id),
+            "digest": key.identity.digest,
+            "controller": key.identity.controller,
+            "now": key.now.isoformat(),
+        }
+        for place, key in enumerate(keys)
+    ]
     params = {
+        "calls": json.dumps(calls),
         "chain": get_chain().id,
-        "user": user.pk,
-        "digest": identity.digest,
-        "controller": identity.controller,
+        "per_hour": settings.RELAY_CANCELLED_CALLS_PER_HOUR,
+        "per_day": settings.RELAY_CANCELLED_CALLS_PER_DAY,
+        "predecessor_failed": PREDECESSOR_FAILED,
     }
-    return CallHistory(*db.only_row(_CALL_HISTORY, params))
+    return [_call_rows(row, key.now) for row, key in zip(db.all_rows(_CALL_ROWS, params), keys, strict=True)]
 
 
-_CALL_HISTORY = f"""
-SELECT (SELECT transaction_hash FROM relay_relaytransaction
-        WHERE chain_id = %(chain)s AND digest = %(digest)s AND controller_address = %(controller)s
-          AND user_id = %(user)s AND status IN {_ACTIVE} ORDER BY id LIMIT 1),
-       (SELECT coalesce(max(generation) + 1, 0) FROM relay_relaytransaction
-        WHERE chain_id = %(chain)s AND digest = %(digest)s AND controller_address = %(controller)s),
-       (SELECT count(*) FROM relay_relaytransaction
-        WHERE chain_id = %(chain)s AND digest = %(digest)s AND controller_address = %(controller)s
-          AND status = '{_STATUS.FAILED}'),
-       {is_paused_sql(RELAY)}
+def _call_rows(row: tuple[Any, ...], now: datetime) -> CallRows:
+    *plain, trusted = row
+    debt = debt_limit_from(plain[-DEBT_COLUMN_COUNT:], now=now)
+    return CallRows(*plain[:-DEBT_COLUMN_COUNT], debt_limit=debt, trusted_codes=frozenset(trusted))
+
+
+# Calls that a relayer without funds, a lost account nonce or staff cancelled do not count: those are not the
+# caller's doing.
+_CALL_ROWS = f"""
+SELECT {session_state(user="call.user_id", session="call.session_id", now="call.now")},
+       earlier.transaction_hash, earlier.generation, earlier.failures, {is_paused_sql(RELAY)},
+       (SELECT settled_at FROM relay_relaytransaction AS ended
+        WHERE ended.user_id = call.user_id AND ended.settled_at > call.now - interval '1 hour'
+          AND ended.status IN {_UNSUCCESSFUL}
+          AND (ended.status <> '{_STATUS.CANCELLED}' OR ended.failure_code = %(predecessor_failed)s)
+        ORDER BY settled_at DESC OFFSET %(per_hour)s - 1 LIMIT 1),
+       (SELECT settled_at FROM relay_relaytransaction AS ended
+        WHERE ended.user_id = call.user_id AND ended.settled_at > call.now - interval '1 day'
+          AND ended.status IN {_UNSUCCESSFUL}
+          AND (ended.status <> '{_STATUS.CANCELLED}' OR ended.failure_code = %(predecessor_failed)s)
+        ORDER BY settled_at DESC OFFSET %(per_day)s - 1 LIMIT 1),
+       debt.*, trusted.codes
+FROM jsonb_to_recordset(%(calls)s::jsonb) AS call (
+    place integer, user_id bigint, session_id uuid, digest text, controller text, now timestamptz
+)
+CROSS JOIN ({TRUSTED_CODES}) AS trusted (codes)
+LEFT JOIN LATERAL (
+    SELECT max(transaction_hash) FILTER (WHERE user_id = call.user_id AND status IN {_ACTIVE}) AS transaction_hash,
+           coalesce(max(generation) + 1, 0) AS generation,
+           count(*) FILTER (WHERE status = '{_STATUS.FAILED}') AS failures
+    FROM relay_relaytransaction
+    WHERE chain_id = %(chain)s AND digest = call.digest AND controller_address = call.controller
+) AS earlier ON true
+LEFT JOIN LATERAL (SELECT {DEBT_COLUMNS} FROM {debt_tables(user="call.user_id")}) AS debt ON true
+ORDER BY call.place
 """  # noqa: S608 - constants of our own
 
 
-def active_transaction(*, user: User, identity: Identity) -> RelayTransaction | None:
+def active_transaction(*, user_id: int, identity: Identity) -> RelayTransaction | None:
     """Return the user's relay transaction of this identity that is in progress or executed, if any."""
     return (
         RelayTransaction.objects.active()
         .filter(
             chain_id=get_chain().id,
-            user_id=user.pk,
+            user_id=user_id,
             digest=identity.digest,
             controller_address=identity.controller,
         )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from credits.queries import AllowanceView, PaidPeriod, running_allowance
 from gateway.common import db
@@ -91,22 +92,32 @@ ORDER BY place
 
 def debt_limit_of(*, user: User, now: datetime) -> int:
     """Return how many credits the user may owe at `now`, in one statement."""
-    (limit, subscriber_limit, *allowance) = db.only_row(_DEBT_LIMITS, {"user": user.pk})
+    row = db.only_row(f"SELECT {DEBT_COLUMNS} FROM {debt_tables(user='%(user)s')}", {"user": user.pk})  # noqa: S608
+    return debt_limit_from(row, now=now)
+
+
+# What the badges of both tracks accept, and the allowance, without which the subscriber's does not count.
+DEBT_COLUMNS = """coalesce(permanent.acceptable_credit_debt, 0), coalesce(subscriber.acceptable_credit_debt, 0),
+allowance.credits, allowance.starts_at, allowance.ends_at, allowance.resets_at, allowance.renews"""
+DEBT_COLUMN_COUNT = 7
+
+
+def debt_tables(*, user: str) -> str:
+    """Return what a statement joins laterally for `DEBT_COLUMNS`; `user` is an SQL expression for the user's id."""
+    return f"""(
+    SELECT coalesce(max(permanent_experience), 0) AS permanent, coalesce(max(subscriber_experience), 0) AS subscriber
+    FROM rewards_progress WHERE user_id = {user}
+) AS experience
+LEFT JOIN LATERAL rewards_badge_at('PERMANENT', experience.permanent) AS permanent ON true
+LEFT JOIN LATERAL rewards_badge_at('SUBSCRIBER', experience.subscriber) AS subscriber ON true
+LEFT JOIN credits_allowance AS allowance ON allowance.user_id = {user}"""  # noqa: S608 (an expression of our own)
+
+
+def debt_limit_from(columns: Sequence[Any], *, now: datetime) -> int:
+    """Return the debt limit at `now` from the values of `DEBT_COLUMNS`."""
+    limit, subscriber_limit, *allowance = columns
     if subscriber_limit <= limit or allowance[0] is None:
         return int(limit)
     names = ("credits", "starts_at", "ends_at", "resets_at", "renews")
     period = PaidPeriod(**dict(zip(names, allowance, strict=True)))
     return int(subscriber_limit if period.runs_at(now) else limit)
-
-
-# What the badges of both tracks accept, and the allowance, without which the subscriber's does not count.
-_DEBT_LIMITS = """
-SELECT coalesce(permanent.acceptable_credit_debt, 0), coalesce(subscriber.acceptable_credit_debt, 0),
-       allowance.credits, allowance.starts_at, allowance.ends_at, allowance.resets_at, allowance.renews
-FROM (SELECT coalesce(max(permanent_experience), 0) AS permanent,
-             coalesce(max(subscriber_experience), 0) AS subscriber
-      FROM rewards_progress WHERE user_id = %(user)s) AS experience
-LEFT JOIN LATERAL rewards_badge_at('PERMANENT', experience.permanent) AS permanent ON true
-LEFT JOIN LATERAL rewards_badge_at('SUBSCRIBER', experience.subscriber) AS subscriber ON true
-LEFT JOIN credits_allowance AS allowance ON allowance.user_id = %(user)s
-"""

@@ -76,6 +76,18 @@ def state_of_session(*, user_id: int, session_id: uuid.UUID | None, now: datetim
     return state
 
 
+# The codes of profiles and key managers that were vetted, each as `trusted_code` writes it, in one row.
+TRUSTED_CODES = """
+SELECT coalesce(array_agg(kind || ' ' || coalesce(address, code_hash)), '{}')
+FROM users_trustedimplementation WHERE is_active
+"""
+
+
+def trusted_code(kind: str, name: str) -> str:
+    """Return how `TRUSTED_CODES` writes a contract's code of this kind and name."""
+    return f"{kind} {name}"
+
+
 def refresh_token(*, token_hash: str) -> RefreshToken | None:
     """Return the refresh token joined with its session and user in one query, whether or not they have ended."""
     return RefreshToken.objects.select_related("session__user").filter(token_hash=token_hash).first()

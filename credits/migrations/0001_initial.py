@@ -7,6 +7,8 @@ import pgtrigger.migrations
 from django.conf import settings
 from django.db import migrations, models
 
+from credits.models import FUNCTIONS
+
 
 class Migration(migrations.Migration):
     initial = True
@@ -27,6 +29,7 @@ class Migration(migrations.Migration):
                 ),
                 ("balance", models.BigIntegerField(default=0, help_text="Credits: the sum of all entries.")),
                 ("held", models.BigIntegerField(default=0, help_text="Credits set aside by open holds.")),
+                ("open_holds", models.IntegerField(default=0, help_text="How many holds are open.")),
                 (
                     "version",
                     models.BigIntegerField(default=0, help_text="How many entries have been posted."),
@@ -345,6 +348,12 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="creditaccount",
             constraint=models.CheckConstraint(
+                condition=models.Q(("open_holds__gte", 0)), name="credits_account_open_holds_not_negative"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="creditaccount",
+            constraint=models.CheckConstraint(
                 condition=models.Q(("version__gte", 0)), name="credits_account_version_not_negative"
             ),
         ),
@@ -648,4 +657,5 @@ class Migration(migrations.Migration):
                 name="credits_hold_status_fits_columns",
             ),
         ),
+        migrations.RunSQL(FUNCTIONS, "DROP FUNCTION credits_place_holds, credits_withdraw_holds"),
     ]

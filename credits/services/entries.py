@@ -19,17 +19,17 @@ _REVERSALS = {EntrySource.PAYOUT_CLAWBACK, EntrySource.EARNING_REVERSAL}
 _NOT_GRANTED = {EntrySource.RELAY_TRANSACTION, EntrySource.STAFF_ADJUSTMENT}
 
 
-def open_account(*, user: User) -> CreditAccount:
+def open_account(*, user_id: int) -> CreditAccount:
     """Return the user's account, opened empty by the first of any number of simultaneous callers."""
-    CreditAccount.objects.bulk_create([CreditAccount(user_id=user.pk)], ignore_conflicts=True)
-    return CreditAccount.objects.get(user_id=user.pk)
+    CreditAccount.objects.bulk_create([CreditAccount(user_id=user_id)], ignore_conflicts=True)
+    return CreditAccount.objects.get(user_id=user_id)
 
 
 def lock_account(*, user: User) -> None:
     """Lock the user's account, opened where it was not, until the transaction ends."""
     own = CreditAccount.objects.select_for_update(no_key=True).filter(user_id=user.pk)
     if own.first() is None:
-        open_account(user=user)
+        open_account(user_id=user.pk)
         own.get()
 
 
@@ -87,7 +87,7 @@ def _post(*, user: User, credits: int, source: str, key: str, actor: User | None
         "reason": reason,
     }
     while (entry := _insert(params) or _repeat(params)) is None:
-        open_account(user=user)  # Nothing else can be missing.
+        open_account(user_id=user.pk)  # Nothing else can be missing.
     return entry
 
 

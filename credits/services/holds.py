@@ -1,5 +1,6 @@
 """Set credits aside, then charge what the thing really cost, or give them back."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -46,10 +47,18 @@ def hold(*, user: User, credits: int, key: str, debt_limit: int = 0) -> HoldResu
     """
     if credits <= 0 or debt_limit < 0:
         raise ValueError("a hold is a positive number of credits, a debt limit is not negative")
-    params = {"user": user.pk, "credits": credits, "key": key, "debt_limit": debt_limit}
-    while (result := _place(params) or _repeat(params)) is None:
-        open_account(user=user)  # Nothing else can be missing.
-    return result
+    wish = {"place": 0, "user_id": user.pk, "key": key, "credits": credits, "debt_limit": debt_limit}
+    params = {"wanted": json.dumps([wish])}
+    outcome, hold_id, owner_id, balance, available = db.only_row(statements.PLACE_HOLD, params)
+    if outcome == "no-account":
+        open_account(user_id=user.pk)
+        return hold(user=user, credits=credits, key=key, debt_limit=debt_limit)
+    if outcome == "insufficient":
+        raise InsufficientCredits(required=credits, available=available, debt_limit=debt_limit)
+    if owner_id != user.pk:
+        raise KeyConflict(key=key)
+    row = CreditHold.objects.get(pk=hold_id)
+    return HoldResult(row, created=outcome == "placed", balance=balance)
 
 
 def raise_hold(*, hold_id: int, credits: int, debt_limit: int) -> bool:
@@ -115,33 +124,6 @@ def _closed(row: Sequence[Any]) -> ClosedHold:
     hold_id, account_id, user_id, *columns = row
     entry = None if columns[0] is None else db.instance(CreditEntry, columns)
     return ClosedHold(hold_id, account_id, user_id, entry)
-
-
-def _place(params: Mapping[str, Any]) -> HoldResult | None:
-    """Place the hold, or return None where its key is taken or the user has no account."""
-    with transaction.atomic(savepoint=False):
-        row = db.first_row(statements.PLACE_HOLD, params)
-        if row is None:
-            return None
-        balance, *columns = row
-        placed = db.instance(CreditHold, columns)
-        if balance is not None:
-            return HoldResult(placed, created=True, balance=balance)
-        row = db.first_row(statements.WITHDRAW_HOLD, {"hold": placed.pk})
-    # Raised outside the block: nothing remains of the hold, so a caller who catches this may go on.
-    available = row[0] if row else 0
-    raise InsufficientCredits(
-        required=params["credits"], available=available, debt_limit=params["debt_limit"]
-    )
-
-
-def _repeat(params: Mapping[str, Any]) -> HoldResult | None:
-    first = next(iter(CreditHold.objects.select_related("account").filter(key=params["key"])), None)
-    if first is None:
-        return None
-    if first.account.user_id != params["user"]:
-        raise KeyConflict(key=params["key"])
-    return HoldResult(first, created=False, balance=first.account.balance)
 
 
 def _first_outcome(*, hold_id: int, credits: int) -> CreditEntry | None:

@@ -25,7 +25,8 @@ _FIND_DIFFERENCES = """
 WITH posted AS (
     SELECT account_id, count(*) AS entries, sum(amount) AS total FROM credits_entry GROUP BY account_id
 ), open_holds AS (
-    SELECT account_id, sum(amount) AS total FROM credits_hold WHERE status = 'HELD' GROUP BY account_id
+    SELECT account_id, sum(amount) AS total, count(*) AS holds
+    FROM credits_hold WHERE status = 'HELD' GROUP BY account_id
 ), chain AS (
     SELECT id, account_id, account_version, balance_before,
            lag(account_version, 1, 0::bigint) OVER newest_last AS last_version,
@@ -43,6 +44,11 @@ UNION ALL
 SELECT 'held is the sum of the open holds', account.id, account.id, coalesce(open_holds.total, 0), account.held
 FROM credits_account AS account LEFT JOIN open_holds ON open_holds.account_id = account.id
 WHERE account.held <> coalesce(open_holds.total, 0)
+UNION ALL
+SELECT 'open_holds is the number of open holds', account.id, account.id, coalesce(open_holds.holds, 0),
+       account.open_holds
+FROM credits_account AS account LEFT JOIN open_holds ON open_holds.account_id = account.id
+WHERE account.open_holds <> coalesce(open_holds.holds, 0)
 UNION ALL
 SELECT 'an entry follows the version before it', account_id, id, last_version + 1, account_version
 FROM chain WHERE account_version <> last_version + 1

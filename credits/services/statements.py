@@ -1,5 +1,5 @@
 """
-The SQL that moves credits. This is the only module that has it; `rewards` posts cashback through it.
+The SQL that moves credits, here and in `credits/functions.sql`, and nowhere else; `rewards` posts cashback through it.
 
 A statement is all or nothing by itself, so a row and the running total that it
 explains never part, whatever the caller's transaction does. These rules keep
@@ -22,34 +22,13 @@ In `POST_ENTRIES` the totals of one row's account build on the row before, so no
 fails the whole statement. What is behind its keys happens once with its hold.
 """
 
-from credits.models import CreditEntry, CreditHold
+from credits.models import CreditEntry
 from gateway.common import db
 
-# Insert the hold by its key, then set the credits aside where the account affords them. No row: the
-# key is taken, or there is no account. `account_balance` is null: the account does not afford the hold.
-PLACE_HOLD = f"""
-WITH placed AS (
-    INSERT INTO credits_hold (account_id, key, amount, status)
-    SELECT id, %(key)s, %(credits)s, 'HELD' FROM credits_account WHERE user_id = %(user)s
-    ON CONFLICT (key) DO NOTHING
-    RETURNING *
-), reserved AS (
-    UPDATE credits_account AS account SET held = account.held + placed.amount
-    FROM placed
-    WHERE account.id = placed.account_id
-      AND account.balance - account.held - placed.amount >= -(%(debt_limit)s)
-    RETURNING account.balance
+# Place one hold; `credits/functions.sql` says how.
+PLACE_HOLD = (
+    "SELECT outcome, hold_id, user_id, balance, available FROM credits_place_holds(%(wanted)s::jsonb)"
 )
-SELECT reserved.balance AS account_balance, {db.columns(CreditHold, "placed")}
-FROM placed LEFT JOIN reserved ON true
-"""  # noqa: S608 (names of our own columns)
-
-# Take back a hold that its account did not afford; nothing was set aside for it.
-WITHDRAW_HOLD = """
-DELETE FROM credits_hold AS hold USING credits_account AS account
-WHERE hold.id = %(hold)s AND account.id = hold.account_id
-RETURNING account.balance - account.held
-"""
 
 # Set aside the difference to a larger amount, then write the amount down. The caller has locked the
 # hold in a statement before this one and found it open, so what is seen of it here is the newest.
@@ -118,15 +97,18 @@ WITH due AS (
     FROM numbered WHERE hold.id = numbered.id AND hold.status = 'HELD'
     RETURNING hold.id, hold.account_id, hold.amount, numbered.cost, hold.entry_id
 ), totals AS (
-    SELECT account_id, sum(amount)::bigint AS amount, sum(cost)::bigint AS cost, count(entry_id) AS entries
+    SELECT account_id, sum(amount)::bigint AS amount, sum(cost)::bigint AS cost, count(entry_id) AS entries,
+           count(*)::integer AS holds
     FROM closed GROUP BY account_id
 ), locked AS (
-    SELECT account.id, balance, held - totals.amount AS held, version, totals.cost, totals.entries, user_id
+    SELECT account.id, balance, held - totals.amount AS held, open_holds - totals.holds AS open_holds, version,
+           totals.cost, totals.entries, user_id
     FROM credits_account AS account JOIN totals ON totals.account_id = account.id
     ORDER BY account.id FOR NO KEY UPDATE OF account
 ), charged AS (
     UPDATE credits_account AS account
-    SET balance = locked.balance - locked.cost, held = locked.held, version = locked.version + locked.entries
+    SET balance = locked.balance - locked.cost, held = locked.held, open_holds = locked.open_holds,
+        version = locked.version + locked.entries
     FROM locked WHERE account.id = locked.id
 ), posted AS (
     INSERT INTO credits_entry

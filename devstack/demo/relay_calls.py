@@ -52,7 +52,8 @@ def relay_calls(callers: Mapping[User, Caller], *, overspender: int, channel: in
     for place, (user, caller) in enumerate(callers.items()):
         for number in (channel, channel + 1):
             payload = _transfer(number) if place == overspender else _data(number)
-            submission.execute(user=user, call=caller.signed(payload, number << 128), now=now)
+            owner = submission.Caller(user.pk, str(user.profile_address))
+            submission.execute(caller=owner, call=caller.signed(payload, number << 128), now=now)
     broadcasting.broadcast(now=now)
     rpc = Rpc(get_chain().node_urls[0])
     for _ in range(get_chain().confirmations + 1):

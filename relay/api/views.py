@@ -1,8 +1,11 @@
 """POST execute, quota and transactionStatus for the signed-in profile."""
 
+from typing import cast
+
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
@@ -19,7 +22,8 @@ from relay.api.serializers import (
 )
 from relay.services import quota, submission
 from relay.services.preflight import check_own
-from users.api.authentication import ProfileRequest
+from users.api.authentication import ProfileRequest, SessionReadLate, VerifiedTokenAuthentication
+from users.tokens import TokenHolder
 
 
 class ExecuteRate(RateLimit):
@@ -34,8 +38,10 @@ class ReadRate(RateLimit):
     setting = "RELAY_READ_RATE"
 
 
-class RelayViewSet(ViewSet):
-    """Relay calls, quota and transaction status of the signed-in profile."""
+class ExecuteViewSet(SessionReadLate, ViewSet):
+    """Relay calls of the signed-in profile, whose session is read together with what else the rows say."""
+
+    authentication_classes = (VerifiedTokenAuthentication,)
 
     @extend_schema(
         operation_id="execute",
@@ -47,14 +53,20 @@ class RelayViewSet(ViewSet):
         examples=schema.EXECUTE_EXAMPLES,
     )
     @action(detail=False, methods=["post"], throttle_classes=[ExecuteRate])
-    def execute(self, request: ProfileRequest) -> Response:
+    def execute(self, request: Request) -> Response:
         """Relay a signed call and answer the hash of the transaction that carries it."""
-        user = request.user
+        holder = cast("TokenHolder", request.user)
         body = ExecuteSerializer.read(request.data)
         if body.get("address") is not None:
-            check_own(user=user, address=body["address"])
+            check_own(profile_address=holder.profile_address, address=body["address"])
         call = relay_call(key_manager=body["keyManagerAddress"], transaction=body["transaction"])
-        return Response({"transactionHash": submission.execute(user=user, call=call, now=timezone.now())})
+        caller = submission.Caller(holder.user_id, holder.profile_address, holder.session_id)
+        transaction_hash = submission.execute(caller=caller, call=call, now=timezone.now())
+        return Response({"transactionHash": transaction_hash})
+
+
+class RelayViewSet(ViewSet):
+    """Quota and transaction status of the signed-in profile."""
 
     @extend_schema(
         operation_id="quota",

@@ -5,6 +5,7 @@ from django.db import migrations, models
 
 import gateway.common.fields
 import relay.models
+from relay.models import FUNCTIONS
 
 
 class Migration(migrations.Migration):
@@ -284,6 +285,14 @@ class Migration(migrations.Migration):
                 name="relaytransaction_in_progress",
             ),
         ),
+        migrations.AddIndex(
+            model_name="relaytransaction",
+            index=models.Index(
+                condition=models.Q(("status__in", ("Pending", "Submitted"))),
+                fields=["chain_id", "key_manager_address", "controller_address", "channel"],
+                name="relaytransaction_channel_busy",
+            ),
+        ),
         migrations.AddConstraint(
             model_name="relaytransaction",
             constraint=models.UniqueConstraint(
@@ -358,4 +367,5 @@ class Migration(migrations.Migration):
                 name="attempt_receipt_whole",
             ),
         ),
+        migrations.RunSQL(FUNCTIONS, "DROP FUNCTION relay_take_slots, relay_store_calls, relay_room_of"),
     ]

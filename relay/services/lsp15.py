@@ -20,6 +20,7 @@ from gateway.chain.signatures import normalise_signature, recover_address
 from relay import queries
 from relay.errors import KeyManagerNotFound, KeyManagerNotOwner
 from relay.models import RelayTransaction
+from relay.queries import CallKey
 from relay.services import limits, preflight, quota, submission
 from users.models import User
 
@@ -41,11 +42,11 @@ def execute(*, user: User, call: RelayCall, now: datetime, admit: Admit) -> str:
         admit(None)
         return _execute(user, _addressed(user, call), now)
     call, identity = submission.identify(call=replace(call, key_manager=key_manager))
-    history = queries.call_history(user=user, identity=identity)
-    if history.transaction_hash is not None:
-        return history.transaction_hash
+    (rows,) = queries.rows_of_calls([CallKey(identity, user.pk, None, now)])
+    if rows.transaction_hash is not None:
+        return rows.transaction_hash
     # Before it is counted: repeats of a failed call use up nobody's rate.
-    limits.check_failures(history=history)
+    limits.check_failures(rows=rows)
     admit(known_signer(key_manager=key_manager, signers=[identity.controller]))
     try:
         return _execute(user, call, now)
@@ -58,7 +59,8 @@ def execute(*, user: User, call: RelayCall, now: datetime, admit: Admit) -> str:
 
 
 def _execute(user: User, call: RelayCall, now: datetime) -> str:
-    return submission.execute(user=user, call=call, now=now, is_signed_in=False)
+    caller = submission.Caller(user.pk, str(user.profile_address), is_signed_in=False)
+    return submission.execute(caller=caller, call=call, now=now)
 
 
 def _addressed(user: User, call: RelayCall) -> RelayCall:

@@ -1,9 +1,9 @@
 """
 Check everything about a relay call that can be checked before a credit is held.
 
-One batched node round trip reads the chain; at most one more simulates the call
-(or, where the signer is unknown, looks for a known signing mistake). No row is
-written and no transaction is open.
+The chain was read before, for several calls together. Here a call is judged by what the rows and the node
+said; only where no gas limit was known, or the one that was tried does not do, is the node asked again (and
+where the signer is unknown, for a known signing mistake). No row is written and no transaction is open.
 """
 
 from dataclasses import dataclass
@@ -12,16 +12,14 @@ from django.conf import settings
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
-from gateway.chain.contracts import code_name, encode_execute_relay_call, refusal_from_revert
+from gateway.chain.contracts import refusal_from_revert
 from gateway.chain.errors import CallReverted, RelayCallExpired, RelayCallNotYetValid
 from gateway.chain.fees import Fees, quote_fees
 from gateway.chain.lsp6 import Permission, has
 from gateway.chain.lsp25 import RelayCall, wrong_hashes
 from gateway.chain.signatures import recover_address
-from gateway.chain.signing import get_signer
-from gateway.chain.types import RelayState
+from gateway.chain.types import RelayQuery, RelayState
 from gateway.common.errors import DomainError
-from relay import queries
 from relay.errors import (
     ForeignKeyManager,
     GasLimitExceeded,
@@ -33,48 +31,38 @@ from relay.errors import (
     SignerNotController,
     ValidityTooShort,
 )
-from relay.pricing import gas_limit_for
+from relay.services import gas_limits
+from relay.services.gas_limits import Gas
 from users.errors import UntrustedCode
-from users.models import User
-from users.services import trusted_code
+from users.models import TrustedImplementation
+from users.queries import trusted_code
+from users.services.trusted_code import trusts_any_code
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
     """A relay call that the chain would execute now. Gas in units, fees in wei."""
 
-    profile: str
-    call: RelayCall
-    identity: queries.Identity
-    calldata: bytes
-    gas_estimate: int
-    gas_limit: int
+    gas: Gas
     fees: Fees
     # The key manager's next nonce of the call's channel, as read from the chain.
     chain_nonce: int
 
-    @property
-    def is_follower(self) -> bool:
-        """Whether calls before this one in its channel have yet to be executed."""
-        return self.call.relay_nonce > self.chain_nonce
 
-
-def approve(*, profile: str, call: RelayCall, identity: queries.Identity, now: int) -> Approval:
+def approve(
+    *, call: RelayCall, query: RelayQuery, state: RelayState, trusted_codes: frozenset[str]
+) -> Approval:
     """
     Check that the call is the profile's, signed correctly, permitted, within its validity, in order and executable.
 
-    `call.signature` must be normalised; `now` is in unix seconds.
+    `state` is what the node answered to `query`; `call.signature` must be normalised.
 
     Raises:
         DomainError: the call cannot be relayed; see `relay.errors` and `gateway.chain.errors`.
         NodeUnavailable: no node answered.
     """
-    check_validity(call=call, now=now)
-    state = get_chain_client().read_relay_state(
-        profile=profile, key_manager=call.key_manager, controller=identity.controller, channel=call.channel
-    )
-    trusted = _check_ownership(profile=profile, call=call, state=state)
-    _check_controller(profile=profile, call=call, identity=identity, state=state)
+    is_trusted = _check_ownership(call=call, query=query, state=state, trusted_codes=trusted_codes)
+    _check_controller(call=call, query=query, state=state)
     chain_nonce = _check_nonce(call=call, state=state)
     check_validity(call=call, now=state.head.timestamp)
     policy = get_chain().fees
@@ -84,14 +72,15 @@ def approve(*, profile: str, call: RelayCall, identity: queries.Identity, now: i
         floor_wei=policy.floor_wei,
         cap_wei=policy.new_call_cap_wei,
     )
-    calldata = encode_execute_relay_call(
-        signature=call.signature, nonce=call.relay_nonce, validity=call.validity, payload=call.payload
-    )
-    estimate = _simulate(
-        profile=profile, call=call, identity=identity, calldata=calldata, chain_nonce=chain_nonce
-    )
-    gas_limit = _check_gas(estimate=estimate, trusted=trusted)
-    return Approval(profile, call, identity, calldata, estimate, gas_limit, fees, chain_nonce)
+    try:
+        if call.relay_nonce > chain_nonce:
+            gas = gas_limits.of_follower(call=call, query=query)
+        else:
+            gas = gas_limits.of_call(call=call, query=query, trial=state.trial)
+    except CallReverted as reverted:
+        raise refusal_from_revert(reverted.data) from reverted
+    _check_gas(gas_limit=gas.limit, is_trusted=is_trusted)
+    return Approval(gas, fees, chain_nonce)
 
 
 def check_validity(*, call: RelayCall, now: int) -> None:
@@ -126,42 +115,44 @@ def check_validity(*, call: RelayCall, now: int) -> None:
         )
 
 
-def _check_ownership(*, profile: str, call: RelayCall, state: RelayState) -> bool:
+def _check_ownership(
+    *, call: RelayCall, query: RelayQuery, state: RelayState, trusted_codes: frozenset[str]
+) -> bool:
     """Check in both directions that the key manager is the profile's; return whether their code is trusted."""
-    if not state.key_manager_code or state.target is None:
+    if not state.key_manager_code_name or state.target is None:
         raise KeyManagerNotFound(f"{call.key_manager} is no key manager on chain {get_chain().id}.")
-    if state.target != profile:
+    if state.target != query.profile:
         raise ForeignKeyManager(
-            f"{call.key_manager} controls {state.target}; you are signed in as {profile}.",
+            f"{call.key_manager} controls {state.target}; you are signed in as {query.profile}.",
             target=state.target,
         )
     if state.owner != call.key_manager:
-        raise KeyManagerNotOwner(f"{profile} is owned by {state.owner}.", owner=state.owner)
-    trusted = trusted_code.code_is_trusted(
-        profile_code=state.profile_code, key_manager_code=state.key_manager_code
-    )
-    if not trusted and not trusted_code.trusts_any_code():
+        raise KeyManagerNotOwner(f"{query.profile} is owned by {state.owner}.", owner=state.owner)
+    kinds = TrustedImplementation.Kind
+    is_trusted = trusted_codes >= {
+        trusted_code(kinds.PROFILE, state.profile_code_name),
+        trusted_code(kinds.KEY_MANAGER, state.key_manager_code_name),
+    }
+    if not is_trusted and not trusts_any_code():
         raise UntrustedCode(
             "The service relays only for contract implementations that were vetted.",
-            profileCode=code_name(state.profile_code),
-            keyManagerCode=code_name(state.key_manager_code),
+            profileCode=state.profile_code_name,
+            keyManagerCode=state.key_manager_code_name,
         )
-    return trusted
+    return is_trusted
 
 
-def _check_controller(
-    *, profile: str, call: RelayCall, identity: queries.Identity, state: RelayState
-) -> None:
+def _check_controller(*, call: RelayCall, query: RelayQuery, state: RelayState) -> None:
     if state.permissions == 0:
-        raise _explain_unknown_signer(profile=profile, call=call, identity=identity)
+        raise _explain_unknown_signer(profile=query.profile, call=call, controller=query.controller)
     if not has(state.permissions, Permission.EXECUTE_RELAY_CALL):
         raise RelayPermissionMissing(
-            f"The controller {identity.controller} lacks EXECUTE_RELAY_CALL on {profile}.",
-            controller=identity.controller,
+            f"The controller {query.controller} lacks EXECUTE_RELAY_CALL on {query.profile}.",
+            controller=query.controller,
         )
 
 
-def _explain_unknown_signer(*, profile: str, call: RelayCall, identity: queries.Identity) -> DomainError:
+def _explain_unknown_signer(*, profile: str, call: RelayCall, controller: str) -> DomainError:
     """Return the error of the signing mistake that makes the signature a controller's, if there is one."""
     candidates = [
         (mistake, recover_address(mistake.digest, call.signature))
@@ -174,8 +165,8 @@ def _explain_unknown_signer(*, profile: str, call: RelayCall, identity: queries.
         if permissions:
             return mistake.refusal(controller=address)
     return SignerNotController(
-        f"The signature recovers {identity.controller}, which holds no permission on {profile}.",
-        recovered=identity.controller,
+        f"The signature recovers {controller}, which holds no permission on {profile}.",
+        recovered=controller,
     )
 
 
@@ -191,48 +182,22 @@ def _check_nonce(*, call: RelayCall, state: RelayState) -> int:
     return state.relay_nonce
 
 
-def _simulate(
-    *, profile: str, call: RelayCall, identity: queries.Identity, calldata: bytes, chain_nonce: int
-) -> int:
-    """Return the estimated gas. A follower is simulated without its nonce, which the chain does not expect yet."""
-    client = get_chain_client()
-    try:
-        if call.relay_nonce > chain_nonce:
-            return client.simulate_follower(
-                key_manager=call.key_manager,
-                profile=profile,
-                controller=identity.controller,
-                payload=call.payload,
-                gas_cap=settings.RELAY_MAX_GAS,
-            )
-        return client.simulate_relay_call(
-            sender=get_signer().addresses()[0],
-            key_manager=call.key_manager,
-            calldata=calldata,
-            gas_cap=settings.RELAY_MAX_GAS,
-        )
-    except CallReverted as reverted:
-        raise refusal_from_revert(reverted.data) from reverted
-
-
-def _check_gas(*, estimate: int, trusted: bool) -> int:
-    gas_limit = gas_limit_for(estimate=estimate)
-    cap = settings.RELAY_MAX_GAS if trusted else settings.RELAY_MAX_GAS_UNTRUSTED
+def _check_gas(*, gas_limit: int, is_trusted: bool) -> None:
+    cap = settings.RELAY_MAX_GAS if is_trusted else settings.RELAY_MAX_GAS_UNTRUSTED
     if gas_limit > cap:
         raise GasLimitExceeded(
             f"The call needs a gas limit of {gas_limit} and {cap} are relayed.",
             gasLimit=gas_limit,
             maximum=cap,
         )
-    return gas_limit
 
 
-def check_own(*, user: User, address: str) -> None:
+def check_own(*, profile_address: str | None, address: str) -> None:
     """
     Refuse an address that is not the profile of the signed-in user.
 
     Raises:
         NotYourProfile: it is another one.
     """
-    if address != user.profile_address:
-        raise NotYourProfile(f"You are signed in as {user.profile_address}.", profile=user.profile_address)
+    if address != profile_address:
+        raise NotYourProfile(f"You are signed in as {profile_address}.", profile=profile_address)

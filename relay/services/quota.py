@@ -41,7 +41,7 @@ def read_quota(*, user: User, address: str, timestamp: int, signature: bytes, no
         NodeUnavailable: no node answered.
     """
     check_timestamp(timestamp=timestamp, now=now)
-    check_own(user=user, address=address)
+    check_own(profile_address=user.profile_address, address=address)
     return signed_quota(user=user, timestamp=timestamp, signature=signature, now=now)
 
 

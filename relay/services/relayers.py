@@ -1,13 +1,11 @@
 """
-Choose the relayer of a call and take its next account nonce; keep relayers in sync with the chain; pause.
+Keep the rows of relayers in sync with the chain; pause them.
 
-An account nonce is taken under the relayer's row lock, in the transaction that
-stores the signed bytes, so the order of account nonces is the order of acceptance.
+Which relayer sends a call, and with which account nonce, is decided by `relay_take_slots` under the row's lock.
 """
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db.models import F
@@ -18,86 +16,7 @@ from gateway.chain.config import get_chain
 from gateway.chain.signing import get_signer
 from gateway.chain.types import AccountState
 from gateway.common import db
-from relay.errors import RelayersBusy
 from relay.models import Relayer
-from relay.services import statements
-
-# The id and the address of a relayer whose row this transaction has locked.
-_Locked = tuple[Any, ...]
-
-
-class Slot(NamedTuple):
-    """An account nonce of a relayer, given to one call and to no other."""
-
-    relayer_id: int
-    relayer: str
-    account_nonce: int
-
-
-def take_slot(*, sticky_relayer_id: int | None, worst_cost_wei: int) -> Slot:
-    """
-    Take the next account nonce of a relayer that is below its cap and can pay `worst_cost_wei`.
-
-    A call whose channel is in flight gets that channel's relayer or none, because
-    only the nonces of one account put transactions in an order. Call it inside the
-    transaction that will store the attempt, after the credit account's lock; the
-    relayer's row stays locked until that transaction ends.
-
-    Raises:
-        RelayersBusy: every relayer, or the sticky one, is at its cap, inactive or short of funds.
-    """
-    params = {
-        "chain": get_chain().id,
-        "relayer": sticky_relayer_id,
-        "addresses": get_signer().addresses(),
-        "cap": settings.RELAY_MAX_IN_FLIGHT,
-        "worst_cost_wei": worst_cost_wei,
-    }
-    if sticky_relayer_id is not None:
-        slot = _take(db.first_row(statements.LOCK_RELAYER, params), params)
-        if slot is None:
-            raise RelayersBusy(
-                "The relayer of this channel is full. Repeat the call.",
-                retry_after=seconds_until_next_block(),
-            )
-        return slot
-    slot = _take(_lock_least_loaded(params), params) or _take(_lock_able(params), params)
-    if slot is None:
-        raise RelayersBusy("Every relayer is full. Repeat the call.", retry_after=seconds_until_next_block())
-    return slot
-
-
-def _lock_least_loaded(params: dict[str, Any]) -> _Locked | None:
-    return db.first_row(statements.LOCK_LEAST_LOADED_FREE, params) or db.first_row(
-        statements.LOCK_LEAST_LOADED, params
-    )
-
-
-def _lock_able(params: dict[str, Any]) -> _Locked | None:
-    """
-    Lock a relayer that can pay, where the least loaded cannot on top of what it has in flight.
-
-    This adds up what every relayer has in flight, which is expensive, so it comes last. It does
-    not wait: two requests that each hold a relayer and want the other's would deadlock.
-    """
-    return (
-        Relayer.objects.below_cap(params["cap"])
-        .able_to_pay(params["worst_cost_wei"])
-        .filter(chain_id=params["chain"], address__in=params["addresses"])
-        .least_loaded_first()
-        .select_for_update(skip_locked=True, no_key=True)
-        .values_list("pk", "address")
-        .first()
-    )
-
-
-def _take(locked: _Locked | None, params: dict[str, Any]) -> Slot | None:
-    """Return the slot; None where there is no relayer, or its balance does not cover the call."""
-    if locked is None:
-        return None
-    relayer_id, address = locked
-    row = db.first_row(statements.TAKE_ACCOUNT_NONCE, {**params, "relayer": relayer_id})
-    return None if row is None else Slot(relayer_id, address, row[0])
 
 
 def seconds_until_next_block() -> int:

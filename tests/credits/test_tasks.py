@@ -28,7 +28,7 @@ def test_a_sound_ledger_says_what_was_checked(user: User, key: str, caplog: pyte
 def test_each_difference_is_an_error_and_the_task_fails(
     user: User, funds: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    account = entries.open_account(user=user)
+    account = entries.open_account(user_id=user.pk)
     off = random.randint(1, 1000)
     CreditAccount.objects.update(balance=F("balance") + off, version=F("version") + 1)
     with pytest.raises(LedgerDiffers, match=r"^2 differences; 1 accounts, 1 entries, 0 holds checked$"):

@@ -113,7 +113,7 @@ class Subject:
 
     def __init__(self, setup: Setup, now: datetime) -> None:
         self.user: User = user_of_profile(profile_address="0x" + secrets.token_hex(20))
-        self.account_id = entries.open_account(user=self.user).pk
+        self.account_id = entries.open_account(user_id=self.user.pk).pk
         self.model = ModelAccount(setup.badges)
         self.invoices: list[InvoiceState] = []
         customer = Customer.objects.create(user=self.user, stripe_customer_id=f"cus_{secrets.token_hex(8)}")

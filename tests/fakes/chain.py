@@ -12,6 +12,7 @@ from typing import Any
 
 from rlp.exceptions import RLPException
 
+from gateway.chain.contracts import code_name
 from gateway.chain.errors import CallReverted, NodeUnavailable, UnrecoverableSignature, UnusableSignature
 from gateway.chain.signatures import recover_address
 from gateway.chain.types import (
@@ -21,9 +22,11 @@ from gateway.chain.types import (
     Head,
     KeyManagerState,
     ProfileState,
+    RelayQuery,
     RelayState,
     SendKind,
     SendOutcome,
+    Trial,
 )
 from tests.fakes import lukso
 from tests.fakes.pool import read_transaction
@@ -85,21 +88,9 @@ class FakeChain(FakeWorld):
         self._ask("read_permissions")
         return [self._permissions(profile, controller) for controller in controllers]
 
-    def read_relay_state(
-        self, *, profile: str, key_manager: str, controller: str, channel: int
-    ) -> RelayState:
-        self._ask("read_relay_state")
-        account, manager = self._state.profiles.get(profile), self._state.key_managers.get(key_manager)
-        return RelayState(
-            profile_code=self._code(profile),
-            key_manager_code=self._code(key_manager),
-            owner=account.owner if account else None,
-            target=manager.target if manager else None,
-            permissions=self._permissions(profile, controller),
-            relay_nonce=manager.relay_nonce(controller, channel) if manager else None,
-            head=self._newest,
-            tip_wei=self.tip_wei,
-        )
+    def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
+        self._ask("read_relay_states")
+        return [self._relay_state(query) for query in queries]
 
     def simulate_relay_call(self, *, sender: str, key_manager: str, calldata: bytes, gas_cap: int) -> int:
         self._ask("simulate_relay_call")
@@ -165,6 +156,35 @@ class FakeChain(FakeWorld):
         self.asked["send_raw_transactions"] += 1
         with self._lock:
             return [self._send(one) for one in raw]
+
+    def _relay_state(self, query: RelayQuery) -> RelayState:
+        account = self._state.profiles.get(query.profile)
+        manager = self._state.key_managers.get(query.key_manager)
+        profile_code, key_manager_code = self._code(query.profile), self._code(query.key_manager)
+        return RelayState(
+            profile_code_name=code_name(profile_code) if profile_code else "",
+            key_manager_code_name=code_name(key_manager_code) if key_manager_code else "",
+            owner=account.owner if account else None,
+            target=manager.target if manager else None,
+            permissions=self._permissions(query.profile, query.controller),
+            relay_nonce=manager.relay_nonce(query.controller, query.channel) if manager else None,
+            head=self._newest,
+            tip_wei=self.tip_wei,
+            trial=self._try(query),
+        )
+
+    def _try(self, query: RelayQuery) -> Trial:
+        with self._lock:
+            reverted, signer, call = self._run(copy.deepcopy(self._state), query.key_manager, query.calldata)
+            if reverted is not None or call is None:
+                return Trial(query.gas_limit, revert=reverted or b"")
+            first_use = self._first_use(query.key_manager, signer, call)
+            estimate = self.gas.estimate + first_use
+            if (query.gas_cap if query.gas_limit is None else query.gas_limit) < estimate:
+                return Trial(query.gas_limit, revert=b"")
+            if query.gas_limit is None:
+                return Trial(estimate)
+            return Trial(query.gas_limit, gas_used=self.gas.used + first_use)
 
     def _ask(self, question: str) -> None:
         self.asked[question] += 1

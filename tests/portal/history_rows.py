@@ -59,13 +59,13 @@ _MANY = 1_000
 
 def earned(user: User, count: int) -> None:
     """Post `count` surveys of one credit each."""
-    entries.open_account(user=user)
+    entries.open_account(user_id=user.pk)
     _execute(_ENTRIES, user=user.pk, count=count)
 
 
 def relayed(user: User, count: int) -> None:
     """Settle `count` relay transactions of one credit each."""
-    entries.open_account(user=user)
+    entries.open_account(user_id=user.pk)
     relayer = Relayer.objects.create(
         address=checksum("0x" + secrets.token_hex(20)), next_account_nonce=0, mined_account_nonce=0
     )

@@ -12,7 +12,7 @@ from gateway.chain.client import JsonRpcChainClient, set_chain_client
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.rpc import Call
-from gateway.chain.types import ChainView, Head, RelayState, SendKind, SendOutcome
+from gateway.chain.types import ChainView, Head, RelayQuery, RelayState, SendKind, SendOutcome
 
 GWEI = 10**9
 
@@ -120,9 +120,9 @@ class FaultyClient(JsonRpcChainClient):
         self._run_meanwhile("head")
         return super().head()
 
-    def read_relay_state(self, **arguments: Any) -> RelayState:
-        self._run_meanwhile("read_relay_state")
-        return super().read_relay_state(**arguments)
+    def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
+        self._run_meanwhile("read_relay_states")
+        return super().read_relay_states(queries)
 
     def read_chain(self, **arguments: Any) -> ChainView:
         self._run_meanwhile("read_chain")

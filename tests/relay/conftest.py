@@ -21,9 +21,9 @@ from gateway.chain.signing import get_signer
 from gateway.common.errors import DomainError
 from relay.models import Relayer, RelayTransaction
 from relay.services import relayers as relay_relayers
-from relay.services.submission import execute
 from rewards.models import Badge
 from tests.factories import UserFactory
+from tests.relay.callers import execute
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.rows import everything
 from tests.relay.signing import sign_call

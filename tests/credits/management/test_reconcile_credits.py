@@ -23,7 +23,7 @@ def test_a_sound_ledger_is_one_line_with_what_was_checked(user: User, key: str) 
 
 
 def test_a_difference_is_printed_and_the_exit_status_is_1(user: User, funds: int) -> None:
-    account = entries.open_account(user=user)
+    account = entries.open_account(user_id=user.pk)
     query("UPDATE credits_account SET balance = balance + 1")
     out = StringIO()
     with pytest.raises(CommandError, match="1 differences") as failure:
@@ -40,7 +40,7 @@ def test_a_difference_is_printed_and_the_exit_status_is_1(user: User, funds: int
 
 def test_it_says_how_many_differences_it_does_not_print(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     for owner in (user, *UserFactory.create_batch(2)):
-        entries.open_account(user=owner)
+        entries.open_account(user_id=owner.pk)
     query("UPDATE credits_account SET balance = balance + 1")
     monkeypatch.setattr(reconciliation, "MAX_STORED_FINDINGS", 1)
     out = StringIO()

@@ -41,7 +41,7 @@ def test_a_status_that_contradicts_the_columns_is_refused(
 
 
 def test_a_hold_of_nothing_is_refused(user: User, key: str) -> None:
-    account = entries.open_account(user=user)
+    account = entries.open_account(user_id=user.pk)
     with pytest.raises(IntegrityError, match="credits_hold_amount_positive"), transaction.atomic():
         CreditHold.objects.create(account=account, key=key, amount=0)
     assert CreditHold.objects.count() == 0

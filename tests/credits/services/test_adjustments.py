@@ -150,7 +150,7 @@ def test_a_repeated_key_asks_once(user: User, asker: User, limit: int, key: str)
 def test_a_key_of_another_request_is_refused(user: User, asker: User, second: User, key: str) -> None:
     ask(user, asker, 5, key=key)
     other = UserFactory.create()
-    entries.open_account(user=other)
+    entries.open_account(user_id=other.pk)
     before = rows()
     for owner, actor, amount in ((user, asker, 6), (user, second, 5), (other, asker, 5)):
         with pytest.raises(KeyConflict):

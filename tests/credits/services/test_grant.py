@@ -60,7 +60,7 @@ def test_a_key_used_for_something_else_is_a_conflict(user: User, key: str, amoun
 def test_a_key_used_for_another_user_is_a_conflict(user: User, key: str) -> None:
     credits_entries.grant(user=user, credits=7, source=EntrySource.SURVEYS, key=key)
     other = UserFactory.create()
-    credits_entries.open_account(user=other)
+    credits_entries.open_account(user_id=other.pk)
     before = everything()
     with pytest.raises(KeyConflict):
         credits_entries.grant(user=other, credits=7, source=EntrySource.SURVEYS, key=key)

@@ -12,14 +12,14 @@ from users.models import User
 
 def test_an_account_opens_empty(db: None) -> None:
     user = UserFactory.create()
-    account = entries.open_account(user=user)
+    account = entries.open_account(user_id=user.pk)
     assert (account.user, account.balance, account.held, account.version) == (user, 0, 0, 0)
     assert account.created_at is not None
 
 
 def test_opening_again_returns_the_account_as_it_is(user: User, funds: int) -> None:
     before = everything()
-    assert entries.open_account(user=user).balance == funds
+    assert entries.open_account(user_id=user.pk).balance == funds
     assert everything() == before
 
 

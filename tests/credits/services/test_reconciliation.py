@@ -53,7 +53,7 @@ def _live() -> Ledger:
     holds.release(hold_id=released)
     kept = holds.hold(user=user, credits=40, key=f"{key}:open").hold.pk
     entries = CreditEntry.objects.filter(account__user=user).order_by("id").values_list("id", flat=True)
-    return Ledger(credits_entries.open_account(user=user).pk, tuple(entries), captured, kept)
+    return Ledger(credits_entries.open_account(user_id=user.pk).pk, tuple(entries), captured, kept)
 
 
 @pytest.mark.django_db

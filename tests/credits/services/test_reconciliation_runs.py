@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 def account(credits: int) -> int:
     user = UserFactory.create()
     entries.grant(user=user, credits=credits, source=EntrySource.SURVEYS, key=user.username)
-    return entries.open_account(user=user).pk
+    return entries.open_account(user_id=user.pk).pk
 
 
 def test_a_sound_ledger_is_recorded_as_such() -> None:

@@ -22,7 +22,7 @@ def _statements(call: Any) -> list[str]:
 
 def test_a_credit_takes_thirteen_statements_with_any_history() -> None:
     user, network = UserFactory.create(), set_up("tapjoy", daily_cap=10**6)
-    entries.open_account(user=user)
+    entries.open_account(user_id=user.pk)
     open_progress(user_ids=[user.pk])
     counts = []
     for _ in range(3):
@@ -34,7 +34,7 @@ def test_a_credit_takes_thirteen_statements_with_any_history() -> None:
 
 def test_the_account_is_locked_right_after_the_event_is_stored() -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
-    entries.open_account(user=user)
+    entries.open_account(user_id=user.pk)
     reward = network.reward(user)
 
     statements = _statements(lambda: network.send(reward))

@@ -15,12 +15,12 @@ from gateway.chain.lsp25 import RelayCall
 from relay.errors import CallFailedBefore
 from relay.models import RelayTransaction
 from relay.services import lsp15
-from relay.services.submission import execute
 from tests.relay.api.conftest import Answer, Wallet, execute_body, network_address
 from tests.relay.api.test_bodies import LSP15_EXECUTE, LSP15_QUOTA
 from tests.relay.api.test_execute import EXECUTE, assert_problem
 from tests.relay.api.test_lsp15 import lsp15_body
 from tests.relay.api.test_quota import quota_body
+from tests.relay.callers import execute
 from tests.relay.chain import FaultyClient
 from tests.relay.rows import everything
 from tests.relay.signing import execute_payload, window

@@ -12,7 +12,7 @@ from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayersBusy
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import broadcasting, relayers
-from relay.services.submission import execute
+from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient
 from tests.relay.conftest import Refused
 from tests.relay.workers import later, track

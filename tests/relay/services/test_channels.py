@@ -17,7 +17,8 @@ from gateway.chain.lsp25 import RelayCall
 from relay.errors import ChannelBusy, RelayersBusy, RelayNonceGap, RelayNonceTaken, RelayNonceUsed
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import preflight, submission
-from relay.services.submission import execute, identify
+from relay.services.submission import identify
+from tests.relay.callers import execute
 from tests.relay.chain import Chain
 from tests.relay.conftest import Refused
 from tests.relay.signing import set_data_payload, sign_call

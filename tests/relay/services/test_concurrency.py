@@ -18,7 +18,7 @@ from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayersBusy, RelayNonceTaken
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services.broadcasting import sweep
-from relay.services.submission import execute
+from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient
 from tests.relay.signing import execute_payload, set_data_payload, sign_call
 from tests.relay.workers import broadcast_all, later, track
@@ -72,7 +72,7 @@ def test_a_call_that_an_equal_request_overtakes_gets_its_hash(
         if is_mined:
             settle()
 
-    node.meanwhile("read_relay_state", equal_request)
+    node.meanwhile("read_relay_states", equal_request)
     assert [execute(user=user, call=call, now=timezone.now())] == first
     assert RelayTransaction.objects.count() == Attempt.objects.count() == CreditHold.objects.count() == 1
 
@@ -94,7 +94,7 @@ def test_a_call_that_an_equal_request_overtakes_and_loses_gets_its_hash_too(
         settle()
         flaky.flip()
 
-    node.meanwhile("read_relay_state", equal_request)
+    node.meanwhile("read_relay_states", equal_request)
     assert [execute(user=user, call=call, now=timezone.now())] == first
     assert RelayTransaction.objects.get().status == "Failed"
 

@@ -16,7 +16,7 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayNonceGap
 from relay.models import Relayer, RelayTransaction
-from relay.services.submission import execute
+from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient
 from tests.relay.conftest import Refused
 from tests.relay.signing import execute_payload, window

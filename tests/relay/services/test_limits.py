@@ -17,7 +17,7 @@ from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayShareUsed, TooManyCancelledCalls
 from relay.models import Relayer, RelayTransaction
 from relay.services import limits, replacement
-from relay.services.submission import execute
+from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient
 from tests.relay.conftest import Refused
 from tests.relay.signing import execute_payload, sign_call, window

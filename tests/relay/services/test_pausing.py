@@ -10,8 +10,8 @@ from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayPaused
 from relay.models import RelayTransaction
 from relay.queries import RELAY
-from relay.services.submission import execute
 from tests.factories import UserFactory
+from tests.relay.callers import execute
 from tests.relay.conftest import Refused
 from users.models import User
 

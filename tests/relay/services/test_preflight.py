@@ -18,7 +18,7 @@ from gateway.common.errors import DomainError
 from relay.errors import GasLimitExceeded, ValidityTooShort
 from relay.models import Attempt, RelayTransaction
 from relay.services.preflight import check_validity
-from relay.services.submission import execute
+from tests.relay.callers import execute
 from tests.relay.chain import GWEI, Chain, FaultyClient, node_away
 from tests.relay.conftest import Refused
 from tests.relay.signing import set_data_payload, window

@@ -15,8 +15,8 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
 from relay.errors import ForeignKeyManager, GasLimitExceeded, KeyManagerNotFound, KeyManagerNotOwner
 from relay.models import RelayTransaction
-from relay.services.submission import execute
 from tests.factories import random_address
+from tests.relay.callers import execute
 from tests.relay.conftest import Refused
 from tests.relay.signing import set_data_payload, sign_call
 from users.errors import UntrustedCode

@@ -17,8 +17,8 @@ from gateway.chain import errors
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayPermissionMissing, SignerNotController
 from relay.models import RelayTransaction
-from relay.services.submission import execute
 from tests.factories import random_address
+from tests.relay.callers import execute
 from tests.relay.conftest import LYX, Refused
 from tests.relay.signing import execute_payload, set_data_payload, sign_call
 from users.models import User

@@ -15,8 +15,8 @@ from gateway.chain.errors import UnrecoverableSignature, UnusableSignature
 from gateway.chain.lsp25 import RelayCall, wrong_hashes
 from relay.errors import SignerNotController
 from relay.models import Attempt, RelayTransaction
-from relay.services.submission import execute
 from tests.factories import random_address
+from tests.relay.callers import execute
 from tests.relay.conftest import Refused
 from tests.relay.signing import execute_payload, sign_call, sign_digest, window
 from users.models import User

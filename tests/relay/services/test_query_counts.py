@@ -13,8 +13,8 @@ from gateway.chain.lsp25 import RelayCall
 from relay import queries
 from relay.models import Relayer, RelayTransaction
 from relay.services import broadcasting
-from relay.services.submission import execute
 from rewards.models import Badge
+from tests.relay.callers import execute
 from tests.relay.chain import Chain
 from tests.relay.workers import broadcast_all, track
 from users.models import User

@@ -19,8 +19,8 @@ from relay.errors import RelayersBusy
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import relayers as pool
 from relay.services import replacement
-from relay.services.submission import execute
 from tests.factories import random_address
+from tests.relay.callers import execute
 from tests.relay.chain import Chain
 from tests.relay.conftest import LYX, Refused
 from tests.relay.signing import set_data_payload, sign_call

@@ -14,7 +14,7 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.lsp25 import RelayCall
 from relay.models import RelayTransaction
 from relay.services import broadcasting
-from relay.services.submission import execute
+from tests.relay.callers import execute
 from tests.relay.chain import Chain
 from tests.relay.signing import execute_payload
 from tests.relay.workers import broadcast_all, later, track

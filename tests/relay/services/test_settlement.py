@@ -30,8 +30,8 @@ from relay import queries
 from relay.models import Attempt, RelayTransaction
 from relay.services import settlement
 from relay.services.settlement import Confirmed
-from relay.services.submission import execute
 from rewards.models import Badge, BadgeTrack
+from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient
 from tests.relay.signing import execute_payload, set_data_payload
 from tests.relay.workers import broadcast_all, track

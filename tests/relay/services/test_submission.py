@@ -17,8 +17,8 @@ from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from relay import queries
 from relay.models import Attempt, RelayTransaction
-from relay.services.submission import execute
 from rewards.models import Badge, BadgeTrack
+from tests.relay.callers import execute
 from tests.relay.chain import GWEI, Chain
 from tests.relay.conftest import Refused
 from tests.relay.workers import broadcast_all

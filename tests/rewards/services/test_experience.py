@@ -139,7 +139,7 @@ def test_entries_are_append_only(user: User, key: str) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_simultaneous_gains_all_count_and_equal_ones_count_once(key: str) -> None:
     user = UserFactory.create()
-    entries.open_account(user=user)
+    entries.open_account(user_id=user.pk)
     bases = [random.randint(1, 50) for _ in range(8)]
 
     def gain(number: int) -> None:

@@ -1,0 +1,112 @@
+"""
+Threads of one process that want the same thing at the same moment do it together.
+
+The first caller runs at once. Those that come while it runs wait, and the first of them then runs for all of them:
+so a single caller waits for nobody, and under load one round trip serves many.
+"""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, TypeVar
+
+logger = logging.getLogger(__name__)
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class _Ticket(Generic[Item, Result]):
+    """One caller's item, and what became of it."""
+
+    __slots__ = ("gate", "item", "leads", "outcome")
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self.outcome: Result | Exception | None = None
+        # Told to run the next batch instead of getting an outcome.
+        self.leads = False
+        self.gate = threading.Lock()
+        self.gate.acquire()
+
+
+class Together(Generic[Item, Result]):
+    """
+    A function of a list of items, called with one item by each of many threads.
+
+    `run` returns for each item a result or the error to raise, in order. If it raises, each item is run alone, by
+    the thread that brought it, so that one item cannot fail the others. At most `most` items run together, and no two
+    with the same `key`: the second waits for the next run.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[Sequence[Item]], Sequence[Result | Exception]],
+        *,
+        most: int,
+        key: Callable[[Item], Hashable] = id,
+    ) -> None:
+        self._run, self._most, self._key = run, most, key
+        self._lock = threading.Lock()
+        self._waiting: deque[_Ticket[Item, Result]] = deque()
+        self._is_running = False
+
+    def __call__(self, item: Item) -> Result:
+        """Return the result of this item, or raise its error."""
+        ticket: _Ticket[Item, Result] = _Ticket(item)
+        with self._lock:
+            leads = not self._is_running
+            self._is_running = True
+            if not leads:
+                self._waiting.append(ticket)
+        if not leads:
+            ticket.gate.acquire()
+            leads = ticket.leads
+        if leads:
+            self._lead(ticket)
+        outcome = ticket.outcome
+        if outcome is None:
+            (outcome,) = self._run([item])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def _lead(self, own: _Ticket[Item, Result]) -> None:
+        batch = self._next_batch(own)
+        try:
+            outcomes = self._run([ticket.item for ticket in batch])
+            for ticket, outcome in zip(batch, outcomes, strict=True):
+                ticket.outcome = outcome
+        except Exception as error:  # noqa: BLE001 - each item is run again alone, where its own error shows
+            if len(batch) == 1:
+                own.outcome = error
+            else:
+                logger.warning("%s items are run one by one: %s", len(batch), type(error).__name__)
+        finally:
+            # Also where this thread is being ended: the others must not wait for ever.
+            for ticket in batch[1:]:
+                ticket.gate.release()
+            self._hand_over()
+
+    def _next_batch(self, own: _Ticket[Item, Result]) -> list[_Ticket[Item, Result]]:
+        """Return the leader's ticket, and those of the waiting that may run with it."""
+        batch, keys, left = [own], {self._key(own.item)}, deque[_Ticket[Item, Result]]()
+        with self._lock:
+            for ticket in self._waiting:
+                key = self._key(ticket.item)
+                if len(batch) < self._most and key not in keys:
+                    batch.append(ticket)
+                    keys.add(key)
+                else:
+                    left.append(ticket)
+            self._waiting = left
+        return batch
+
+    def _hand_over(self) -> None:
+        with self._lock:
+            if not self._waiting:
+                self._is_running = False
+                return
+            leader = self._waiting.popleft()
+        leader.leads = True
+        leader.gate.release()

@@ -1,0 +1,127 @@
+"""
+The gas limit of a relay call: one that was learned and is tried again, or an estimate.
+
+An estimate is the dearest question to a node. So the limit of an estimate is remembered for calls like it: of the
+same profile to the same target. The next such call is executed by the node at exactly that limit, which proves that
+it suffices now. Only where it does not, or is far above what the call used, is an estimate asked for again.
+"""
+
+import threading
+import time
+from typing import NamedTuple
+
+from gateway.chain.client import get_chain_client
+from gateway.chain.errors import CallReverted
+from gateway.chain.lsp25 import RelayCall
+from gateway.chain.types import RelayQuery, Trial
+from relay.pricing import gas_limit_for
+
+# A remembered limit may be this many times what its call uses; the hold is as many times too large.
+MOST_TIMES_USED = 2
+_KEPT_SECONDS = 600.0
+# Of all profiles together. What a full memory drops is estimated again.
+_MOST_KEPT = 50_000
+_EXECUTE = bytes.fromhex("44c028fe")
+_WORD = 32
+# Of `execute(operation, target, value, data)`: the target, and the selector that is called there.
+_TARGET, _INNER = slice(4 + _WORD, 4 + 2 * _WORD), slice(4 + 5 * _WORD, 8 + 5 * _WORD)
+
+
+class Gas(NamedTuple):
+    """The limit to sign, and what the call is expected to use."""
+
+    limit: int
+    expected: int
+
+
+class _Learned(NamedTuple):
+    gas: Gas
+    good_until: float
+
+
+_Kind = tuple[str, bytes, int]
+_learned: dict[_Kind, _Learned] = {}
+_lock = threading.Lock()
+
+
+def known_limit(*, profile: str, call: RelayCall) -> int | None:
+    """Return the limit that was learned for calls like this one, or None."""
+    learned = _learned.get(_kind_of(profile, call))
+    return learned.gas.limit if learned and time.monotonic() < learned.good_until else None
+
+
+def of_call(*, call: RelayCall, query: RelayQuery, trial: Trial) -> Gas:
+    """
+    Return the gas of a call that is next in its channel, given how the node has tried it.
+
+    Raises:
+        CallReverted: it reverts, or needs more gas than `query.gas_cap`.
+        NodeUnavailable: the node was asked again and did not answer.
+    """
+    if query.gas_limit is not None:
+        gas = _of_execution(call, query, trial)
+        if gas is not None:
+            return gas
+        estimate = get_chain_client().simulate_relay_call(
+            sender=query.sender,
+            key_manager=query.key_manager,
+            calldata=query.calldata,
+            gas_cap=query.gas_cap,
+        )
+    elif trial.gas_limit is None:
+        raise CallReverted(trial.revert or b"")
+    else:
+        estimate = trial.gas_limit
+    gas = Gas(gas_limit_for(estimate=estimate), estimate)
+    _learn(_kind_of(query.profile, call), gas)
+    return gas
+
+
+def of_follower(*, call: RelayCall, query: RelayQuery) -> Gas:
+    """
+    Return the gas of a call whose nonce the chain does not expect yet, so that the node can only try its parts.
+
+    Raises:
+        CallReverted: the controller may not make the call, or the payload reverts.
+        NodeUnavailable: no node answered.
+    """
+    estimate = get_chain_client().simulate_follower(
+        key_manager=query.key_manager,
+        profile=query.profile,
+        controller=query.controller,
+        payload=call.payload,
+        gas_cap=query.gas_cap,
+    )
+    return Gas(gas_limit_for(estimate=estimate), estimate)
+
+
+def forget() -> None:
+    """Forget every limit that was learned."""
+    with _lock:
+        _learned.clear()
+
+
+def _of_execution(call: RelayCall, query: RelayQuery, trial: Trial) -> Gas | None:
+    """Return the gas of a call that was executed at a learned limit, or None if that limit does not fit it."""
+    learned = _learned.get(_kind_of(query.profile, call))
+    if trial.revert is not None or trial.gas_limit is None:
+        return None
+    used = trial.gas_used or (learned.gas.expected if learned else 0)
+    return Gas(trial.gas_limit, used) if used and trial.gas_limit <= MOST_TIMES_USED * used else None
+
+
+def _kind_of(profile: str, call: RelayCall) -> _Kind:
+    """Return what calls have in common that use about the same gas."""
+    payload = call.payload
+    target = payload[_TARGET] + payload[_INNER] if payload.startswith(_EXECUTE) else b""
+    return profile, payload[:4] + target, len(payload) // _WORD
+
+
+def _learn(kind: _Kind, gas: Gas) -> None:
+    with _lock:
+        if len(_learned) >= _MOST_KEPT:
+            # Dictionaries keep the order of insertion: the oldest come first.
+            for oldest in list(_learned)[: _MOST_KEPT // 10]:
+                del _learned[oldest]
+        _learned.pop(kind, None)
+        _learned[kind] = _Learned(gas, time.monotonic() + _KEPT_SECONDS)

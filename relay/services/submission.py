@@ -401,7 +401,7 @@ def _hash_or_refusal(approved: _Approved, slot: _Slot) -> str | Exception:
             )
         case "share-used":
             return RelayShareUsed(
-                f"{number} calls of the profile wait to be settled.",
+                f"{number} calls of the profile wait to be mined.",
                 retry_after=seconds_until_next_block(),
                 maximum=number,
             )

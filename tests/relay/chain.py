@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from eth_account import Account
@@ -12,7 +13,7 @@ from gateway.chain.client import JsonRpcChainClient, set_chain_client
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.rpc import Call
-from gateway.chain.types import ChainView, Head, RelayQuery, RelayState, SendKind, SendOutcome
+from gateway.chain.types import ChainView, Head, RelayQuery, RelayState, SendKind, SendOutcome, Trial
 
 GWEI = 10**9
 
@@ -103,6 +104,8 @@ class FaultyClient(JsonRpcChainClient):
     def __init__(self, services: Services) -> None:
         super().__init__([services.rpc_url], timeout_seconds=60)
         self.requests = 0
+        # The relay nonce to report instead of the chain's, with calls that would succeed.
+        self.lagging_nonce: int | None = None
         self.sent: list[bytes] = []
         self.batches: list[int] = []
         self._prepared: list[SendOutcome] = []
@@ -122,7 +125,12 @@ class FaultyClient(JsonRpcChainClient):
 
     def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
         self._run_meanwhile("read_relay_states")
-        return super().read_relay_states(queries)
+        self.requests += 1
+        states = super().read_relay_states(queries)
+        if self.lagging_nonce is None:
+            return states
+        executable = Trial(gas_limit=200_000, gas_used=150_000)
+        return [replace(state, relay_nonce=self.lagging_nonce, trial=executable) for state in states]
 
     def read_chain(self, **arguments: Any) -> ChainView:
         self._run_meanwhile("read_chain")

@@ -3,6 +3,7 @@
 import random
 import secrets
 from collections.abc import Callable
+from typing import NamedTuple
 
 import pytest
 from django.utils import timezone
@@ -17,7 +18,7 @@ from gateway.chain.types import SendKind
 from relay import queries
 from relay.errors import TransactionNotFound
 from relay.models import Attempt, RelayTransaction
-from relay.queries import Identity
+from relay.queries import CallKey, Identity
 from relay.services import lsp15, replacement
 from relay.services.submission import identify
 from tests.factories import UserFactory, random_address
@@ -121,13 +122,27 @@ def test_only_the_owner_gets_the_report(user: User, accept: Accept) -> None:
         assert (refusal.value.status, refusal.value.members) == (404, {})
 
 
+class _History(NamedTuple):
+    transaction_hash: str | None
+    generation: int
+    failures: int
+    is_paused: bool
+
+
+def _history(*, user: User, identity: Identity) -> _History:
+    """Return what the rows say of this call's earlier tries."""
+    (rows,) = queries.rows_of_calls([CallKey(identity, user.pk, None, timezone.now())])
+    assert rows.session_state == "active"
+    return _History(rows.transaction_hash, rows.generation, rows.failures, rows.is_paused)
+
+
 def test_generations_are_counted_per_digest_and_controller(
     user: User, accept: Accept, new_call: Callable[..., RelayCall]
 ) -> None:
     call, other = new_call(), new_call()
     accept(call)
-    assert queries.call_history(user=user, identity=identify(call=call)[1]).generation == 1
-    assert queries.call_history(user=user, identity=identify(call=other)[1]).generation == 0
+    assert _history(user=user, identity=identify(call=call)[1]).generation == 1
+    assert _history(user=user, identity=identify(call=other)[1]).generation == 0
 
 
 def test_another_call_and_another_controller_have_no_history_of_this_one(
@@ -140,26 +155,26 @@ def test_another_call_and_another_controller_have_no_history_of_this_one(
         Identity(identity.digest, random_address()),
         Identity("0x" + secrets.token_hex(32), identity.controller),
     ]
-    assert queries.call_history(user=user, identity=identity) == (row.transaction_hash, 1, 0, False)
-    assert {queries.call_history(user=user, identity=other) for other in others} == {(None, 0, 0, False)}
+    assert _history(user=user, identity=identity) == (row.transaction_hash, 1, 0, False)
+    assert {_history(user=user, identity=other) for other in others} == {(None, 0, 0, False)}
     generation = random.randint(2, 9)
     for status in ("Failed", "Expired", "Cancelled"):
         RelayTransaction.objects.update(status=status, generation=generation, settled_at=timezone.now())
         expected = (None, generation + 1, int(status == "Failed"), False)
-        assert queries.call_history(user=user, identity=identity) == expected
-        assert {queries.call_history(user=user, identity=other) for other in others} == {(None, 0, 0, False)}
+        assert _history(user=user, identity=identity) == expected
+        assert {_history(user=user, identity=other) for other in others} == {(None, 0, 0, False)}
         # Whoever asks: a generation is the identity's, and so are its failures.
-        assert queries.call_history(user=UserFactory.create(), identity=identity) == expected
+        assert _history(user=UserFactory.create(), identity=identity) == expected
 
 
 def test_the_newest_decision_of_staff_tells_whether_calls_are_accepted(
     user: User, new_call: Callable[..., RelayCall]
 ) -> None:
     identity = identify(call=new_call())[1]
-    assert not queries.call_history(user=user, identity=identity).is_paused
+    assert not _history(user=user, identity=identity).is_paused
     for is_paused in (True, False, True):
         switch(queries.RELAY, is_paused=is_paused, actor=user, reason="a test")
-        assert queries.call_history(user=user, identity=identity).is_paused is is_paused
+        assert _history(user=user, identity=identity).is_paused is is_paused
 
 
 def test_a_call_is_active_for_its_owner_while_in_progress_or_executed(
@@ -172,12 +187,12 @@ def test_a_call_is_active_for_its_owner_while_in_progress_or_executed(
     for status in RelayTransaction.Status.values:
         settled = None if status in {"Pending", "Submitted"} else timezone.now()
         RelayTransaction.objects.update(status=status, settled_at=settled)
-        is_active[status] = queries.active_transaction(user=user, identity=identity) == row
-        history = queries.call_history(user=user, identity=identity)
+        is_active[status] = queries.active_transaction(user_id=user.pk, identity=identity) == row
+        history = _history(user=user, identity=identity)
         assert history.transaction_hash == (row.transaction_hash if is_active[status] else None)
         other_user = UserFactory.create()
-        assert queries.active_transaction(user=other_user, identity=identity) is None
-        assert queries.call_history(user=other_user, identity=identity).transaction_hash is None
+        assert queries.active_transaction(user_id=other_user.pk, identity=identity) is None
+        assert _history(user=other_user, identity=identity).transaction_hash is None
     assert [status for status, yes in is_active.items() if yes] == [
         "Pending", "Submitted", "Success", "ExecutedExternally",
     ]  # fmt: skip
@@ -191,10 +206,10 @@ def test_calls_of_another_chain_are_not_found(
     identity = identify(call=call)[1]
     for model in (RelayTransaction, Attempt):
         model._default_manager.update(chain_id=row.chain_id + 1)
-    assert queries.call_history(user=user, identity=identity) == (None, 0, 0, False)
-    assert queries.active_transaction(user=user, identity=identity) is None
+    assert _history(user=user, identity=identity) == (None, 0, 0, False)
+    assert queries.active_transaction(user_id=user.pk, identity=identity) is None
     RelayTransaction.objects.update(status="Failed", settled_at=timezone.now())
-    assert queries.call_history(user=user, identity=identity).failures == 0
+    assert _history(user=user, identity=identity).failures == 0
     with pytest.raises(TransactionNotFound):
         queries.transaction_report(user=user, transaction_hash=row.transaction_hash)
     assert lsp15.last_key_manager(user=user) is None

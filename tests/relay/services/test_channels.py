@@ -16,10 +16,8 @@ from gateway.chain.errors import NotAuthorised
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import ChannelBusy, RelayersBusy, RelayNonceGap, RelayNonceTaken, RelayNonceUsed
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services import preflight, submission
-from relay.services.submission import identify
 from tests.relay.callers import execute
-from tests.relay.chain import Chain
+from tests.relay.chain import Chain, FaultyClient
 from tests.relay.conftest import Refused
 from tests.relay.signing import set_data_payload, sign_call
 from tests.relay.workers import broadcast_all, track
@@ -27,7 +25,6 @@ from users.models import User
 
 pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
-Approve = Callable[[RelayCall], preflight.Approval]
 
 
 @pytest.fixture
@@ -107,56 +104,47 @@ def test_calls_of_another_profile_by_the_same_controller_close_no_gap(
 class TestWithANodeThatLags:
     """The node still tells the nonce of before the call was executed."""
 
-    @pytest.fixture
-    def approve(self, profile: Profile, relayers: list[Relayer], trusted: None) -> Approve:
-        """Return a function that asks the node about a call."""
-
-        def run(call: RelayCall) -> preflight.Approval:
-            call, identity = identify(call=call)
-            return preflight.approve(
-                profile=profile.profile_address,
-                call=call,
-                identity=identity,
-                now=int(timezone.now().timestamp()),
-            )
-
-        return run
-
     @pytest.mark.parametrize("status", ["Success", "ExecutedExternally"])
     def test_an_executed_call_keeps_its_nonce_and_closes_the_gap_and_sticks_to_nobody(
         self,
+        user: User,
         accept: Accept,
         new_call: Callable[..., RelayCall],
         settle: Callable[[], int],
-        approve: Approve,
         channel: int,
+        node: FaultyClient,
         status: str,
     ) -> None:
-        same, after = approve(new_call(channel=channel)), approve(new_call(channel=channel, ahead=1))
-        accept(channel=channel)
+        same, after = new_call(channel=channel), new_call(channel=channel, ahead=1)
+        first = accept(channel=channel)
         assert settle() == 1
         RelayTransaction.objects.update(status=status)
+        # Its relayer would be the only choice, if the channel still stuck to it.
+        Relayer.objects.filter(pk=first.relayer_id).update(is_active=False)
+        node.lagging_nonce = same.relay_nonce
         with pytest.raises(RelayNonceTaken):
-            submission.check_channel(approval=same)
-        assert submission.check_channel(approval=after) is None
+            execute(user=user, call=same, now=timezone.now())
+        assert execute(user=user, call=after, now=timezone.now())
 
     @pytest.mark.parametrize("status", ["Failed", "Expired", "Cancelled"])
     def test_a_call_without_effect_leaves_its_nonce(
         self,
+        user: User,
         accept: Accept,
         new_call: Callable[..., RelayCall],
         settle: Callable[[], int],
-        approve: Approve,
         channel: int,
+        node: FaultyClient,
         status: str,
     ) -> None:
-        same, after = approve(new_call(channel=channel)), approve(new_call(channel=channel, ahead=1))
+        same, after = new_call(channel=channel), new_call(channel=channel, ahead=1)
         accept(channel=channel)
         assert settle() == 1
         RelayTransaction.objects.update(status=status)
-        assert submission.check_channel(approval=same) is None
+        node.lagging_nonce = same.relay_nonce
         with pytest.raises(RelayNonceGap):
-            submission.check_channel(approval=after)
+            execute(user=user, call=after, now=timezone.now())
+        assert execute(user=user, call=same, now=timezone.now())
 
 
 @pytest.mark.parametrize("is_sent", [False, True])

@@ -18,7 +18,7 @@ from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayersBusy, RelayNonceTaken
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services.broadcasting import sweep
-from tests.relay.callers import execute
+from tests.relay.callers import execute, execute_elsewhere
 from tests.relay.chain import Chain, FaultyClient
 from tests.relay.signing import execute_payload, set_data_payload, sign_call
 from tests.relay.workers import broadcast_all, later, track
@@ -68,7 +68,7 @@ def test_a_call_that_an_equal_request_overtakes_gets_its_hash(
     first: list[str] = []
 
     def equal_request() -> None:
-        first.append(execute(user=user, call=call, now=timezone.now()))
+        first.append(execute_elsewhere(user=user, call=call, now=timezone.now()))
         if is_mined:
             settle()
 
@@ -89,7 +89,7 @@ def test_a_call_that_an_equal_request_overtakes_and_loses_gets_its_hash_too(
     first: list[str] = []
 
     def equal_request() -> None:
-        first.append(execute(user=user, call=call, now=timezone.now()))
+        first.append(execute_elsewhere(user=user, call=call, now=timezone.now()))
         flaky.flip()
         settle()
         flaky.flip()

@@ -3,7 +3,7 @@
 import random
 import secrets
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 import pytest
@@ -14,9 +14,12 @@ from pytest_django import Settings
 from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
+from relay import queries
 from relay.errors import RelayShareUsed, TooManyCancelledCalls
 from relay.models import Relayer, RelayTransaction
+from relay.queries import CallKey, Identity
 from relay.services import limits, replacement
+from tests.fakes.profiles import random_address
 from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient
 from tests.relay.conftest import Refused
@@ -142,11 +145,16 @@ def test_a_window_is_over_at_its_last_moment(
     settled_at = RelayTransaction.objects.get().settled_at
     assert settled_at is not None
     over = settled_at + timedelta(hours=hours)
+
+    def check(now: datetime) -> None:
+        key = CallKey(Identity("0x" + secrets.token_hex(32), random_address()), user.pk, None, now)
+        limits.check_cancelled_calls(rows=queries.rows_of_calls([key])[0], now=now)
+
     with pytest.raises(TooManyCancelledCalls) as refusal:
-        limits.check_cancelled_calls(user=user, now=over - timedelta(microseconds=1))
+        check(over - timedelta(microseconds=1))
     assert refusal.value.retry_after == 1
     assert refusal.value.detail.endswith("within a day." if hours == 24 else "within an hour.")
-    limits.check_cancelled_calls(user=user, now=over)
+    check(over)
 
 
 def test_calls_of_one_user_do_not_count_for_another(
@@ -244,14 +252,18 @@ def test_one_user_leaves_account_nonces_for_others(
         theirs = sign_call(services=services, profile=other, channel=channel)
         assert execute(user=newcomer, call=theirs, now=timezone.now())
 
-    # A new block frees account nonces, though nothing is final yet.
+    # A call counts until it is settled.
     broadcast_all()
     chain.mine()
     assert track() == 0
+    with refused(RelayShareUsed):
+        execute(user=user, call=call, now=timezone.now())
+    chain.mine(settings.CONFIRMATIONS)
+    assert track() == 2 * len(relayers)
     assert execute(user=user, call=call, now=timezone.now())
 
 
-def test_a_sent_attempt_counts_until_it_is_mined(
+def test_a_sent_call_counts(
     accept: Accept, user: User, new_call: NewCall, refused: Refused, settings: Settings
 ) -> None:
     settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 1, 34
@@ -262,17 +274,6 @@ def test_a_sent_attempt_counts_until_it_is_mined(
     call = new_call(channel=any_channel())
     with refused(RelayShareUsed):
         execute(user=user, call=call, now=timezone.now())
-
-
-def test_a_settled_call_holds_no_account_nonce_whatever_its_attempts_say(
-    accept: Accept, settings: Settings
-) -> None:
-    settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 1, 34
-    lost = accept(channel=any_channel())
-    ended = {"status": "Cancelled", "failure_code": "account-nonce-lost", "settled_at": timezone.now()}
-    RelayTransaction.objects.filter(pk=lost.pk).update(**ended)
-    assert lost.attempts.get().status == "signed"
-    assert accept(channel=any_channel()).status == "Pending"
 
 
 @pytest.mark.parametrize("is_sent", [False, True])

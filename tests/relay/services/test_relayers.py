@@ -17,13 +17,13 @@ from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayersBusy
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services import relayers as pool
 from relay.services import replacement
 from tests.factories import random_address
 from tests.relay.callers import execute
 from tests.relay.chain import Chain
 from tests.relay.conftest import LYX, Refused
 from tests.relay.signing import set_data_payload, sign_call
+from tests.relay.slots import take_slot
 from tests.relay.workers import broadcast_all, bumped_fees, track
 from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
@@ -152,10 +152,11 @@ def test_a_request_that_waited_for_a_relayer_counts_what_was_stored_for_it_meanw
 ) -> None:
     one = relayers[0]
     Relayer.objects.exclude(pk=one.pk).update(is_active=False)
-    worst = accept(channel=any_channel()).attempts.get().worst_cost_wei
+    row = accept(channel=any_channel())
+    worst = row.attempts.get().worst_cost_wei
     Attempt.objects.update(status="withdrawn")
     Relayer.objects.filter(pk=one.pk).update(balance_wei=worst * 3 // 2)
-    take = partial(pool.take_slot, sticky_relayer_id=one.pk if is_sticky else None, worst_cost_wei=worst)
+    take = partial(take_slot, after=row, is_sticky=is_sticky, worst_cost_wei=worst)
     with waits_for_this_transaction(take, in_transaction=True) as second:
         assert take().relayer_id == one.pk
         # Stands for the bytes that this transaction stores.
@@ -222,15 +223,15 @@ def test_a_balance_may_be_used_to_the_last_wei_and_no_further(
 ) -> None:
     one = relayers[0]
     Relayer.objects.exclude(pk=one.pk).update(is_active=False)
-    in_flight = accept(channel=any_channel()).attempts.get().worst_cost_wei
-    worst, sticky = random.randint(1, LYX), one.pk if is_sticky else None
+    row = accept(channel=any_channel())
+    in_flight, worst = row.attempts.get().worst_cost_wei, random.randint(1, LYX)
     Relayer.objects.filter(pk=one.pk).update(balance_wei=in_flight + worst - 1)
     next_nonce = Relayer.objects.get(pk=one.pk).next_account_nonce
     with transaction.atomic():
         with pytest.raises(RelayersBusy):
-            pool.take_slot(sticky_relayer_id=sticky, worst_cost_wei=worst)
+            take_slot(after=row, is_sticky=is_sticky, worst_cost_wei=worst)
         Relayer.objects.filter(pk=one.pk).update(balance_wei=in_flight + worst)
-        slot = pool.take_slot(sticky_relayer_id=sticky, worst_cost_wei=worst)
+        slot = take_slot(after=row, is_sticky=is_sticky, worst_cost_wei=worst)
     assert slot == (one.pk, one.address, next_nonce)
 
 
@@ -238,11 +239,12 @@ def test_a_balance_may_be_used_to_the_last_wei_and_no_further(
 def test_what_may_still_be_mined_is_set_aside(relayers: list[Relayer], accept: Accept, status: str) -> None:
     one = relayers[0]
     Relayer.objects.exclude(pk=one.pk).update(is_active=False)
-    attempt = accept(channel=any_channel()).attempts.get()
+    row = accept(channel=any_channel())
+    attempt = row.attempts.get()
     Attempt.objects.update(status=status)
     Relayer.objects.filter(pk=one.pk).update(balance_wei=attempt.worst_cost_wei)
     with pytest.raises(RelayersBusy), transaction.atomic():
-        pool.take_slot(sticky_relayer_id=None, worst_cost_wei=1)
+        take_slot(after=row, is_sticky=False, worst_cost_wei=1)
     assert Relayer.objects.get(pk=one.pk).next_account_nonce == attempt.account_nonce + 1
 
 
@@ -252,27 +254,30 @@ def test_withdrawn_and_mined_attempts_are_not_set_aside(
 ) -> None:
     one = relayers[0]
     Relayer.objects.exclude(pk=one.pk).update(is_active=False)
-    attempt = accept(channel=any_channel()).attempts.get()
+    row = accept(channel=any_channel())
+    attempt = row.attempts.get()
     # The relayer's mined account nonce is not updated yet.
     Attempt.objects.update(status=status)
     Relayer.objects.filter(pk=one.pk).update(balance_wei=attempt.worst_cost_wei)
     with transaction.atomic():
-        slot = pool.take_slot(sticky_relayer_id=None, worst_cost_wei=attempt.worst_cost_wei)
+        slot = take_slot(after=row, is_sticky=False, worst_cost_wei=attempt.worst_cost_wei)
     assert slot.account_nonce == attempt.account_nonce + 1
 
 
 def test_what_others_have_in_flight_is_not_set_aside(relayers: list[Relayer], accept: Accept) -> None:
     one, other = relayers[:2]
     Relayer.objects.exclude(pk=other.pk).update(is_active=False)
-    worst = accept(channel=any_channel()).attempts.get().worst_cost_wei
+    row = accept(channel=any_channel())
+    worst = row.attempts.get().worst_cost_wei
     # The oldest account nonce in flight is the other's, and this one has not come as far.
     Relayer.objects.filter(pk=other.pk).update(is_active=False)
     Relayer.objects.filter(pk=one.pk).update(
         is_active=True, balance_wei=worst, next_account_nonce=0, mined_account_nonce=0
     )
-    for sticky in (None, one.pk):
+    RelayTransaction.objects.update(relayer=one)
+    for is_sticky in (False, True):
         with transaction.atomic():
-            slot = pool.take_slot(sticky_relayer_id=sticky, worst_cost_wei=worst)
+            slot = take_slot(after=row, is_sticky=is_sticky, worst_cost_wei=worst)
         assert slot.relayer_id == one.pk
 
 

@@ -105,9 +105,10 @@ def rows_of_calls(keys: Sequence[CallKey]) -> list[CallRows]:
 
 
 def _call_rows(row: tuple[Any, ...], now: datetime) -> CallRows:
-    *plain, trusted = row
-    debt = debt_limit_from(plain[-DEBT_COLUMN_COUNT:], now=now)
-    return CallRows(*plain[:-DEBT_COLUMN_COUNT], debt_limit=debt, trusted_codes=frozenset(trusted))
+    values = list(row)
+    debt = values[-1 - DEBT_COLUMN_COUNT : -1]
+    values[-1 - DEBT_COLUMN_COUNT :] = [debt_limit_from(debt, now=now), frozenset(values[-1])]
+    return CallRows._make(values)
 
 
 # Calls that a relayer without funds, a lost account nonce or staff cancelled do not count: those are not the

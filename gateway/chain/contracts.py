@@ -132,6 +132,22 @@ def encode_is_valid_signature(*, digest: bytes, signature: bytes) -> bytes:
     return IS_VALID_SIGNATURE + encode(["bytes32", "bytes"], [digest, signature])
 
 
+def is_execute_relay_call(calldata: bytes) -> bool:
+    """Return whether `encode_execute_relay_call` could have written this calldata."""
+    if not calldata.startswith(EXECUTE_RELAY_CALL + _RELAY_CALL_HEAD):
+        return False
+    head = 4 + 4 * _WORD
+    after_signature = head + _WORD + _length_at(calldata, head)
+    payload = int.from_bytes(calldata[4 + 3 * _WORD : head], "big") + 4
+    return payload == after_signature and len(calldata) == payload + _WORD + _length_at(calldata, payload)
+
+
+def _length_at(calldata: bytes, at: int) -> int:
+    """Return how many bytes follow the length at this place, padded to whole words."""
+    length = int.from_bytes(calldata[at : at + _WORD], "big")
+    return length + -length % _WORD
+
+
 def decode_execute_relay_call(calldata: bytes) -> tuple[bytes, int, int, bytes] | None:
     """Return (signature, nonce, validity, payload), or None if the calldata is not `executeRelayCall`."""
     if not calldata.startswith(EXECUTE_RELAY_CALL):

@@ -98,7 +98,9 @@ class RelayStateReader:
             again = self._transport.batch(calls, accepts=rpc.is_call_error)
             asked_otherwise = dict(zip(lacking, again, strict=True))
         return [
-            _trial(query, asked_otherwise.get(place, reply))
+            _trial(
+                query, asked_otherwise.get(place, reply), simulated=simulates and place not in asked_otherwise
+            )
             for place, (query, reply) in enumerate(zip(queries, replies, strict=True))
         ]
 
@@ -210,20 +212,22 @@ def _trial_call(query: RelayQuery, *, simulates: bool) -> Call:
     return "eth_call", [fields, _LATEST]
 
 
-def _trial(query: RelayQuery, reply: Any) -> Trial:
+def _trial(query: RelayQuery, reply: Any, *, simulated: bool) -> Trial:
     if isinstance(reply, RpcError):
         if reply.code == rpc.INVALID_PARAMS:
             raise rpc.unreadable()
         return Trial(gas_limit=query.gas_limit, gas_used=None, revert=rpc.revert_data(reply))
     if query.gas_limit is None:
         return Trial(gas_limit=rpc.quantity(reply), gas_used=None)
-    if not isinstance(reply, list):
-        return Trial(gas_limit=query.gas_limit, gas_used=None)
+    if not simulated:
+        # What an `eth_call` returned does not matter; that it returned, does.
+        rpc.octets(reply)
+        return Trial(gas_limit=query.gas_limit)
     try:
         ((call,),) = (block["calls"] for block in reply)
         succeeded, gas_used = rpc.quantity(call["status"]) == 1, rpc.quantity(call["gasUsed"])
         revert = None if succeeded else rpc.octets(call["returnData"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise rpc.unreadable() from error
     return Trial(gas_limit=query.gas_limit, gas_used=gas_used, revert=revert)
 

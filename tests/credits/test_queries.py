@@ -256,7 +256,7 @@ def test_the_proof_is_found_without_reading_what_lies_between(user: User) -> Non
 def _earn_and_spend(people: int, *, times: int) -> None:
     """Write many entries for many accounts: PostgreSQL chooses an index by how much there is to read."""
     for _ in range(people):
-        entries.open_account(user=UserFactory.create())
+        entries.open_account(user_id=UserFactory.create().pk)
     query(
         """
         INSERT INTO credits_entry

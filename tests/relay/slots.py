@@ -56,5 +56,5 @@ def take_slot(*, after: RelayTransaction, is_sticky: bool, worst_cost_wei: int) 
     )
     if outcome != "taken":
         assert outcome == ("channel-busy" if is_sticky else "relayers-busy")
-        raise RelayersBusy
+        raise RelayersBusy("The tests find no relayer.")
     return Slot(*slot)

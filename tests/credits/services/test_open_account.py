@@ -25,7 +25,7 @@ def test_opening_again_returns_the_account_as_it_is(user: User, funds: int) -> N
 
 def test_16_openings_at_once_open_one_account(transactional_db: None) -> None:
     user = UserFactory.create()
-    accounts = at_once([partial(entries.open_account, user=user)] * 16, in_transaction=True)
+    accounts = at_once([partial(entries.open_account, user_id=user.pk)] * 16, in_transaction=True)
     assert {account.pk for account in accounts if isinstance(account, CreditAccount)} == {
         CreditAccount.objects.get(user=user).pk
     }

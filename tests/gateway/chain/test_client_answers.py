@@ -10,7 +10,7 @@ from gateway.chain import contracts
 from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.errors import CallReverted, NodeUnavailable
 from gateway.chain.rpc import RpcError
-from gateway.chain.types import AccountState, Head
+from gateway.chain.types import AccountState, Head, RelayQuery, Trial
 from tests.fakes.profiles import random_address, set_data
 from tests.gateway.chain.nodes import Node, reply, running
 
@@ -26,6 +26,7 @@ class Script:
             "eth_getBlockByNumber": _BLOCK,
             "eth_getCode": "0x60",
             "eth_call": "0x",
+            "eth_estimateGas": "0x5208",
             "eth_feeHistory": {"reward": [["0x1"]], "gasUsedRatio": [0.5]},
             "eth_maxPriorityFeePerGas": "0x9",
             "eth_getTransactionReceipt": None,
@@ -64,9 +65,18 @@ def client(node: Node) -> JsonRpcChainClient:
 
 
 def _relay_state(client: JsonRpcChainClient) -> Any:
-    return client.read_relay_state(
-        profile=random_address(), key_manager=random_address(), controller=random_address(), channel=0
-    )
+    return client.read_relay_states([_query()])[0]
+
+
+def _query(**fields: Any) -> RelayQuery:
+    unknown: dict[str, Any] = {name: random_address() for name in ("profile", "key_manager", "controller")}
+    trial = {"channel": 0, "sender": random_address(), "calldata": b"", "gas_limit": None, "gas_cap": 500_000}
+    return RelayQuery(**unknown | trial | fields)
+
+
+def _lens_or(otherwise: Any) -> Any:
+    """Answer a lens, which comes with a state override, with six empty answers, and other calls as given."""
+    return lambda *params: "0x" + "00" * 32 * 6 if len(params) == 3 else otherwise
 
 
 def _profile(client: JsonRpcChainClient) -> Any:
@@ -75,23 +85,77 @@ def _profile(client: JsonRpcChainClient) -> Any:
     )
 
 
-def test_a_relay_state_is_one_request(client: JsonRpcChainClient, node: Node) -> None:
-    state = _relay_state(client)
+def test_relay_states_are_one_request(client: JsonRpcChainClient, node: Node, script: Script) -> None:
+    script.answers["eth_call"] = _lens_or("0x")
+    states = client.read_relay_states([_query(), _query()])
     assert len(node.batches) == 1
-    assert state.head == Head(100, 0x65000000, 7)
+    assert [state.head for state in states] == [Head(100, 0x65000000, 7)] * 2
+
+
+def test_the_newest_block_and_the_tip_are_read_again_when_they_are_old(node: Node, script: Script) -> None:
+    script.answers["eth_call"] = _lens_or("0x")
+    patient = JsonRpcChainClient([node.url], timeout_seconds=60, price_seconds=3600)
+    first = _relay_state(patient)
+    script.answers["eth_getBlockByNumber"] = _BLOCK | {"number": "0x65"}
+    assert _relay_state(patient) == first
+    assert [len(batch) for batch in node.batches] == [5, 2]
+    hurried = JsonRpcChainClient([node.url], timeout_seconds=60)
+    assert [_relay_state(hurried).head.number, _relay_state(hurried).head.number] == [101, 101]
+    assert [len(batch) for batch in node.batches] == [5, 2, 5, 5]
+
+
+@pytest.mark.parametrize("answer", ["0x", "0x" + "00" * 32, RpcError(-32602, "too many arguments")])
+def test_without_state_overrides_contracts_are_read_one_by_one(
+    client: JsonRpcChainClient, node: Node, script: Script, answer: Any
+) -> None:
+    owner = "0x" + "00" * 12 + "11" * 20
+    script.answers["eth_call"] = lambda *params: answer if len(params) == 3 else owner
+    assert _relay_state(client).owner == "0x" + "11" * 20
+    assert [len(batch) for batch in node.batches] == [5, 6]
+    # And the next time without trying a lens first.
+    assert _relay_state(client).owner == "0x" + "11" * 20
+    assert not any(
+        len(call["params"]) == 3
+        for batch in node.batches[2:]
+        for call in batch
+        if call["method"] == "eth_call"
+    )
+
+
+@pytest.mark.parametrize("code", [-32601, -32602])
+def test_without_simulations_a_limit_is_tried_by_a_plain_call(
+    client: JsonRpcChainClient, script: Script, code: int
+) -> None:
+    script.answers["eth_call"] = _lens_or("0x")
+    script.answers["eth_simulateV1"] = RpcError(code, "no such thing")
+    (state,) = client.read_relay_states([_query(gas_limit=90_000)])
+    assert state.trial == Trial(90_000)
+    script.answers["eth_call"] = _lens_or(_REVERTED)
+    (state,) = client.read_relay_states([_query(gas_limit=90_000)])
+    assert state.trial == Trial(90_000, revert=b"")
+
+
+@pytest.mark.parametrize("answer", [[], [{}], [{"calls": []}], [{"calls": [{"status": "0x1"}]}], {}, "0x"])
+def test_a_malformed_simulation_is_node_unavailable(
+    client: JsonRpcChainClient, script: Script, answer: Any
+) -> None:
+    script.answers |= {"eth_call": _lens_or("0x"), "eth_simulateV1": answer}
+    with pytest.raises(NodeUnavailable):
+        client.read_relay_states([_query(gas_limit=90_000)])
 
 
 def test_every_read_names_the_newest_block(client: JsonRpcChainClient, node: Node, script: Script) -> None:
-    script.answers["eth_estimateGas"] = "0x5208"
-    _relay_state(client)
+    script.answers["eth_call"] = _lens_or("0x")
+    script.answers["eth_simulateV1"] = RpcError(-32601, "no such method")
+    client.read_relay_states([_query(), _query(gas_limit=90_000)])
     client.simulate_relay_call(
         sender=random_address(), key_manager=random_address(), calldata=b"", gas_cap=100_000
     )
     named = [call["params"][1] for batch in node.batches for call in batch if call["method"] in _TAGGED]
-    assert named == ["latest"] * 8
+    assert named == ["latest"] * 7
 
 
-_TAGGED = {"eth_getCode", "eth_call", "eth_estimateGas", "eth_feeHistory"}
+_TAGGED = {"eth_getCode", "eth_call", "eth_estimateGas", "eth_feeHistory", "eth_simulateV1"}
 
 
 def test_the_gas_of_each_read_is_capped(client: JsonRpcChainClient, node: Node) -> None:
@@ -99,7 +163,12 @@ def test_the_gas_of_each_read_is_capped(client: JsonRpcChainClient, node: Node) 
     _profile(client)
     client.read_key_manager(key_manager=random_address())
     client.read_permissions(profile=random_address(), controllers=[random_address()])
-    calls = [call["params"][0] for batch in node.batches for call in batch if call["method"] == "eth_call"]
+    calls = [
+        call["params"][0]
+        for batch in node.batches
+        for call in batch
+        if call["method"] == "eth_call" and len(call["params"]) == 2
+    ]
     assert [int(call["gas"], 16) for call in calls] == [500_000] * 9
 
 

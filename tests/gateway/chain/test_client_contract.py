@@ -5,12 +5,17 @@ from typing import Any
 
 import pytest
 
-from gateway.chain.contracts import decode_execute_relay_call, implementation_of, refusal_from_revert
+from gateway.chain.contracts import (
+    code_name,
+    decode_execute_relay_call,
+    implementation_of,
+    refusal_from_revert,
+)
 from gateway.chain.errors import CallReverted
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.types import KeyManagerState, ProfileState, SendKind
-from tests.fakes.profiles import Controller, random_address, random_key, set_data, sign, transfer
+from gateway.chain.types import KeyManagerState, ProfileState, SendKind, Trial
+from tests.fakes.profiles import Controller, Profile, random_address, random_key, set_data, sign, transfer
 from tests.gateway.chain.worlds import CHAIN_ID, ETHER, GWEI, Setting, calldata_of, new_signer
 
 RELAY = Permission.EXECUTE_RELAY_CALL
@@ -112,13 +117,10 @@ class TestRelayState:
         profile = chain.world.create_profile()
         channel = secrets.randbelow(2**128)
         chain.execute(chain.call(profile, set_data(), relay_nonce=channel << 128))
-        state = chain.client.read_relay_state(
-            profile=profile.profile_address,
-            key_manager=profile.key_manager_address,
-            controller=profile.controller.address,
-            channel=channel,
-        )
-        assert implementation_of(state.profile_code) != implementation_of(state.key_manager_code)
+        (state,) = chain.client.read_relay_states([chain.query(profile, channel=channel)])
+        code = chain.client.read_key_manager(key_manager=profile.key_manager_address).code
+        assert state.key_manager_code_name == code_name(code) == implementation_of(code)
+        assert state.profile_code_name not in {"", state.key_manager_code_name}
         assert state.owner == profile.key_manager_address
         assert state.target == profile.profile_address
         assert state.permissions == ALL_PERMISSIONS
@@ -127,10 +129,9 @@ class TestRelayState:
         assert state.tip_wei == GWEI
 
     def test_missing_contracts_read_as_none_empty_or_zero(self, chain: Setting) -> None:
-        state = chain.client.read_relay_state(
-            profile=random_address(), key_manager=random_address(), controller=random_address(), channel=0
-        )
-        assert (state.profile_code, state.key_manager_code) == (b"", b"")
+        nobody = Profile(random_address(), random_address(), (Controller(),))
+        (state,) = chain.client.read_relay_states([chain.query(nobody)])
+        assert (state.profile_code_name, state.key_manager_code_name) == ("", "")
         assert (state.owner, state.target, state.relay_nonce) == (None, None, None)
         assert state.permissions == 0
 
@@ -151,6 +152,46 @@ class TestRelayState:
             key_manager=random_address(), controller=random_address(), channel=0
         )
         assert relay_nonce is None
+
+
+class TestTrial:
+    def test_without_a_limit_the_trial_is_the_estimate(self, chain: Setting) -> None:
+        profile = chain.world.create_profile()
+        call = chain.call(profile, set_data())
+        (state,) = chain.client.read_relay_states([chain.query(profile, call)])
+        assert state.trial == Trial(chain.simulate(call))
+
+    def test_with_a_limit_the_trial_says_what_the_execution_at_it_uses(self, chain: Setting) -> None:
+        profile = chain.world.create_profile()
+        call = chain.call(profile, transfer(random_address()))
+        limit = chain.simulate(call) + secrets.randbelow(100_000)
+        (state,) = chain.client.read_relay_states([chain.query(profile, call, gas_limit=limit)])
+        assert state.trial.revert is None
+        assert state.trial.gas_limit == limit
+        signed = chain.execute(call, gas_limit=limit)
+        assert state.trial.gas_used == _receipt(chain, signed.transaction_hash).gas_used
+
+    def test_a_limit_that_does_not_suffice_reverts(self, chain: Setting) -> None:
+        profile = chain.world.create_profile()
+        call = chain.call(profile, transfer(random_address()))
+        limit = chain.simulate(call) * 6 // 10
+        (state,) = chain.client.read_relay_states([chain.query(profile, call, gas_limit=limit)])
+        assert state.trial.revert is not None
+
+    @pytest.mark.parametrize("gas_limit", [None, 400_000])
+    def test_a_call_that_reverts_tells_why_and_fails_no_other(
+        self, chain: Setting, gas_limit: int | None
+    ) -> None:
+        one, other = chain.world.create_profile(), chain.world.create_profile()
+        stray = chain.call(one, set_data(), relay_nonce=9)
+        queries = [
+            chain.query(one, stray, gas_limit=gas_limit),
+            chain.query(other, chain.call(other, set_data()), gas_limit=gas_limit),
+        ]
+        reverted, succeeded = chain.client.read_relay_states(queries)
+        assert refusal_from_revert(reverted.trial.revert or b"").code == "relay-nonce-refused"
+        assert succeeded.trial.revert is None
+        assert (reverted.owner, succeeded.owner) == (one.key_manager_address, other.key_manager_address)
 
 
 class TestSimulation:

@@ -7,7 +7,7 @@ import pytest
 from eth_typing import HexStr
 from web3 import HTTPProvider, Web3
 
-from gateway.chain.contracts import CONTRACT_ABI
+from gateway.chain.contracts import CONTRACT_ABI, code_name
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission, permissions_key
 from tests.fakes.profiles import Controller, random_address, transfer
 from tests.gateway.chain.worlds import ETHER, Setting
@@ -28,18 +28,13 @@ def test_a_relay_state_is_what_web3_reads(anvil: Setting, web3: Web3) -> None:
     profile = anvil.world.create_profile(Controller(permissions=permissions))
     channel, controller = random.getrandbits(60), profile.controller.address
     anvil.execute(anvil.call(profile, transfer(random_address(), 1), relay_nonce=channel << 128))
-    state = anvil.client.read_relay_state(
-        profile=profile.profile_address,
-        key_manager=profile.key_manager_address,
-        controller=controller,
-        channel=channel,
-    )
+    (state,) = anvil.client.read_relay_states([anvil.query(profile, channel=channel)])
     account, manager = (
         _contract(web3, address) for address in (profile.profile_address, profile.key_manager_address)
     )
     block = web3.eth.get_block("latest")
-    assert state.profile_code == bytes(web3.eth.get_code(account.address))
-    assert state.key_manager_code == bytes(web3.eth.get_code(manager.address))
+    assert state.profile_code_name == code_name(bytes(web3.eth.get_code(account.address)))
+    assert state.key_manager_code_name == code_name(bytes(web3.eth.get_code(manager.address)))
     assert state.owner == account.functions.owner().call()
     assert state.target == manager.functions.target().call()
     held = account.functions.getData(permissions_key(controller)).call()

@@ -109,11 +109,6 @@ def test_requests_are_counted_and_permissions_can_change(fake: Setting, world: F
     controller = profile.controller.address
     world.set_permissions(profile, controller, 0)
     world.set_owner(profile, controller)
-    state = fake.client.read_relay_state(
-        profile=profile.profile_address,
-        key_manager=profile.key_manager_address,
-        controller=controller,
-        channel=0,
-    )
+    (state,) = fake.client.read_relay_states([fake.query(profile)])
     assert (state.permissions, state.owner) == (0, controller)
-    assert world.asked == {"read_relay_state": 1}
+    assert world.asked == {"read_relay_states": 1}

@@ -9,7 +9,7 @@ from devstack.world.world import World
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import LocalSigner, SignedTransaction, UnsignedTransaction
-from gateway.chain.types import ChainClient, SendKind
+from gateway.chain.types import ChainClient, RelayQuery, SendKind
 from tests.fakes.profiles import Controller, Profile, random_key, sign_relay_call
 
 CHAIN_ID = 4201
@@ -88,6 +88,20 @@ class Setting:
     def call(self, profile: Profile, payload: bytes, **fields: Any) -> RelayCall:
         """Return a signed relay call for this chain."""
         return sign_relay_call(profile, payload, chain_id=CHAIN_ID, **fields)
+
+    def query(self, profile: Profile, call: RelayCall | None = None, **fields: Any) -> RelayQuery:
+        """Return the question about the first controller's call of a profile; without a call it tries an empty one."""
+        defaults: dict[str, Any] = {
+            "profile": profile.profile_address,
+            "key_manager": profile.key_manager_address,
+            "controller": profile.controller.address,
+            "channel": call.channel if call else 0,
+            "sender": self.relayer,
+            "calldata": calldata_of(call) if call else b"",
+            "gas_limit": None,
+            "gas_cap": 3_000_000,
+        }
+        return RelayQuery(**defaults | fields)
 
     def simulate(self, call: RelayCall, *, gas_cap: int = 3_000_000) -> int:
         """Return the estimated gas of a relay call."""

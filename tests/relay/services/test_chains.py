@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 from django.conf import settings as django_settings
 from django.utils import timezone
-from pytest_django import Settings
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.lsp25 import RelayCall
@@ -39,9 +38,7 @@ def test_a_key_is_registered_and_kept_in_sync_on_each_chain(chain: Chain) -> Non
     assert [relayer.synced_at for relayer in elsewhere] == [None] * registered
 
 
-def test_a_call_of_another_chain_occupies_no_nonce_and_no_share(accept: Accept, settings: Settings) -> None:
-    # One account nonce per user.
-    settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 1, 34
+def test_a_call_of_another_chain_occupies_no_nonce(accept: Accept) -> None:
     first = accept()
     RelayTransaction.objects.update(chain_id=OTHER_CHAIN)
     second = accept()

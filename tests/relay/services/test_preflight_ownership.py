@@ -176,14 +176,13 @@ def test_open_mode_still_checks_who_owns_the_profile(
         execute(user=user, call=call, now=timezone.now())
 
 
-def test_an_ownership_refusal_costs_no_simulation(
+def test_an_ownership_refusal_holds_nothing(
     services: Services,
     profile: Profile,
     user: User,
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     call = claim(services, profile, random_address())
-    # The call's history, the user's cancelled calls, and the active transaction again
-    # before the refusal is believed.
-    with django_assert_num_queries(3), pytest.raises(KeyManagerNotFound):
+    # What the rows say, and the active transaction again before the refusal is believed.
+    with django_assert_num_queries(2), pytest.raises(KeyManagerNotFound):
         execute(user=user, call=call, now=timezone.now())

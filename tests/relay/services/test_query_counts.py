@@ -22,9 +22,8 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
 
-# Call history, cancelled calls, trust; BEGIN, debt limit, hold, channel, the user's share, relayer's lock, its account
-# nonce if its balance covers the call, both rows, the notification, COMMIT.
-OF_EXECUTE = 13
+# What the rows say; BEGIN, the slots, the rows, COMMIT.
+OF_EXECUTE = 5
 OF_REPEAT = 1
 # Relayers, attempts; what the block says of each of three relayers, since never all of them are locked at once.
 OF_TICK = 5

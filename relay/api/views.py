@@ -48,6 +48,7 @@ class ExecuteViewSet(SessionReadLate, ViewSet):
         tags=["relay"],
         summary="Execute a relay transaction",
         description=schema.EXECUTE_DESCRIPTION,
+        auth=[{"accessToken": []}],  # type: ignore[list-item] # the annotation knows only names
         request=ExecuteSerializer,
         responses={200: TransactionHashSerializer, **schema.EXECUTE},
         examples=schema.EXECUTE_EXAMPLES,

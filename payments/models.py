@@ -102,7 +102,7 @@ class BillingOperation(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="billing_operations")
     kind = models.CharField(max_length=24, choices=Kind)
-    # Exactly what is sent; a repeat with other parameters is another operation.
+    # The arguments of the client's method, exactly as sent; a repeat with others is another operation.
     parameters = models.JSONField()
     status = models.CharField(max_length=8, choices=Status, default=Status.PENDING)
     # The id of what Stripe made or changed, or the code of its refusal.

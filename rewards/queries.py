@@ -46,9 +46,9 @@ class CurrentRewards:
 
 def current_rewards(*, user: User, now: datetime) -> CurrentRewards:
     """Return the user's rewards at `now`, in three statements; modifiers go by the database's clock."""
-    rows = Progress.objects.select_related("user__allowance").filter(user_id=user.pk)
-    progress = rows.first() or Progress(user_id=user.pk)
-    allowance = running_allowance(getattr(progress.user, "allowance", None), now=now)
+    owner = User.objects.select_related("progress", "allowance").get(pk=user.pk)
+    progress = getattr(owner, "progress", None) or Progress(user=owner)
+    allowance = running_allowance(getattr(owner, "allowance", None), now=now)
     permanent, subscriber = badges_at(
         [
             (BadgeTrack.PERMANENT, progress.permanent_experience),

@@ -9,7 +9,7 @@ A process that dies between the steps leaves a pending row. The next request of 
 user, or `resume_abandoned`, sends the command again with the same key and gets Stripe's first answer.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -117,28 +117,13 @@ def change_subscription(
 
 
 def _send(operation: BillingOperation) -> SubscriptionState:
-    client, parameters, key = get_billing_client(), operation.parameters, str(operation.pk)
-    match operation.kind:
-        case _Kind.CREATE_SUBSCRIPTION:
-            return client.create_subscription(
-                customer_id=parameters["customer"],
-                amount_minor=parameters["amount_minor"],
-                currency=parameters["currency"],
-                cancels_at_period_end=parameters["cancels_at_period_end"],
-                key=key,
-            )
-        case _Kind.UPDATE_SUBSCRIPTION:
-            return client.update_subscription(
-                subscription_id=parameters["subscription"],
-                item_id=parameters["item"],
-                amount_minor=parameters["amount_minor"],
-                currency=parameters["currency"],
-                cancels_at_period_end=parameters["cancels_at_period_end"],
-                key=key,
-            )
-        case _Kind.CANCEL_SUBSCRIPTION:
-            return client.cancel_subscription(subscription_id=parameters["subscription"], key=key)
-    raise ValueError(f"{operation.kind} is no change of a subscription")
+    client = get_billing_client()
+    commands: dict[str, Callable[..., SubscriptionState]] = {
+        _Kind.CREATE_SUBSCRIPTION: client.create_subscription,
+        _Kind.UPDATE_SUBSCRIPTION: client.update_subscription,
+        _Kind.CANCEL_SUBSCRIPTION: client.cancel_subscription,
+    }
+    return commands[operation.kind](**operation.parameters, key=str(operation.pk))
 
 
 @contextmanager

@@ -104,7 +104,7 @@ def _create(
     if not get_billing_client().has_payment_method(customer_id=customer.stripe_customer_id):
         raise PaymentMethodRequired("Capture a card with getSetupIntent first.")
     parameters = {
-        "customer": customer.stripe_customer_id,
+        "customer_id": customer.stripe_customer_id,
         "amount_minor": request.amount_minor,
         "currency": request.currency,
         "cancels_at_period_end": request.cancels_at_period_end,
@@ -123,8 +123,8 @@ def _change(
     if same_amount and state.cancels_at_period_end == request.cancels_at_period_end:
         return state
     parameters = {
-        "subscription": state.subscription_id,
-        "item": state.item_id,
+        "subscription_id": state.subscription_id,
+        "item_id": state.item_id,
         "amount_minor": None if same_amount else request.amount_minor,
         "currency": request.currency,
         "cancels_at_period_end": request.cancels_at_period_end,
@@ -171,7 +171,7 @@ def cancel(*, user: User, immediately: bool, now: datetime) -> Subscription:
 
 def _cancel_now(*, user: User, customer: Customer, subscription_id: str, now: datetime) -> SubscriptionState:
     operation = operations.begin(
-        user=user, kind=_Kind.CANCEL_SUBSCRIPTION, parameters={"subscription": subscription_id}, now=now
+        user=user, kind=_Kind.CANCEL_SUBSCRIPTION, parameters={"subscription_id": subscription_id}, now=now
     )
     return operations.change_subscription(operation=operation, customer=customer, now=now)
 

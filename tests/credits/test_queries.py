@@ -76,7 +76,7 @@ def test_staff_are_found_by_username_and_nobody_else_is() -> None:
 @pytest.mark.django_db
 def test_a_newcomer_wears_the_lowest_badges_and_enjoys_nothing(django_assert_num_queries: NumQueries) -> None:
     user = UserFactory.create()
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(3):
         rewards = current_rewards(user=user, now=timezone.now())
     lowest = [Badge.objects.filter(track=track).earliest("exp_lower_bound") for track in BadgeTrack]
     assert [rewards.permanent_badge, rewards.subscriber_badge] == lowest

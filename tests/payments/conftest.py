@@ -53,8 +53,7 @@ def _asked_outside_of_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
 def double(services: Services, settings: Any, _own_settings: None) -> DoubleAccount:
     """The empty account of the double, reached through Stripe's SDK."""
     world = DoubleAccount(services.stripe)
-    for endpoint in world.v1.webhook_endpoints.list().data:
-        world.v1.webhook_endpoints.delete(endpoint.id)
+    world.controls.set_webhook_endpoint(None, "")
     world.controls.reset()
     settings.STRIPE_SECRET_KEY = services.stripe.secret_key
     settings.STRIPE_API_BASE = services.stripe.url

@@ -104,6 +104,9 @@ class FaultyClient(JsonRpcChainClient):
     def __init__(self, services: Services) -> None:
         super().__init__([services.rpc_url], timeout_seconds=60)
         self.requests = 0
+        # The gas limits that were tried, and None for each estimate in their place; the estimates after them.
+        self.trials: list[int | None] = []
+        self.estimates = 0
         # The relay nonce to report instead of the chain's, with calls that would succeed.
         self.lagging_nonce: int | None = None
         self.sent: list[bytes] = []
@@ -126,11 +129,16 @@ class FaultyClient(JsonRpcChainClient):
     def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
         self._run_meanwhile("read_relay_states")
         self.requests += 1
+        self.trials += [query.gas_limit for query in queries]
         states = super().read_relay_states(queries)
         if self.lagging_nonce is None:
             return states
         executable = Trial(gas_limit=200_000, gas_used=150_000)
         return [replace(state, relay_nonce=self.lagging_nonce, trial=executable) for state in states]
+
+    def simulate_relay_call(self, **arguments: Any) -> int:
+        self.estimates += 1
+        return super().simulate_relay_call(**arguments)
 
     def read_chain(self, **arguments: Any) -> ChainView:
         self._run_meanwhile("read_chain")

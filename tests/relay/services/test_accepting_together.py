@@ -1,0 +1,144 @@
+"""Calls of several users that are accepted in one transaction."""
+
+import random
+import secrets
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from credits.errors import InsufficientCredits
+from credits.models import CreditAccount, CreditHold
+from credits.services import entries
+from credits.services.reconciliation import find_differences
+from devstack.services.stack import Services
+from devstack.world.profiles import ControllerPlan, Profile, ProfilePlan
+from gateway.chain.lsp25 import RelayCall
+from gateway.chain.signing import LocalSigner, PolicyViolation, get_signer
+from relay.errors import RelayersBusy, RelayNonceGap
+from relay.models import Attempt, Relayer, RelayTransaction
+from relay.services import submission
+from tests.relay.chain import FaultyClient
+from tests.relay.signing import sign_call
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+Party = list[tuple[User, Profile]]
+
+
+@pytest.fixture
+def party(
+    services: Services, open_account: Callable[..., User], trusted: None, relayers: list[Relayer]
+) -> Party:
+    """Six users, each with a profile and plenty of credits."""
+    profiles = services.world.create_profiles(*(ProfilePlan([ControllerPlan()]) for _ in range(6)))
+    return [(open_account(profile), profile) for profile in profiles]
+
+
+def _together(party: Party, calls: list[RelayCall]) -> list[str | Exception]:
+    """Hand the calls in as one batch: what threads that wait for each other do, without the threads."""
+    requests = []
+    for (user, _), call in zip(party, calls, strict=True):
+        caller = submission.Caller(user.pk, str(user.profile_address))
+        requests.append(submission._Request(caller, *submission.identify(call=call), timezone.now()))
+    views = submission._look_together(requests)
+    approved = [
+        submission._approved(request, view)
+        for request, view in zip(requests, views, strict=True)
+        if isinstance(view, submission._View)
+    ]
+    assert len(approved) == len(calls)
+    return submission._accept_together(approved)
+
+
+def _calls(services: Services, party: Party, **fields: int) -> list[RelayCall]:
+    return [sign_call(services=services, profile=profile, **fields) for _, profile in party]
+
+
+def test_a_batch_asks_the_node_once_and_stores_each_call_with_its_own_bytes(
+    services: Services, party: Party, node: FaultyClient
+) -> None:
+    calls = _calls(services, party)
+    hashes = _together(party, calls)
+    assert node.requests == 1
+    rows = [RelayTransaction.objects.get(transaction_hash=one) for one in hashes]
+    assert [row.user for row in rows] == [user for user, _ in party]
+    assert [bytes(row.payload) for row in rows] == [call.payload for call in calls]
+    assert {row.attempts.get().transaction_hash for row in rows} == set(hashes)
+    for relayer in Relayer.objects.all():
+        nonces = sorted(relayer.attempts.values_list("account_nonce", flat=True))
+        assert nonces == list(range(relayer.mined_account_nonce, relayer.next_account_nonce))
+    assert find_differences() == []
+
+
+def test_calls_that_are_refused_fail_no_other_and_leave_nothing(services: Services, party: Party) -> None:
+    poor, early = random.sample(range(len(party)), 2)
+    entries.adjust(user=party[poor][0], credits=-(10**9), key=secrets.token_hex(8), actor=None, reason="test")
+    before = {account.user_id: account for account in CreditAccount.objects.all()}
+    calls = _calls(services, party)
+    _, profile = party[early]
+    calls[early] = sign_call(services=services, profile=profile, ahead=1)
+    outcomes = _together(party, calls)
+    assert isinstance(outcomes[poor], InsufficientCredits)
+    assert isinstance(outcomes[early], RelayNonceGap)
+    assert sum(isinstance(outcome, str) for outcome in outcomes) == len(party) - 2
+    assert Attempt.objects.count() == CreditHold.objects.count() == len(party) - 2
+    for place in (poor, early):
+        account = CreditAccount.objects.get(user=party[place][0])
+        assert (account.held, account.open_holds) == (0, 0)
+        assert account.balance == before[account.user_id].balance
+    assert find_differences() == []
+
+
+def test_account_nonces_that_are_left_go_to_as_many_calls(
+    services: Services, party: Party, settings: Settings
+) -> None:
+    settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 1, 100
+    room = Relayer.objects.count()
+    outcomes = _together(party, _calls(services, party))
+    assert sum(isinstance(outcome, str) for outcome in outcomes) == room < len(party)
+    assert sum(isinstance(outcome, RelayersBusy) for outcome in outcomes) == len(party) - room
+    assert CreditHold.objects.count() == room
+
+
+def test_an_error_undoes_the_whole_batch(
+    services: Services, party: Party, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signer = get_signer()
+    assert isinstance(signer, LocalSigner)
+    sign = signer.sign
+    signed = []
+
+    def fail_at_the_third(**arguments: object) -> object:
+        if len(signed) == 2:
+            raise PolicyViolation("as a test wants it")
+        signed.append(sign(**arguments))  # type: ignore[arg-type]
+        return signed[-1]
+
+    monkeypatch.setattr(signer, "sign", fail_at_the_third)
+    with pytest.raises(PolicyViolation):
+        _together(party, _calls(services, party))
+    assert not RelayTransaction.objects.exists()
+    assert not CreditHold.objects.exists()
+    assert all(row.next_account_nonce == row.mined_account_nonce for row in Relayer.objects.all())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_batches_at_once_take_each_account_nonce_once(services: Services, party: Party) -> None:
+    batches = []
+    for _ in range(5):
+        people = random.sample(party, len(party))
+        batches.append((people, _calls(services, people, channel=secrets.randbits(64))))
+    with ThreadPoolExecutor(len(batches)) as threads:
+        outcomes = [
+            outcome for batch in threads.map(lambda batch: _together(*batch), batches) for outcome in batch
+        ]
+    accepted = [outcome for outcome in outcomes if isinstance(outcome, str)]
+    assert len(accepted) == Attempt.objects.count() > len(batches)
+    assert all(isinstance(outcome, str | RelayersBusy) for outcome in outcomes)
+    for relayer in Relayer.objects.all():
+        nonces = sorted(relayer.attempts.values_list("account_nonce", flat=True))
+        assert nonces == list(range(relayer.mined_account_nonce, relayer.next_account_nonce))
+    assert find_differences() == []

@@ -2,7 +2,7 @@
 
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
@@ -42,18 +42,18 @@ def _start(together: Together[int, int], work: Work, items: Sequence[int]) -> li
     assert work.begun.acquire(timeout=60)
     for count, item in enumerate(items[1:], start=1):
         futures.append(threads.submit(together, item))
-        _until(lambda count=count: len(together._waiting) == count)
+        _until_waiting(together, count)
     work.proceed.set()
     threads.shutdown()
     return futures
 
 
-def _until(is_so: Callable[[], bool]) -> None:
+def _until_waiting(together: Together[int, int], count: int) -> None:
     for _ in range(60_000):
-        if is_so():
+        if len(together._waiting) == count:
             return
         threading.Event().wait(0.001)
-    raise AssertionError("it never was so")
+    raise AssertionError(f"there were never {count} waiting")
 
 
 def test_what_arrives_during_a_run_shares_the_next_one(work: Work) -> None:

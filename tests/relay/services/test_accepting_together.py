@@ -16,7 +16,7 @@ from credits.services.reconciliation import find_differences
 from devstack.services.stack import Services
 from devstack.world.profiles import ControllerPlan, Profile, ProfilePlan
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.signing import LocalSigner, PolicyViolation, get_signer
+from gateway.chain.signing import LocalSigner, PolicyViolation, SignedTransaction, get_signer
 from relay.errors import RelayersBusy, RelayNonceGap
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import submission
@@ -53,8 +53,8 @@ def _together(party: Party, calls: list[RelayCall]) -> list[str | Exception]:
     return submission._accept_together(approved)
 
 
-def _calls(services: Services, party: Party, **fields: int) -> list[RelayCall]:
-    return [sign_call(services=services, profile=profile, **fields) for _, profile in party]
+def _calls(services: Services, party: Party, *, channel: int = 0) -> list[RelayCall]:
+    return [sign_call(services=services, profile=profile, channel=channel) for _, profile in party]
 
 
 def test_a_batch_asks_the_node_once_and_stores_each_call_with_its_own_bytes(
@@ -109,7 +109,7 @@ def test_an_error_undoes_the_whole_batch(
     signer = get_signer()
     assert isinstance(signer, LocalSigner)
     sign = signer.sign
-    signed = []
+    signed: list[SignedTransaction] = []
 
     def fail_at_the_third(**arguments: object) -> object:
         if len(signed) == 2:

@@ -30,7 +30,7 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 DAY = 86_400
 _property = settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=6, database=None
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15, database=None
 )
 
 
@@ -133,7 +133,7 @@ STEPS: dict[str, Step] = {
 
 
 @given(steps=st.lists(st.sampled_from(sorted(STEPS)), max_size=8), seed=st.integers(0, 2**32))
-@settings(_property, max_examples=10)
+@settings(_property, max_examples=25)
 def test_events_that_arrive_late_among_newer_ones_end_in_the_same_rows(
     rates: dict[str, int], steps: list[str], seed: int
 ) -> None:

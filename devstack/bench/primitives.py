@@ -5,8 +5,13 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+import django
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from django.conf import settings
+from django.utils.timezone import now
 from eth_account import Account
 from eth_account.messages import encode_intended_validator
 from web3 import Web3
@@ -169,6 +174,7 @@ def compare() -> list[Comparison]:
             ),
         ),
         _relay_state(account.address, key_manager),
+        _access_token(account.address),
         Comparison(
             "sign the transaction",
             _microseconds(lambda: signer.sign(relayer=account.address, transaction=unsigned)),
@@ -209,6 +215,37 @@ def _relay_state(controller: str, key_manager: str) -> Comparison:
         "read the relay state",
         _microseconds(lambda: reader.read([query])),
         _microseconds(call_by_call),
+    )
+
+
+def _access_token(address: str) -> Comparison:
+    """Compare verifying a good access token; the library is simplejwt with our keys."""
+    settings.configure(
+        SECRET_KEY=secrets.token_urlsafe(50),
+        INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes", "users"],
+        AUTH_USER_MODEL="users.User",
+        AUTH_SIGNING_KEYS=generate_private_key(SECP256R1())
+        .private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        .decode(),
+        SIMPLE_JWT={
+            "ALGORITHM": "ES256",
+            "SIGNING_KEY": None,
+            "ISSUER": "https://gateway.example",
+            "AUDIENCE": "https://gateway.example",
+            "USER_ID_CLAIM": "sub",
+        },
+    )
+    django.setup()
+    from users.models import SignInSession, User
+    from users.tokens import AccessToken, KeySetBackend
+
+    session = SignInSession(user=User(pk=1, profile_address=address), controller_address=address)
+    token = AccessToken.for_session(session, now=now())
+    backend, text = cast("KeySetBackend", token.get_token_backend()), str(token).encode()
+    return Comparison(
+        "verify the access token",
+        _microseconds(lambda: backend.decode(text)),
+        _microseconds(lambda: KeySetBackend.decode(backend, text)),
     )
 
 

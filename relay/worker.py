@@ -83,13 +83,14 @@ class Loop(threading.Thread, ABC):
 
     def _turn(self) -> None:
         try:
-            if not self._lease.hold():
+            if self._lease.hold():
+                self.work()
+                self._lease.note(succeeded=True)
+                self._end_outage()
+                self.wait()
+            else:
+                self._end_outage()
                 self.stopping.wait(_STANDBY_SECONDS)
-                return
-            self.work()
-            self._lease.note(succeeded=True)
-            self._end_outage()
-            self.wait()
         except Exception as error:  # noqa: BLE001 - logged; the work is in rows, and the next turn does it
             self._lease.note(succeeded=False)
             self._log(error)

@@ -1,6 +1,7 @@
 """What compose.yaml gives to whom."""
 
 import os
+import re
 import secrets
 import subprocess
 import time
@@ -103,6 +104,15 @@ def test_every_process_runs_read_only_and_without_capabilities(services: dict[st
     assert part["security_opt"] == ["no-new-privileges:true"]
     assert not part.get("privileged")
     assert all(port.startswith("127.0.0.1:") for port in part.get("ports", ()))
+
+
+def test_the_relay_worker_starts_without_redis_and_its_health_is_that_of_its_loops(
+    services: dict[str, Any],
+) -> None:
+    part = services["worker-relay"]
+    assert set(part["depends_on"]) == {"migrate"}
+    options = re.findall(r"--[a-z-]+(?: [a-z]+)?", part["command"])
+    assert options == ["--queues relay", "--pool solo", "--without-heartbeat"]
 
 
 @pytest.mark.parametrize("name", ["beat", "worker-default", "worker-relay"])

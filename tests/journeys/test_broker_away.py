@@ -47,3 +47,11 @@ def test_calls_that_are_accepted_while_redis_is_gone_are_settled_without_it(
 
     stack.restart(stack.redis)
     assert ask_to_sign_in(stack, person).status == 200
+
+
+def test_a_call_is_settled_though_redis_has_forgotten_everything(stack: Stack, person: Person) -> None:
+    with stack.frozen(stack.worker):
+        known = person.accepted(person.new_call())
+        stack.forget_messages()
+    assert person.ending(known)["status"] == "Success"
+    assert ask_to_sign_in(stack, person).status == 200

@@ -65,7 +65,8 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def running(*loops: Loop) -> Iterator[None]:
     """Run the loops for the length of the block."""
     for loop in loops:
-        loop.start()
+        if not loop.is_alive():
+            loop.start()
     try:
         yield
     finally:
@@ -176,6 +177,22 @@ def test_a_loop_goes_on_in_a_new_session_after_postgresql_has_closed_the_old_one
         first = loop._signed._session
         query("SELECT pg_terminate_backend(%s, 5000)", first.info.backend_pid)
         until("it listens again", lambda: loop._signed._session is not first, patience=10)
+
+
+def test_a_loop_that_finds_no_database_goes_on_when_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    loop = Tracking(owner="one@host")
+    with monkeypatch.context() as patch:
+        patch.setitem(connection.settings_dict, "HOST", "/nowhere")
+        loop.start()
+        until("it has found none", lambda: loop._failures > 1, patience=10)
+    with running(loop):
+        until("it has its lease", WorkerLoop.objects.exists, patience=10)
+    assert [record.levelno for record in caplog.records if record.name == "relay.worker"][:1] == [
+        logging.WARNING
+    ]
+    assert loop._failures == 0
 
 
 def test_another_worker_stands_by_and_takes_over_when_the_first_ends() -> None:

@@ -36,7 +36,7 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 5.0
 # How often broadcasting looks by itself: its clock where no notification comes.
 _CLOCK_SECONDS = 1.0
 # Calls of the next moment are sent in the same batch; a block takes many times longer.
-_GATHERING_SECONDS = 0.05
+_GATHERING_SECONDS = 0.1
 # A loop that has not turned for so long is stuck, and the health check of its container fails.
 _STUCK_SECONDS = 120.0
 _ENDING_SECONDS = 30.0

@@ -26,6 +26,7 @@ from gateway.common.http import client_ip
 from gateway.common.logging import request_id
 from gateway.common.problems import problem_responses
 from gateway.common.routers import ApiRouter
+from gateway.common.serializers import rendered
 from gateway.common.throttling import user_rate
 from users.api.authentication import ProfileRequest
 
@@ -79,8 +80,8 @@ class AdNetworkViewSet(ViewSet):
     @action(detail=False, methods=["get"], url_path="adNetworks")
     def ad_networks(self, request: ProfileRequest) -> Response:
         references = networks.references_of(user=request.user)
-        answer = AdNetworksSerializer({"networks": references})
-        return Response(answer.data, headers={"Cache-Control": "no-store"})
+        answer = rendered(AdNetworksSerializer, {"networks": references})
+        return Response(answer, headers={"Cache-Control": "no-store"})
 
 
 _MAX_BYTES = 16 * 1024

@@ -7,6 +7,7 @@ so such numbers may also arrive as decimal or 0x-hex text and leave as text.
 
 import functools
 import re
+import threading
 from typing import Any
 
 from drf_spectacular.drainage import set_override
@@ -46,6 +47,28 @@ class BodySerializer(serializers.Serializer[Any]):
 def _shared(kind: type[BodySerializer]) -> BodySerializer:
     """Return the one instance that validates: it keeps nothing of a body, and each new one would copy every field."""
     return kind()
+
+
+class _OfThread(threading.local):
+    """The serializers of answers that a thread has used, each with the context that it looks into."""
+
+    def __init__(self) -> None:
+        self.by_class: dict[type[serializers.Serializer[Any]], tuple[Any, dict[str, Any]]] = {}
+
+
+_of_thread = _OfThread()
+
+
+def rendered(kind: type[serializers.Serializer[Any]], instance: object, **context: Any) -> dict[str, Any]:
+    """Return what `kind(instance, context=context).data` would, with a serializer that each thread builds once."""
+    if kind not in _of_thread.by_class:
+        own: dict[str, Any] = {}
+        _of_thread.by_class[kind] = kind(context=own), own
+    serializer, shown = _of_thread.by_class[kind]
+    shown.clear()
+    shown.update(context)
+    members: dict[str, Any] = serializer.to_representation(instance)
+    return members
 
 
 def _kind_of(data: object) -> str:

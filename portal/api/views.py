@@ -14,6 +14,7 @@ from rest_framework.viewsets import GenericViewSet, ViewSet
 from credits.models import CreditEntry
 from gateway.common.pagination import NewestFirst
 from gateway.common.routers import ApiRouter
+from gateway.common.serializers import rendered
 from gateway.common.throttling import user_rate
 from portal.api import schema
 from portal.api.serializers import (
@@ -52,10 +53,12 @@ class DashboardViewSet(ViewSet):
     @action(detail=False, url_path="dashboardInfo")
     def info(self, request: ProfileRequest) -> Response:
         dashboard = dashboard_of(user=request.user, now=now())
-        serializer = DashboardSerializer(
-            dashboard_members(dashboard), context={"profile_address": request.user.profile_address}
+        answer = rendered(
+            DashboardSerializer,
+            dashboard_members(dashboard),
+            profile_address=request.user.profile_address,
         )
-        return Response(serializer.data, headers=_PRIVATE)
+        return Response(answer, headers=_PRIVATE)
 
 
 class _HistoryViewSet(ListModelMixin, GenericViewSet[Any]):

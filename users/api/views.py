@@ -14,6 +14,7 @@ from rest_framework.viewsets import ViewSet
 
 from gateway.common.http import client_ip
 from gateway.common.routers import ApiRouter
+from gateway.common.serializers import rendered
 from gateway.common.throttling import network_rate
 from users.api import schema, serializers
 from users.api.authentication import ProfileRequest
@@ -133,7 +134,7 @@ class KeySetViewSet(ViewSet):
 
 
 def _answer(serializer_class: type[Serializer[Any]], instance: object) -> Response:
-    return Response(serializer_class(instance).data, headers=_PRIVATE)
+    return Response(rendered(serializer_class, instance), headers=_PRIVATE)
 
 
 def _client(request: Request) -> str:

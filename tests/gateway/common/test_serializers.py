@@ -1,6 +1,7 @@
 """The wire's fields take what the documentation says and nothing else."""
 
 import secrets
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from gateway.common.serializers import (
     HexField,
     StrictIntegerField,
     Uint256Field,
+    rendered,
 )
 
 numbers = st.integers(min_value=0, max_value=UINT256_MAX)
@@ -146,3 +148,31 @@ def test_a_default_is_given_anew_to_each_body() -> None:
     first["inner"]["text"] = "changed"
 
     assert _Body.read({"address": _ADDRESS, "inner": {"number": 1}})["inner"]["text"] == "none"
+
+
+class _Answer(serializers.Serializer[Any]):
+    number = serializers.IntegerField(source="value")
+    whose = serializers.SerializerMethodField()
+
+    def get_whose(self, row: Any) -> Any:
+        return self.context.get("name")
+
+
+class _Answers(serializers.Serializer[Any]):
+    first = _Answer()
+    rest = _Answer(many=True)
+
+
+def test_an_answer_is_rendered_as_a_serializer_of_its_own_would() -> None:
+    for name in ("a", "b"):
+        rows = {"first": {"value": 1}, "rest": [{"value": 2}, {"value": 3}]}
+        assert rendered(_Answers, rows, name=name) == _Answers(rows, context={"name": name}).data
+    assert rendered(_Answer, {"value": 4}) == {"number": 4, "whose": None}
+
+
+def test_threads_render_with_contexts_of_their_own() -> None:
+    def names(name: str) -> set[str]:
+        return {rendered(_Answer, {"value": 1}, name=name)["whose"] for _ in range(2_000)}
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(names, "abcd")) == [{"a"}, {"b"}, {"c"}, {"d"}]

@@ -32,7 +32,7 @@ class Web(GatewayProcess):
     def command(self) -> list[str]:
         """Return the foreground server; `WEB_THREADS` says how many threads each of its processes has."""
         address = ["--host", "127.0.0.1", "--port", str(self._port)]
-        size = ["--workers", str(self._processes), "--http", "1", "--no-ws"]
+        size = ["--workers", str(self._processes), "--http", "1", "--no-ws", "--backpressure", "2048"]
         # Without it, the server waits for as long as its workers are busy.
         ending = ["--workers-kill-timeout", "5"]
         options = ["--interface", "rsgi", *address, *size, *ending]

@@ -1,5 +1,6 @@
 """What compose.yaml gives to whom."""
 
+import json
 import os
 import re
 import secrets
@@ -13,6 +14,7 @@ import yaml
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from devstack.processes import Web
 from tests.gateway.test_wiring import settings_with
 
 SIGNING = {"web", "worker-relay"}
@@ -132,3 +134,14 @@ def test_a_process_without_a_port_is_healthy_as_long_as_it_renews_its_file(
     old = time.time() - 180
     os.utime(file, (old, old))
     assert subprocess.run(check, capture_output=True).returncode != 0
+
+
+def test_the_image_runs_the_web_server_as_the_dev_stack_does(tmp_path: Path) -> None:
+    last = (settings.BASE_DIR / "Dockerfile").read_text().splitlines()[-1]
+    image: list[str] = json.loads(last.removeprefix("CMD "))
+    address = ["--host", "0.0.0.0"]  # noqa: S104 - inside a container
+    stack = " ".join(Web(tmp_path, {}, port=8000).command()[2:])
+
+    assert set(image) - set(address) == set(
+        stack.replace("--host 127.0.0.1", "").replace("--workers-kill-timeout 5", "").split()
+    )

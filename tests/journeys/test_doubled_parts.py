@@ -30,8 +30,8 @@ def test_two_workers_and_two_clocks_send_once_and_charge_once(stack: Stack) -> N
         # The second one takes over what the first can do no more.
         stack.kill(stack.worker)
         (person, *_), channel = people, CALLS
-        known = person.accepted(person.new_call(channel=channel))
-        assert person.ending(known)["status"] == "Success"
+        transaction_hash = person.accepted(person.new_call(channel=channel))
+        assert person.ending(transaction_hash)["status"] == "Success"
         stack.restart(stack.worker)
     people = people[1:]
     for person in people:

@@ -101,3 +101,9 @@ def test_a_web_page_may_read_that_its_body_was_refused(settings: Settings) -> No
 
 def test_no_body_needs_no_length() -> None:
     assert Client().post("/api/auth/logout").status_code in (400, 401, 415)
+
+
+def test_a_body_that_the_server_did_not_read_is_refused_by_its_length(settings: Settings) -> None:
+    length = str(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+    refused = Client().generic("POST", "/api/auth/nonce", b"", "application/json", CONTENT_LENGTH=length)
+    assert (refused.status_code, refused.json()["code"]) == (413, "request-too-large")

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from devstack.services.stack import Services
 from tests.gateway.test_wiring import settings_with
 from users.models import SignInChallenge
 
@@ -103,7 +104,10 @@ def test_no_body_needs_no_length() -> None:
     assert Client().post("/api/auth/logout").status_code in (400, 401, 415)
 
 
-def test_a_body_that_the_server_did_not_read_is_refused_by_its_length(settings: Settings) -> None:
+def test_a_body_that_the_server_did_not_read_is_refused_by_its_length(
+    services: Services, settings: Settings
+) -> None:
     length = str(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
-    refused = Client().generic("POST", "/api/auth/nonce", b"", "application/json", CONTENT_LENGTH=length)
+    told: dict[str, Any] = {"CONTENT_TYPE": "application/json", "CONTENT_LENGTH": length}
+    refused = Client().generic("POST", "/api/auth/nonce", **told)
     assert (refused.status_code, refused.json()["code"]) == (413, "request-too-large")

@@ -2,11 +2,13 @@
 Threads of one process that want the same thing at the same moment do it together.
 
 The first caller runs at once. Those that come while it runs wait, and the first of them then runs for all of them:
-so a single caller waits for nobody, and under load one round trip serves many.
+so a single caller waits for nobody, and under load one round trip serves many. Callers who were answered together
+come back together, so a run after a shared one first waits a moment for them.
 """
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
@@ -36,7 +38,7 @@ class Together(Generic[Item, Result]):
 
     `run` returns for each item a result or the error to raise, in order. If it raises, each item is run alone, by
     the thread that brought it, so that one item cannot fail the others. At most `most` items run together, and no two
-    with the same `key`: the second waits for the next run.
+    with the same `key`: the second waits for the next run. A run that follows a shared one waits `gather_seconds`.
     """
 
     def __init__(
@@ -45,11 +47,13 @@ class Together(Generic[Item, Result]):
         *,
         most: int,
         key: Callable[[Item], Hashable] = id,
+        gather_seconds: float = 0.0,
     ) -> None:
-        self._run, self._most, self._key = run, most, key
+        self._run, self._most, self._key, self._gather_seconds = run, most, key, gather_seconds
         self._lock = threading.Lock()
         self._waiting: deque[_Ticket[Item, Result]] = deque()
         self._is_running = False
+        self._was_shared = False
 
     def __call__(self, item: Item) -> Result:
         """Return the result of this item, or raise its error."""
@@ -72,7 +76,10 @@ class Together(Generic[Item, Result]):
         return outcome
 
     def _lead(self, own: _Ticket[Item, Result]) -> None:
+        if self._was_shared and self._gather_seconds:
+            time.sleep(self._gather_seconds)
         batch = self._next_batch(own)
+        self._was_shared = len(batch) > 1
         try:
             outcomes = self._run([ticket.item for ticket in batch])
             for ticket, outcome in zip(batch, outcomes, strict=True):

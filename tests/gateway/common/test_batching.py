@@ -121,3 +121,17 @@ def test_where_the_leader_is_ended_the_others_still_get_their_results(work: Work
     ended = [future for future in futures if isinstance(future.exception(), SystemExit)]
     assert len(ended) == 1
     assert sorted(future.result() for future in futures if future not in ended) in ([-3, -1], [-2, -1])
+
+
+def test_a_run_after_a_shared_one_waits_a_moment_for_more(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("gateway.common.batching.time.sleep", slept.append)
+    together = Together(work, most=32, gather_seconds=0.25)
+    futures = _start(together, work, [1, 2, 3])
+    assert [future.result() for future in futures] == [-1, -2, -3]
+    assert slept == []
+    assert (together(4), slept) == (-4, [0.25])
+    # It came alone, so the next one finds no reason to wait.
+    assert (together(5), slept) == (-5, [0.25])

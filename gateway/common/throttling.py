@@ -22,11 +22,16 @@ from gateway.common.http import client_network
 
 logger = logging.getLogger(__name__)
 _OUTAGE_SECONDS = 1.0
+# Of a rate of some hundreds, hits are counted in packets of a hundredth of it, so that not every request asks Redis. A
+# caller whose requests are rare leaves some of a packet unused, which matters to nobody: the rate is far away.
+_PACKETS_PER_RATE, _LARGEST_PACKET = 100, 20
+_PACKET_SECONDS = 5.0
+_MOST_PACKETS = 10_000
 
 
 class _Counter:
     """
-    The windows in one Redis, which is asked once per request.
+    The windows in one Redis, which is asked once for each packet of hits.
 
     After a failure nobody asks again for a second, and then one request tries for all: while Redis
     hangs, requests must not wait for it one after the other.
@@ -40,6 +45,7 @@ class _Counter:
             "retry": Retry(NoBackoff(), 1, supported_errors=(ConnectionError,)),
         }
         self._limiter = SlidingWindowCounterRateLimiter(storage_from_string(redis_url, **options))
+        self._packets = _Packets()
         self._lock = threading.Lock()
         self._retry_at = 0.0
 
@@ -64,9 +70,40 @@ class _Counter:
         return reset_at
 
     def _hit(self, rate: RateLimitItem, setting: str, caller: str) -> float | None:
+        name = (setting, caller)
+        if self._packets.take(name):
+            return None
+        size = min(rate.amount // _PACKETS_PER_RATE, _LARGEST_PACKET)
+        if size > 1 and self._limiter.hit(rate, setting, caller, cost=size):
+            self._packets.put(name, size - 1)
+            return None
         if self._limiter.hit(rate, setting, caller):
             return None
         return float(self._limiter.get_window_stats(rate, setting, caller).reset_time)
+
+
+class _Packets:
+    """Hits that are counted in Redis already, and may be used within a few seconds without asking again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._left: dict[tuple[str, str], tuple[int, float]] = {}
+
+    def take(self, name: tuple[str, str]) -> bool:
+        """Use one of the hits, if there is any."""
+        with self._lock:
+            left, until = self._left.get(name, (0, 0.0))
+            if not left or time.monotonic() > until:
+                return False
+            self._left[name] = (left - 1, until)
+            return True
+
+    def put(self, name: tuple[str, str], count: int) -> None:
+        """Keep so many hits, and let go of everybody's where too many callers have some."""
+        with self._lock:
+            if len(self._left) >= _MOST_PACKETS:
+                self._left.clear()
+            self._left[name] = (count, time.monotonic() + _PACKET_SECONDS)
 
 
 @functools.cache

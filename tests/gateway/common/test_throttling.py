@@ -124,6 +124,40 @@ def test_requests_are_counted_again_once_redis_is_back(services: Services, setti
     assert counter.count(rate, "RELAY_READ_RATE", str(request.user.pk)) is not None
 
 
+@pytest.mark.parametrize("processes", [1, 3])
+def test_of_a_large_rate_hits_are_counted_in_packets_and_no_more_than_the_rate_pass(
+    services: Services, processes: int
+) -> None:
+    rate, caller = throttling._rate("400/hour"), secrets.token_hex()
+    counters = [throttling._Counter(services.redis_url) for _ in range(processes)]
+    asked = 0
+    for counter in counters:
+        hit = counter._limiter.hit
+
+        def counted(*arguments: Any, hit: Any = hit, **options: Any) -> Any:
+            nonlocal asked
+            asked += 1
+            return hit(*arguments, **options)
+
+        counter._limiter.hit = counted  # type: ignore[method-assign]
+    passed = sum(
+        counters[place % processes].count(rate, "RELAY_READ_RATE", caller) is None for place in range(450)
+    )
+    assert passed == 400
+    # A packet is four hits; after the rate is used up, each hit asks twice.
+    assert 100 <= asked <= 100 + 2 * 50 + 2 * 4 * processes
+
+
+def test_a_packet_that_is_not_used_up_in_time_is_lost(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(throttling, "_PACKET_SECONDS", -1.0)
+    rate, caller = throttling._rate("400/hour"), secrets.token_hex()
+    counter = throttling._Counter(services.redis_url)
+    passed = sum(counter.count(rate, "RELAY_READ_RATE", caller) is None for _ in range(150))
+    assert passed == 100
+
+
 def _seconds_of(work: Callable[[], object]) -> float:
     started = time.monotonic()
     work()

@@ -10,7 +10,7 @@ from devstack.world.deployer import ETHER
 from devstack.world.keys import address_of, sign_digest
 from gateway.chain.config import get_chain
 from gateway.chain.lsp25 import RelayCall, relay_digest
-from relay.services import broadcasting, submission, tracking
+from relay.services import acceptance, broadcasting, submission, tracking
 from users.models import User
 
 _OVERSPENT_WEI = 6 * ETHER // 10  # of the one that a profile is made with
@@ -52,7 +52,7 @@ def relay_calls(callers: Mapping[User, Caller], *, overspender: int, channel: in
     for place, (user, caller) in enumerate(callers.items()):
         for number in (channel, channel + 1):
             payload = _transfer(number) if place == overspender else _data(number)
-            owner = submission.Caller(user.pk, str(user.profile_address))
+            owner = acceptance.Caller(user.pk, str(user.profile_address))
             submission.execute(caller=owner, call=caller.signed(payload, number << 128), now=now)
     broadcasting.broadcast(now=now)
     rpc = Rpc(get_chain().node_urls[0])

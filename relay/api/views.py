@@ -21,6 +21,7 @@ from relay.api.serializers import (
     relay_call,
 )
 from relay.services import quota, submission
+from relay.services.acceptance import Caller
 from relay.services.preflight import check_own
 from users.api.authentication import ProfileRequest, SessionReadLate, VerifiedTokenAuthentication
 from users.tokens import TokenHolder
@@ -61,7 +62,7 @@ class ExecuteViewSet(SessionReadLate, ViewSet):
         if body.get("address") is not None:
             check_own(profile_address=holder.profile_address, address=body["address"])
         call = relay_call(key_manager=body["keyManagerAddress"], transaction=body["transaction"])
-        caller = submission.Caller(holder.user_id, holder.profile_address, holder.session_id)
+        caller = Caller(holder.user_id, holder.profile_address, holder.session_id)
         transaction_hash = submission.execute(caller=caller, call=call, now=timezone.now())
         return Response({"transactionHash": transaction_hash})
 

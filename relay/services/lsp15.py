@@ -22,6 +22,7 @@ from relay.errors import KeyManagerNotFound, KeyManagerNotOwner
 from relay.models import RelayTransaction
 from relay.queries import CallKey
 from relay.services import limits, preflight, quota, submission
+from relay.services.acceptance import Caller
 from users.models import User
 
 # Counts a request of this signer, or with None of one who is new to the profile; raises where there are too many.
@@ -59,7 +60,7 @@ def execute(*, user: User, call: RelayCall, now: datetime, admit: Admit) -> str:
 
 
 def _execute(user: User, call: RelayCall, now: datetime) -> str:
-    caller = submission.Caller(user.pk, str(user.profile_address), is_signed_in=False)
+    caller = Caller(user.pk, str(user.profile_address), is_signed_in=False)
     return submission.execute(caller=caller, call=call, now=now)
 
 

@@ -19,7 +19,8 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import LocalSigner, PolicyViolation, SignedTransaction, get_signer
 from relay.errors import RelayersBusy, RelayNonceGap
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services import submission
+from relay.services import acceptance, submission
+from relay.services.acceptance import Caller, CallRequest
 from tests.relay.chain import FaultyClient
 from tests.relay.signing import sign_call
 from users.models import User
@@ -41,8 +42,8 @@ def _together(party: Party, calls: list[RelayCall]) -> list[str | Exception]:
     """Hand the calls in as one batch: what threads that wait for each other do, without the threads."""
     requests = []
     for (user, _), call in zip(party, calls, strict=True):
-        caller = submission.Caller(user.pk, str(user.profile_address))
-        requests.append(submission._Request(caller, *submission.identify(call=call), timezone.now()))
+        caller = Caller(user.pk, str(user.profile_address))
+        requests.append(CallRequest(caller, *submission.identify(call=call), timezone.now()))
     views = submission._look_together(requests)
     approved = [
         submission._approved(request, view)
@@ -50,7 +51,7 @@ def _together(party: Party, calls: list[RelayCall]) -> list[str | Exception]:
         if isinstance(view, submission._View)
     ]
     assert len(approved) == len(calls)
-    return submission._accept_together(approved)
+    return acceptance.accept_together(approved)
 
 
 def _calls(services: Services, party: Party, *, channel: int = 0) -> list[RelayCall]:

@@ -49,33 +49,36 @@ class _Counter:
         self._lock = threading.Lock()
         self._retry_at = 0.0
 
-    def count(self, rate: RateLimitItem, setting: str, caller: str) -> float | None:
+    def count(
+        self, rate: RateLimitItem, setting: str, caller: str, *, in_packets: bool = False
+    ) -> float | None:
         """
         Return None if the request is within the rate, else the unix second from which the next one is.
+
+        With `in_packets` a request may use a hit that was counted before, also while Redis is away.
 
         Raises:
             RedisError: Redis is away.
         """
+        if in_packets and self._packets.take((setting, caller)):
+            return None
         if self._retry_at:
             with self._lock:
                 if time.monotonic() < self._retry_at:
                     raise ConnectionError("Redis was away a moment ago.")
                 self._retry_at = time.monotonic() + _OUTAGE_SECONDS
         try:
-            reset_at = self._hit(rate, setting, caller)
+            reset_at = self._hit(rate, setting, caller, in_packets=in_packets)
         except RedisError:
             self._retry_at = time.monotonic() + _OUTAGE_SECONDS
             raise
         self._retry_at = 0.0
         return reset_at
 
-    def _hit(self, rate: RateLimitItem, setting: str, caller: str) -> float | None:
-        name = (setting, caller)
-        if self._packets.take(name):
-            return None
-        size = min(rate.amount // _PACKETS_PER_RATE, _LARGEST_PACKET)
+    def _hit(self, rate: RateLimitItem, setting: str, caller: str, *, in_packets: bool) -> float | None:
+        size = min(rate.amount // _PACKETS_PER_RATE, _LARGEST_PACKET) if in_packets else 1
         if size > 1 and self._limiter.hit(rate, setting, caller, cost=size):
-            self._packets.put(name, size - 1)
+            self._packets.put((setting, caller), size - 1)
             return None
         if self._limiter.hit(rate, setting, caller):
             return None
@@ -186,7 +189,7 @@ def _count(setting: str, caller: str, *, fails_closed: bool) -> float | None:
     """Return None if the request is within the rate, else the unix second from which the next one is."""
     rate = _rate(getattr(settings, setting))
     try:
-        return _counter(settings.REDIS_URL).count(rate, setting, caller)
+        return _counter(settings.REDIS_URL).count(rate, setting, caller, in_packets=not fails_closed)
     except RedisError as error:
         logger.warning("rate limit %s cannot be counted: %s", setting, type(error).__name__)
         if fails_closed:

@@ -131,8 +131,8 @@ def test_amounts_that_mean_nothing_are_refused(user: User, key: str, amount: int
     assert everything() == before
 
 
-def test_a_hold_is_one_statement(user: User, key: str, django_assert_num_queries: type) -> None:
-    with django_assert_num_queries(1):
+def test_a_hold_is_two_statements(user: User, key: str, django_assert_num_queries: type) -> None:
+    with django_assert_num_queries(2):
         credits_holds.hold(user=user, credits=1, key=key)
 
 

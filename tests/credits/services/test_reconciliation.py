@@ -15,6 +15,7 @@ from tests.factories import UserFactory
 BALANCE = "balance is the sum of the entries"
 VERSION = "version is the number of entries"
 HELD = "held is the sum of the open holds"
+OPEN = "open_holds is the number of open holds"
 FOLLOWS = "an entry follows the version before it"
 STARTS = "an entry starts where the one before it ended"
 CHARGED = "a captured hold is charged to its account by its entry"
@@ -89,10 +90,11 @@ def test_a_sound_ledger_has_no_findings(sound: Ledger) -> None:
         ("UPDATE credits_hold SET entry_id = -1 WHERE id = {captured}", {CHARGED, BELONGS}),
         ("DELETE FROM credits_hold WHERE id = {captured}", {BELONGS}),
         ("UPDATE credits_hold SET amount = amount + 1 WHERE id = {open}", {HELD}),
-        ("DELETE FROM credits_hold WHERE id = {open}", {HELD}),
+        ("UPDATE credits_account SET open_holds = open_holds + 1 WHERE id = {account}", {OPEN}),
+        ("DELETE FROM credits_hold WHERE id = {open}", {HELD, OPEN}),
         (
             "UPDATE credits_hold SET status = 'RELEASED', closed_at = now() WHERE id = {open}",
-            {HELD},
+            {HELD, OPEN},
         ),
         (
             "DELETE FROM credits_account WHERE id = {account}",

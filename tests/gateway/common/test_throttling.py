@@ -141,7 +141,8 @@ def test_of_a_large_rate_hits_are_counted_in_packets_and_no_more_than_the_rate_p
 
         counter._limiter.hit = counted  # type: ignore[method-assign]
     passed = sum(
-        counters[place % processes].count(rate, "RELAY_READ_RATE", caller) is None for place in range(450)
+        counters[place % processes].count(rate, "RELAY_READ_RATE", caller, in_packets=True) is None
+        for place in range(450)
     )
     assert passed == 400
     # A packet is four hits; after the rate is used up, each hit asks twice.
@@ -154,8 +155,16 @@ def test_a_packet_that_is_not_used_up_in_time_is_lost(
     monkeypatch.setattr(throttling, "_PACKET_SECONDS", -1.0)
     rate, caller = throttling._rate("400/hour"), secrets.token_hex()
     counter = throttling._Counter(services.redis_url)
-    passed = sum(counter.count(rate, "RELAY_READ_RATE", caller) is None for _ in range(150))
+    passed = sum(counter.count(rate, "RELAY_READ_RATE", caller, in_packets=True) is None for _ in range(150))
     assert passed == 100
+
+
+def test_what_fails_closed_is_counted_hit_by_hit(services: Services, settings: Settings) -> None:
+    settings.AUTH_NONCE_RATE = "400/hour"
+    caller = secrets.token_hex()
+    counter = throttling._counter(settings.REDIS_URL)
+    throttling.check_rate("AUTH_NONCE_RATE", caller)
+    assert ("AUTH_NONCE_RATE", caller) not in counter._packets._left
 
 
 def _seconds_of(work: Callable[[], object]) -> float:

@@ -1,8 +1,10 @@
 """Signed calls that the node will never take: their account nonce is used up, then their credits go back."""
 
+import time
+
 import pytest
 
-from tests.journeys.chain import GWEI
+from tests.journeys.chain import BLOCK_SECONDS, GWEI
 from tests.journeys.people import Person
 from tests.journeys.records import Attempt, Call
 from tests.journeys.stack import Stack
@@ -121,6 +123,8 @@ def test_a_call_whose_fee_went_above_the_cap_is_cancelled_when_the_chain_is_affo
         with stack.frozen(stack.worker):
             transaction_hash = person.accepted(person.new_call())
             stack.chain.price_next_block(100 * GWEI)
+        # A web process uses what it read of the fees for as long as a block takes.
+        time.sleep(BLOCK_SECONDS + 0.1)
         refused = late.execute(late.new_call())
         assert (refused.status, refused.body["code"]) == (503, "fees-too-high")
         assert refused.retry_after

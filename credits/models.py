@@ -25,7 +25,7 @@ FUNCTIONS = Path(__file__).with_name("functions.sql").read_text()
 
 
 class CreditAccount(models.Model):
-    """Whole credits of one user. Nothing constrains `balance`: a clawback or dearer gas may overshoot."""
+    """Whole credits of one user. Nothing constrains `balance`: a clawback or a higher gas price may overshoot."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.PROTECT, related_name="credit_account")
     balance = models.BigIntegerField(default=0, help_text="Credits: the sum of all entries.")

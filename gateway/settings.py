@@ -283,7 +283,7 @@ CHAIN_ID = env.integer("CHAIN_ID", minimum=1)
 CHAIN_RPC_URLS = env.urls("CHAIN_RPC_URLS")
 CHAIN_RPC_TIMEOUT_SECONDS = env.integer("CHAIN_RPC_TIMEOUT_SECONDS", default=5, minimum=1)
 CHAIN_BLOCK_SECONDS = env.integer("CHAIN_BLOCK_SECONDS", default=12, minimum=1)
-# Where the admin links transactions and profiles to; empty for no links.
+# Where the admin links transactions to; empty for no links.
 EXPLORER_URL = env.base_url(
     "EXPLORER_URL",
     default={42: "https://explorer.lukso.network", 4201: "https://explorer.testnet.lukso.network"}.get(

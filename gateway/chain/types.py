@@ -48,10 +48,6 @@ class Chain:
         """Return the explorer's page of a transaction; empty without an explorer."""
         return f"{self.explorer_url}/tx/{transaction_hash}" if self.explorer_url else ""
 
-    def address_page(self, address: str) -> str:
-        """Return the explorer's page of an address; empty without an explorer."""
-        return f"{self.explorer_url}/address/{address}" if self.explorer_url else ""
-
     def amount(self, wei: int, *, places: int) -> str:
         """Return the amount in whole coins as people read it, rounded to so many decimal places."""
         return f"{Decimal(wei) / _WEI_PER_COIN:,.{places}f} {self.currency}"

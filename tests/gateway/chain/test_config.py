@@ -34,16 +34,15 @@ def test_the_fee_settings_are_the_fee_policy(settings: Any) -> None:
     assert get_chain().fees == FeePolicy(floor_wei=3, cap_wei=17)
 
 
-def test_a_transaction_and_an_address_have_a_page_at_the_explorer(settings: Any) -> None:
+def test_a_transaction_has_a_page_at_the_explorer(settings: Any) -> None:
     settings.EXPLORER_URL = f"https://{secrets.token_hex(4)}.example"
     name = "0x" + secrets.token_hex(20)
     assert get_chain().transaction_page(name) == f"{settings.EXPLORER_URL}/tx/{name}"
-    assert get_chain().address_page(name) == f"{settings.EXPLORER_URL}/address/{name}"
 
 
 def test_without_an_explorer_nothing_has_a_page(settings: Any) -> None:
     settings.EXPLORER_URL = ""
-    assert (get_chain().transaction_page("0x00"), get_chain().address_page("0x00")) == ("", "")
+    assert get_chain().transaction_page("0x00") == ""
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """Read the ledger: balances, entries, the allowance of the paid period, reconciliation runs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import Exists, QuerySet, Sum
 
@@ -81,10 +82,12 @@ def current_allowance(*, user: User, now: datetime) -> AllowanceView | None:
 
 def running_allowance(allowance: Allowance | None, *, now: datetime) -> AllowanceView | None:
     """Return the allowance if it runs at `now`; None for a user who is not subscribed."""
-    if allowance is None:
-        return None
-    period = paid_period(allowance)
-    if not period.runs_at(now):
+    return None if allowance is None else allowance_at(paid_period(allowance), now=now)
+
+
+def allowance_at(period: PaidPeriod | None, *, now: datetime) -> AllowanceView | None:
+    """Return the allowance of a period if it runs at `now`."""
+    if period is None or not period.runs_at(now):
         return None
     return AllowanceView(credits=period.credits, ends_at=period.reset_after(now))
 
@@ -97,6 +100,21 @@ def paid_period(row: Allowance) -> PaidPeriod:
         resets_at=row.resets_at,
         renews=row.renews,
     )
+
+
+# What `period_from` reads of `credits_allowance AS allowance`; all NULL where there is no row.
+PERIOD_COLUMNS = (
+    "allowance.credits, allowance.starts_at, allowance.ends_at, allowance.resets_at, allowance.renews"
+)
+PERIOD_COLUMN_COUNT = 5
+
+
+def period_from(columns: Sequence[Any]) -> PaidPeriod | None:
+    """Return the period from the values of `PERIOD_COLUMNS`, if there is one."""
+    paid, starts_at, ends_at, resets_at, renews = columns
+    if paid is None:
+        return None
+    return PaidPeriod(credits=paid, starts_at=starts_at, ends_at=ends_at, resets_at=resets_at, renews=renews)
 
 
 def has_earned(user: User) -> bool:

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Count, QuerySet
 
+from credits.queries import PERIOD_COLUMNS, PaidPeriod, period_from
 from gateway.admin.pauses import is_paused_sql
 from gateway.chain.config import get_chain
 from gateway.common import db
@@ -17,7 +18,7 @@ from relay.errors import ProfileNotRegistered, TransactionNotFound
 from relay.models import Attempt, Relayer, RelayTransaction, sql_values
 from rewards.queries import DEBT_COLUMN_COUNT, DEBT_COLUMNS, debt_limit_from, debt_tables
 from users.models import User
-from users.queries import TRUSTED_CODES, session_state
+from users.queries import SESSION_STATE, TRUSTED_CODES, require_active_state, session_state
 
 # The name under which staff pause the whole relay.
 RELAY = "relay"
@@ -157,6 +158,34 @@ def active_transaction(*, user_id: int, identity: Identity) -> RelayTransaction 
     )
 
 
+class QuotaRows(NamedTuple):
+    """Credits that a hold may take, and the paid period; 0 and None where there is no row."""
+
+    available: int
+    period: PaidPeriod | None
+
+
+def rows_of_quota(*, user_id: int, session_id: UUID | None, now: datetime) -> QuotaRows:
+    """
+    Return what the rows say of a user's credits, read in one statement.
+
+    Raises:
+        SessionEnded, AccountInactive: the session or the account has ended.
+    """
+    params = {"user": user_id, "session": session_id, "now": now}
+    state, available, *period = db.only_row(_QUOTA_ROWS, params)
+    require_active_state(state)
+    return QuotaRows(available, period_from(period))
+
+
+_QUOTA_ROWS = f"""
+SELECT {SESSION_STATE}, coalesce(account.balance - account.held, 0), {PERIOD_COLUMNS}
+FROM (SELECT) AS always
+LEFT JOIN credits_account AS account ON account.user_id = %(user)s
+LEFT JOIN credits_allowance AS allowance ON allowance.user_id = %(user)s
+"""  # noqa: S608 - constants of our own
+
+
 @dataclass(frozen=True, slots=True)
 class TransactionReport:
     """The status record of a relay transaction. Costs and balances in credits."""
@@ -168,29 +197,44 @@ class TransactionReport:
     credits_after: int
 
 
-def transaction_report(*, user: User, transaction_hash: str) -> TransactionReport:
+def transaction_report(
+    *, user_id: int, session_id: UUID | None, transaction_hash: str, now: datetime
+) -> TransactionReport:
     """
-    Report on the user's relay transaction that has an attempt with this hash.
+    Report on the user's relay transaction that has an attempt with this hash, in one statement.
 
     Until it is settled the figures are the expected cost and the balance at
     acceptance; afterwards they are the ledger entry's own.
 
     Raises:
+        SessionEnded, AccountInactive: the session or the account has ended.
         TransactionNotFound: no such transaction of this user.
     """
-    transaction = (
-        RelayTransaction.objects.select_related("hold__entry")
-        .filter(
-            user_id=user.pk,
-            attempts__chain_id=get_chain().id,
-            attempts__transaction_hash=transaction_hash.lower(),
-        )
-        .first()
-    )
-    if transaction is None:
+    params = {
+        "user": user_id,
+        "session": session_id,
+        "now": now,
+        "chain": get_chain().id,
+        "hash": transaction_hash.lower(),
+    }
+    state, status, sender, expected_cost, before, *entry = db.only_row(_REPORT, params)
+    require_active_state(state)
+    if status is None:
         raise TransactionNotFound("The signed-in profile has no relay transaction with this hash.")
-    used, before, after = credits_of(transaction)
-    return TransactionReport(transaction.status, transaction.profile_address, used, before, after)
+    posted = None if entry[0] is None else tuple(entry)
+    used, before, after = _credits_of(status, expected_cost, before, posted)
+    return TransactionReport(status, sender, used, before, after)
+
+
+_REPORT = f"""
+SELECT {SESSION_STATE}, call.status, call.profile_address, call.expected_cost, call.credits_before,
+       entry.amount, entry.balance_before, entry.balance_after
+FROM (SELECT) AS always
+LEFT JOIN (relay_attempt AS attempt JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id)
+       ON attempt.chain_id = %(chain)s AND attempt.transaction_hash = %(hash)s AND call.user_id = %(user)s
+LEFT JOIN credits_hold AS hold ON hold.id = call.hold_id
+LEFT JOIN credits_entry AS entry ON entry.id = hold.entry_id
+"""  # noqa: S608 - constants of our own
 
 
 def transactions_of(user: User) -> QuerySet[RelayTransaction]:
@@ -209,10 +253,19 @@ def transactions_of(user: User) -> QuerySet[RelayTransaction]:
 def credits_of(transaction: RelayTransaction) -> tuple[int, int, int]:
     """Return the credits that a transaction uses, and the balance before and after it."""
     entry = transaction.hold.entry
+    posted = None if entry is None else (entry.amount, entry.balance_before, entry.balance_after)
+    return _credits_of(transaction.status, transaction.expected_cost, transaction.credits_before, posted)
+
+
+def _credits_of(
+    status: str, expected_cost: int, credits_before: int, entry: tuple[int, int, int] | None
+) -> tuple[int, int, int]:
+    """Return what a call of this status uses, before and after; `entry` is what was posted for it."""
     if entry is not None:
-        return -entry.amount, entry.balance_before, entry.balance_after
-    used = transaction.expected_cost if transaction.is_in_progress else 0
-    return used, transaction.credits_before, transaction.credits_before - used
+        amount, before, after = entry
+        return -amount, before, after
+    used = expected_cost if status in RelayTransaction.IN_PROGRESS else 0
+    return used, credits_before, credits_before - used
 
 
 class Figures(NamedTuple):

@@ -6,7 +6,13 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from credits.queries import AllowanceView, PaidPeriod, running_allowance
+from credits.queries import (
+    PERIOD_COLUMN_COUNT,
+    PERIOD_COLUMNS,
+    AllowanceView,
+    period_from,
+    running_allowance,
+)
 from gateway.common import db
 from rewards.models import Badge, BadgeTrack, Modifier, Progress
 from rewards.rules import Benefits, benefits_of, progress_within
@@ -97,9 +103,9 @@ def debt_limit_of(*, user: User, now: datetime) -> int:
 
 
 # What the badges of both tracks accept, and the allowance, without which the subscriber's does not count.
-DEBT_COLUMNS = """coalesce(permanent.acceptable_credit_debt, 0), coalesce(subscriber.acceptable_credit_debt, 0),
-allowance.credits, allowance.starts_at, allowance.ends_at, allowance.resets_at, allowance.renews"""
-DEBT_COLUMN_COUNT = 7
+DEBT_COLUMNS = f"""coalesce(permanent.acceptable_credit_debt, 0), coalesce(subscriber.acceptable_credit_debt, 0),
+{PERIOD_COLUMNS}"""
+DEBT_COLUMN_COUNT = 2 + PERIOD_COLUMN_COUNT
 
 
 def debt_tables(*, user: str) -> str:
@@ -116,8 +122,7 @@ LEFT JOIN credits_allowance AS allowance ON allowance.user_id = {user}"""  # noq
 def debt_limit_from(columns: Sequence[Any], *, now: datetime) -> int:
     """Return the debt limit at `now` from the values of `DEBT_COLUMNS`."""
     limit, subscriber_limit, *allowance = columns
-    if subscriber_limit <= limit or allowance[0] is None:
+    if subscriber_limit <= limit:
         return int(limit)
-    names = ("credits", "starts_at", "ends_at", "resets_at", "renews")
-    period = PaidPeriod(**dict(zip(names, allowance, strict=True)))
-    return int(subscriber_limit if period.runs_at(now) else limit)
+    period = period_from(allowance)
+    return int(subscriber_limit if period is not None and period.runs_at(now) else limit)

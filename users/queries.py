@@ -7,9 +7,11 @@ from django.contrib.auth import get_user_model
 
 from gateway.common import db
 from gateway.common.fields import checksum
+from users.errors import AccountInactive, SessionEnded
 from users.models import IssuerKeySet, RefreshToken, SignInChallenge, SignInSession, User
 
 _MAX_CHALLENGES_SEARCHED = 4
+CLOSED = "Support has closed this account."
 
 
 def owner_of(address: str) -> User | None:
@@ -50,7 +52,7 @@ def session_state(*, user: str, session: str, now: str) -> str:
 
     The arguments are SQL expressions: the id of the token's user, that of its session (NULL for a token
     of an external issuer) and the moment. The value is `active`, `inactive` where support has closed the account,
-    or `ended`, and NULL where the user is gone; `sessions.require_active_state` takes it.
+    or `ended`, and NULL where the user is gone; `require_active_state` takes it.
     """
     return f"""
 (SELECT CASE
@@ -64,15 +66,27 @@ FROM users_user AS token_user LEFT JOIN users_signinsession AS token_session ON 
 WHERE token_user.id = {user})"""  # noqa: S608 (expressions of our own statements)
 
 
-_STATE_OF_SESSION = (
-    f"SELECT {session_state(user='%(user)s', session='CAST(%(session)s AS uuid)', now='%(now)s')}"
-)
+# The same of the parameters `user`, `session` and `now`.
+SESSION_STATE = session_state(user="%(user)s", session="CAST(%(session)s AS uuid)", now="%(now)s")
+
+
+def require_active_state(state: str | None) -> None:
+    """
+    Refuse a token by the value of `session_state`.
+
+    Raises:
+        SessionEnded, AccountInactive: the token is worth nothing any more.
+    """
+    if state == "inactive":
+        raise AccountInactive(CLOSED)
+    if state != "active":
+        raise SessionEnded("Sign in again.")
 
 
 def state_of_session(*, user_id: int, session_id: uuid.UUID | None, now: datetime) -> str | None:
     """Return the `session_state` of one token."""
     params = {"user": user_id, "session": session_id, "now": now}
-    state: str | None = db.only_row(_STATE_OF_SESSION, params)[0]
+    state: str | None = db.only_row(f"SELECT {SESSION_STATE}", params)[0]
     return state
 
 

@@ -284,7 +284,7 @@ class TokenHolder:
     """
     Whom a verified access token names, for views that read in one statement whether the session is still active.
 
-    Their statements embed `users.queries.session_state` and hand its result to `sessions.require_active_state`.
+    Their statements embed `users.queries.session_state` and hand its result to `require_active_state` there.
     """
 
     user_id: int

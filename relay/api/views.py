@@ -1,6 +1,6 @@
 """POST execute, quota and transactionStatus for the signed-in profile."""
 
-from typing import cast
+from typing import Any, cast
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -23,8 +23,11 @@ from relay.api.serializers import (
 from relay.services import quota, submission
 from relay.services.acceptance import Caller
 from relay.services.preflight import check_own
-from users.api.authentication import ProfileRequest, SessionReadLate, VerifiedTokenAuthentication
+from users.api.authentication import SessionReadLate, VerifiedTokenAuthentication
 from users.tokens import TokenHolder
+
+# REST framework's class for it is another one than the document names.
+_TOKEN: Any = [{"accessToken": []}]
 
 
 class ExecuteRate(RateLimit):
@@ -39,8 +42,13 @@ class ReadRate(RateLimit):
     setting = "RELAY_READ_RATE"
 
 
-class ExecuteViewSet(SessionReadLate, ViewSet):
-    """Relay calls of the signed-in profile, whose session is read together with what else the rows say."""
+def _caller(request: Request) -> Caller:
+    holder = cast("TokenHolder", request.user)
+    return Caller(holder.user_id, holder.profile_address, holder.session_id)
+
+
+class RelayViewSet(SessionReadLate, ViewSet):
+    """What the signed-in profile asks for; its session is read together with what else the rows say."""
 
     authentication_classes = (VerifiedTokenAuthentication,)
 
@@ -49,7 +57,7 @@ class ExecuteViewSet(SessionReadLate, ViewSet):
         tags=["relay"],
         summary="Execute a relay transaction",
         description=schema.EXECUTE_DESCRIPTION,
-        auth=[{"accessToken": []}],  # type: ignore[list-item] # the annotation knows only names
+        auth=_TOKEN,
         request=ExecuteSerializer,
         responses={200: TransactionHashSerializer, **schema.EXECUTE},
         examples=schema.EXECUTE_EXAMPLES,
@@ -57,34 +65,28 @@ class ExecuteViewSet(SessionReadLate, ViewSet):
     @action(detail=False, methods=["post"], throttle_classes=[ExecuteRate])
     def execute(self, request: Request) -> Response:
         """Relay a signed call and answer the hash of the transaction that carries it."""
-        holder = cast("TokenHolder", request.user)
-        body = ExecuteSerializer.read(request.data)
+        caller, body = _caller(request), ExecuteSerializer.read(request.data)
         if body.get("address") is not None:
-            check_own(profile_address=holder.profile_address, address=body["address"])
+            check_own(profile_address=caller.profile_address, address=body["address"])
         call = relay_call(key_manager=body["keyManagerAddress"], transaction=body["transaction"])
-        caller = Caller(holder.user_id, holder.profile_address, holder.session_id)
         transaction_hash = submission.execute(caller=caller, call=call, now=timezone.now())
         return Response({"transactionHash": transaction_hash})
-
-
-class RelayViewSet(ViewSet):
-    """Quota and transaction status of the signed-in profile."""
 
     @extend_schema(
         operation_id="quota",
         tags=["relay"],
         summary="Read the user's credit quota",
         description=schema.QUOTA_DESCRIPTION,
+        auth=_TOKEN,
         request=QuotaRequestSerializer,
         responses={200: QuotaSerializer, **schema.QUOTA},
         examples=schema.QUOTA_EXAMPLES,
     )
     @action(detail=False, methods=["post"], throttle_classes=[ReadRate])
-    def quota(self, request: ProfileRequest) -> Response:
+    def quota(self, request: Request) -> Response:
         """Answer what is left and until when, to a controller's signature."""
-        user = request.user
         body = QuotaRequestSerializer.read(request.data)
-        reading = quota.read_quota(user=user, now=timezone.now(), **body)
+        reading = quota.read_quota(caller=_caller(request), now=timezone.now(), **body)
         return Response(
             {
                 "quota": reading.available,
@@ -99,16 +101,21 @@ class RelayViewSet(ViewSet):
         tags=["relay"],
         summary="Read the status and cost of a relay transaction",
         description=schema.STATUS_DESCRIPTION,
+        auth=_TOKEN,
         request=TransactionHashSerializer,
         responses={200: TransactionStatusSerializer, **schema.STATUS},
         examples=schema.STATUS_EXAMPLES,
     )
     @action(detail=False, methods=["post"], url_path="transactionStatus", throttle_classes=[ReadRate])
-    def transaction_status(self, request: ProfileRequest) -> Response:
+    def transaction_status(self, request: Request) -> Response:
         """Answer status and cost; the hash of any attempt names the transaction."""
-        user = request.user
-        body = TransactionHashSerializer.read(request.data)
-        report = queries.transaction_report(user=user, transaction_hash=body["transactionHash"])
+        caller, body = _caller(request), TransactionHashSerializer.read(request.data)
+        report = queries.transaction_report(
+            user_id=caller.user_id,
+            session_id=caller.session_id,
+            transaction_hash=body["transactionHash"],
+            now=timezone.now(),
+        )
         return Response(
             {
                 "status": report.status,

@@ -44,7 +44,7 @@ GATHER_SECONDS = 0.008
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who hands in a call: the owner of a profile, with a session whose end has yet to be ruled out, or without."""
+    """Who makes a request: the owner of a profile, with a session whose end has yet to be ruled out, or without."""
 
     user_id: int
     profile_address: str

@@ -60,8 +60,11 @@ def execute(*, user: User, call: RelayCall, now: datetime, admit: Admit) -> str:
 
 
 def _execute(user: User, call: RelayCall, now: datetime) -> str:
-    caller = Caller(user.pk, str(user.profile_address), is_signed_in=False)
-    return submission.execute(caller=caller, call=call, now=now)
+    return submission.execute(caller=_caller(user), call=call, now=now)
+
+
+def _caller(user: User) -> Caller:
+    return Caller(user.pk, str(user.profile_address), is_signed_in=False)
 
 
 def _addressed(user: User, call: RelayCall) -> RelayCall:
@@ -85,7 +88,7 @@ def read_quota(*, user: User, timestamp: int, signature: bytes, now: datetime, a
     ]
     key_manager = last_key_manager(user=user)
     admit(key_manager and known_signer(key_manager=key_manager, signers=signers))
-    return quota.signed_quota(user=user, timestamp=timestamp, signature=signature, now=now)
+    return quota.signed_quota(caller=_caller(user), timestamp=timestamp, signature=signature, now=now)
 
 
 def last_key_manager(*, user: User) -> str | None:

@@ -34,7 +34,7 @@ from relay.services.acceptance import (
     CallRequest,
     accept,
 )
-from users.services.sessions import require_active_state
+from users.queries import require_active_state
 
 
 def execute(*, caller: Caller, call: RelayCall, now: datetime) -> str:

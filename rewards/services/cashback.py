@@ -11,15 +11,13 @@ from decimal import Decimal
 from typing import Any
 
 from credits.models import CreditEntry, EntrySource
-from credits.queries import PaidPeriod
+from credits.queries import period_from
 from credits.services import statements as credits_statements
 from credits.services.holds import ClosedHold, capture, close
 from gateway.common import db
 from rewards.rules import cashback_credits, cashback_fraction
 from rewards.services import statements
 from rewards.services.experience import open_progress
-
-_PERIOD = ("credits", "starts_at", "ends_at", "resets_at", "renews")
 
 
 def settle(*, costs: Mapping[int, int], now: datetime, capped: bool = False) -> None:
@@ -70,10 +68,8 @@ def _gain_experience(charged: Sequence[tuple[ClosedHold, CreditEntry]], now: dat
 def _fraction(
     permanent: Decimal, subscriber: Decimal, modifiers: list[Decimal], *allowance: Any, now: datetime
 ) -> Decimal:
-    is_subscriber = allowance[0] is not None and PaidPeriod(
-        **dict(zip(_PERIOD, allowance, strict=True))
-    ).runs_at(now)
-    badges = [permanent, subscriber] if is_subscriber else [permanent]
+    period = period_from(allowance)
+    badges = [permanent, subscriber] if period is not None and period.runs_at(now) else [permanent]
     return cashback_fraction(badges=badges, modifiers=modifiers)
 
 

@@ -61,4 +61,4 @@ class Payer:
 
     def quota(self, at: datetime | None = None) -> Quota:
         """Return what the quota path answers."""
-        return quota_of(user=self.user, now=at or self.account.now())
+        return quota_of(user_id=self.user.pk, now=at or self.account.now())

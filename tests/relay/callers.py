@@ -3,8 +3,11 @@
 from datetime import datetime
 from unittest.mock import patch
 
+from django.utils import timezone
+
 from gateway.chain.lsp25 import RelayCall
 from gateway.common.batching import Together
+from relay import queries
 from relay.services import acceptance, submission
 from relay.services.acceptance import Caller
 from users.models import User
@@ -14,6 +17,13 @@ def execute(*, user: User, call: RelayCall, now: datetime, is_signed_in: bool = 
     """Hand in a call of the user's profile; return the hash that is answered."""
     caller = Caller(user.pk, str(user.profile_address), is_signed_in=is_signed_in)
     return submission.execute(caller=caller, call=call, now=now)
+
+
+def report_of(*, user: User, transaction_hash: str) -> queries.TransactionReport:
+    """Ask for the status of a transaction, as one of the user's."""
+    return queries.transaction_report(
+        user_id=user.pk, session_id=None, transaction_hash=transaction_hash, now=timezone.now()
+    )
 
 
 def execute_elsewhere(*, user: User, call: RelayCall, now: datetime) -> str:

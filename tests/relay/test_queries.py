@@ -22,6 +22,7 @@ from relay.queries import CallKey, Identity
 from relay.services import lsp15, replacement
 from relay.services.submission import identify
 from tests.factories import UserFactory, random_address
+from tests.relay.callers import report_of
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.signing import execute_payload
 from tests.relay.workers import broadcast_all
@@ -49,7 +50,7 @@ def test_in_progress_the_figures_are_the_expected_ones(user: User, accept: Accep
     accept()
     row = accept(channel=secrets.randbits(120))
     broadcast_all()
-    report = queries.transaction_report(user=user, transaction_hash=row.transaction_hash)
+    report = report_of(user=user, transaction_hash=row.transaction_hash)
     # The balance and not what is available: the other call is not paid for yet.
     assert report == queries.TransactionReport(
         "Submitted", str(user.profile_address), row.expected_cost, 10_000, 10_000 - row.expected_cost
@@ -63,7 +64,7 @@ def test_settled_the_figures_are_the_entrys_own(
     rows = [accept(channel=secrets.randbits(120)) for _ in range(2)]
     settle()
     for row in rows:
-        report = queries.transaction_report(user=user, transaction_hash=row.transaction_hash)
+        report = report_of(user=user, transaction_hash=row.transaction_hash)
         entry = CreditEntry.objects.get(hold=row.hold)
         assert (report.credits_used, report.credits_before, report.credits_after) == (
             -entry.amount,
@@ -80,7 +81,7 @@ def test_the_report_of_a_failure_has_its_burned_gas(
     row = accept(payload=execute_payload(flaky.address))
     flaky.flip()
     settle()
-    report = queries.transaction_report(user=user, transaction_hash=row.transaction_hash)
+    report = report_of(user=user, transaction_hash=row.transaction_hash)
     row.refresh_from_db()
     assert (report.status, report.credits_used) == ("Failed", row.real_cost)
     assert report.credits_before - report.credits_after == row.real_cost > 0
@@ -93,7 +94,7 @@ def test_what_was_cancelled_costs_nothing(
     node.answer_next(SendKind.REFUSED)
     broadcast_all()
     assert settle() == 1
-    report = queries.transaction_report(user=user, transaction_hash=row.transaction_hash)
+    report = report_of(user=user, transaction_hash=row.transaction_hash)
     assert report == queries.TransactionReport("Cancelled", row.profile_address, 0, 10_000, 10_000)
 
 
@@ -103,7 +104,7 @@ def test_the_hash_of_every_attempt_finds_the_transaction_in_any_casing(user: Use
     old = row.attempts.get()
     replacement.replace(attempt_id=old.pk, fees=Fees(9 * GWEI, 2 * GWEI, 9 * GWEI), now=timezone.now())
     reports = {
-        queries.transaction_report(user=user, transaction_hash=spelling)
+        report_of(user=user, transaction_hash=spelling)
         for attempt in row.attempts.all()
         for spelling in (attempt.transaction_hash, "0x" + attempt.transaction_hash[2:].upper())
     }
@@ -118,7 +119,7 @@ def test_only_the_owner_gets_the_report(user: User, accept: Accept) -> None:
         (user, "0x" + secrets.token_hex(32)),
     ):
         with pytest.raises(TransactionNotFound) as refusal:
-            queries.transaction_report(user=asker, transaction_hash=transaction_hash)
+            report_of(user=asker, transaction_hash=transaction_hash)
         assert (refusal.value.status, refusal.value.members) == (404, {})
 
 
@@ -211,6 +212,6 @@ def test_calls_of_another_chain_are_not_found(
     RelayTransaction.objects.update(status="Failed", settled_at=timezone.now())
     assert _history(user=user, identity=identity).failures == 0
     with pytest.raises(TransactionNotFound):
-        queries.transaction_report(user=user, transaction_hash=row.transaction_hash)
+        report_of(user=user, transaction_hash=row.transaction_hash)
     assert lsp15.last_key_manager(user=user) is None
     assert lsp15.known_signer(key_manager=call.key_manager, signers=[identity.controller]) is None

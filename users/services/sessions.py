@@ -30,7 +30,6 @@ from users.tokens import AccessToken, TokenHolder, hash_of, new_refresh_token, n
 
 security_log = logging.getLogger("users.security")
 _KEPT_AFTER_END = timedelta(days=30)
-_CLOSED = "Support has closed this account."
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +81,6 @@ def session_of(token: AccessToken, *, now: datetime) -> SignInSession:
     return session
 
 
-def require_active_state(state: str | None) -> None:
-    """
-    Refuse a token by the value of `queries.session_state`, as `session_of` would.
-
-    Raises:
-        SessionEnded, AccountInactive: the token is worth nothing any more.
-    """
-    if state == "inactive":
-        raise AccountInactive(_CLOSED)
-    if state != "active":
-        raise SessionEnded("Sign in again.")
-
-
 def require_active(holder: TokenHolder, *, now: datetime) -> None:
     """
     Refuse the holder of a verified token whose session or account has ended, at the cost of one query.
@@ -105,7 +91,7 @@ def require_active(holder: TokenHolder, *, now: datetime) -> None:
         SessionEnded, AccountInactive: the token is worth nothing any more.
     """
     state = queries.state_of_session(user_id=holder.user_id, session_id=holder.session_id, now=now)
-    require_active_state(state)
+    queries.require_active_state(state)
 
 
 def end(*, session_id: uuid.UUID, reason: SignInSession.Reason, now: datetime) -> bool:
@@ -207,4 +193,4 @@ def _require_active(session: SignInSession, now: datetime) -> None:
     if not session.is_active(now=now):
         raise SessionEnded("Sign in again.")
     if not session.user.is_active:
-        raise AccountInactive(_CLOSED)
+        raise AccountInactive(queries.CLOSED)

@@ -3,14 +3,20 @@
 from collections.abc import Callable
 
 import pytest
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
+from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from relay.models import RelayTransaction
 from tests.factories import UserFactory
 from tests.relay.api.conftest import Wallet, execute_body, network_address
 from tests.relay.api.test_bodies import QUOTA, STATUS
 from tests.relay.api.test_execute import EXECUTE, assert_problem
+from tests.relay.api.test_quota import quota_body
+from tests.relay.chain import FaultyClient
+from users.models import SignInSession, User
 
 pytestmark = pytest.mark.django_db
 
@@ -35,3 +41,46 @@ def test_staff_without_a_profile_have_nothing_to_relay(path: str) -> None:
     answer = client.post(path, {}, format="json")
     assert (answer.status_code, answer.json()["code"]) == (401, "not-authenticated")
     assert RelayTransaction.objects.count() == 0
+
+
+@pytest.mark.parametrize("path", [EXECUTE, QUOTA, STATUS])
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_what_an_ended_session_asks_is_refused_for_that_first(
+    wallet: Wallet,
+    profile: Profile,
+    new_call: Callable[..., RelayCall],
+    node: FaultyClient,
+    path: str,
+    is_whole: bool,
+) -> None:
+    bodies = {
+        EXECUTE: execute_body(new_call()),
+        QUOTA: quota_body(profile),
+        STATUS: {"transactionHash": "0x" + 64 * "1"},
+    }
+    SignInSession.objects.update(revoked_at=timezone.now(), revoked_reason="SIGNED_OUT")
+    assert_problem(wallet.post(path, bodies[path] if is_whole else {}), 401, "session-ended")
+    assert node.requests == 0
+
+
+@pytest.mark.parametrize("path", [EXECUTE, QUOTA, STATUS])
+def test_a_closed_account_may_not_ask(wallet: Wallet, profile: Profile, user: User, path: str) -> None:
+    User.objects.filter(pk=user.pk).update(is_active=False)
+    body = quota_body(profile) if path == QUOTA else {"transactionHash": "0x" + 64 * "1"}
+    assert_problem(wallet.post(path, body), 401, "account-inactive")
+
+
+def test_quota_and_status_are_one_statement_each_with_their_session(
+    wallet: Wallet,
+    profile: Profile,
+    accept: Callable[..., RelayTransaction],
+    node: FaultyClient,
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    row, before = accept(), node.requests
+    with django_assert_num_queries(1):
+        assert wallet.post(STATUS, {"transactionHash": row.transaction_hash}).status == 200
+    assert node.requests == before
+    with django_assert_num_queries(1):
+        assert wallet.post(QUOTA, quota_body(profile)).status == 200
+    assert node.requests == before + 1

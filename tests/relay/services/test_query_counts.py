@@ -10,11 +10,10 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from gateway.chain.lsp25 import RelayCall
-from relay import queries
 from relay.models import Relayer, RelayTransaction
 from relay.services import broadcasting
 from rewards.models import Badge
-from tests.relay.callers import execute
+from tests.relay.callers import execute, report_of
 from tests.relay.chain import Chain
 from tests.relay.workers import broadcast_all, track
 from users.models import User
@@ -113,4 +112,4 @@ def test_a_status_is_one_query(
     hashes = [row.transaction_hash for row in RelayTransaction.objects.all()]
     for transaction_hash in hashes:
         with django_assert_num_queries(1):
-            queries.transaction_report(user=user, transaction_hash=transaction_hash)
+            report_of(user=user, transaction_hash=transaction_hash)

@@ -15,6 +15,7 @@ from devstack.world.profiles import ControllerPlan, Profile
 from gateway.chain.errors import NodeUnavailable, UnusableSignature
 from relay.errors import NotYourProfile, QuotaSignatureInvalid, TimestampOutOfWindow
 from relay.models import RelayTransaction
+from relay.services.acceptance import Caller
 from relay.services.quota import Quota, check_timestamp, quota_of, read_quota
 from tests.factories import UserFactory, random_address
 from tests.relay.chain import FaultyClient, node_away
@@ -30,6 +31,7 @@ Read = Callable[..., Quota]
 @pytest.fixture
 def read(user: User, profile: Profile) -> Read:
     """Return a function that reads the quota, signed by the profile's controller, with changes."""
+    caller = Caller(user.pk, str(user.profile_address))
 
     def run(
         *,
@@ -43,7 +45,7 @@ def read(user: User, profile: Profile) -> Read:
         now = now or timezone.now()
         timestamp = int(now.timestamp()) + seconds
         signed = QUOTA_DIALECTS[dialect](address, timestamp, private_key) if signature is None else signature
-        return read_quota(user=user, address=address, timestamp=timestamp, signature=signed, now=now)
+        return read_quota(caller=caller, address=address, timestamp=timestamp, signature=signed, now=now)
 
     return run
 
@@ -134,7 +136,12 @@ def test_a_controller_without_sign_may_not_read(
         QUOTA_DIALECTS[dialect](made.profile_address, timestamp, controller.private_key)
         for controller in made.controllers
     )
-    arguments = {"user": user, "address": made.profile_address, "timestamp": timestamp, "now": now}
+    arguments = {
+        "caller": Caller(user.pk, made.profile_address),
+        "address": made.profile_address,
+        "timestamp": timestamp,
+        "now": now,
+    }
     with pytest.raises(SignPermissionMissing) as refusal:
         read_quota(signature=without, **arguments)  # type: ignore[arg-type]
     assert (refusal.value.status, refusal.value.members) == (403, {"controller": made.controllers[0].address})
@@ -162,8 +169,8 @@ def test_a_subscriber_sees_the_period_and_its_end(read: Read, user: User) -> Non
     paid, end = random.randint(1, 10**6), later(random.randint(60, 10**6)).replace(microsecond=0)
     set_allowance(user=user, credits=paid, starts_at=end - timedelta(days=31), ends_at=end, renews=False)
     assert read() == Quota(available=10_000, total=paid, reset_date=int(end.timestamp()))
-    assert quota_of(user=user, now=end) == Quota(available=10_000, total=0, reset_date=-1)
+    assert quota_of(user_id=user.pk, now=end) == Quota(available=10_000, total=0, reset_date=-1)
 
 
 def test_a_user_without_an_account_has_nothing() -> None:
-    assert quota_of(user=UserFactory.create(), now=datetime.now(UTC)) == Quota(0, 0, -1)
+    assert quota_of(user_id=UserFactory.create().pk, now=datetime.now(UTC)) == Quota(0, 0, -1)

@@ -14,10 +14,10 @@ from credits.queries import balance_of
 from credits.services import entries
 from credits.services.reconciliation import find_differences
 from gateway.chain.types import Head, SendKind
-from relay import queries
 from relay.models import Attempt, RelayTransaction
 from relay.services import broadcasting, replacement
 from relay.services.replacement import fees_today
+from tests.relay.callers import report_of
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.signing import window
 from tests.relay.workers import broadcast_all, later, track
@@ -65,7 +65,7 @@ def test_a_base_fee_above_our_fees_is_met_by_bumped_fees(
     row.refresh_from_db()
     assert (row.status, row.transaction_hash) == ("Success", new.transaction_hash)
     for attempt in (old, new):
-        report = queries.transaction_report(user=user, transaction_hash=attempt.transaction_hash)
+        report = report_of(user=user, transaction_hash=attempt.transaction_hash)
         assert report.status == "Success"
     assert row.real_cost == -CreditEntry.objects.get(source="RELAY_TRANSACTION").amount
     assert find_differences() == []

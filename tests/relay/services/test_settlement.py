@@ -26,12 +26,11 @@ from gateway.chain.errors import NodeUnavailable
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.rpc import RpcError
 from gateway.chain.types import Receipt
-from relay import queries
 from relay.models import Attempt, RelayTransaction
 from relay.services import settlement
 from relay.services.settlement import Confirmed
 from rewards.models import Badge, BadgeTrack
-from tests.relay.callers import execute
+from tests.relay.callers import execute, report_of
 from tests.relay.chain import Chain, FaultyClient
 from tests.relay.signing import execute_payload, set_data_payload
 from tests.relay.workers import broadcast_all, track
@@ -126,7 +125,7 @@ def test_a_repeat_after_a_failure_is_a_new_generation(
     charged = CreditEntry.objects.filter(source="RELAY_TRANSACTION").order_by("pk")
     assert [-entry.amount for entry in charged] == costs
     for row, status in ((failed, "Failed"), (again, "Success")):
-        report = queries.transaction_report(user=user, transaction_hash=row.transaction_hash)
+        report = report_of(user=user, transaction_hash=row.transaction_hash)
         assert report.status == status
 
 
@@ -341,7 +340,7 @@ def test_a_settled_call_earns_experience_and_a_part_of_its_cost_back(
     assert back.amount == cost // 10
     assert balance_of(user).balance == before - cost + cost // 10
     assert experience_of(user)[0] == cost
-    report = queries.transaction_report(user=user, transaction_hash=row.transaction_hash)
+    report = report_of(user=user, transaction_hash=row.transaction_hash)
     assert report.credits_used == cost
 
 

@@ -18,7 +18,7 @@ from gateway.chain.lsp25 import RelayCall
 from relay import queries
 from relay.models import Attempt, RelayTransaction
 from rewards.models import Badge, BadgeTrack
-from tests.relay.callers import execute
+from tests.relay.callers import execute, report_of
 from tests.relay.chain import GWEI, Chain
 from tests.relay.conftest import Refused
 from tests.relay.workers import broadcast_all
@@ -44,7 +44,7 @@ def test_a_call_is_executed_by_the_key_manager_and_charged_what_the_chain_says(
     assert (receipt["status"], receipt["to"].lower()) == ("0x1", profile.key_manager_address.lower())
     after = credit_queries.balance_of(user)
     assert (after.balance, after.held) == (before.balance - cost, 0)
-    report = queries.transaction_report(user=user, transaction_hash=transaction_hash)
+    report = report_of(user=user, transaction_hash=transaction_hash)
     assert report == queries.TransactionReport(
         "Success", profile.profile_address, cost, before.balance, before.balance - cost
     )

@@ -318,6 +318,9 @@ RELAY_MAX_GAS_UNTRUSTED = env.integer("RELAY_MAX_GAS_UNTRUSTED", default=500_000
 RELAY_MAX_PAYLOAD_BYTES = env.integer("RELAY_MAX_PAYLOAD_BYTES", default=32_768, minimum=4)
 RELAY_FEE_FLOOR_WEI = env.integer("RELAY_FEE_FLOOR_WEI", default=10**9)
 RELAY_FEE_CAP_WEI = env.integer("RELAY_FEE_CAP_WEI", default=20 * 10**9, minimum=1)
+# LUKSO's validators want up to a gwei.
+RELAY_TIP_WEI = env.integer("RELAY_TIP_WEI", default=10**9)
+RELAY_TIP_CAP_WEI = env.integer("RELAY_TIP_CAP_WEI", default=2 * 10**9, minimum=1)
 # With less time an accepted call would expire unsent, and the service would pay for its account nonce.
 RELAY_MIN_VALIDITY_SECONDS = env.integer(
     "RELAY_MIN_VALIDITY_SECONDS", default=3 * CHAIN_BLOCK_SECONDS, minimum=2 * CHAIN_BLOCK_SECONDS

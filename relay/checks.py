@@ -29,9 +29,14 @@ def relayer_keys(**_: Any) -> list[CheckMessage]:
 def money_settings(**_: Any) -> list[CheckMessage]:
     """Refuse fee bounds that contradict each other."""
     policy = get_chain().fees
-    if policy.floor_wei <= policy.cap_wei:
-        return []
-    return [Error("RELAY_FEE_FLOOR_WEI is above RELAY_FEE_CAP_WEI.", id="relay.E003")]
+    errors: list[CheckMessage] = []
+    if policy.floor_wei > policy.cap_wei:
+        errors.append(Error("RELAY_FEE_FLOOR_WEI is above RELAY_FEE_CAP_WEI.", id="relay.E003"))
+    if not policy.tip_wei <= policy.tip_cap_wei <= policy.cap_wei:
+        errors.append(
+            Error("RELAY_TIP_WEI, RELAY_TIP_CAP_WEI and RELAY_FEE_CAP_WEI do not rise.", id="relay.E004")
+        )
+    return errors
 
 
 @register("relay", deploy=True)

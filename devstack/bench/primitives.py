@@ -49,7 +49,6 @@ _REPLIES: dict[str, Any] = {
     "eth_getCode": _CODE,
     "eth_getBlockByNumber": {"number": "0x64", "timestamp": "0x65000000", "baseFeePerGas": "0x7"},
     "eth_feeHistory": {"oldestBlock": "0x1", "reward": [["0x1"]] * 10, "gasUsedRatio": [0.5] * 10},
-    "eth_maxPriorityFeePerGas": "0x9",
 }
 _RETURNED = {
     OWNER: "0x" + "00" * 12 + "22" * 20,

@@ -18,7 +18,12 @@ def get_chain() -> Chain:
         node_timeout_seconds=settings.CHAIN_RPC_TIMEOUT_SECONDS,
         block_seconds=settings.CHAIN_BLOCK_SECONDS,
         confirmations=settings.CONFIRMATIONS,
-        fees=FeePolicy(floor_wei=settings.RELAY_FEE_FLOOR_WEI, cap_wei=settings.RELAY_FEE_CAP_WEI),
+        fees=FeePolicy(
+            floor_wei=settings.RELAY_FEE_FLOOR_WEI,
+            cap_wei=settings.RELAY_FEE_CAP_WEI,
+            tip_wei=settings.RELAY_TIP_WEI,
+            tip_cap_wei=settings.RELAY_TIP_CAP_WEI,
+        ),
         explorer_url=settings.EXPLORER_URL,
     )
 

@@ -7,6 +7,7 @@ since a lens that executed would warm storage and make the execution look cheape
 overrides or without `eth_simulateV1` are asked in older ways, which cost more.
 """
 
+import itertools
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -18,6 +19,8 @@ from gateway.chain.types import Head, RelayQuery, RelayState, Trial
 
 _LATEST = "latest"
 _FEE_BLOCKS, _FEE_PERCENTILE = 10, 50
+# As long as those blocks hold less gas together than this many full ones, nobody competes for their room.
+_FEWEST_USED_BLOCKS = 1.0
 # Callers choose the contract, so cap the gas of each read.
 READ_GAS = 500_000
 # After so long, a node that lacks a method is asked for it again.
@@ -28,7 +31,7 @@ class _Price(NamedTuple):
     """The newest block and the tip, and until when, on the monotonic clock, they are used."""
 
     head: Head
-    tip_wei: int
+    market_tip_wei: int
     good_until: float
 
 
@@ -63,8 +66,8 @@ class RelayStateReader:
         return [_state(answers, trial, price) for answers, trial in zip(contract_answers, tried, strict=True)]
 
     def _new_price(self, replies: Sequence[Any], now: float) -> _Price:
-        block, history, suggestion = replies
-        price = _Price(head_of(block), _tip(history, suggestion), now + self._price_seconds)
+        block, history = replies
+        price = _Price(head_of(block), _market_tip(history), now + self._price_seconds)
         self._price = price
         return price
 
@@ -122,25 +125,28 @@ def head_of(reply: Any) -> Head:
 _PRICE: tuple[Call, ...] = (
     head_call(),
     ("eth_feeHistory", [hex(_FEE_BLOCKS), _LATEST, [_FEE_PERCENTILE]]),
-    ("eth_maxPriorityFeePerGas", []),
 )
 
 
-def _tip(history: Any, suggestion: Any) -> int:
+def _market_tip(history: Any) -> int:
     """
-    Read the tip, in wei per gas, that validators have recently accepted.
+    Read the tip, in wei per gas, that half of the gas in recent blocks paid; 0 where they were hardly used.
 
-    It is the median of the recent blocks' median tips, without empty blocks. If all are
-    empty, it is the node's own suggestion, else 0.
+    Each block's median counts as much as the block's gas: moving it takes as much gas as all others use, not a
+    transaction in each block.
     """
     if not isinstance(history, dict | RpcError):
         raise rpc.unreadable()
     blocks = history if isinstance(history, dict) else {}
-    rows, used = blocks.get("reward") or (), blocks.get("gasUsedRatio") or ()
-    tips = sorted(rpc.quantity(row[0]) for row, ratio in zip(rows, used, strict=False) if row and ratio)
-    if tips:
-        return tips[len(tips) // 2]
-    return 0 if isinstance(suggestion, RpcError) else rpc.quantity(suggestion)
+    rows, ratios = blocks.get("reward") or (), blocks.get("gasUsedRatio") or ()
+    if not all(isinstance(ratio, int | float) for ratio in ratios):
+        raise rpc.unreadable()
+    tips = sorted((rpc.quantity(row[0]), ratio) for row, ratio in zip(rows, ratios, strict=False) if row)
+    used = sum(ratio for _, ratio in tips)
+    if used < _FEWEST_USED_BLOCKS:
+        return 0
+    passed = itertools.accumulate(ratio for _, ratio in tips)
+    return next(tip for (tip, _), below in zip(tips, passed, strict=True) if 2 * below >= used)
 
 
 _QUESTIONS = 6
@@ -192,7 +198,7 @@ def _state(answers: Sequence[bytes], trial: Trial, price: _Price) -> RelayState:
         permissions=lsp6.decode_permissions(permissions),
         relay_nonce=contracts.decode_number(nonce),
         head=price.head,
-        tip_wei=price.tip_wei,
+        market_tip_wei=price.market_tip_wei,
         trial=trial,
     )
 

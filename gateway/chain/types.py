@@ -15,15 +15,21 @@ _WEI_PER_COIN = 10**18
 
 @dataclass(frozen=True, slots=True)
 class FeePolicy:
-    """The least and the most that the service offers as max fee, in wei per gas."""
+    """The least and the most that the service offers as max fee, and as its part for the validator, in wei per gas."""
 
     floor_wei: int
     cap_wei: int
+    tip_wei: int
+    tip_cap_wei: int
 
     @property
     def new_call_cap_wei(self) -> int:
         """The most that a new call offers: four fifths of the cap, which leaves room for replacements."""
         return max(self.floor_wei, self.cap_wei * 4 // 5)
+
+    def tip_for(self, market_tip_wei: int) -> int:
+        """Return the tip to offer where others pay this much; strangers may pay anything, so it is bounded."""
+        return min(max(self.tip_wei, market_tip_wei), self.tip_cap_wei)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +131,8 @@ class RelayState:
 
     Codes go by the names they are vetted by, empty where there is no contract. `relay_nonce` is the
     next one of the controller in that channel, channel bits included; None if the key manager does
-    not answer `getNonce`. The newest block and the tip may be a few seconds old.
+    not answer `getNonce`. The newest block and the tip may be a few seconds old. The tip, in wei per gas,
+    is what half of the gas in recent blocks paid; 0 where those were hardly used.
     """
 
     profile_code_name: str
@@ -135,7 +142,7 @@ class RelayState:
     permissions: int
     relay_nonce: int | None
     head: Head
-    tip_wei: int
+    market_tip_wei: int
     trial: Trial
 
 

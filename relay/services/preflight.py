@@ -68,7 +68,7 @@ def approve(
     policy = get_chain().fees
     fees = quote_fees(
         base_fee_wei=state.head.base_fee_wei,
-        tip_wei=state.tip_wei,
+        tip_wei=policy.tip_for(state.market_tip_wei),
         floor_wei=policy.floor_wei,
         cap_wei=policy.new_call_cap_wei,
     )

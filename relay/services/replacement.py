@@ -20,22 +20,21 @@ from relay.pricing import cost_in_credits
 from relay.services import loops
 from rewards.queries import debt_limit_of
 
-# One gwei: the highest tip that LUKSO's validators want.
-_TIP_WEI = 10**9
-
 
 def fees_today(*, head: Head) -> Fees:
     """Return today's fees in wei, or the cap where they exceed it: a cancellation cannot wait for cheaper gas."""
     policy = get_chain().fees
-    tip = min(policy.cap_wei, _TIP_WEI)
     try:
         return quote_fees(
-            base_fee_wei=head.base_fee_wei, tip_wei=tip, floor_wei=policy.floor_wei, cap_wei=policy.cap_wei
+            base_fee_wei=head.base_fee_wei,
+            tip_wei=policy.tip_wei,
+            floor_wei=policy.floor_wei,
+            cap_wei=policy.cap_wei,
         )
     except FeesTooHigh:
         return Fees(
             max_fee_per_gas_wei=policy.cap_wei,
-            max_priority_fee_per_gas_wei=tip,
+            max_priority_fee_per_gas_wei=policy.tip_wei,
             expected_price_wei=policy.cap_wei,
         )
 

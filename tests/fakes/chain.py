@@ -169,7 +169,7 @@ class FakeChain(FakeWorld):
             permissions=self._permissions(query.profile, query.controller),
             relay_nonce=manager.relay_nonce(query.controller, query.channel) if manager else None,
             head=self._newest,
-            tip_wei=self.tip_wei,
+            market_tip_wei=0,
             trial=self._try(query),
         )
 

@@ -22,8 +22,8 @@ ETHER = 10**18
 class FakeWorld:
     """A chain whose blocks come only when a test calls `mine()`. Threads may share it."""
 
-    def __init__(self, *, chain_id: int = 4201, base_fee_wei: int = GWEI, tip_wei: int = GWEI) -> None:
-        self.base_fee_wei, self.tip_wei = base_fee_wei, tip_wei
+    def __init__(self, *, chain_id: int = 4201, base_fee_wei: int = GWEI) -> None:
+        self.base_fee_wei = base_fee_wei
         self.gas = GasTable()
         self.universal_profile, self.key_manager = random_address(), random_address()
         self._chain_id = chain_id

@@ -75,6 +75,36 @@ class Chain:
         )
         self._services.world.deployer.send([WorldCall(call.key_manager, data, gas=1_000_000)])
 
+    def pay_tips(self, *tips_wei: int) -> int:
+        """Let a stranger send one small transaction for each tip, each in a block of its own; return what they cost."""
+        stranger, spent = Account.create(), 0
+        self.fund(10**18, stranger.address)
+        for nonce, tip in enumerate(tips_wei):
+            signed = stranger.sign_transaction(
+                {
+                    "type": 2,
+                    "chainId": self._services.chain_id,
+                    "nonce": nonce,
+                    "maxFeePerGas": tip + 10 * GWEI,
+                    "maxPriorityFeePerGas": tip,
+                    "gas": 21_000,
+                    "to": stranger.address,
+                    "value": 0,
+                    "data": b"",
+                }
+            )
+            self._rpc.call("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex())
+            self.mine()
+            receipt = self.receipt("0x" + bytes(signed.hash).hex()) or {}
+            spent += int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16)
+        return spent
+
+    def recent_tips(self, blocks: int) -> list[int]:
+        """Return the median tips of the newest blocks, in wei per gas, without empty blocks."""
+        history = self._rpc.call("eth_feeHistory", hex(blocks), "latest", [50])
+        rows = zip(history["reward"], history["gasUsedRatio"], strict=False)
+        return [int(row[0], 16) for row, ratio in rows if ratio]
+
     def use_key_elsewhere(self, private_key: str, *, account_nonce: int) -> str:
         """Send a transaction from outside the service, signed by a relayer's key; return its hash."""
         account = Account.from_key(private_key)

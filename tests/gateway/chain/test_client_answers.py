@@ -28,7 +28,6 @@ class Script:
             "eth_call": "0x",
             "eth_estimateGas": "0x5208",
             "eth_feeHistory": {"reward": [["0x1"]], "gasUsedRatio": [0.5]},
-            "eth_maxPriorityFeePerGas": "0x9",
             "eth_getTransactionReceipt": None,
             "eth_getTransactionCount": "0x5",
             "eth_getBalance": "0x10",
@@ -98,10 +97,10 @@ def test_the_newest_block_and_the_tip_are_read_again_when_they_are_old(node: Nod
     first = _relay_state(patient)
     script.answers["eth_getBlockByNumber"] = _BLOCK | {"number": "0x65"}
     assert _relay_state(patient) == first
-    assert [len(batch) for batch in node.batches] == [5, 2]
+    assert [len(batch) for batch in node.batches] == [4, 2]
     hurried = JsonRpcChainClient([node.url], timeout_seconds=60)
     assert [_relay_state(hurried).head.number, _relay_state(hurried).head.number] == [101, 101]
-    assert [len(batch) for batch in node.batches] == [5, 2, 5, 5]
+    assert [len(batch) for batch in node.batches] == [4, 2, 4, 4]
 
 
 @pytest.mark.parametrize("answer", ["0x", "0x" + "00" * 32, RpcError(-32602, "too many arguments")])
@@ -111,7 +110,7 @@ def test_without_state_overrides_contracts_are_read_one_by_one(
     owner = "0x" + "00" * 12 + "11" * 20
     script.answers["eth_call"] = lambda *params: answer if len(params) == 3 else owner
     assert _relay_state(client).owner == "0x" + "11" * 20
-    assert [len(batch) for batch in node.batches] == [5, 6]
+    assert [len(batch) for batch in node.batches] == [4, 6]
     # And the next time without trying a lens first.
     assert _relay_state(client).owner == "0x" + "11" * 20
     assert not any(
@@ -249,25 +248,46 @@ def test_a_malformed_answer_of_the_node_is_node_unavailable(
 
 
 @pytest.mark.parametrize(
-    ("history", "suggestion", "tip"),
+    ("rewards", "ratios", "tip"),
     [
-        ({"reward": [["0x1"], ["0x9"], ["0x5"]], "gasUsedRatio": [0.1, 0.2, 0.3]}, "0x63", 5),
-        ({"reward": [["0x0"], ["0x7"], ["0x0"]], "gasUsedRatio": [0, 0.2, 0]}, "0x63", 7),
-        ({"reward": [["0x0"], ["0x0"]], "gasUsedRatio": [0, 0]}, "0x63", 99),
-        ({"reward": None, "gasUsedRatio": []}, "0x63", 99),
-        ({}, "0x63", 99),
-        (RpcError(-32601, "no such method"), RpcError(-32601, "no such method"), 0),
+        # Half of the gas paid at most this much.
+        ([1, 9, 5], [0.5, 0.4, 0.5], 5),
+        ([1, 9, 5], [1, 0.1, 0.1], 1),
+        ([1, 9], [0.5, 0.5], 1),
+        # Ten small transactions beside one full block.
+        ([7, *[900] * 10], [1, *[0.001] * 10], 7),
+        # Hardly used: whoever paid there says nothing.
+        ([900] * 10, [0.001] * 10, 0),
+        ([900] * 10, [0.099] * 10, 0),
+        ([0, 0], [0, 0], 0),
+        ([], [], 0),
     ],
 )
-def test_the_tip_is_the_median_of_recent_blocks_that_hold_transactions(
-    client: JsonRpcChainClient, script: Script, history: Any, suggestion: Any, tip: int
+def test_the_market_tip_is_what_half_of_the_gas_of_used_blocks_paid(
+    client: JsonRpcChainClient, script: Script, rewards: list[int], ratios: list[float], tip: int
 ) -> None:
-    script.answers |= {"eth_feeHistory": history, "eth_maxPriorityFeePerGas": suggestion}
-    assert _relay_state(client).tip_wei == tip
+    script.answers["eth_feeHistory"] = {
+        "reward": [[hex(reward)] for reward in rewards],
+        "gasUsedRatio": ratios,
+    }
+    assert _relay_state(client).market_tip_wei == tip
 
 
-def test_a_malformed_fee_history_is_node_unavailable(client: JsonRpcChainClient, script: Script) -> None:
-    script.answers["eth_feeHistory"] = []
+@pytest.mark.parametrize(
+    "history", [{"reward": None, "gasUsedRatio": [1]}, {}, RpcError(-32601, "no such method")]
+)
+def test_a_node_without_a_fee_history_reports_no_market(
+    client: JsonRpcChainClient, script: Script, history: Any
+) -> None:
+    script.answers["eth_feeHistory"] = history
+    assert _relay_state(client).market_tip_wei == 0
+
+
+@pytest.mark.parametrize("history", [[], {"reward": [["0x1"]], "gasUsedRatio": ["0.5"]}])
+def test_a_malformed_fee_history_is_node_unavailable(
+    client: JsonRpcChainClient, script: Script, history: Any
+) -> None:
+    script.answers["eth_feeHistory"] = history
     with pytest.raises(NodeUnavailable):
         _relay_state(client)
 

@@ -126,7 +126,7 @@ class TestRelayState:
         assert state.permissions == ALL_PERMISSIONS
         assert state.relay_nonce == channel << 128 | 1
         assert state.head == chain.client.head()
-        assert state.tip_wei == GWEI
+        assert state.market_tip_wei == 0
 
     def test_missing_contracts_read_as_none_empty_or_zero(self, chain: Setting) -> None:
         nobody = Profile(random_address(), random_address(), (Controller(),))

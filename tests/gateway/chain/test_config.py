@@ -31,7 +31,8 @@ def test_each_setting_is_one_field_of_the_chain(
 
 def test_the_fee_settings_are_the_fee_policy(settings: Any) -> None:
     settings.RELAY_FEE_FLOOR_WEI, settings.RELAY_FEE_CAP_WEI = 3, 17
-    assert get_chain().fees == FeePolicy(floor_wei=3, cap_wei=17)
+    settings.RELAY_TIP_WEI, settings.RELAY_TIP_CAP_WEI = 5, 7
+    assert get_chain().fees == FeePolicy(floor_wei=3, cap_wei=17, tip_wei=5, tip_cap_wei=7)
 
 
 def test_a_transaction_has_a_page_at_the_explorer(settings: Any) -> None:
@@ -62,4 +63,9 @@ def test_an_amount_is_shown_in_the_chains_currency(wei: int, places: int, shown:
 def test_a_new_call_offers_four_fifths_of_the_cap_and_at_least_the_floor(
     floor_wei: int, cap_wei: int, new_call_cap_wei: int
 ) -> None:
-    assert FeePolicy(floor_wei, cap_wei).new_call_cap_wei == new_call_cap_wei
+    assert FeePolicy(floor_wei, cap_wei, 0, 0).new_call_cap_wei == new_call_cap_wei
+
+
+@pytest.mark.parametrize(("market", "offered"), [(0, 3), (3, 3), (5, 5), (8, 8), (9, 8), (10**12, 8)])
+def test_the_tip_follows_the_market_between_its_two_bounds(market: int, offered: int) -> None:
+    assert FeePolicy(1, 100, tip_wei=3, tip_cap_wei=8).tip_for(market) == offered

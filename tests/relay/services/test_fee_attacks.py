@@ -1,0 +1,42 @@
+"""What strangers can do to the price of the next call: on a real chain, by paying tips in quiet blocks."""
+
+import secrets
+import statistics
+from collections.abc import Callable
+
+import pytest
+from django.conf import settings
+
+from relay.models import RelayTransaction
+from tests.relay.chain import GWEI, Chain
+
+pytestmark = pytest.mark.django_db
+Accept = Callable[..., RelayTransaction]
+_LOOKED_AT = 10
+
+
+@pytest.mark.usefixtures("node")
+@pytest.mark.parametrize(
+    ("tip_gwei", "most_spent_wei"),
+    [pytest.param(12, 3 * 10**15, id="dearer"), pytest.param(40, 10**16, id="too-high")],
+)
+def test_a_stranger_who_pays_tips_in_quiet_blocks_moves_no_price(
+    accept: Accept, chain: Chain, settle: Callable[[], int], tip_gwei: int, most_spent_wei: int
+) -> None:
+    chain.set_base_fee(7)
+    channel = secrets.randbits(100)
+    for _ in range(2):
+        accept(channel=channel)  # The first uses of a channel cost more.
+        settle()
+    before = accept(channel=channel)
+    settle()
+
+    assert chain.pay_tips(*[tip_gwei * GWEI] * 11) <= most_spent_wei
+    # Whoever took the median of recent blocks would offer this.
+    assert statistics.median(chain.recent_tips(_LOOKED_AT)) == tip_gwei * GWEI
+
+    after = accept(channel=channel)
+    first, second = before.attempts.get(), after.attempts.get()
+    assert second.max_priority_fee_per_gas_wei == first.max_priority_fee_per_gas_wei == settings.RELAY_TIP_WEI
+    assert abs(after.expected_cost - before.expected_cost) <= 1
+    assert abs(after.hold.amount - before.hold.amount) <= 1

@@ -297,8 +297,11 @@ CHAIN_TRUST = env.choice("CHAIN_TRUST", allowed=("strict", "open"), default="str
 
 # Wei of gas that one credit pays for.
 CREDIT_WEI = env.integer("CREDIT_WEI", default=10**12, minimum=1)
-# Blocks on top of a transaction's block before it counts.
+# Blocks from a transaction's own on, its own included, with which it is settled, and with which it is final.
 CONFIRMATIONS = env.integer("CONFIRMATIONS", default=2, minimum=1)
+FINALITY_BLOCKS = env.integer("FINALITY_BLOCKS", default=64, minimum=CONFIRMATIONS)
+# Final is what the node's tag `finalized` says, where the node knows it.
+FINALITY_TAG = env.flag("FINALITY_TAG", default=False)
 # Processes that sign nothing get no key: with `none` they refuse to start if they have one.
 RELAY_SIGNER = env.choice("RELAY_SIGNER", allowed=("local", "none"), default="local")
 if RELAY_SIGNER == "none":

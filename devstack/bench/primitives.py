@@ -47,7 +47,12 @@ _WORD = secrets.token_bytes(32).hex()
 _CODE = "0x363d3d373d3d3d363d73" + "11" * 20 + "5af43d82803e903d91602b57fd5bf3"
 _REPLIES: dict[str, Any] = {
     "eth_getCode": _CODE,
-    "eth_getBlockByNumber": {"number": "0x64", "timestamp": "0x65000000", "baseFeePerGas": "0x7"},
+    "eth_getBlockByNumber": {
+        "number": "0x64",
+        "timestamp": "0x65000000",
+        "baseFeePerGas": "0x7",
+        "hash": "0x" + "0a" * 32,
+    },
     "eth_feeHistory": {"oldestBlock": "0x1", "reward": [["0x1"]] * 10, "gasUsedRatio": [0.5] * 10},
 }
 _RETURNED = {

@@ -21,9 +21,11 @@ from gateway.chain.relay_states import READ_GAS, RelayStateReader, head_call, he
 from gateway.chain.rpc import Call, RpcError, Transport
 from gateway.chain.types import (
     AccountState,
+    BlockId,
     ChainClient,
     ChainView,
     ExternalExecution,
+    Finality,
     Head,
     KeyManagerState,
     ProfileState,
@@ -108,18 +110,35 @@ class JsonRpcChainClient:
         )
 
     def read_chain(
-        self, *, transaction_hashes: Sequence[str], accounts: Sequence[str], confirmations: int
+        self,
+        *,
+        transaction_hashes: Sequence[str],
+        accounts: Sequence[str],
+        confirmations: int,
+        heights: Sequence[int] = (),
+        finality: Finality | None = None,
     ) -> ChainView:
         # The head is read first: a block that arrives meanwhile can only add to what is read afterwards.
         block, *replies = self._read(
-            head_call(), *(("eth_getTransactionReceipt", [name]) for name in transaction_hashes)
+            head_call(),
+            *(_block(hex(height)) for height in heights),
+            *(("eth_getTransactionReceipt", [name]) for name in transaction_hashes),
         )
         newest = head_of(block)
+        blocks, replies = replies[: len(heights)], replies[len(heights) :]
         receipts = [receipt for receipt in map(_receipt, replies) if receipt is not None]
+        account_calls = _account_calls(accounts, _height(newest, confirmations))
+        # A node that does not know a name for a block answers null or an error.
+        replies = self._transport.batch(
+            account_calls + _final_calls(newest, finality),
+            accepts=lambda error: rpc.is_call_error(error) or rpc.is_block_error(error),
+        )
         return ChainView(
             head=newest,
             receipts={receipt.transaction_hash: receipt for receipt in receipts},
-            accounts=self._accounts(accounts, max(0, newest.number - confirmations + 1)),
+            accounts=_account_states(accounts, replies[: len(account_calls)]),
+            block_hashes={found.number: found.block_hash for found in map(_block_id, blocks) if found},
+            final=next(filter(None, map(_block_id, replies[len(account_calls) :])), None),
         )
 
     def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int | None:
@@ -150,18 +169,6 @@ class JsonRpcChainClient:
             sent += map(rpc.send_outcome, replies)
         return sent
 
-    def _accounts(self, accounts: Sequence[str], confirmed_block: int) -> dict[str, AccountState]:
-        calls: list[Call] = []
-        for account in accounts:
-            calls += [
-                ("eth_getTransactionCount", [account, _LATEST]),
-                ("eth_getTransactionCount", [account, hex(confirmed_block)]),
-                ("eth_getBalance", [account, _LATEST]),
-            ]
-        read = [rpc.quantity(reply) for reply in self._read(*calls)]
-        triples = zip(read[0::3], read[1::3], read[2::3], strict=True)
-        return {account: AccountState(*triple) for account, triple in zip(accounts, triples, strict=True)}
-
     def _read(self, *calls: Call) -> list[Any]:
         return self._transport.batch(calls, accepts=rpc.is_call_error)
 
@@ -188,6 +195,47 @@ def _call(to: str, calldata: bytes, *, gas: int = READ_GAS) -> Call:
 def _estimate(sender: str, to: str, calldata: bytes, gas_cap: int) -> Call:
     fields = {"from": sender, "to": to, "data": "0x" + calldata.hex(), "gas": hex(gas_cap)}
     return "eth_estimateGas", [fields, _LATEST]
+
+
+def _account_calls(accounts: Sequence[str], confirmed_block: int) -> list[Call]:
+    calls: list[Call] = []
+    for account in accounts:
+        calls += [
+            ("eth_getTransactionCount", [account, _LATEST]),
+            ("eth_getTransactionCount", [account, hex(confirmed_block)]),
+            ("eth_getBalance", [account, _LATEST]),
+        ]
+    return calls
+
+
+def _account_states(accounts: Sequence[str], replies: Sequence[Any]) -> dict[str, AccountState]:
+    read = [rpc.quantity(reply) for reply in replies]
+    triples = zip(read[0::3], read[1::3], read[2::3], strict=True)
+    return {account: AccountState(*triple) for account, triple in zip(accounts, triples, strict=True)}
+
+
+def _height(newest: Head, blocks: int) -> int:
+    """Return the newest height with that many blocks from it on, itself included."""
+    return max(0, newest.number - blocks + 1)
+
+
+def _final_calls(newest: Head, finality: Finality | None) -> list[Call]:
+    """Ask for the newest final block: what the tag names comes first, if the tag counts."""
+    if finality is None:
+        return []
+    names = [hex(_height(newest, finality.blocks))]
+    return [_block(name) for name in (["finalized", *names] if finality.by_tag else names)]
+
+
+def _block(name: str) -> Call:
+    return "eth_getBlockByNumber", [name, False]
+
+
+def _block_id(reply: Any) -> BlockId | None:
+    """Read which block it is; None if the node knows none."""
+    if reply is None or isinstance(reply, RpcError):
+        return None
+    return BlockId(rpc.quantity(rpc.member(reply, "number")), _text(reply, "hash"))
 
 
 def _permissions(profile: str, controller: str) -> Call:

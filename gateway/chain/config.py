@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.signals import setting_changed
 
-from gateway.chain.types import Chain, FeePolicy
+from gateway.chain.types import Chain, FeePolicy, Finality
 
 
 @cache
@@ -25,6 +25,7 @@ def get_chain() -> Chain:
             tip_cap_wei=settings.RELAY_TIP_CAP_WEI,
         ),
         explorer_url=settings.EXPLORER_URL,
+        finality=Finality(blocks=settings.FINALITY_BLOCKS, by_tag=settings.FINALITY_TAG),
     )
 
 

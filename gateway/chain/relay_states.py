@@ -119,6 +119,7 @@ def head_of(reply: Any) -> Head:
         number=rpc.quantity(rpc.member(reply, "number")),
         timestamp=rpc.quantity(rpc.member(reply, "timestamp")),
         base_fee_wei=rpc.quantity(rpc.member(reply, "baseFeePerGas")),
+        block_hash=str(rpc.member(reply, "hash")).lower(),
     )
 
 

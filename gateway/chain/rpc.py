@@ -134,6 +134,8 @@ def _reply(answer: dict[str, Any], accepts: Callable[[RpcError], bool]) -> Any:
 
 _MESSAGE_CHARACTERS = 200
 METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
+# geth's, while nothing is final yet.
+_UNKNOWN_BLOCK = -39001
 _REVERT_CODES = frozenset({3, -32015})
 _RATE_LIMIT_CODES = frozenset({-32005, -32016, -32029, 429})
 
@@ -195,6 +197,11 @@ def is_call_error(error: RpcError) -> bool:
         or error.code == METHOD_NOT_FOUND
         or bool(_EXECUTION.search(error.message))
     )
+
+
+def is_block_error(error: RpcError) -> bool:
+    """Return whether the error is the answer to a request for a block: the node does not know that name for one."""
+    return error.code in {INVALID_PARAMS, _UNKNOWN_BLOCK}
 
 
 def revert_data(error: RpcError) -> bytes:

@@ -5,7 +5,7 @@ Addresses are EIP-55 text, hashes lower-case 0x-hex.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
 from typing import Protocol
@@ -33,11 +33,23 @@ class FeePolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class Finality:
+    """
+    When a block is final: with `blocks` blocks from its own on, its own included.
+
+    With `by_tag` a block is final that the node calls so (its tag `finalized`), where the node knows the tag.
+    """
+
+    blocks: int = 64
+    by_tag: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Chain:
     """
-    One chain: its nodes, what gas may cost there, and when a block is final.
+    One chain: its nodes, what gas may cost there, and when a block is confirmed and when final.
 
-    A transaction is final with `confirmations` blocks from its own on, its own included.
+    A transaction is confirmed with `confirmations` blocks from its own on, its own included.
     `explorer_url` is empty where no block explorer is configured.
     """
 
@@ -49,6 +61,7 @@ class Chain:
     fees: FeePolicy
     explorer_url: str = ""
     currency: str = "LYX"
+    finality: Finality = Finality()
 
     def transaction_page(self, transaction_hash: str) -> str:
         """Return the explorer's page of a transaction; empty without an explorer."""
@@ -61,11 +74,12 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest block: its number, its unix time in seconds and its base fee."""
+    """The newest block: its number, its unix time in seconds, its base fee and its hash."""
 
     number: int
     timestamp: int
     base_fee_wei: int
+    block_hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +186,27 @@ class AccountState:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockId:
+    """A block by its number and its hash."""
+
+    number: int
+    block_hash: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChainView:
-    """The newest block, the receipts that exist and the requested accounts."""
+    """
+    The newest block, the receipts that exist and the requested accounts.
+
+    `block_hashes` has the requested heights that the chain has reached; `final` is the newest
+    final block, None where nobody asked for it.
+    """
 
     head: Head
     receipts: dict[str, Receipt]
     accounts: dict[str, AccountState]
+    block_hashes: dict[int, str] = field(default_factory=dict)
+    final: BlockId | None = None
 
 
 class SendKind(Enum):
@@ -273,9 +302,19 @@ class ChainClient(Protocol):
         ...
 
     def read_chain(
-        self, *, transaction_hashes: Sequence[str], accounts: Sequence[str], confirmations: int
+        self,
+        *,
+        transaction_hashes: Sequence[str],
+        accounts: Sequence[str],
+        confirmations: int,
+        heights: Sequence[int] = (),
+        finality: Finality | None = None,
     ) -> ChainView:
-        """Return the newest block, and these transactions and accounts as of that block or a later one."""
+        """
+        Return the newest block, and these transactions and accounts as of that block or a later one.
+
+        Also the hashes of the blocks at these heights, and with `finality` the newest final block.
+        """
         ...
 
     def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int | None:

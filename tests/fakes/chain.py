@@ -17,8 +17,10 @@ from gateway.chain.errors import CallReverted, NodeUnavailable, UnrecoverableSig
 from gateway.chain.signatures import recover_address
 from gateway.chain.types import (
     AccountState,
+    BlockId,
     ChainView,
     ExternalExecution,
+    Finality,
     Head,
     KeyManagerState,
     ProfileState,
@@ -31,6 +33,9 @@ from gateway.chain.types import (
 from tests.fakes import lukso
 from tests.fakes.pool import read_transaction
 from tests.fakes.world import FakeWorld
+
+# What anvil calls finalized: two epochs of 32 blocks below the newest.
+_TAGGED_BLOCKS = 65
 
 
 class FakeChain(FakeWorld):
@@ -117,7 +122,13 @@ class FakeChain(FakeWorld):
             return self.gas.estimate + self.gas.first_of_channel + self.gas.follower_margin
 
     def read_chain(
-        self, *, transaction_hashes: Sequence[str], accounts: Sequence[str], confirmations: int
+        self,
+        *,
+        transaction_hashes: Sequence[str],
+        accounts: Sequence[str],
+        confirmations: int,
+        heights: Sequence[int] = (),
+        finality: Finality | None = None,
     ) -> ChainView:
         self._ask("read_chain")
         with self._lock:
@@ -134,6 +145,12 @@ class FakeChain(FakeWorld):
                     )
                     for address in accounts
                 },
+                block_hashes={
+                    height: self._blocks[height].block_hash
+                    for height in heights
+                    if height < len(self._blocks)
+                },
+                final=None if finality is None else self._final_block(finality),
             )
 
     def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int | None:
@@ -185,6 +202,11 @@ class FakeChain(FakeWorld):
             if query.gas_limit is None:
                 return Trial(estimate)
             return Trial(query.gas_limit, gas_used=self.gas.used + first_use)
+
+    def _final_block(self, finality: Finality) -> BlockId:
+        blocks = _TAGGED_BLOCKS if finality.by_tag else finality.blocks
+        block = self._blocks[max(0, len(self._blocks) - blocks)]
+        return BlockId(block.head.number, block.block_hash)
 
     def _ask(self, question: str) -> None:
         self.asked[question] += 1

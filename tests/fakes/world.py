@@ -132,7 +132,7 @@ class FakeWorld:
             block.nonces = self._state.nonces
         return known
 
-    def reorganise(self, depth: int = 1) -> None:
+    def take_back(self, depth: int = 1) -> None:
         """Take back the newest blocks; their transactions wait in the pool again."""
         with self._lock:
             for _ in range(depth):
@@ -140,6 +140,16 @@ class FakeWorld:
                 self._state = block.before
                 for transaction in block.transactions:
                     self._pool.put_back(transaction)
+
+    def reorganise(self, depth: int = 1) -> None:
+        """Replace the newest blocks by empty ones; what they held is forgotten, by the pool as well."""
+        with self._lock:
+            waiting = self._pool.transactions
+            self.take_back(depth)
+            self._pool.forget()
+            self.mine(depth)
+            for transaction in waiting:
+                self._pool.put_back(transaction)
 
     @property
     def pending(self) -> list[Transaction]:
@@ -155,8 +165,9 @@ class FakeWorld:
         return replace(self._blocks[-1].head, base_fee_wei=self.base_fee_wei)
 
     def _append(self, *, timestamp: int) -> Block:
-        head = Head(len(self._blocks), timestamp, self.base_fee_wei)
-        block = Block(head, "0x" + secrets.token_hex(32), before=copy.deepcopy(self._state))
+        block_hash = "0x" + secrets.token_hex(32)
+        head = Head(len(self._blocks), timestamp, self.base_fee_wei, block_hash)
+        block = Block(head, block_hash, before=copy.deepcopy(self._state))
         block.nonces = self._state.nonces
         self._blocks.append(block)
         return block

@@ -10,11 +10,11 @@ from gateway.chain import contracts
 from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.errors import CallReverted, NodeUnavailable
 from gateway.chain.rpc import RpcError
-from gateway.chain.types import AccountState, Head, RelayQuery, Trial
+from gateway.chain.types import AccountState, BlockId, Finality, Head, RelayQuery, Trial
 from tests.fakes.profiles import random_address, set_data
 from tests.gateway.chain.nodes import Node, reply, running
 
-_BLOCK = {"number": "0x64", "timestamp": "0x65000000", "baseFeePerGas": "0x7"}
+_BLOCK = {"number": "0x64", "timestamp": "0x65000000", "baseFeePerGas": "0x7", "hash": "0xAB"}
 _REVERTED = RpcError(3, "execution reverted")
 
 
@@ -88,7 +88,7 @@ def test_relay_states_are_one_request(client: JsonRpcChainClient, node: Node, sc
     script.answers["eth_call"] = _lens_or("0x")
     states = client.read_relay_states([_query(), _query()])
     assert len(node.batches) == 1
-    assert [state.head for state in states] == [Head(100, 0x65000000, 7)] * 2
+    assert [state.head for state in states] == [Head(100, 0x65000000, 7, "0xab")] * 2
 
 
 def test_the_newest_block_and_the_tip_are_read_again_when_they_are_old(node: Node, script: Script) -> None:
@@ -313,6 +313,23 @@ def test_the_confirmed_block_counts_from_the_head(
 ) -> None:
     client.read_chain(transaction_hashes=[], accounts=[random_address()], confirmations=confirmations)
     assert node.batches[1][1]["params"][1] == hex(block)
+
+
+@pytest.mark.parametrize(
+    "tagged", [RpcError(-39001, "finalized block not found"), RpcError(-32602, "?"), None]
+)
+def test_where_the_node_knows_no_final_block_the_blocks_are_counted(
+    client: JsonRpcChainClient, node: Node, script: Script, tagged: RpcError | None
+) -> None:
+    script.answers["eth_getBlockByNumber"] = lambda name, _: (
+        tagged if name == "finalized" else _BLOCK | ({} if name == "latest" else {"number": name})
+    )
+    finality = Finality(blocks=10, by_tag=True)
+    view = client.read_chain(
+        transaction_hashes=[], accounts=[random_address()], confirmations=2, finality=finality
+    )
+    assert view.final == BlockId(91, "0xab")
+    assert [len(batch) for batch in node.batches] == [1, 5]
 
 
 def test_long_ranges_of_blocks_are_searched_in_pieces(

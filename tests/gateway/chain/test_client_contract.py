@@ -14,7 +14,7 @@ from gateway.chain.contracts import (
 from gateway.chain.errors import CallReverted
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.types import KeyManagerState, ProfileState, SendKind, Trial
+from gateway.chain.types import BlockId, ChainView, Finality, KeyManagerState, ProfileState, SendKind, Trial
 from tests.fakes.profiles import Controller, Profile, random_address, random_key, set_data, sign, transfer
 from tests.gateway.chain.worlds import CHAIN_ID, ETHER, GWEI, Setting, calldata_of, new_signer
 
@@ -443,6 +443,56 @@ class TestView:
         assert {account.latest_nonce for account in view.accounts.values()} == {0}
         assert view.head == chain.client.head()
 
+    def test_blocks_are_named_by_their_hashes_as_far_as_the_chain_reaches(self, chain: Setting) -> None:
+        chain.client.send_raw_transactions([chain.transaction(chain.relayer).raw])
+        chain.world.mine(3)
+        newest = chain.client.head()
+        heights = [newest.number, newest.number - 2, newest.number + 1]
+        view = _view(chain, heights=heights)
+        assert set(view.block_hashes) == set(heights[:2])
+        assert view.block_hashes[newest.number] == newest.block_hash == view.head.block_hash
+        assert view.final is None
+
+    def test_a_block_is_final_under_as_many_blocks_as_were_asked(self, chain: Setting) -> None:
+        chain.world.mine(5)
+        newest = chain.client.head()
+        view = _view(chain, heights=[newest.number - 3], finality=Finality(blocks=4))
+        assert view.final == BlockId(newest.number - 3, view.block_hashes[newest.number - 3])
+        everything = _view(chain, heights=[0], finality=Finality(blocks=10**6))
+        assert everything.final == BlockId(0, everything.block_hashes[0])
+
+    def test_the_nodes_tag_says_what_is_final(self, chain: Setting) -> None:
+        chain.world.mine(70)
+        newest = chain.client.head()
+        height = newest.number - 64
+        view = _view(chain, heights=[height], finality=Finality(blocks=2, by_tag=True))
+        assert view.final == BlockId(height, view.block_hashes[height])
+
+    def test_a_reorganisation_changes_hashes_and_takes_back_what_the_blocks_did(self, chain: Setting) -> None:
+        profile, friend = chain.world.create_profile(), random_address()
+        chain.world.mine()
+        signed = chain.execute(chain.call(profile, transfer(friend, 5)))
+        chain.world.mine()
+        newest = chain.client.head().number
+        heights = [newest - 2, newest - 1, newest]
+        before = _view(chain, signed.transaction_hash, heights=heights)
+        assert before.receipts[signed.transaction_hash].block_hash == before.block_hashes[newest - 1]
+
+        chain.world.reorganise(2)
+        after = _view(chain, signed.transaction_hash, heights=heights)
+        assert (after.head.number, after.receipts) == (newest, {})
+        kept = [after.block_hashes[height] == before.block_hashes[height] for height in heights]
+        assert kept == [True, False, False]
+        assert (chain.account_nonce, _relay_nonce(chain, profile)) == (0, 0)
+
+        # The pool has forgotten it too; the same bytes pass again.
+        chain.world.mine()
+        assert _receipts(chain, signed.transaction_hash) == {}
+        assert _kinds(chain, signed.raw) == [SendKind.ACCEPTED]
+        chain.world.mine()
+        assert _receipt(chain, signed.transaction_hash).succeeded is True
+        assert (chain.account_nonce, _relay_nonce(chain, profile)) == (1, 1)
+
 
 class TestExternalExecutions:
     def test_a_call_that_somebody_else_sent_is_found_by_its_controller(self, chain: Setting) -> None:
@@ -498,6 +548,10 @@ def _follower_gas(chain: Setting, profile: Any, payload: bytes) -> int:
 
 def _kinds(chain: Setting, *raw: bytes) -> list[SendKind]:
     return [outcome.kind for outcome in chain.client.send_raw_transactions(raw)]
+
+
+def _view(chain: Setting, *hashes: str, **questions: Any) -> ChainView:
+    return chain.client.read_chain(transaction_hashes=hashes, accounts=[], confirmations=1, **questions)
 
 
 def _receipts(chain: Setting, *hashes: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.chain.config import get_chain
-from gateway.chain.types import FeePolicy
+from gateway.chain.types import FeePolicy, Finality
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,8 @@ from gateway.chain.types import FeePolicy
         ("CHAIN_RPC_TIMEOUT_SECONDS", 7, {"node_timeout_seconds": 7}),
         ("CHAIN_BLOCK_SECONDS", 99, {"block_seconds": 99}),
         ("CONFIRMATIONS", 31, {"confirmations": 31}),
+        ("FINALITY_BLOCKS", 99, {"finality": Finality(99, by_tag=False)}),
+        ("FINALITY_TAG", True, {"finality": Finality(64, by_tag=True)}),
         ("EXPLORER_URL", "https://explorer.example", {"explorer_url": "https://explorer.example"}),
     ],
 )

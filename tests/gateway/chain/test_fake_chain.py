@@ -21,7 +21,7 @@ def test_a_reorganisation_takes_back_blocks_and_what_they_did(fake: Setting, wor
     call = fake.call(profile, transfer(friend, 5))
     signed = fake.execute(call)
     assert world.balance_wei(friend) == 5
-    world.reorganise()
+    world.take_back()
     view = fake.client.read_chain(
         transaction_hashes=[signed.transaction_hash], accounts=[fake.relayer], confirmations=1
     )

@@ -37,6 +37,7 @@ class Handles(Protocol):
     def deploy_stray_key_manager(self, profile_address: str) -> str: ...
     def fund(self, wei: int, *addresses: str) -> None: ...
     def mine(self, count: int = 1) -> None: ...
+    def reorganise(self, depth: int = 1) -> None: ...
 
 
 class AnvilWorld:
@@ -65,6 +66,10 @@ class AnvilWorld:
 
     def mine(self, count: int = 1) -> None:
         self._world.deployer.rpc.batch([("evm_mine",)] * count)
+
+    def reorganise(self, depth: int = 1) -> None:
+        """Replace the newest blocks by empty ones; what they held is forgotten, by the pool as well."""
+        self._world.deployer.rpc.call("anvil_reorg", depth, [])
 
 
 def _plan(person: Controller) -> ControllerPlan:

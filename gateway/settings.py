@@ -311,9 +311,10 @@ RELAY_RELAYER_KEYS = env.secrets("RELAY_RELAYER_KEYS") if RELAY_SIGNER == "local
 RELAY_MAX_IN_FLIGHT = env.integer("RELAY_MAX_IN_FLIGHT", default=16, minimum=1)
 # Calls of one channel that wait for the one before them.
 RELAY_MAX_FOLLOWERS = env.integer("RELAY_MAX_FOLLOWERS", default=8)
-# Limits for one profile: its share of all account nonces in flight, and calls that end without effect.
+# Limits for one profile: its share of the account nonces that others leave free; and calls that ended without effect,
+# those in flight included.
 RELAY_USER_SHARE_PERCENT = env.integer("RELAY_USER_SHARE_PERCENT", default=50, minimum=1, maximum=100)
-RELAY_CANCELLED_CALLS_PER_HOUR = env.integer("RELAY_CANCELLED_CALLS_PER_HOUR", default=10, minimum=1)
+RELAY_CANCELLED_CALLS_PER_HOUR = env.integer("RELAY_CANCELLED_CALLS_PER_HOUR", default=20, minimum=1)
 RELAY_CANCELLED_CALLS_PER_DAY = env.integer("RELAY_CANCELLED_CALLS_PER_DAY", default=40, minimum=1)
 # Units of gas for one call: of a profile whose code is trusted, and of any other.
 RELAY_MAX_GAS = env.integer("RELAY_MAX_GAS", default=3_000_000, minimum=21_000)

@@ -100,8 +100,8 @@ class TooManyCancelledCalls(DomainError):
     """
     Too many calls of the profile ended without effect: reverted, expired, behind one that failed, executed elsewhere.
 
-    Within `windowSeconds` there may be `maximum` of them. Nothing was held. Sign for what the chain executes now, with
-    a validity of minutes, and repeat after `Retry-After`.
+    Within `windowSeconds` there may be `maximum` of them, calls in flight included until they have succeeded.
+    Nothing was held. Sign for what the chain executes now, with a validity of minutes, and repeat after `Retry-After`.
     """
 
     code, title, status, retryable = "too-many-dead-ends", "Too many calls ended without effect", 429, True

@@ -25,7 +25,8 @@ $$;
 -- order on chain.
 --
 -- calls: [{place, user_id, key, credits, debt_limit, key_manager, controller, channel, relay_nonce, chain_nonce,
--- worst_cost_wei}]. policy: {chain, addresses, in_flight, followers, share_percent}. One row for each call:
+-- worst_cost_wei, now}]. policy: {chain, addresses, in_flight, followers, share_percent, per_hour, per_day}. One row for
+-- each call:
 --   taken          the hold, the balance before, and the relayer with the account nonce
 --   repeated       an equal call was accepted before; the hash that it was answered, and its user
 --   insufficient   the account affords less: `number` is what a hold could take
@@ -34,6 +35,8 @@ $$;
 --   nonce-gap      `number` is the relay nonce before this one that has no living call here
 --   channel-full   too many calls of the channel wait before this one
 --   share-used     the user holds `number` account nonces already, as many as one may
+--   hour-used      the user's calls in flight, and those that ended without effect within the hour, are `number`
+--   day-used       the same within a day
 --   channel-busy   the relayer of the channel's calls can take no more
 --   relayers-busy  no relayer can
 CREATE FUNCTION relay_take_slots(calls jsonb, policy jsonb) RETURNS TABLE (
@@ -46,8 +49,15 @@ DECLARE
     cap CONSTANT integer := policy ->> 'in_flight';
     followers CONSTANT integer := policy ->> 'followers';
     share CONSTANT integer := policy ->> 'share_percent';
+    per_hour CONSTANT integer := policy ->> 'per_hour';
+    per_day CONSTANT integer := policy ->> 'per_day';
     addresses CONSTANT text[] := ARRAY(SELECT jsonb_array_elements_text(policy -> 'addresses'));
+    -- Account nonces of all active relayers, and how many of them are taken.
+    slots integer;
+    in_use integer;
     most_open integer;
+    ended_in_hour integer;
+    ended_in_day integer;
     call record;
     refused bigint[] := '{}';
     -- Of the calls that passed: place, hold, balance, worst cost, and the relayer of their channel if it has one.
@@ -66,7 +76,8 @@ DECLARE
     best integer;
     candidate_id bigint;
 BEGIN
-    SELECT greatest(1, count(*) * cap * share / 100) INTO most_open
+    SELECT count(*) * cap, coalesce(sum(greatest(0, next_account_nonce - mined_account_nonce)), 0)
+    INTO slots, in_use
     FROM relay_relayer WHERE chain_id = chain AND is_active;
 
     FOR call IN
@@ -75,7 +86,7 @@ BEGIN
         FROM credits_place_holds(calls) AS held
         JOIN jsonb_to_recordset(calls) AS wish (
             place integer, user_id bigint, key_manager text, controller text, channel numeric, relay_nonce numeric,
-            chain_nonce numeric, worst_cost_wei numeric
+            chain_nonce numeric, worst_cost_wei numeric, now timestamptz
         ) ON wish.place = held.place
     LOOP
         place := call.place;
@@ -125,9 +136,29 @@ BEGIN
                 outcome := 'channel-full';
             END IF;
         END IF;
-        IF outcome IS NULL AND share < 100 AND call.open_holds > most_open THEN
-            outcome := 'share-used';
-            number := most_open;
+        IF outcome IS NULL AND share < 100 THEN
+            -- A user has a share of what all others leave free. With 50 percent, n users who want all they can get
+            -- come to one of n + 1 equal parts each, and the last part stays free for whoever comes next.
+            most_open := greatest(1, (slots - greatest(0, in_use - call.open_holds + 1)) * share / 100);
+            IF call.open_holds > most_open THEN
+                outcome := 'share-used';
+                number := most_open;
+            END IF;
+        END IF;
+        -- What was read before the account was locked has ruled out that the calls which ended suffice by themselves.
+        IF outcome IS NULL AND call.open_holds > 1 THEN
+            SELECT count(*) FILTER (WHERE ended.settled_at > call.now - interval '1 hour'), count(*)
+            INTO ended_in_hour, ended_in_day
+            FROM relay_relaytransaction AS ended
+            WHERE ended.user_id = call.owner_id AND ended.settled_at > call.now - interval '1 day'
+              AND ended.status IN @unsuccessful@ AND @callers_doing@;
+            IF ended_in_hour + call.open_holds > per_hour THEN
+                outcome := 'hour-used';
+                number := per_hour;
+            ELSIF ended_in_day + call.open_holds > per_day THEN
+                outcome := 'day-used';
+                number := per_day;
+            END IF;
         END IF;
         IF outcome IS NOT NULL THEN
             refused := refused || call.held_id;
@@ -139,6 +170,7 @@ BEGIN
         balances := balances || balance;
         costs := costs || call.worst_cost_wei;
         stickies := stickies || sticky;
+        in_use := in_use + 1;
     END LOOP;
 
     -- The relayers of channels in flight, waiting for each; then the least loaded others, without waiting.

@@ -48,6 +48,13 @@ _UNSUCCESSFUL = (
     RelayStatus.CANCELLED,
     RelayStatus.EXECUTED_EXTERNALLY,
 )
+# The only failure code of a cancelled call that is the caller's doing, and so counts against the limits.
+PREDECESSOR_FAILED = "predecessor-failed"
+# Whether a call, named `ended`, that ended without effect did so by its caller's doing, and not by staff's, a node's
+# or a relayer's.
+CALLERS_DOING = (
+    f"(ended.status <> '{RelayStatus.CANCELLED.value}' OR ended.failure_code = '{PREDECESSOR_FAILED}')"
+)
 
 
 def sql_values(*statuses: models.TextChoices) -> str:
@@ -381,6 +388,8 @@ def _functions() -> str:
     names = {
         "in_progress": sql_values(*RelayTransaction.IN_PROGRESS),
         "active": sql_values(*RelayTransaction.ACTIVE),
+        "unsuccessful": sql_values(*RelayTransaction.UNSUCCESSFUL),
+        "callers_doing": CALLERS_DOING,
         "costless": sql_values(*Attempt.COSTLESS),
         "pending": f"'{RelayTransaction.Status.PENDING}'",
         "call_kind": f"'{Attempt.Kind.CALL}'",

@@ -15,7 +15,7 @@ from gateway.admin.pauses import is_paused_sql
 from gateway.chain.config import get_chain
 from gateway.common import db
 from relay.errors import ProfileNotRegistered, TransactionNotFound
-from relay.models import Attempt, Relayer, RelayTransaction, sql_values
+from relay.models import CALLERS_DOING, Attempt, Relayer, RelayTransaction, sql_values
 from rewards.queries import DEBT_COLUMN_COUNT, DEBT_COLUMNS, debt_limit_from, debt_tables
 from users.models import User
 from users.queries import SESSION_STATE, TRUSTED_CODES, require_active_state, session_state
@@ -26,8 +26,6 @@ _STATUS = RelayTransaction.Status
 _IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
 _ACTIVE = sql_values(*RelayTransaction.ACTIVE)
 _UNSUCCESSFUL = sql_values(*RelayTransaction.UNSUCCESSFUL)
-# The only failure code of a cancelled call that is the caller's doing, and so counts against the limits.
-PREDECESSOR_FAILED = "predecessor-failed"
 
 
 def registered_owner(profile_address: str) -> User:
@@ -100,7 +98,6 @@ def rows_of_calls(keys: Sequence[CallKey]) -> list[CallRows]:
         "chain": get_chain().id,
         "per_hour": settings.RELAY_CANCELLED_CALLS_PER_HOUR,
         "per_day": settings.RELAY_CANCELLED_CALLS_PER_DAY,
-        "predecessor_failed": PREDECESSOR_FAILED,
     }
     return [_call_rows(row, key.now) for row, key in zip(db.all_rows(_CALL_ROWS, params), keys, strict=True)]
 
@@ -120,12 +117,12 @@ SELECT {session_state(user="call.user_id", session="call.session_id", now="call.
        (SELECT settled_at FROM relay_relaytransaction AS ended
         WHERE ended.user_id = call.user_id AND ended.settled_at > call.now - interval '1 hour'
           AND ended.status IN {_UNSUCCESSFUL}
-          AND (ended.status <> '{_STATUS.CANCELLED}' OR ended.failure_code = %(predecessor_failed)s)
+          AND {CALLERS_DOING}
         ORDER BY settled_at DESC OFFSET %(per_hour)s - 1 LIMIT 1),
        (SELECT settled_at FROM relay_relaytransaction AS ended
         WHERE ended.user_id = call.user_id AND ended.settled_at > call.now - interval '1 day'
           AND ended.status IN {_UNSUCCESSFUL}
-          AND (ended.status <> '{_STATUS.CANCELLED}' OR ended.failure_code = %(predecessor_failed)s)
+          AND {CALLERS_DOING}
         ORDER BY settled_at DESC OFFSET %(per_day)s - 1 LIMIT 1),
        debt.*, trusted.codes
 FROM jsonb_to_recordset(%(calls)s::jsonb) AS call (

@@ -30,6 +30,7 @@ from relay.errors import (
     RelayNonceGap,
     RelayNonceTaken,
     RelayShareUsed,
+    TooManyCancelledCalls,
 )
 from relay.pricing import cost_in_credits
 from relay.queries import CallRows, Identity
@@ -180,6 +181,7 @@ def _take_slots(batch: Sequence[ApprovedCall]) -> list[_Slot]:
             "relay_nonce": approved.request.call.relay_nonce,
             "chain_nonce": approved.approval.chain_nonce,
             "worst_cost_wei": approved.worst_cost_wei,
+            "now": approved.request.now.isoformat(),
         }
         for place, approved in enumerate(batch)
     ]
@@ -189,6 +191,8 @@ def _take_slots(batch: Sequence[ApprovedCall]) -> list[_Slot]:
         "in_flight": settings.RELAY_MAX_IN_FLIGHT,
         "followers": settings.RELAY_MAX_FOLLOWERS,
         "share_percent": settings.RELAY_USER_SHARE_PERCENT,
+        "per_hour": settings.RELAY_CANCELLED_CALLS_PER_HOUR,
+        "per_day": settings.RELAY_CANCELLED_CALLS_PER_DAY,
     }
     params = {"calls": json.dumps(calls), "policy": json.dumps(policy)}
     return [_Slot(*row) for row in db.all_rows(_TAKE_SLOTS, params)]
@@ -278,6 +282,14 @@ def _hash_or_refusal(approved: ApprovedCall, slot: _Slot) -> str | Exception:
                 f"{number} calls of the profile wait to be mined.",
                 retry_after=seconds_until_next_block(),
                 maximum=number,
+            )
+        case "hour-used" | "day-used":
+            # The seconds until a call in flight has ended with effect; until then all of them count.
+            return TooManyCancelledCalls(
+                f"{number} calls of the profile are in flight or have ended without effect.",
+                retry_after=seconds_until_next_block(),
+                maximum=number,
+                windowSeconds=3600 if slot.outcome == "hour-used" else 86400,
             )
         case "channel-busy":
             return RelayersBusy(

@@ -19,7 +19,7 @@ from gateway.chain.lsp25 import valid_until_of
 from gateway.chain.types import Head, SendKind, SendOutcome
 from gateway.common import db
 from gateway.common.db import isolated
-from relay.models import Attempt, RelayTransaction, sql_values
+from relay.models import PREDECESSOR_FAILED, Attempt, RelayTransaction, sql_values
 from relay.services import cancellation, replacement
 from relay.services.replacement import fees_today
 
@@ -174,7 +174,7 @@ def _still_wanted(attempts: Sequence[_Signed], today: _Today, now: datetime) -> 
             reason = (_Status.EXPIRED, "relay-call-expired", "Its validity ended before it was sent.")
         elif call.relay_transaction_id in lost:
             detail = "A call before it in its channel failed."
-            reason = (_Status.CANCELLED, cancellation.PREDECESSOR_FAILED, detail)
+            reason = (_Status.CANCELLED, PREDECESSOR_FAILED, detail)
         else:
             continue
         dropped.add(call.id)

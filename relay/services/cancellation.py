@@ -30,8 +30,6 @@ from users.models import User
 
 _Status = RelayTransaction.Status
 
-# The only failure code of a cancelled call that is the caller's doing, and so counts against the limits.
-PREDECESSOR_FAILED = "predecessor-failed"
 # The name of the action in the audit log, by which reconciliation finds what was released.
 RELEASED = "release orphaned hold"
 # No transaction of ours stays open this long, so nothing is about to commit the missing row.

@@ -5,6 +5,7 @@ import secrets
 from typing import NamedTuple
 
 from django.conf import settings
+from django.utils import timezone
 
 from gateway.chain.signing import get_signer
 from gateway.common import db
@@ -41,6 +42,7 @@ def take_slot(*, after: RelayTransaction, is_sticky: bool, worst_cost_wei: int) 
         "relay_nonce": chain_nonce + is_sticky,
         "chain_nonce": chain_nonce,
         "worst_cost_wei": worst_cost_wei,
+        "now": timezone.now().isoformat(),
     }
     policy = {
         "chain": after.chain_id,
@@ -48,6 +50,8 @@ def take_slot(*, after: RelayTransaction, is_sticky: bool, worst_cost_wei: int) 
         "in_flight": settings.RELAY_MAX_IN_FLIGHT,
         "followers": settings.RELAY_MAX_FOLLOWERS,
         "share_percent": 100,
+        "per_hour": 100,
+        "per_day": 100,
     }
     outcome, *slot = db.only_row(
         "SELECT outcome, relayer_id, relayer_address, account_nonce"

@@ -248,9 +248,8 @@ def test_one_user_leaves_account_nonces_for_others(
 
     other = create_profile()
     newcomer = open_account(other)
-    for channel in range(len(relayers)):
-        theirs = sign_call(services=services, profile=other, channel=channel)
-        assert execute(user=newcomer, call=theirs, now=timezone.now())
+    theirs = sign_call(services=services, profile=other, channel=0)
+    assert execute(user=newcomer, call=theirs, now=timezone.now())
 
     # A call counts until it is settled.
     broadcast_all()
@@ -259,7 +258,7 @@ def test_one_user_leaves_account_nonces_for_others(
     with refused(RelayShareUsed):
         execute(user=user, call=call, now=timezone.now())
     chain.mine(settings.CONFIRMATIONS)
-    assert track() == 2 * len(relayers)
+    assert track() == len(relayers) + 1
     assert execute(user=user, call=call, now=timezone.now())
 
 
@@ -320,6 +319,123 @@ def test_a_paused_relayer_adds_nothing_to_the_share(
     call = new_call(channel=any_channel())
     with refused(RelayShareUsed):
         execute(user=user, call=call, now=timezone.now())
+
+
+def test_each_greedy_user_leaves_as_much_free_as_they_hold(
+    relayers: list[Relayer],
+    refused: Refused,
+    settings: Settings,
+    create_profile: Callable[..., Profile],
+    open_account: Callable[..., User],
+    services: Services,
+) -> None:
+    settings.RELAY_MAX_IN_FLIGHT = 4
+    slots = 4 * len(relayers)
+    held: list[int] = []
+    for _ in range(3):
+        profile = create_profile()
+        owner, count = open_account(profile), 0
+        while count < (slots - sum(held)) // 2:
+            call = sign_call(services=services, profile=profile, channel=any_channel())
+            execute(user=owner, call=call, now=timezone.now())
+            count += 1
+        one_more = sign_call(services=services, profile=profile, channel=any_channel())
+        with refused(RelayShareUsed) as refusal:
+            execute(user=owner, call=one_more, now=timezone.now())
+        assert refusal.value.members == {"maximum": count}
+        held.append(count)
+    # Of 12: half, half of the rest, half of that.
+    assert held == [6, 3, 1]
+
+
+def test_who_holds_much_gets_no_more_while_others_want_some(
+    user: User,
+    accept: Accept,
+    new_call: NewCall,
+    relayers: list[Relayer],
+    refused: Refused,
+    settings: Settings,
+    chain: Chain,
+    create_profile: Callable[..., Profile],
+    open_account: Callable[..., User],
+    services: Services,
+) -> None:
+    settings.RELAY_MAX_IN_FLIGHT = 4
+    for _ in range(6):
+        accept(channel=any_channel())
+    other = create_profile()
+    newcomer = open_account(other)
+    for _ in range(3):
+        call = sign_call(services=services, profile=other, channel=any_channel())
+        execute(user=newcomer, call=call, now=timezone.now())
+    broadcast_all()
+    chain.mine(settings.CONFIRMATIONS)
+    track()
+    # Both begin again, the newcomer first: what one holds, the other lacks.
+    for count, caller, profile in ((4, newcomer, other), (4, user, None)):
+        for _ in range(count):
+            theirs = sign_call(services=services, profile=profile, channel=any_channel()) if profile else None
+            execute(user=caller, call=theirs or new_call(channel=any_channel()), now=timezone.now())
+    for caller, call in (
+        (newcomer, sign_call(services=services, profile=other, channel=any_channel())),
+        (user, new_call(channel=any_channel())),
+    ):
+        with refused(RelayShareUsed) as refusal:
+            execute(user=caller, call=call, now=timezone.now())
+        assert refusal.value.members == {"maximum": 4}
+
+
+def test_calls_in_flight_count_as_if_they_ended_without_effect(
+    user: User,
+    accept: Accept,
+    new_call: NewCall,
+    refused: Refused,
+    settings: Settings,
+    end_calls: Callable[..., None],
+    settle: Callable[[], int],
+) -> None:
+    settings.RELAY_CANCELLED_CALLS_PER_HOUR = 3
+    end_calls(random.choice(WITHOUT_EFFECT), ago=60)
+    end_calls(random.choice(NOT_THE_CALLERS_DOING), ago=60)
+    for _ in range(2):
+        accept(channel=any_channel())
+    call = new_call(channel=any_channel())
+    with refused(TooManyCancelledCalls) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert refusal.value.members == {"maximum": 3, "windowSeconds": 3600}
+    assert 0 < (refusal.value.retry_after or 0) < 60
+    settle()
+    assert execute(user=user, call=call, now=timezone.now())
+
+
+def test_calls_in_flight_count_within_a_day_too(
+    user: User,
+    accept: Accept,
+    new_call: NewCall,
+    refused: Refused,
+    settings: Settings,
+    end_calls: Callable[..., None],
+) -> None:
+    settings.RELAY_CANCELLED_CALLS_PER_HOUR, settings.RELAY_CANCELLED_CALLS_PER_DAY = 3, 3
+    for hours in (2, 23):
+        end_calls(random.choice(WITHOUT_EFFECT), ago=3600 * hours)
+    accept(channel=any_channel())
+    call = new_call(channel=any_channel())
+    with refused(TooManyCancelledCalls) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert refusal.value.members == {"maximum": 3, "windowSeconds": 86400}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_requests_at_once_bring_no_more_calls_in_flight_than_may_end_without_effect(
+    user: User, new_call: NewCall, settings: Settings
+) -> None:
+    settings.RELAY_CANCELLED_CALLS_PER_HOUR = 4
+    calls = [new_call(channel=any_channel()) for _ in range(12)]
+    answers = at_once([partial(execute, user=user, call=call, now=timezone.now()) for call in calls])
+    refusals = [answer for answer in answers if not isinstance(answer, str)]
+    assert [type(refusal) for refusal in refusals] == [TooManyCancelledCalls] * 8
+    assert RelayTransaction.objects.count() == 4
 
 
 @pytest.mark.django_db(transaction=True)

@@ -163,6 +163,9 @@ class CreditHold(models.Model):
     entry = models.OneToOneField(CreditEntry, null=True, on_delete=models.PROTECT, related_name="hold")
     created_at = models.DateTimeField(db_default=Now())
     closed_at = models.DateTimeField(null=True)
+    reopenings = models.PositiveSmallIntegerField(
+        db_default=0, help_text="How often it was opened again after it had been closed."
+    )
 
     class Meta:
         db_table = "credits_hold"

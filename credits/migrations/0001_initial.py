@@ -228,6 +228,12 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("closed_at", models.DateTimeField(null=True)),
                 (
+                    "reopenings",
+                    models.PositiveSmallIntegerField(
+                        db_default=0, help_text="How often it was opened again after it had been closed."
+                    ),
+                ),
+                (
                     "account",
                     models.ForeignKey(
                         db_index=False,

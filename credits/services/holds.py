@@ -1,7 +1,7 @@
-"""Set credits aside, then charge what the thing really cost, or give them back."""
+"""Set credits aside, then charge what the thing really cost, or give them back; undo either of the two."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.db import transaction
@@ -97,6 +97,26 @@ def close(
         "capped": capped,
     }
     return [_closed(row) for row in db.all_rows(statements.CLOSE_HOLDS, params)]
+
+
+class ReopenedHold(NamedTuple):
+    """A hold that is open again, and whose: `entry_key` names the charge that was given back, if there was one."""
+
+    hold_id: int
+    account_id: int
+    user_id: int
+    entry_key: str | None
+
+
+def reopen(*, hold_ids: Collection[int], source: str = EntrySource.RELAY_REVERSAL) -> list[ReopenedHold]:
+    """
+    Open those of these holds again that were closed, and return them by id.
+
+    What was charged comes back by a new entry, and the credits are set aside as before, even
+    where the account ends in debt. What is captured then is a new charge with a key of its own.
+    """
+    params = {"holds": list(hold_ids), "source": EntrySource(source)}
+    return [ReopenedHold._make(row) for row in db.all_rows(statements.REOPEN_HOLDS, params)]
 
 
 def capture(*, hold_id: int, credits: int, source: str = EntrySource.RELAY_TRANSACTION) -> CreditEntry | None:

@@ -71,6 +71,11 @@ UNION ALL
 SELECT 'a relay charge belongs to a captured hold', account_id, id, 0, amount
 FROM credits_entry AS entry
 WHERE source = 'RELAY_TRANSACTION' AND NOT EXISTS (SELECT FROM credits_hold WHERE entry_id = entry.id)
+    AND NOT EXISTS (
+        SELECT FROM credits_entry AS reversal
+        WHERE reversal.key = 'reversal:' || entry.key AND reversal.account_id = entry.account_id
+            AND reversal.amount = -entry.amount
+    )
 ORDER BY 2, 3, 1
 """
 

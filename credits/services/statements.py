@@ -95,7 +95,8 @@ WITH due AS (
     SET status = CASE WHEN cost > 0 THEN 'CAPTURED' ELSE 'RELEASED' END, captured_amount = nullif(cost, 0),
         entry_id = numbered.entry_id, closed_at = statement_timestamp()
     FROM numbered WHERE hold.id = numbered.id AND hold.status = 'HELD'
-    RETURNING hold.id, hold.account_id, hold.amount, numbered.cost, hold.entry_id
+    RETURNING hold.id, hold.account_id, hold.amount, numbered.cost, hold.entry_id,
+              'hold:' || hold.id || coalesce(':' || nullif(hold.reopenings, 0), '') AS key
 ), totals AS (
     SELECT account_id, sum(amount)::bigint AS amount, sum(cost)::bigint AS cost, count(entry_id) AS entries,
            count(*)::integer AS holds
@@ -113,7 +114,7 @@ WITH due AS (
 ), posted AS (
     INSERT INTO credits_entry
         (id, account_id, amount, source, key, balance_before, balance_after, account_version, reason)
-    SELECT entry_id, account_id, -closed.cost, %(source)s, 'hold:' || closed.id,
+    SELECT entry_id, account_id, -closed.cost, %(source)s, closed.key,
            balance - sum(closed.cost) OVER so_far + closed.cost, balance - sum(closed.cost) OVER so_far,
            version + row_number() OVER so_far, ''
     FROM closed JOIN locked ON locked.id = closed.account_id
@@ -125,6 +126,45 @@ SELECT closed.id, closed.account_id, user_id, {db.columns(CreditEntry, "posted")
 FROM closed JOIN locked ON locked.id = closed.account_id LEFT JOIN posted ON posted.id = closed.entry_id
 ORDER BY closed.id
 """  # noqa: S608 (names of our own columns)
+
+# Open holds again that were closed: set aside what they held, even into debt, and give back what was charged by an
+# entry of its own. The next charge has another key, which carries the number of reopenings.
+REOPEN_HOLDS = """
+WITH due AS (
+    SELECT hold.id, hold.account_id, hold.amount, hold.captured_amount, hold.entry_id
+    FROM credits_hold AS hold WHERE hold.id = ANY(%(holds)s::bigint[]) AND hold.status <> 'HELD'
+    ORDER BY hold.id FOR NO KEY UPDATE
+), reopened AS (
+    UPDATE credits_hold AS hold
+    SET status = 'HELD', captured_amount = NULL, entry_id = NULL, closed_at = NULL, reopenings = hold.reopenings + 1
+    FROM due LEFT JOIN credits_entry AS entry ON entry.id = due.entry_id
+    WHERE hold.id = due.id AND hold.status <> 'HELD'
+    RETURNING due.id, due.account_id, due.amount, due.captured_amount, entry.key
+), totals AS (
+    SELECT account_id, sum(amount)::bigint AS amount, coalesce(sum(captured_amount), 0)::bigint AS captured,
+           count(key) AS entries, count(*)::integer AS holds
+    FROM reopened GROUP BY account_id
+), locked AS (
+    SELECT account.id, balance, held, open_holds, version, user_id, totals.*
+    FROM credits_account AS account JOIN totals ON totals.account_id = account.id
+    ORDER BY account.id FOR NO KEY UPDATE OF account
+), moved AS (
+    UPDATE credits_account AS account
+    SET balance = locked.balance + captured, held = locked.held + amount,
+        open_holds = locked.open_holds + holds, version = locked.version + entries
+    FROM locked WHERE account.id = locked.id
+), posted AS (
+    INSERT INTO credits_entry
+        (account_id, amount, source, key, balance_before, balance_after, account_version, reason)
+    SELECT account_id, captured_amount, %(source)s, 'reversal:' || key,
+           balance + sum(captured_amount) OVER so_far - captured_amount,
+           balance + sum(captured_amount) OVER so_far, version + row_number() OVER so_far, ''
+    FROM reopened JOIN locked USING (account_id)
+    WHERE key IS NOT NULL
+    WINDOW so_far AS (PARTITION BY account_id ORDER BY reopened.id)
+)
+SELECT reopened.id, account_id, user_id, key FROM reopened JOIN locked USING (account_id) ORDER BY reopened.id
+"""
 
 # Lock the accounts, insert the entries on top of the newest balances in the order they are given, then
 # move each account to where its last entry ends.

@@ -5,7 +5,7 @@ Of many holds at once, in a fixed number of statements. The ledger is written th
 `credits.services.statements`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -13,11 +13,12 @@ from typing import Any
 from credits.models import CreditEntry, EntrySource
 from credits.queries import period_from
 from credits.services import statements as credits_statements
-from credits.services.holds import ClosedHold, capture, close
+from credits.services.holds import ClosedHold, capture, close, reopen
 from gateway.common import db
+from rewards.models import BadgeTrack, ExperienceEntry
 from rewards.rules import cashback_credits, cashback_fraction
 from rewards.services import statements
-from rewards.services.experience import open_progress
+from rewards.services.experience import open_progress, take_back
 
 
 def settle(*, costs: Mapping[int, int], now: datetime, capped: bool = False) -> None:
@@ -41,13 +42,37 @@ def settle(*, costs: Mapping[int, int], now: datetime, capped: bool = False) -> 
         _reward(charged, now)
 
 
+def reverse(*, hold_ids: Collection[int]) -> None:
+    """
+    Open these holds again, and take back what settling them has charged, gained and returned, by new entries.
+
+    Holds that are open stay as they are. Runs inside the caller's transaction.
+    """
+    reopened = reopen(hold_ids=hold_ids)
+    keys = [row.entry_key for row in reopened if row.entry_key is not None]
+    returned = CreditEntry.objects.filter(key__in=[f"back:{key}" for key in keys]).order_by("pk")
+    _post(
+        [(entry.account_id, -entry.amount, f"reversal:{entry.key}") for entry in returned],
+        source=EntrySource.RELAY_REVERSAL,
+    )
+    gained = ExperienceEntry.objects.filter(key__in=[f"spent:{key}" for key in keys], amount__gt=0)
+    for entry in gained.select_related("progress__user").order_by("progress__user_id", "pk"):
+        take_back(
+            user=entry.progress.user,
+            track=BadgeTrack(entry.track),
+            amount=entry.amount,
+            key=f"reversal:{entry.key}",
+            cause=EntrySource.RELAY_REVERSAL,
+        )
+
+
 def _reward(charged: Sequence[tuple[ClosedHold, CreditEntry]], now: datetime) -> None:
     fractions = _gain_experience(charged, now)
     returned = [
         (hold.account_id, cashback_credits(cost=-entry.amount, fraction=fraction), f"back:{entry.key}")
         for (hold, entry), fraction in zip(charged, fractions, strict=True)
     ]
-    _post_cashback([row for row in returned if row[1]])
+    _post([row for row in returned if row[1]], source=EntrySource.CREDITS_BACK)
 
 
 def _gain_experience(charged: Sequence[tuple[ClosedHold, CreditEntry]], now: datetime) -> list[Decimal]:
@@ -73,9 +98,9 @@ def _fraction(
     return cashback_fraction(badges=badges, modifiers=modifiers)
 
 
-def _post_cashback(rows: Sequence[tuple[int, int, str]]) -> None:
+def _post(rows: Sequence[tuple[int, int, str]], *, source: EntrySource) -> None:
     if not rows:
         return
     accounts, amounts, keys = (list(column) for column in zip(*rows, strict=True))
-    params = {"accounts": accounts, "credits": amounts, "keys": keys, "source": EntrySource.CREDITS_BACK}
+    params = {"accounts": accounts, "credits": amounts, "keys": keys, "source": source}
     db.all_rows(credits_statements.POST_ENTRIES, params)

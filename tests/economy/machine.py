@@ -138,6 +138,8 @@ class EconomyMachine(RuleBasedStateMachine):
             self._capture(subject, hold_id, hold, amount)
         elif fate == "raise":
             self._raise(subject, hold_id, hold, amount)
+        elif fate == "reopen":
+            self._reopen(subject, hold_id, hold)
         else:
             self._release(hold_id, hold)
 
@@ -190,6 +192,13 @@ class EconomyMachine(RuleBasedStateMachine):
         if hold.paid is None:
             subject.model.charge(hold, cost, self.now)
         assert -CreditEntry.objects.get(hold=hold_id).amount == hold.paid
+
+    def _reopen(self, subject: Subject, hold_id: int, hold: ModelHold) -> None:
+        """Undo what became of a hold; what is open stays as it is."""
+        with transaction.atomic():
+            cashback.reverse(hold_ids=[hold_id])
+        if hold.paid is not None:
+            subject.model.reopen(hold)
 
     def _release(self, hold_id: int, hold: ModelHold) -> None:
         assert holds.release(hold_id=hold_id) is (hold.paid is None)

@@ -41,6 +41,8 @@ class ModelHold:
 
     amount: int
     paid: int | None = None
+    gained: int = 0
+    returned: int = 0
 
 
 @dataclass
@@ -177,10 +179,21 @@ class ModelAccount:
         """Capture the hold, gain experience for the cost, and get a part of it back."""
         hold.paid = cost
         self.post(-cost, "RELAY_TRANSACTION")
-        self.gain(PERMANENT, cost)
-        returned = min(cost, floor(cost * self.bonus(BACK, now)))
-        if returned:
-            self.post(returned, "CREDITS_BACK")
+        hold.gained = self.gain(PERMANENT, cost)
+        hold.returned = min(cost, floor(cost * self.bonus(BACK, now)))
+        if hold.returned:
+            self.post(hold.returned, "CREDITS_BACK")
+
+    def reopen(self, hold: ModelHold) -> None:
+        """Give back what was charged, take back what followed from it, and hold the credits as before."""
+        if hold.paid:
+            self.post(hold.paid, "RELAY_REVERSAL")
+            if hold.returned:
+                self.post(-hold.returned, "RELAY_REVERSAL")
+            if hold.gained:
+                self.move_experience(PERMANENT, -hold.gained)
+        hold.paid = None
+        hold.gained = hold.returned = 0
 
     def pay_out(self, payout: ModelPayout, *, base: int) -> None:
         """Turn a collected month into credits and experience on both tracks."""

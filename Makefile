@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Static checks read settings and models, never a server; the test settings carry an environment for that.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run test lint bench manage clean lock schema format structure
+.PHONY: help run test lint bench chaos manage clean lock schema format structure
 
 help: ## Show the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -56,6 +56,9 @@ format: $(INSTALLED) ## Format the code
 
 bench: $(PREPARED) ## Measure relaying under load (ARGS=, such as ARGS="--against COMMIT"; ARGS=--help)
 	@$(BIN)/python -m devstack bench $(ARGS)
+
+chaos: $(PREPARED) ## Cause faults under load and compare what was promised (MINUTES=60, FAULTS= their first words, TIMES= of each)
+	@$(BIN)/python -m devstack chaos $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults "$(FAULTS)") $(if $(TIMES),--times $(TIMES))
 
 structure: $(INSTALLED) ## Measure the code's structure (CHECKOUT= for another one)
 	@$(BIN)/python -m devstack.structure $(CHECKOUT)

@@ -47,6 +47,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_bench_options(bench)
     bench.set_defaults(action=_bench)
+    chaos = commands.add_parser("chaos", help="cause faults under load, and compare what was promised")
+    chaos.add_argument(
+        "--minutes", type=float, default=60, help="begin no further fault after them (default: 60)"
+    )
+    chaos.add_argument(
+        "--faults", type=lambda text: text.split(","), default=[""], help="how their names begin, with commas"
+    )
+    chaos.add_argument("--times", type=int, default=25, help="how often each is tried in all (default: 25)")
+    chaos.add_argument(
+        "--results", type=Path, default=PROJECT / "docs" / "chaos" / "results.json", help="the file to add to"
+    )
+    chaos.set_defaults(action=_chaos)
     machine = commands.add_parser("ledger-machine", help="random moves against a reference model, at length")
     machine.add_argument("--runs", type=int, default=2_000)
     machine.add_argument("--steps", type=int, default=50, help="moves of each run")
@@ -105,6 +117,17 @@ def _bench(options: argparse.Namespace) -> int:
     from devstack.bench.run import bench
 
     return bench(options)
+
+
+def _chaos(options: argparse.Namespace) -> int:
+    unwind_on_signals()
+    return run_guarded(lambda: _run_chaos(options))
+
+
+def _run_chaos(options: argparse.Namespace) -> int:
+    from devstack.chaos.run import Options, run
+
+    return run(Options(options.faults, options.minutes, options.times, options.results))
 
 
 def _ledger_machine(options: argparse.Namespace) -> int:

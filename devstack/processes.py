@@ -34,7 +34,7 @@ class Web(GatewayProcess):
         address = ["--host", "127.0.0.1", "--port", str(self._port)]
         size = ["--workers", str(self._processes), "--http", "1", "--no-ws", "--backpressure", "2048"]
         # Without it, the server waits for as long as its workers are busy.
-        ending = ["--workers-kill-timeout", "5"]
+        ending = ["--workers-kill-timeout", "5", "--respawn-failed-workers"]
         options = ["--interface", "rsgi", *address, *size, *ending]
         return [sys.executable, "-m", "granian", *options, "gateway.rsgi:application"]
 

@@ -83,6 +83,13 @@ class Postgres(Server):
         """Return the connection URL of a database of this cluster."""
         return f"postgresql://postgres@/{database}?host={quote(str(self._socket_directory), safe='')}"
 
+    @property
+    def socket_directory(self) -> Path:
+        """The folder of its socket, another one after each start."""
+        if self._socket_directory is None:
+            raise ServerFailed("PostgreSQL has not been started.")
+        return self._socket_directory
+
     def ensure_database(self, name: str = DATABASE, *, template: str = "template1") -> None:
         """Create a database as a copy of the template, unless it is there; an older cluster has no such template."""
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:

@@ -1,0 +1,111 @@
+"""What the runs have found, added up for each fault in a file that is kept, and the table of it."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Self
+
+_HEAD = (
+    "fault",
+    "times",
+    "in flight",
+    "calls",
+    "lost",
+    "doubled",
+    "charged wrongly",
+    "ledger difference",
+    "recovery, longest (median)",
+    "longest /healthz",
+)
+_MOST_KEPT = 20
+
+
+@dataclass
+class Row:
+    """One fault: sums over all its trials, and the worst of them."""
+
+    times: int = 0
+    in_flight: int = 0
+    calls: int = 0
+    lost: int = 0
+    doubled: int = 0
+    charged_wrongly: int = 0
+    ledger_difference: int = 0
+    nonce_gaps: int = 0
+    longest_hold_seconds: float = 0
+    recoveries: list[float] = field(default_factory=list)
+    healthz_seconds: float = 0
+    wrong: list[str] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, content: dict[str, Any]) -> Self:
+        """Return a row of the file."""
+        return cls(**{each.name: content[each.name] for each in fields(cls) if each.name in content})
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was ever wrong."""
+        return not self.wrong
+
+    def add(self, trial: "Row") -> None:
+        """Add one more trial."""
+        for name in (
+            "times",
+            "in_flight",
+            "calls",
+            "lost",
+            "doubled",
+            "charged_wrongly",
+            "ledger_difference",
+            "nonce_gaps",
+        ):
+            setattr(self, name, getattr(self, name) + getattr(trial, name))
+        self.longest_hold_seconds = max(self.longest_hold_seconds, trial.longest_hold_seconds)
+        self.healthz_seconds = max(self.healthz_seconds, trial.healthz_seconds)
+        self.recoveries = sorted([*self.recoveries, *trial.recoveries])
+        self.wrong = [*self.wrong, *trial.wrong][:_MOST_KEPT]
+
+
+class Results:
+    """The rows of all faults so far; every trial is written at once, so that a run may end at any time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        content = json.loads(path.read_text()) if path.exists() else {}
+        self.rows = {name: Row.read(row) for name, row in content.items()}
+
+    def times(self, fault: str) -> int:
+        """Return how often a fault was tried."""
+        return self.rows[fault].times if fault in self.rows else 0
+
+    def add(self, fault: str, trial: Row) -> None:
+        """Add a trial and write the file."""
+        self.rows.setdefault(fault, Row()).add(trial)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({name: asdict(self.rows[name]) for name in sorted(self.rows)}, indent=1)
+        self._path.write_text(text + "\n")
+
+
+def table(rows: Iterable[tuple[str, Row]]) -> str:
+    """Return the rows as a Markdown table."""
+    lines = [_cells(name, row) for name, row in rows]
+    return "\n".join(["| " + " | ".join(_HEAD) + " |", "|---|" + "---:|" * (len(_HEAD) - 1), *lines])
+
+
+def _cells(name: str, row: Row) -> str:
+    median = row.recoveries[len(row.recoveries) // 2] if row.recoveries else 0.0
+    longest = row.recoveries[-1] if row.recoveries else 0.0
+    cells = [
+        name,
+        row.times,
+        row.in_flight,
+        row.calls,
+        row.lost,
+        row.doubled,
+        row.charged_wrongly,
+        row.ledger_difference,
+        f"{longest:.1f} s ({median:.1f} s)",
+        f"{row.healthz_seconds * 1e3:.0f} ms",
+    ]
+    return "| " + " | ".join(map(str, cells)) + " |"

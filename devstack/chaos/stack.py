@@ -1,0 +1,190 @@
+"""The stack that faults happen to: the processes of production, a proxy in front of each server, and restarts."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from devstack.chaos.http_proxy import HttpProxy, NodeProxy
+from devstack.chaos.postgres_proxy import PostgresProxy
+from devstack.chaos.proxies import Connect, Loop, Proxy, tcp
+from devstack.console import step
+from devstack.preparation import Plan, Prepared, prepare
+from devstack.processes import Beat, DefaultWorker, RelayWorker, Web
+from devstack.services.server import Server, ServerFailed, free_port, stop_all
+from devstack.services.stack import Services, start_services
+from devstack.stack_file import described, described_networks
+from devstack.world.profiles import ProfilePlan
+
+BLOCK_SECONDS = 1
+WEB_PROCESSES = 2
+_PROFILES, _CREDITS, _RELAYERS = 16, 10**9, 6
+_SETTINGS = {"AUTH_ACCESS_SECONDS": "86400"}
+_START_SECONDS, _POLL_SECONDS = 180, 0.1
+_POSTGRES_SOCKET = ".s.PGSQL.5432"
+
+
+@dataclass(frozen=True)
+class Proxies:
+    """What stands between the service and its servers."""
+
+    postgres: PostgresProxy
+    redis: Proxy
+    node: NodeProxy
+    stripe: HttpProxy
+
+    @property
+    def all(self) -> tuple[Proxy, ...]:
+        """All of them."""
+        return self.postgres, self.redis, self.node, self.stripe
+
+
+class Keeper(threading.Thread):
+    """Starts a server again that has ended, as a container runtime would; it lives as long as what it starts."""
+
+    def __init__(self, servers: Mapping[str, Server]) -> None:
+        super().__init__(name="keeper", daemon=True)
+        self._servers = servers
+        self._ends = threading.Event()
+
+    def run(self) -> None:
+        """Look again and again."""
+        while not self._ends.wait(_POLL_SECONDS):
+            for server in self._servers.values():
+                if server.has_ended:
+                    server.start()
+
+    def finish(self) -> None:
+        """Let what ends now stay ended."""
+        self._ends.set()
+        self.join()
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Everything that runs, by name."""
+
+    services: Services
+    proxies: Proxies
+    prepared: Prepared
+    web: Web
+    processes: Mapping[str, Server]
+    networks: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def profiles(self) -> list[dict[str, Any]]:
+        """The profiles with credits, as a load generator wants them."""
+        return described(self.prepared.profiles)
+
+    def members(self, component: str) -> list[psutil.Process]:
+        """Return the processes of a component: the one that was started, and its children."""
+        with suppress(psutil.NoSuchProcess):
+            first = psutil.Process(self.processes[component].pid)
+            return [first, *first.children(recursive=True)]
+        return []
+
+    def owner_of(self, port: int, component: str) -> psutil.Process | None:
+        """Return the process of a component that has a connection from this port."""
+        for process in self.members(component):
+            with suppress(psutil.Error):
+                if any(link.laddr.port == port for link in process.net_connections("tcp4")):
+                    return process
+        return None
+
+    def wait(self) -> None:
+        """Return once every server and process answers again, and each of the web processes serves."""
+        for server in (*self.services.servers, *self.processes.values()):
+            server.wait(_START_SECONDS)
+        deadline = time.monotonic() + _START_SECONDS
+        while sum(map(_listens, self.members("web"))) < WEB_PROCESSES:
+            if time.monotonic() > deadline:
+                raise ServerFailed(f"web lacks a process: {self.web.last_words()}")
+            time.sleep(_POLL_SECONDS)
+
+
+@contextmanager
+def running_stack(directory: Path) -> Iterator[Stack]:
+    """Run the stack with its data under `directory`; nothing of it is left behind."""
+    loop = Loop()
+    with start_services(directory, block_time=BLOCK_SECONDS) as services:
+        proxies = _proxies(loop, services)
+        prepared = _prepared(services, proxies, directory)
+        processes = _processes(prepared, directory / "log")
+        keeper = Keeper({server.name: server for server in (*services.servers, *processes.values())})
+        try:
+            with step("tables, profiles with credits, web, workers and clock"):
+                prepared.seed()
+                for process in processes.values():
+                    process.start()
+                for process in processes.values():
+                    process.wait(_START_SECONDS)
+            keeper.start()
+            web = processes["web"]
+            assert isinstance(web, Web)  # noqa: S101 - for the type checker
+            networks = described_networks(
+                prepared.networks, base_url=web.url, admob_key=services.google.private_key
+            )
+            yield Stack(services, proxies, prepared, web, processes, networks)
+        finally:
+            keeper.finish() if keeper.is_alive() else None
+            stop_all(list(processes.values()))
+    loop.stop()
+
+
+def _proxies(loop: Loop, services: Services) -> Proxies:
+    return Proxies(
+        PostgresProxy(loop, _postgres(services)),
+        Proxy(loop, tcp(lambda: _port(services.redis_url))),
+        NodeProxy(loop, tcp(lambda: _port(services.rpc_url))),
+        HttpProxy(loop, tcp(lambda: _port(services.stripe.url))),
+    )
+
+
+def _postgres(services: Services) -> Connect:
+    """Connect to the socket of its newest start."""
+    return lambda: asyncio.open_unix_connection(str(services.postgres.socket_directory / _POSTGRES_SOCKET))
+
+
+def _prepared(services: Services, proxies: Proxies, directory: Path) -> Prepared:
+    plan = Plan(
+        [ProfilePlan() for _ in range(_PROFILES)], credits=_CREDITS, relayers=_RELAYERS, settings=_SETTINGS
+    )
+    prepared = prepare(services, directory, plan, port=free_port(), block_time=BLOCK_SECONDS)
+    # Clients that ask for encryption first would begin with another message.
+    database = (
+        f"postgresql://postgres@127.0.0.1:{proxies.postgres.port}/gateway?sslmode=disable&gssencmode=disable"
+    )
+    behind = {
+        "DATABASE_URL": database,
+        "REDIS_URL": f"redis://127.0.0.1:{proxies.redis.port}/0",
+        "CHAIN_RPC_URLS": f"http://127.0.0.1:{proxies.node.port}",
+        "STRIPE_API_BASE": f"http://127.0.0.1:{proxies.stripe.port}",
+    }
+    return replace(prepared, settings=prepared.settings | behind)
+
+
+def _processes(prepared: Prepared, logs: Path) -> dict[str, Server]:
+    environment = prepared.environment
+    processes = [
+        Web(logs, environment, port=prepared.port, processes=WEB_PROCESSES),
+        RelayWorker(logs, environment),
+        DefaultWorker(logs, environment),
+        Beat(logs, environment),
+    ]
+    return {process.name: process for process in processes}
+
+
+def _listens(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return any(link.status == psutil.CONN_LISTEN for link in process.net_connections("tcp4"))
+    return False
+
+
+def _port(url: str) -> int:
+    return int(url.rsplit(":", 1)[1].split("/")[0])

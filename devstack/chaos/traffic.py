@@ -1,0 +1,194 @@
+"""
+Relay calls of many profiles at once, handed in as a wallet does it: whatever is not answered is handed in again.
+
+An answer is final when it is a hash or a refusal. After a closed connection or a 5xx nobody knows whether the call
+was accepted, so the same body is sent until there is an answer.
+"""
+
+import json
+import random
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import urllib3
+
+from devstack.bench.calls import signed_call
+from devstack.chaos.verifier import Acknowledged
+from devstack.gateway_api import GatewayApi
+from devstack.rpc import Rpc
+from devstack.wallet import Wallet
+from devstack.world.abi import calldata
+
+_CLIENTS = 8
+_PAUSE_SECONDS = (0.3, 0.9)
+_ANSWER_SECONDS, _REPEAT_SECONDS, _GIVE_UP_SECONDS = 10.0, 0.3, 60.0
+_FOLLOWED, _FOLLOWERS = 0.2, 2
+_CHAIN_ID = 4201
+_PROBE_SECONDS = 0.1
+
+
+@dataclass
+class Call:
+    """A relay call, and what became of handing it in."""
+
+    wallet: Wallet
+    nonce: int
+    payload: bytes
+    body: bytes
+    transaction_hash: str | None = None
+    refusal: str = ""
+    answers: set[str] = field(default_factory=set)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether there is a hash or a refusal."""
+        return bool(self.transaction_hash or self.refusal)
+
+    def as_acknowledged(self) -> Acknowledged:
+        """Return what the verifier is to look for."""
+        return Acknowledged(self.wallet.key_manager_address, self.nonce, self.payload, self.transaction_hash)
+
+
+class Traffic:
+    """The wallets of a stack, and the calls that they have handed in during the last run."""
+
+    def __init__(self, base_url: str, rpc: Rpc, profiles: Sequence[dict[str, Any]]) -> None:
+        self._base_url = base_url
+        self._wallets = [
+            Wallet(
+                profile["profile_address"],
+                profile["key_manager_address"],
+                profile["controller_private_key"],
+                GatewayApi(base_url),
+                rpc,
+            )
+            for profile in profiles
+        ]
+        self._numbers = count(1)
+        self._ends = threading.Event()
+        self._gives_up_at = float("inf")
+        self.calls: list[Call] = []
+
+    def sign_in(self) -> None:
+        """Sign every wallet in; the stack's tokens last for a day."""
+        for wallet in self._wallets:
+            wallet.sign_in()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Make calls for the length of the block; at its end wait until each has an answer, or for a minute."""
+        self.calls = []
+        self._ends.clear()
+        self._gives_up_at = float("inf")
+        threads = [threading.Thread(target=self._client, daemon=True) for _ in range(_CLIENTS)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._gives_up_at = time.monotonic() + _GIVE_UP_SECONDS
+            self._ends.set()
+            for thread in threads:
+                thread.join()
+
+    @property
+    def unanswered(self) -> list[Call]:
+        """Calls that wait for their answer."""
+        return [call for call in list(self.calls) if not call.is_answered]
+
+    def repeat(self, calls: Sequence[Call]) -> None:
+        """Hand calls in again that have an answer; the answers are kept beside it."""
+        pool = _pool()
+        for call in calls:
+            self._send(pool, call)
+
+    def _client(self) -> None:
+        pool = _pool()
+        while not self._ends.is_set():
+            for call in self._next_calls():
+                self.calls.append(call)
+                self._hand_in(pool, call)
+                if not call.transaction_hash:
+                    break
+            self._ends.wait(random.uniform(*_PAUSE_SECONDS))  # noqa: S311 - not a secret
+
+    def _next_calls(self) -> list[Call]:
+        """Return a call on a channel of its own; sometimes with followers on that channel."""
+        number = next(self._numbers)
+        wallet = self._wallets[number % len(self._wallets)]
+        together = 1 + (_FOLLOWERS if random.random() < _FOLLOWED else 0)  # noqa: S311
+        return [self._call(wallet, (number << 128) + place) for place in range(together)]
+
+    def _call(self, wallet: Wallet, nonce: int) -> Call:
+        target = f"0x{4096 + nonce % 7:040x}"
+        payload = calldata("execute(uint256,address,uint256,bytes)", 0, target, 1, b"")
+        body = signed_call(wallet, payload, chain_id=_CHAIN_ID, nonce=nonce)
+        return Call(wallet, nonce, payload, json.dumps(body).encode())
+
+    def _hand_in(self, pool: urllib3.PoolManager, call: Call) -> None:
+        while not call.is_answered and time.monotonic() < self._gives_up_at:
+            if not self._send(pool, call):
+                time.sleep(_REPEAT_SECONDS)
+
+    def _send(self, pool: urllib3.PoolManager, call: Call) -> bool:
+        """Send the call once; return whether there is a final answer."""
+        headers = {
+            "content-type": "application/json",
+            "authorization": f"Bearer {call.wallet.api.token}",
+        }
+        try:
+            response = pool.request(
+                "POST", f"{self._base_url}/api/relay/execute", body=call.body, headers=headers
+            )
+            answer = response.json()
+        except (urllib3.exceptions.HTTPError, ValueError):
+            return False
+        if response.status == 200:
+            call.transaction_hash = call.transaction_hash or answer["transactionHash"]
+            call.answers.add(answer["transactionHash"])
+        elif response.status < 500 and response.status != 429:
+            call.refusal = f"{response.status} {answer.get('code')}"
+        return call.is_answered
+
+
+class Health:
+    """Asks for /healthz ten times a second; keeps the longest wait for an answer, refused connections included."""
+
+    def __init__(self, base_url: str) -> None:
+        self._url = f"{base_url}/healthz"
+        self.longest = 0.0
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Ask for the length of the block."""
+        ends = threading.Event()
+        self.longest = 0.0
+        thread = threading.Thread(target=self._ask, args=(ends,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ends.set()
+            thread.join()
+
+    def _ask(self, ends: threading.Event) -> None:
+        pool = _pool()
+        while not ends.wait(_PROBE_SECONDS):
+            started = time.monotonic()
+            while not self._answers(pool) and not ends.wait(0.02):
+                pass
+            self.longest = max(self.longest, time.monotonic() - started)
+
+    def _answers(self, pool: urllib3.PoolManager) -> bool:
+        with suppress(urllib3.exceptions.HTTPError):
+            return pool.request("GET", self._url).status == 200
+        return False
+
+
+def _pool() -> urllib3.PoolManager:
+    return urllib3.PoolManager(retries=False, timeout=_ANSWER_SECONDS)

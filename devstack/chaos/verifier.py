@@ -1,0 +1,218 @@
+"""
+The verdict from outside: the chain by JSON-RPC, the rows by plain SQL. Nothing of the service's code is used here.
+
+A call that was answered with a hash must be on the chain exactly once, or have a final status that the chain proves.
+It costs its gas, rounded up, exactly once. Totals are the sums of their rows, and every account nonce is used.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from eth_abi.abi import decode
+from eth_utils.crypto import keccak
+from psycopg.rows import dict_row
+
+from devstack.rpc import Rpc
+
+_EXECUTE = keccak(text="executeRelayCall(bytes,uint256,uint256,bytes)")[:4]
+_BLOCKS_AT_ONCE = 50
+_LONGEST_HOLD_SECONDS = 120
+
+Key = tuple[str, int, bytes]
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """A relay call that was handed in, and the hash that it was answered with; None if it never was."""
+
+    key_manager: str
+    nonce: int
+    payload: bytes
+    transaction_hash: str | None
+
+    @property
+    def key(self) -> Key:
+        """What tells it from every other call."""
+        return self.key_manager.lower(), self.nonce, self.payload
+
+
+@dataclass(frozen=True)
+class Mined:
+    """A transaction of a relayer in a block."""
+
+    transaction_hash: str
+    succeeded: bool
+    cost_wei: int
+
+
+@dataclass
+class Verdict:
+    """What is wrong; nothing of it, if all went well."""
+
+    calls: int = 0
+    lost: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    charged_wrongly: list[str] = field(default_factory=list)
+    ledger_difference: int = 0
+    nonce_gaps: list[str] = field(default_factory=list)
+    longest_hold_seconds: float = 0
+
+    @property
+    def wrong(self) -> list[str]:
+        """Each thing that is wrong, in words."""
+        ledger = [f"ledger difference {self.ledger_difference}"] if self.ledger_difference else []
+        long = self.longest_hold_seconds
+        holds = [f"a hold was open for {long:.0f} s"] if long > _LONGEST_HOLD_SECONDS else []
+        return [*self.lost, *self.doubled, *self.charged_wrongly, *self.nonce_gaps, *ledger, *holds]
+
+
+class Chain:
+    """Every transaction that the relayers have on the chain, read block by block."""
+
+    def __init__(self, rpc: Rpc) -> None:
+        self._rpc = rpc
+        self._next = 0
+        self.calls: dict[Key, list[Mined]] = defaultdict(list)
+        self.by_nonce: dict[tuple[str, int], Mined] = {}
+        self.others: set[str] = set()
+
+    def read(self, relayers: Iterable[str]) -> None:
+        """Read the blocks that came since the last time."""
+        addresses = {address.lower() for address in relayers}
+        newest = int(self._rpc.call("eth_blockNumber"), 16)
+        for first in range(self._next, newest + 1, _BLOCKS_AT_ONCE):
+            numbers = range(first, min(first + _BLOCKS_AT_ONCE, newest + 1))
+            blocks = self._rpc.batch([("eth_getBlockByNumber", hex(number), True) for number in numbers])
+            transactions = [item for block in blocks for item in block["transactions"]]
+            self._keep([item for item in transactions if item["from"].lower() in addresses])
+        self._next = newest + 1
+
+    def account_nonce(self, address: str) -> int:
+        """Return how many transactions of an account are in blocks."""
+        return int(self._rpc.call("eth_getTransactionCount", address, "latest"), 16)
+
+    def _keep(self, transactions: Sequence[dict[str, Any]]) -> None:
+        receipts = self._rpc.batch([("eth_getTransactionReceipt", item["hash"]) for item in transactions])
+        for item, receipt in zip(transactions, receipts, strict=True):
+            cost = int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16)
+            mined = Mined(item["hash"].lower(), receipt["status"] == "0x1", cost)
+            self.by_nonce[item["from"].lower(), int(item["nonce"], 16)] = mined
+            data = bytes.fromhex(item["input"][2:])
+            if data[:4] == _EXECUTE:
+                _, nonce, _, payload = decode(["bytes", "uint256", "uint256", "bytes"], data[4:])
+                self.calls[item["to"].lower(), nonce, payload].append(mined)
+            else:
+                self.others.add(mined.transaction_hash)
+
+
+class Verifier:
+    """Compares what was answered with chain and rows."""
+
+    def __init__(self, rpc: Rpc, *, credit_wei: int) -> None:
+        self._chain = Chain(rpc)
+        self._credit_wei = credit_wei
+
+    def verify(self, database_url: str, calls: Sequence[Acknowledged], *, since: float) -> Verdict:
+        """Return the verdict on calls, and on the whole ledger; holds count that were open after `since` (unix)."""
+        with psycopg.connect(database_url, row_factory=dict_row) as connection:
+            relayers = connection.execute(_RELAYERS).fetchall()
+            self._chain.read(row["address"] for row in relayers)
+            rows = connection.execute(_CALLS, [_hashes_of(calls, self._chain)]).fetchall()
+            sums = connection.execute(_LEDGER).fetchone() or {}
+            longest = connection.execute(_LONGEST_HOLD, [since]).fetchone() or {}
+        verdict = Verdict(
+            len(calls),
+            ledger_difference=int(sums["difference"]),
+            longest_hold_seconds=float(longest["seconds"] or 0),
+        )
+        by_hash = {row["transaction_hash"].lower(): row for row in rows}
+        for call in calls:
+            judge(call, self._chain, by_hash, verdict, credit_wei=self._credit_wei)
+        for row in relayers:
+            used, taken = self._chain.account_nonce(row["address"]), row["next_account_nonce"]
+            if used != taken:
+                verdict.nonce_gaps.append(
+                    f"{row['address']}: {taken} account nonces are taken, {used} are used"
+                )
+        return verdict
+
+
+def judge(
+    call: Acknowledged, chain: Chain, rows: dict[str, dict[str, Any]], verdict: Verdict, *, credit_wei: int
+) -> None:
+    """Add to the verdict what is wrong with a call; `rows` are those of attempts, by their hashes."""
+    mined = chain.calls.get(call.key, [])
+    name = call.transaction_hash or f"unanswered call {call.nonce >> 128} of {call.key_manager}"
+    if len(mined) > 1:
+        verdict.doubled.append(f"{name} is on the chain {len(mined)} times")
+    hashes = [one.transaction_hash for one in mined] + [(call.transaction_hash or "").lower()]
+    row = next((rows[one] for one in hashes if one in rows), None)
+    if row is None:
+        if call.transaction_hash or mined:
+            verdict.lost.append(f"{name} has no row")
+        return
+    if mined:
+        expected = {"Success"} if mined[0].succeeded else {"Failed", "ExecutedExternally"}
+        cost = -(-mined[0].cost_wei // credit_wei)
+    else:
+        slot = chain.by_nonce.get((row["relayer"].lower(), row["account_nonce"]))
+        is_used_up = slot is not None and slot.transaction_hash in chain.others
+        expected, cost = ({"Cancelled", "Expired"} if is_used_up else set()), 0
+    if row["status"] not in expected:
+        verdict.lost.append(f"{name} is {row['status']}; on the chain: {[vars(one) for one in mined]}")
+    # Nobody pays more than was held.
+    charged, wanted = int(row["charged"]), min(cost, int(row["amount"]))
+    if charged != wanted or row["entries"] != (1 if wanted else 0):
+        verdict.charged_wrongly.append(
+            f"{name} costs {wanted}, {charged} is charged in {row['entries']} entries"
+        )
+
+
+def _hashes_of(calls: Sequence[Acknowledged], chain: Chain) -> list[str]:
+    mined = (one.transaction_hash for call in calls for one in chain.calls.get(call.key, []))
+    return [*{call.transaction_hash.lower() for call in calls if call.transaction_hash}, *mined]
+
+
+_RELAYERS = "SELECT address, next_account_nonce FROM relay_relayer"
+
+_CALLS = """
+SELECT attempt.transaction_hash, attempt.account_nonce, relayer.address AS relayer, call.status, hold.amount,
+       (SELECT -coalesce(sum(amount), 0) FROM credits_entry AS entry
+        WHERE entry.key = 'hold:' || hold.id OR entry.key LIKE 'hold:' || hold.id || ':%%') AS charged,
+       (SELECT count(*) FROM credits_entry AS entry
+        WHERE entry.key = 'hold:' || hold.id OR entry.key LIKE 'hold:' || hold.id || ':%%') AS entries
+FROM relay_attempt AS attempt
+JOIN relay_relayer AS relayer ON relayer.id = attempt.relayer_id
+JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
+JOIN credits_hold AS hold ON hold.id = call.hold_id
+WHERE attempt.transaction_hash = ANY(%s)
+"""
+
+# Accounts beside their entries and open holds, and entries beside the ones before them.
+_LEDGER = """
+WITH entries AS (
+    SELECT account_id, sum(amount) AS total, count(*) AS number FROM credits_entry GROUP BY account_id
+), holds AS (
+    SELECT account_id, sum(amount) AS total, count(*) AS number FROM credits_hold
+    WHERE status = 'HELD' GROUP BY account_id
+), chained AS (
+    SELECT balance_before - coalesce(lag(balance_after) OVER of_account, 0) AS jump
+    FROM credits_entry WINDOW of_account AS (PARTITION BY account_id ORDER BY account_version)
+)
+SELECT (SELECT coalesce(sum(
+            abs(account.balance - coalesce(entries.total, 0)) + abs(account.version - coalesce(entries.number, 0))
+            + abs(account.held - coalesce(holds.total, 0)) + abs(account.open_holds - coalesce(holds.number, 0))
+        ), 0)
+        FROM credits_account AS account
+        LEFT JOIN entries ON entries.account_id = account.id
+        LEFT JOIN holds ON holds.account_id = account.id)
+     + (SELECT coalesce(sum(abs(jump)), 0) FROM chained) AS difference
+"""
+
+_LONGEST_HOLD = """
+SELECT extract(epoch FROM max(coalesce(closed_at, now()) - created_at)) AS seconds
+FROM credits_hold WHERE coalesce(closed_at, now()) >= to_timestamp(%s)
+"""

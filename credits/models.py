@@ -76,6 +76,10 @@ DISPROOFS = ["EARNING_REVERSAL", "PAYOUT_CLAWBACK"]
 RARE_SOURCES = ["SUBSCRIBED_PAYOUT", "RELAY_REVERSAL", *DISPROOFS, "STAFF_ADJUSTMENT"]
 
 
+# A key that is found whole or by its beginning, each through the one index of its constraint.
+_KEY: dict[str, Any] = {"max_length": 255, "db_collation": "C"}
+
+
 class CreditEntry(models.Model):
     """A change of a balance in whole credits, posted once and never altered."""
 
@@ -83,7 +87,7 @@ class CreditEntry(models.Model):
     account = models.ForeignKey(CreditAccount, models.PROTECT, related_name="entries", db_index=False)
     amount = models.BigIntegerField(help_text="Credits; negative where the user pays.")
     source = models.CharField(max_length=32, choices=EntrySource)
-    key = models.CharField(max_length=255, unique=True, help_text="Names the cause; the same key posts once.")
+    key = models.CharField(**_KEY, help_text="Names the cause; the same key posts once.")
     balance_before = models.BigIntegerField()
     balance_after = models.BigIntegerField()
     account_version = models.BigIntegerField()
@@ -96,6 +100,7 @@ class CreditEntry(models.Model):
         verbose_name_plural = "credit entries"
         permissions = [("export_creditentry", "Can take the list of entries away")]
         constraints = [
+            models.UniqueConstraint(fields=["key"], name="credits_entry_key"),
             models.UniqueConstraint(
                 fields=["account", "account_version"], name="credits_entry_account_version"
             ),
@@ -156,7 +161,7 @@ class CreditHold(models.Model):
 
     # Only open holds are ever looked up by account; a partial index below serves that.
     account = models.ForeignKey(CreditAccount, on_delete=models.PROTECT, related_name="holds", db_index=False)
-    key = models.CharField(max_length=255, unique=True, help_text="Names the cause; the same key holds once.")
+    key = models.CharField(**_KEY, help_text="Names the cause; the same key holds once.")
     amount = models.BigIntegerField(help_text="Credits set aside.")
     status = models.CharField(max_length=16, choices=HoldStatus, default=HoldStatus.HELD)
     captured_amount = models.BigIntegerField(null=True, help_text="Credits charged; may exceed the amount.")
@@ -170,6 +175,7 @@ class CreditHold(models.Model):
     class Meta:
         db_table = "credits_hold"
         constraints = [
+            models.UniqueConstraint(fields=["key"], name="credits_hold_key"),
             models.CheckConstraint(condition=Q(amount__gt=0), name="credits_hold_amount_positive"),
             models.CheckConstraint(
                 condition=Q(status=HoldStatus.HELD, captured_amount=None, entry=None, closed_at=None)

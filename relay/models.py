@@ -95,7 +95,10 @@ class RelayTransaction(models.Model):
     UNSUCCESSFUL = _UNSUCCESSFUL
 
     chain_id = models.BigIntegerField(default=current_chain_id)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="relay_transactions")
+    # The indexes below begin with the user; by relayer, only attempts are ever looked up.
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="relay_transactions", db_index=False
+    )
     profile_address = AddressField()
     key_manager_address = AddressField()
     controller_address = AddressField()
@@ -108,7 +111,7 @@ class RelayTransaction(models.Model):
     signature = models.BinaryField()
     # Accepted ahead of the chain's nonce: it depends on the calls before it in its channel.
     is_follower = models.BooleanField(default=False)
-    relayer = models.ForeignKey("relay.Relayer", models.PROTECT, related_name="transactions")
+    relayer = models.ForeignKey("relay.Relayer", models.PROTECT, related_name="transactions", db_index=False)
     hold = models.OneToOneField("credits.CreditHold", models.PROTECT, related_name="relay_transaction")
     # The hash that was answered; once the call has landed, the hash of the attempt that carried it.
     transaction_hash = HashField()
@@ -173,11 +176,7 @@ class RelayTransaction(models.Model):
                 fields=["chain_id", "key_manager_address", "controller_address", "channel", "relay_nonce"],
                 name="relaytransaction_of_channel",
             ),
-            models.Index(
-                fields=["relayer", "id"],
-                condition=Q(status__in=_IN_PROGRESS),
-                name="relaytransaction_in_progress",
-            ),
+            # Also what lists all that is in progress.
             models.Index(
                 fields=["chain_id", "key_manager_address", "controller_address", "channel"],
                 condition=Q(status__in=_IN_PROGRESS),
@@ -272,10 +271,6 @@ class AttemptStatus(models.TextChoices):
     MINED = "mined"
 
 
-# The chain may still take them.
-_UNMINED = (AttemptStatus.SIGNED, AttemptStatus.SENT)
-
-
 class AttemptQuerySet(models.QuerySet["Attempt"]):
     """Filters by status, and what to leave out of a long row."""
 
@@ -323,13 +318,13 @@ class Attempt(models.Model):
         CANCELLATION = "cancellation"
 
     Status: TypeAlias = AttemptStatus
-    UNMINED = _UNMINED
     # These take nothing from the relayer's balance any more.
     COSTLESS = (AttemptStatus.WITHDRAWN, AttemptStatus.MINED)
 
     chain_id = models.BigIntegerField(default=current_chain_id)
     relay_transaction = models.ForeignKey(RelayTransaction, models.PROTECT, related_name="attempts")
-    relayer = models.ForeignKey("relay.Relayer", models.PROTECT, related_name="attempts")
+    # `attempt_slot` begins with the relayer.
+    relayer = models.ForeignKey("relay.Relayer", models.PROTECT, related_name="attempts", db_index=False)
     account_nonce = models.BigIntegerField()
     sequence = models.PositiveSmallIntegerField(default=0)
     kind = models.CharField(max_length=12, choices=Kind, default=Kind.CALL)
@@ -367,10 +362,11 @@ class Attempt(models.Model):
         indexes = [
             # Rows come in the order of time: a few pages contain what was signed in a week.
             BrinIndex(fields=["created_at"], name="attempt_by_time", autosummarize=True),
+            # What waits for its first broadcast, however much is in flight.
             models.Index(
                 fields=["relayer", "account_nonce"],
-                condition=Q(status__in=_UNMINED),
-                name="attempt_not_mined",
+                condition=Q(status=AttemptStatus.SIGNED),
+                name="attempt_unsent",
             ),
         ]
 

@@ -179,7 +179,7 @@ class ExperienceEntry(models.Model):
     # `base` times the growth rate of the badge at the total then; what is taken back is no more than there was.
     amount = models.BigIntegerField(help_text="Experience posted.")
     total_after = models.BigIntegerField()
-    key = models.CharField(max_length=255, unique=True, help_text="Names the cause; the same key posts once.")
+    key = models.CharField(max_length=255, help_text="Names the cause; the same key posts once.")
     cause = models.CharField(max_length=64)
     created_at = models.DateTimeField(db_default=Now())
 
@@ -188,6 +188,7 @@ class ExperienceEntry(models.Model):
         verbose_name_plural = "experience entries"
         indexes = [models.Index(fields=["progress", "id"], name="rewards_experience_progress")]
         constraints = [
+            models.UniqueConstraint(fields=["key"], name="rewards_experience_key"),
             models.CheckConstraint(condition=~Q(base=0), name="rewards_experience_base_not_zero"),
             models.CheckConstraint(condition=Q(total_after__gte=0), name="rewards_experience_not_negative"),
             models.CheckConstraint(

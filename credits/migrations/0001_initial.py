@@ -81,7 +81,9 @@ class Migration(migrations.Migration):
                 (
                     "key",
                     models.CharField(
-                        help_text="Names the cause; the same key posts once.", max_length=255, unique=True
+                        db_collation="C",
+                        help_text="Names the cause; the same key posts once.",
+                        max_length=255,
                     ),
                 ),
                 ("balance_before", models.BigIntegerField()),
@@ -209,7 +211,9 @@ class Migration(migrations.Migration):
                 (
                     "key",
                     models.CharField(
-                        help_text="Names the cause; the same key holds once.", max_length=255, unique=True
+                        db_collation="C",
+                        help_text="Names the cause; the same key holds once.",
+                        max_length=255,
                     ),
                 ),
                 ("amount", models.BigIntegerField(help_text="Credits set aside.")),
@@ -426,6 +430,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="creditentry",
+            constraint=models.UniqueConstraint(fields=("key",), name="credits_entry_key"),
+        ),
+        migrations.AddConstraint(
+            model_name="creditentry",
             constraint=models.UniqueConstraint(
                 fields=("account", "account_version"), name="credits_entry_account_version"
             ),
@@ -631,6 +639,10 @@ class Migration(migrations.Migration):
             index=models.Index(
                 condition=models.Q(("status", "HELD")), fields=["account"], name="credits_hold_open"
             ),
+        ),
+        migrations.AddConstraint(
+            model_name="credithold",
+            constraint=models.UniqueConstraint(fields=("key",), name="credits_hold_key"),
         ),
         migrations.AddConstraint(
             model_name="credithold",

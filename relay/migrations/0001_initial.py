@@ -120,6 +120,7 @@ class Migration(migrations.Migration):
                 (
                     "relayer",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="transactions",
                         to="relay.relayer",
@@ -128,6 +129,7 @@ class Migration(migrations.Migration):
                 (
                     "user",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="relay_transactions",
                         to=settings.AUTH_USER_MODEL,
@@ -198,6 +200,7 @@ class Migration(migrations.Migration):
                 (
                     "relayer",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="attempts",
                         to="relay.relayer",
@@ -281,14 +284,6 @@ class Migration(migrations.Migration):
             model_name="relaytransaction",
             index=models.Index(
                 condition=models.Q(("status__in", ("Pending", "Submitted"))),
-                fields=["relayer", "id"],
-                name="relaytransaction_in_progress",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="relaytransaction",
-            index=models.Index(
-                condition=models.Q(("status__in", ("Pending", "Submitted"))),
                 fields=["chain_id", "key_manager_address", "controller_address", "channel"],
                 name="relaytransaction_channel_busy",
             ),
@@ -331,9 +326,9 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="attempt",
             index=models.Index(
-                condition=models.Q(("status__in", ("signed", "sent"))),
+                condition=models.Q(("status", "signed")),
                 fields=["relayer", "account_nonce"],
-                name="attempt_not_mined",
+                name="attempt_unsent",
             ),
         ),
         migrations.AddConstraint(

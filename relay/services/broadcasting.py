@@ -265,40 +265,47 @@ _IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
 _ACTIVE = sql_values(*RelayTransaction.ACTIVE)
 _SIGNED, _SENT = Attempt.Status.SIGNED.value, Attempt.Status.SENT.value
 
-_SELECT = """
+_COLUMNS = """
 SELECT attempt.id, attempt.relay_transaction_id, attempt.relayer_id, attempt.kind, attempt.transaction_hash,
        attempt.raw, attempt.node_message, call.key_manager_address, call.controller_address, call.channel,
        call.validity, call.is_follower
-FROM relay_attempt AS attempt
-JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
-WHERE attempt.chain_id = %(chain)s AND call.status IN
 """
 _IN_NONCE_ORDER = "ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence"
 
+# What is signed and waits is a few of all that is in flight, and is found by an index of its own; its calls by their
+# keys. A call is in progress until `settled_at`. By its status, PostgreSQL might read everything in progress for each
+# attempt: its statistics may be of a moment when nothing was.
+_WAITING = f"""
+FROM relay_attempt AS attempt
+JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id AND call.settled_at IS NULL
+WHERE attempt.chain_id = %(chain)s AND attempt.status = '{_SIGNED}'
+"""
+
 # What waits for its first broadcast, of one relayer or of all.
-_UNSENT = f"""{_SELECT} {_IN_PROGRESS} AND attempt.status = '{_SIGNED}'
+_UNSENT = f"""{_COLUMNS} {_WAITING}
   AND (%(relayer)s::bigint IS NULL OR attempt.relayer_id = %(relayer)s::bigint)
 {_IN_NONCE_ORDER}
 """
+_RELAYERS_WITH_UNSENT = f"SELECT DISTINCT attempt.relayer_id {_WAITING} ORDER BY attempt.relayer_id"
 
-# What was last broadcast before that moment, and is not mined.
-_OVERDUE = f"""{_SELECT} {_IN_PROGRESS} AND attempt.status = '{_SENT}' AND attempt.sent_at < %(before)s
+# What was last broadcast before that moment, and is not mined. The calls are listed first, for the same reason.
+_OVERDUE = f"""
+WITH call AS MATERIALIZED (
+    SELECT id, key_manager_address, controller_address, channel, validity, is_follower
+    FROM relay_relaytransaction WHERE chain_id = %(chain)s AND status IN {_IN_PROGRESS}
+)
+{_COLUMNS} FROM call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
+WHERE attempt.status = '{_SENT}' AND attempt.sent_at < %(before)s
 {_IN_NONCE_ORDER} LIMIT 200
-"""
+"""  # noqa: S608 - constants of our own
 
 # What was broadcast of one call, and is not mined.
-_UNMINED = f"""{_SELECT} {_IN_PROGRESS} AND attempt.status = '{_SENT}'
-  AND attempt.relay_transaction_id = %(transaction)s
+_UNMINED = f"""
+{_COLUMNS} FROM relay_relaytransaction AS call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
+WHERE call.id = %(transaction)s AND call.chain_id = %(chain)s AND call.settled_at IS NULL
+  AND attempt.status = '{_SENT}'
 {_IN_NONCE_ORDER}
 """
-
-_RELAYERS_WITH_UNSENT = f"""
-SELECT DISTINCT attempt.relayer_id
-FROM relay_attempt AS attempt
-JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
-WHERE attempt.chain_id = %(chain)s AND call.status IN {_IN_PROGRESS} AND attempt.status = '{_SIGNED}'
-ORDER BY attempt.relayer_id
-"""  # noqa: S608 - constants of our own
 
 # Of these calls, the followers whose predecessor in the channel cannot be executed any more: it is over without
 # success, or will be. A repeat of a failed predecessor was accepted later and is none, since its account nonce

@@ -243,13 +243,15 @@ def _block_of(attempt: _InFlight, view: ChainView) -> str:
 
 _IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
 
+# The calls are listed first: PostgreSQL might list them for each attempt, by statistics of when none was in progress.
 _IN_FLIGHT = f"""
+WITH call AS MATERIALIZED (
+    SELECT id, validity FROM relay_relaytransaction WHERE chain_id = %(chain)s AND status IN {_IN_PROGRESS}
+)
 SELECT attempt.id, attempt.relay_transaction_id, attempt.relayer_id, attempt.account_nonce, attempt.kind,
        attempt.status, attempt.transaction_hash, attempt.block_hash, attempt.first_sent_at,
        attempt.max_fee_per_gas_wei, call.validity
-FROM relay_relaytransaction AS call
-JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
-WHERE call.status IN {_IN_PROGRESS} AND attempt.chain_id = %(chain)s
+FROM call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
 ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence
 """  # noqa: S608 - constants of our own
 

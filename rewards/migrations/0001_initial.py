@@ -47,9 +47,7 @@ class Migration(migrations.Migration):
                 ("total_after", models.BigIntegerField()),
                 (
                     "key",
-                    models.CharField(
-                        help_text="Names the cause; the same key posts once.", max_length=255, unique=True
-                    ),
+                    models.CharField(help_text="Names the cause; the same key posts once.", max_length=255),
                 ),
                 ("cause", models.CharField(max_length=64)),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
@@ -404,6 +402,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="experienceentry",
             index=models.Index(fields=["progress", "id"], name="rewards_experience_progress"),
+        ),
+        migrations.AddConstraint(
+            model_name="experienceentry",
+            constraint=models.UniqueConstraint(fields=("key",), name="rewards_experience_key"),
         ),
         migrations.AddConstraint(
             model_name="experienceentry",

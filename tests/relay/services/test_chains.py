@@ -22,6 +22,11 @@ Accept = Callable[..., RelayTransaction]
 OTHER_CHAIN = 31_337
 
 
+def _move_to_another_chain() -> None:
+    RelayTransaction.objects.update(chain_id=OTHER_CHAIN)
+    Attempt.objects.update(chain_id=OTHER_CHAIN)
+
+
 def test_a_relayer_of_another_chain_takes_no_call(
     user: User, new_call: Callable[..., RelayCall], refused: Refused
 ) -> None:
@@ -47,7 +52,7 @@ def test_a_call_of_another_chain_occupies_no_nonce(accept: Accept) -> None:
 
 def test_attempts_of_another_chain_are_not_sent(accept: Accept, node: FaultyClient) -> None:
     accept()
-    Attempt.objects.update(chain_id=OTHER_CHAIN)
+    _move_to_another_chain()
     assert broadcasting.broadcast(now=timezone.now()) == 0
     assert broadcasting.sweep(now=later(60)) == 0
     Attempt.objects.update(status="sent", first_sent_at=timezone.now(), sent_at=timezone.now())
@@ -58,7 +63,7 @@ def test_attempts_of_another_chain_are_not_sent(accept: Accept, node: FaultyClie
 def test_attempts_of_another_chain_are_not_tracked(accept: Accept, chain: Chain) -> None:
     row = accept()
     attempt = row.attempts.get()
-    Attempt.objects.update(chain_id=OTHER_CHAIN)
+    _move_to_another_chain()
     get_chain_client().send_raw_transactions([bytes(attempt.raw)])
     chain.mine(django_settings.CONFIRMATIONS)
     assert track() == 0

@@ -30,6 +30,7 @@ from django.db import connection
 from django.http import StreamingHttpResponse
 from django.urls import get_resolver
 
+from gateway.chain.client import node_checks
 from gateway.common import errors
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class Application:
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Import what the first request would import, and keep the garbage collector from looking at it again."""
         _ = get_resolver().url_patterns
+        node_checks().start()
         gc.collect()
         gc.freeze()
 

@@ -280,9 +280,19 @@ AUTH_REFRESH_RATE = env.rate("AUTH_REFRESH_RATE", "60/minute")
 # ------------ The chain --------------------------------------------------------------------------------------
 
 CHAIN_ID = env.integer("CHAIN_ID", minimum=1)
-CHAIN_RPC_URLS = env.urls("CHAIN_RPC_URLS")
+# A node that is named twice would count twice.
+CHAIN_RPC_URLS = list(dict.fromkeys(env.urls("CHAIN_RPC_URLS")))
 CHAIN_RPC_TIMEOUT_SECONDS = env.integer("CHAIN_RPC_TIMEOUT_SECONDS", default=5, minimum=1)
 CHAIN_BLOCK_SECONDS = env.integer("CHAIN_BLOCK_SECONDS", default=12, minimum=1)
+# How many nodes must say the same before money or an account nonce moves.
+CHAIN_QUORUM = env.integer(
+    "CHAIN_QUORUM", default=len(CHAIN_RPC_URLS) // 2 + 1, minimum=1, maximum=len(CHAIN_RPC_URLS)
+)
+# A node whose newest block is older than this, or so far behind the others, is not asked; 0 is any age.
+CHAIN_MAX_HEAD_AGE_SECONDS = env.integer(
+    "CHAIN_MAX_HEAD_AGE_SECONDS", default=max(60, 10 * CHAIN_BLOCK_SECONDS), minimum=0
+)
+CHAIN_MAX_LAG_BLOCKS = env.integer("CHAIN_MAX_LAG_BLOCKS", default=5, minimum=1)
 # Where the admin links transactions to; empty for no links.
 EXPLORER_URL = env.base_url(
     "EXPLORER_URL",

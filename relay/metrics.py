@@ -6,6 +6,8 @@ from datetime import timedelta
 from django.utils import timezone
 from prometheus_client.core import Metric
 
+from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
 from gateway.common.metrics import gauge, gauges, register
 from relay import queries
 from relay.models import RelayTransaction
@@ -44,6 +46,29 @@ def calls() -> Iterator[Metric]:
         "relay_oldest_unmined_age_seconds",
         "Since a call was first sent of which nothing is mined, the oldest; 0 without one.",
         figures.unmined_age,
+    )
+
+
+@register
+def nodes() -> Iterator[Metric]:
+    """Yield how the nodes look to the process that answers; it checks them every few seconds."""
+    health = get_chain_client().nodes()
+    yield gauges(
+        "chain_node_in_rotation",
+        "1 where the node is asked, 0 where it does not answer, is of another chain, has stopped or lags.",
+        "node",
+        {node.name: not node.fault for node in health},
+    )
+    yield gauges(
+        "chain_node_head_age_seconds",
+        "Age of the node's newest block, at the last check.",
+        "node",
+        {node.name: node.head_age_seconds for node in health if node.head_age_seconds is not None},
+    )
+    yield gauge(
+        "chain_nodes_needed",
+        "How many nodes must say the same before a call is settled or an account nonce moves.",
+        get_chain().quorum,
     )
 
 

@@ -20,6 +20,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
+from gateway.chain.client import node_checks
 from gateway.common import tasks
 from gateway.common.db import Listener
 from gateway.common.errors import DomainError
@@ -197,6 +198,8 @@ class RelayLoops(bootsteps.StartStopStep):
         global _running  # noqa: PLW0603
         self._loops = [Broadcasting(owner=worker.hostname), Tracking(owner=worker.hostname)]
         _running = self._loops
+        self._node_checks = node_checks()
+        self._node_checks.start()
         signals.worker_shutting_down.connect(self._end_soon)
         for loop in self._loops:
             loop.start()
@@ -204,6 +207,7 @@ class RelayLoops(bootsteps.StartStopStep):
     def stop(self, worker: Any) -> None:
         """Let each loop finish its turn."""
         self._end_soon()
+        self._node_checks.stop()
         deadline = time.monotonic() + _ENDING_SECONDS
         for loop in self._loops:
             loop.join(max(0.0, deadline - time.monotonic()))

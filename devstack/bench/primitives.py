@@ -28,12 +28,13 @@ from gateway.chain.contracts import (
     encode_get_nonce,
     encode_lsp20_verify_call,
 )
-from gateway.chain.events import TransportProvider
+from gateway.chain.events import NodesProvider
 from gateway.chain.lens import code_answer
 from gateway.chain.lsp6 import permissions_key
 from gateway.chain.lsp25 import relay_digest
+from gateway.chain.nodes import Nodes
 from gateway.chain.relay_states import RelayStateReader
-from gateway.chain.rpc import Call, RpcError, Transport
+from gateway.chain.rpc import Call, RpcError
 from gateway.chain.signatures import recover_address
 from gateway.chain.signing import LocalSigner, UnsignedTransaction
 from gateway.chain.types import RelayQuery
@@ -75,13 +76,15 @@ def _lens() -> str:
 _LENS = _lens()
 
 
-class _CannedTransport(Transport):
+class _CannedNodes(Nodes):
     """Answers at once, so that only building and reading are measured."""
 
     def __init__(self) -> None:
         super().__init__([], timeout_seconds=1)
 
-    def batch(self, calls: Sequence[Call], *, accepts: Callable[[RpcError], bool]) -> list[Any]:
+    def batch(
+        self, calls: Sequence[Call], *, accepts: Callable[[RpcError], bool], checked: bool = False
+    ) -> list[Any]:
         return [_canned(method, params) for method, params in calls]
 
 
@@ -189,7 +192,7 @@ def compare() -> list[Comparison]:
 
 def _relay_state(controller: str, key_manager: str) -> Comparison:
     """Compare building and reading everything that a preflight needs; ours tries the call as well."""
-    reader = RelayStateReader(_CannedTransport(), price_seconds=60)
+    reader = RelayStateReader(_CannedNodes(), price_seconds=60)
     query = RelayQuery(
         profile=key_manager,
         key_manager=key_manager,
@@ -200,7 +203,7 @@ def _relay_state(controller: str, key_manager: str) -> Comparison:
         gas_limit=150_000,
         gas_cap=3_000_000,
     )
-    eth = Web3(TransportProvider(_CannedTransport()), middleware=[]).eth
+    eth = Web3(NodesProvider(_CannedNodes()), middleware=[]).eth
     address = Web3.to_checksum_address(key_manager)
     contract = eth.contract(address=address, abi=CONTRACT_ABI)
 

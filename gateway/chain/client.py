@@ -10,31 +10,32 @@ answer correctly; anything else raises `NodeUnavailable`.
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from gateway.chain import contracts, lsp6, rpc
 from gateway.chain.config import get_chain
 from gateway.chain.errors import CallReverted, NodeUnavailable
 from gateway.chain.fees import follower_gas
-from gateway.chain.relay_states import READ_GAS, RelayStateReader, head_call, head_of
-from gateway.chain.rpc import Call, RpcError, Transport
+from gateway.chain.nodes import ANY_CHAIN, NEWEST_BLOCK, Limits, Node, NodeChecks, Nodes, head_of
+from gateway.chain.quorum import agreed_outcome, agreed_view
+from gateway.chain.relay_states import READ_GAS, RelayStateReader
+from gateway.chain.rpc import Call, RpcError
 from gateway.chain.types import (
-    AccountState,
-    BlockId,
     ChainClient,
     ChainView,
     ExternalExecution,
     Finality,
     Head,
     KeyManagerState,
+    NodeHealth,
     ProfileState,
-    Receipt,
     RelayQuery,
     RelayState,
     SendKind,
     SendOutcome,
 )
+from gateway.chain.views import Read, is_answer, view_of
 
 _LATEST = "latest"
 # How old the newest block and the tip of a relay call may be, where blocks take longer.
@@ -43,6 +44,8 @@ _PRICE_SECONDS = 3
 _VERIFIED = contracts.LSP20_VERIFY_CALL[:3]
 _LOG_BLOCKS = 1_000
 _SENT_TOGETHER = 100
+# Once a node has taken or refused what is sent, the others have this long to say something else.
+_SEND_PATIENCE_SECONDS = 1.0
 _ZERO_ADDRESS = "0x0000000000000000000000000000000000000000"
 _WORD = 32
 
@@ -50,15 +53,26 @@ _WORD = 32
 class JsonRpcChainClient:
     """A `ChainClient` over the nodes of a list of URLs. Safe to share between threads."""
 
-    def __init__(self, urls: Sequence[str], *, timeout_seconds: float, price_seconds: float = 0.0) -> None:
-        self._transport = Transport(urls, timeout_seconds=timeout_seconds)
-        self._relay_states = RelayStateReader(self._transport, price_seconds=price_seconds)
+    def __init__(
+        self,
+        urls: Sequence[str],
+        *,
+        timeout_seconds: float,
+        price_seconds: float = 0.0,
+        limits: Limits = ANY_CHAIN,
+        quorum: int | None = None,
+        places: int = 8,
+    ) -> None:
+        """The quorum is a majority unless given; at most `places` threads wait for the nodes."""
+        self._nodes = Nodes(urls, timeout_seconds=timeout_seconds, limits=limits, places=places)
+        self._quorum = quorum or len(urls) // 2 + 1
+        self._relay_states = RelayStateReader(self._nodes, price_seconds=price_seconds)
 
     def chain_id(self) -> int:
         return rpc.quantity(self._read(("eth_chainId", []))[0])
 
     def head(self) -> Head:
-        return head_of(self._read(head_call())[0])
+        return head_of(self._read(NEWEST_BLOCK)[0])
 
     def read_profile(self, *, profile: str, controller: str, digest: bytes, signature: bytes) -> ProfileState:
         code, owner, permissions, accepted = self._read(
@@ -118,27 +132,28 @@ class JsonRpcChainClient:
         heights: Sequence[int] = (),
         finality: Finality | None = None,
     ) -> ChainView:
-        # The head is read first: a block that arrives meanwhile can only add to what is read afterwards.
-        block, *replies = self._read(
-            head_call(),
-            *(_block(hex(height)) for height in heights),
-            *(("eth_getTransactionReceipt", [name]) for name in transaction_hashes),
+        question = partial(
+            view_of,
+            transaction_hashes=transaction_hashes,
+            accounts=accounts,
+            confirmations=confirmations,
+            heights=heights,
+            finality=finality,
         )
-        newest = head_of(block)
-        blocks, replies = replies[: len(heights)], replies[len(heights) :]
-        receipts = [receipt for receipt in map(_receipt, replies) if receipt is not None]
-        account_calls = _account_calls(accounts, _height(newest, confirmations))
-        # A node that does not know a name for a block answers null or an error.
-        replies = self._transport.batch(
-            account_calls + _final_calls(newest, finality),
-            accepts=lambda error: rpc.is_call_error(error) or rpc.is_block_error(error),
-        )
-        return ChainView(
-            head=newest,
-            receipts={receipt.transaction_hash: receipt for receipt in receipts},
-            accounts=_account_states(accounts, replies[: len(account_calls)]),
-            block_hashes={found.number: found.block_hash for found in map(_block_id, blocks) if found},
-            final=next(filter(None, map(_block_id, replies[len(account_calls) :])), None),
+        if len(self._nodes) == 1:
+            return question(self._read_view)
+        views = self._nodes.ask_each(lambda node: question(_asking(node)))
+        if len(views) < self._quorum:
+            raise NodeUnavailable(
+                f"{len(views)} of {len(self._nodes)} chain nodes answer, and {self._quorum} must agree.",
+                retry_after=rpc.RETRY_AFTER_SECONDS,
+            )
+        return agreed_view(
+            views,
+            transaction_hashes=transaction_hashes,
+            accounts=accounts,
+            heights=heights,
+            needed=self._quorum,
         )
 
     def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int | None:
@@ -152,7 +167,7 @@ class JsonRpcChainClient:
 
         windows = _windows(from_block, to_block)
         return find_external_executions(
-            self._transport, key_manager=key_manager, controller=controller, windows=windows
+            self._nodes, key_manager=key_manager, controller=controller, windows=windows
         )
 
     def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:
@@ -162,15 +177,46 @@ class JsonRpcChainClient:
                 ("eth_sendRawTransaction", ["0x" + one.hex()]) for one in raw[start : start + _SENT_TOGETHER]
             ]
             try:
-                replies = self._transport.batch(calls, accepts=rpc.is_send_error)
+                sent += self._send(calls)
             except NodeUnavailable as error:
                 # The rest would wait for the same nodes, and depends on these.
                 return sent + [SendOutcome(SendKind.UNREACHABLE, error.detail)] * (len(raw) - start)
-            sent += map(rpc.send_outcome, replies)
         return sent
 
+    def nodes(self) -> list[NodeHealth]:
+        return self._nodes.health()
+
+    def check_nodes(self) -> None:
+        """Look at each node, and let those that are unfit leave the rotation."""
+        self._nodes.check()
+
+    def node_checks(self) -> NodeChecks:
+        """Return a thread that checks the nodes every few seconds; it is not started yet."""
+        return NodeChecks(self._nodes)
+
+    def _send(self, calls: Sequence[Call]) -> list[SendOutcome]:
+        if len(self._nodes) == 1:
+            replies = self._nodes.batch(calls, accepts=rpc.is_send_error, checked=True)
+            return [rpc.send_outcome(reply) for reply in replies]
+        by_node = self._nodes.ask_each(
+            lambda node: [
+                rpc.send_outcome(reply) for reply in node.ask(calls, rpc.is_send_error, checked=True)
+            ],
+            patience_seconds=_SEND_PATIENCE_SECONDS,
+        )
+        if not by_node:
+            raise NodeUnavailable("No chain node answers.", retry_after=rpc.RETRY_AFTER_SECONDS)
+        return [agreed_outcome(outcomes, needed=self._quorum) for outcomes in zip(*by_node, strict=True)]
+
+    def _read_view(self, *calls: Call) -> list[Any]:
+        return self._nodes.batch(calls, accepts=is_answer, checked=True)
+
     def _read(self, *calls: Call) -> list[Any]:
-        return self._transport.batch(calls, accepts=rpc.is_call_error)
+        return self._nodes.batch(calls, accepts=rpc.is_call_error)
+
+
+def _asking(node: Node) -> Read:
+    return lambda *calls: node.ask(calls, is_answer, checked=True)
 
 
 def _unreverted(reply: Any) -> Any:
@@ -197,47 +243,6 @@ def _estimate(sender: str, to: str, calldata: bytes, gas_cap: int) -> Call:
     return "eth_estimateGas", [fields, _LATEST]
 
 
-def _account_calls(accounts: Sequence[str], confirmed_block: int) -> list[Call]:
-    calls: list[Call] = []
-    for account in accounts:
-        calls += [
-            ("eth_getTransactionCount", [account, _LATEST]),
-            ("eth_getTransactionCount", [account, hex(confirmed_block)]),
-            ("eth_getBalance", [account, _LATEST]),
-        ]
-    return calls
-
-
-def _account_states(accounts: Sequence[str], replies: Sequence[Any]) -> dict[str, AccountState]:
-    read = [rpc.quantity(reply) for reply in replies]
-    triples = zip(read[0::3], read[1::3], read[2::3], strict=True)
-    return {account: AccountState(*triple) for account, triple in zip(accounts, triples, strict=True)}
-
-
-def _height(newest: Head, blocks: int) -> int:
-    """Return the newest height with that many blocks from it on, itself included."""
-    return max(0, newest.number - blocks + 1)
-
-
-def _final_calls(newest: Head, finality: Finality | None) -> list[Call]:
-    """Ask for the newest final block: what the tag names comes first, if the tag counts."""
-    if finality is None:
-        return []
-    names = [hex(_height(newest, finality.blocks))]
-    return [_block(name) for name in (["finalized", *names] if finality.by_tag else names)]
-
-
-def _block(name: str) -> Call:
-    return "eth_getBlockByNumber", [name, False]
-
-
-def _block_id(reply: Any) -> BlockId | None:
-    """Read which block it is; None if the node knows none."""
-    if reply is None or isinstance(reply, RpcError):
-        return None
-    return BlockId(rpc.quantity(rpc.member(reply, "number")), _text(reply, "hash"))
-
-
 def _permissions(profile: str, controller: str) -> Call:
     return _call(profile, contracts.GET_DATA + lsp6.permissions_key(controller))
 
@@ -251,24 +256,6 @@ def _returned(reply: Any) -> bytes:
     return b"" if isinstance(reply, RpcError) else rpc.octets(reply)
 
 
-def _receipt(reply: Any) -> Receipt | None:
-    """Read a receipt; None if the node has none."""
-    if reply is None:
-        return None
-    return Receipt(
-        transaction_hash=_text(reply, "transactionHash"),
-        block_number=rpc.quantity(rpc.member(reply, "blockNumber")),
-        block_hash=_text(reply, "blockHash"),
-        succeeded=rpc.quantity(rpc.member(reply, "status")) == 1,
-        gas_used=rpc.quantity(rpc.member(reply, "gasUsed")),
-        effective_gas_price_wei=rpc.quantity(rpc.member(reply, "effectiveGasPrice")),
-    )
-
-
-def _text(reply: Any, name: str) -> str:
-    return str(rpc.member(reply, name)).lower()
-
-
 _installed: ChainClient | None = None
 
 
@@ -278,12 +265,20 @@ def _node_client() -> JsonRpcChainClient:
     return JsonRpcChainClient(
         chain.node_urls,
         timeout_seconds=chain.node_timeout_seconds,
+        limits=Limits(chain.id, chain.max_head_age_seconds, chain.max_lag_blocks),
+        quorum=chain.quorum,
+        places=chain.node_places,
         price_seconds=min(chain.block_seconds, _PRICE_SECONDS),
     )
 
 
 # A forked worker must not use its parent's connections.
 os.register_at_fork(after_in_child=_node_client.cache_clear)
+
+
+def node_checks() -> NodeChecks:
+    """Return a thread that checks the nodes of the settings every few seconds; it is not started yet."""
+    return _node_client().node_checks()
 
 
 def set_chain_client(client: ChainClient | None) -> None:

@@ -16,6 +16,10 @@ def get_chain() -> Chain:
         id=settings.CHAIN_ID,
         node_urls=tuple(settings.CHAIN_RPC_URLS),
         node_timeout_seconds=settings.CHAIN_RPC_TIMEOUT_SECONDS,
+        node_places=settings.WEB_THREADS // 4,
+        quorum=settings.CHAIN_QUORUM,
+        max_head_age_seconds=settings.CHAIN_MAX_HEAD_AGE_SECONDS,
+        max_lag_blocks=settings.CHAIN_MAX_LAG_BLOCKS,
         block_seconds=settings.CHAIN_BLOCK_SECONDS,
         confirmations=settings.CONFIRMATIONS,
         fees=FeePolicy(

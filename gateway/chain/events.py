@@ -1,5 +1,5 @@
 """
-What others had a key manager execute, read from its events by web3.py over our transport.
+What others had a key manager execute, read from its events by web3.py over our nodes.
 
 Only a call that somebody else seems to have executed leads here, so a process imports this
 module when it first needs it.
@@ -20,7 +20,8 @@ from web3.providers.base import JSONBaseProvider
 from web3.types import LogReceipt, RPCEndpoint, RPCError, RPCResponse, TxData
 
 from gateway.chain.contracts import CONTRACT_ABI, PERMISSIONS_VERIFIED_TOPIC
-from gateway.chain.rpc import RpcError, Transport, is_call_error, unreadable
+from gateway.chain.nodes import Nodes
+from gateway.chain.rpc import RpcError, is_call_error, unreadable
 from gateway.chain.types import ExternalExecution
 from gateway.common.fields import checksum
 
@@ -29,15 +30,15 @@ _CONTRACT: type[Contract] = Web3().eth.contract(abi=CONTRACT_ABI)
 _PERMISSIONS_VERIFIED = _CONTRACT.events.PermissionsVerified()
 
 
-class TransportProvider(JSONBaseProvider):
-    """A web3.py provider over a transport: the same nodes, connections and fail-over."""
+class NodesProvider(JSONBaseProvider):
+    """A web3.py provider over our nodes: the same connections and fail-over."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, nodes: Nodes) -> None:
         super().__init__()
-        self._transport = transport
+        self._nodes = nodes
 
     def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
-        (reply,) = self._transport.batch([(method, list(params))], accepts=is_call_error)
+        (reply,) = self._nodes.batch([(method, list(params))], accepts=is_call_error)
         if isinstance(reply, RpcError):
             error: RPCError = {"code": reply.code, "message": reply.message, "data": reply.data}
             return {"jsonrpc": "2.0", "id": 0, "error": error}
@@ -45,7 +46,7 @@ class TransportProvider(JSONBaseProvider):
 
 
 def find_external_executions(
-    transport: Transport, *, key_manager: str, controller: str, windows: Iterable[tuple[int, int]]
+    nodes: Nodes, *, key_manager: str, controller: str, windows: Iterable[tuple[int, int]]
 ) -> list[ExternalExecution]:
     """
     Return what a key manager executed for a controller in these ranges of blocks, each with both ends.
@@ -54,7 +55,7 @@ def find_external_executions(
         NodeUnavailable: the node did not answer, or nothing that web3.py can read.
     """
     # No middleware: it would ask further questions, such as the chain id before each call.
-    eth = Web3(TransportProvider(transport), middleware=[]).eth
+    eth = Web3(NodesProvider(nodes), middleware=[]).eth
     topics = [PERMISSIONS_VERIFIED_TOPIC, "0x" + controller[2:].lower().rjust(64, "0")]
     with _node_errors():
         logs: list[LogReceipt] = []

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from gateway.chain import contracts, lens, lsp6, rpc
 from gateway.chain.lens import Question
-from gateway.chain.rpc import Call, RpcError, Transport
+from gateway.chain.nodes import NEWEST_BLOCK, Nodes, head_of
+from gateway.chain.rpc import Call, RpcError
 from gateway.chain.types import Head, RelayQuery, RelayState, Trial
 
 _LATEST = "latest"
@@ -42,8 +43,8 @@ class RelayStateReader:
     The newest block and the tip are asked for again after `price_seconds`, with the next trip.
     """
 
-    def __init__(self, transport: Transport, *, price_seconds: float) -> None:
-        self._transport, self._price_seconds = transport, price_seconds
+    def __init__(self, nodes: Nodes, *, price_seconds: float) -> None:
+        self._nodes, self._price_seconds = nodes, price_seconds
         self._price: _Price | None = None
         self._no_lens_until = self._no_simulation_until = 0.0
 
@@ -55,9 +56,9 @@ class RelayStateReader:
         price = self._price if self._price and now < self._price.good_until else None
         calls = [] if price else list(_PRICE)
         for query in queries:
-            calls.append(lens.call(_questions(query)) if uses_lens else head_call())
+            calls.append(lens.call(_questions(query)) if uses_lens else NEWEST_BLOCK)
             calls.append(_trial_call(query, simulates=simulates))
-        replies = self._transport.batch(calls, accepts=_accepts)
+        replies = self._nodes.batch(calls, accepts=_accepts)
         if price is None:
             price, replies = self._new_price(replies[: len(_PRICE)], now), replies[len(_PRICE) :]
         readings, trials = replies[0::2], replies[1::2]
@@ -80,7 +81,7 @@ class RelayStateReader:
         if unread:
             self._no_lens_until = max(self._no_lens_until, now + _RETRY_SECONDS)
             calls = [call for place in unread for call in _single_calls(queries[place])]
-            replies = self._transport.batch(calls, accepts=rpc.is_call_error)
+            replies = self._nodes.batch(calls, accepts=rpc.is_call_error)
             for place, at in zip(unread, range(0, len(replies), _QUESTIONS), strict=True):
                 answered[place] = _single_answers(replies[at : at + _QUESTIONS])
         return [answers for answers in answered if answers is not None]
@@ -98,7 +99,7 @@ class RelayStateReader:
         if lacking:
             self._no_simulation_until = now + _RETRY_SECONDS
             calls = [_trial_call(queries[place], simulates=False) for place in lacking]
-            again = self._transport.batch(calls, accepts=rpc.is_call_error)
+            again = self._nodes.batch(calls, accepts=rpc.is_call_error)
             asked_otherwise = dict(zip(lacking, again, strict=True))
         return [
             _trial(
@@ -108,23 +109,8 @@ class RelayStateReader:
         ]
 
 
-def head_call() -> Call:
-    """Return the call for the newest block."""
-    return "eth_getBlockByNumber", [_LATEST, False]
-
-
-def head_of(reply: Any) -> Head:
-    """Read a block."""
-    return Head(
-        number=rpc.quantity(rpc.member(reply, "number")),
-        timestamp=rpc.quantity(rpc.member(reply, "timestamp")),
-        base_fee_wei=rpc.quantity(rpc.member(reply, "baseFeePerGas")),
-        block_hash=str(rpc.member(reply, "hash")).lower(),
-    )
-
-
 _PRICE: tuple[Call, ...] = (
-    head_call(),
+    NEWEST_BLOCK,
     ("eth_feeHistory", [hex(_FEE_BLOCKS), _LATEST, [_FEE_PERCENTILE]]),
 )
 

@@ -1,33 +1,20 @@
 """
-JSON-RPC over HTTP: batches, keep-alive connections, the next node if one fails, and what errors mean.
+JSON-RPC: batches, their answers, and what errors mean.
 
-Every request is safe to repeat (reads, and transactions that are the same bytes),
-so after any fault of a node the next one is asked. URLs may hold access keys, so no log
-and no error shows them. JSON-RPC gives most errors the code -32000 or one of the client's
-own, so the words of geth, erigon, nethermind, reth and anvil decide what an error means.
+JSON-RPC gives most errors the code -32000 or one of the client's own, so the words of geth,
+erigon, nethermind, reth and anvil decide what an error means.
 """
 
 import json
-import logging
 import re
-import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
-from gateway.chain.connection import HttpFault, NodeConnection
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.types import SendKind, SendOutcome
 
-logger = logging.getLogger(__name__)
-
-_CONNECT_SECONDS = 2.0
-_RETRY_AFTER_SECONDS = 2
-# A node that failed is asked last for this long, so that not every request waits for its timeout again.
-_REST_SECONDS = 10.0
-_BATCH_LIMIT = 200
+RETRY_AFTER_SECONDS = 2
 
 Call = tuple[str, list[Any]]
 
@@ -41,82 +28,40 @@ class RpcError:
     data: Any = None
 
 
-class _NodeFault(Exception):
+class NodeFault(Exception):
     """One node failed; the text names the kind of failure and no part of the URL."""
 
 
 def unreadable() -> NodeUnavailable:
     """Return the error to raise for a malformed answer."""
-    return NodeUnavailable("The chain node gave no usable answer.", retry_after=_RETRY_AFTER_SECONDS)
+    return NodeUnavailable("The chain node gave no usable answer.", retry_after=RETRY_AFTER_SECONDS)
 
 
-class Transport:
-    """Sends batches to the first healthy node of a list. Safe to share between threads."""
-
-    def __init__(self, urls: Sequence[str], *, timeout_seconds: float) -> None:
-        self._resting_until = dict.fromkeys(urls, 0.0)
-        self._timeout_seconds = timeout_seconds
-        # Each thread has its own connections.
-        self._thread = threading.local()
-
-    def batch(self, calls: Sequence[Call], *, accepts: Callable[[RpcError], bool]) -> list[Any]:
-        """
-        Return each call's result, or the `RpcError` that `accepts` lets pass, in the order of `calls`.
-
-        Any other error is a fault of the node, and the next node is asked. More than
-        200 calls go in several requests, one after the other.
-
-        Raises:
-            NodeUnavailable: no node in the list answered.
-        """
-        replies: list[Any] = []
-        for start in range(0, len(calls), _BATCH_LIMIT):
-            replies += self._request(calls[start : start + _BATCH_LIMIT], accepts)
-        return replies
-
-    def _request(self, calls: Sequence[Call], accepts: Callable[[RpcError], bool]) -> list[Any]:
-        envelopes = [
-            {"jsonrpc": "2.0", "id": place, "method": method, "params": params}
-            for place, (method, params) in enumerate(calls)
-        ]
-        body = json.dumps(envelopes, separators=(",", ":")).encode()
-        for url in self._by_health():
-            try:
-                return _replies(self._post(url, body), len(calls), accepts)
-            except _NodeFault as fault:
-                self._resting_until[url] = time.monotonic() + _REST_SECONDS
-                logger.warning("chain node %s failed: %s", urlsplit(url).hostname, fault)
-        raise NodeUnavailable("No chain node answers. Repeat the request.", retry_after=_RETRY_AFTER_SECONDS)
-
-    def _by_health(self) -> list[str]:
-        now = time.monotonic()
-        return sorted(self._resting_until, key=lambda url: self._resting_until[url] > now)
-
-    def _post(self, url: str, body: bytes) -> bytes:
-        connections: dict[str, NodeConnection] = self._thread.__dict__
-        connection = connections.get(url)
-        if connection is None:
-            connection = connections[url] = NodeConnection(
-                url,
-                connect_seconds=min(_CONNECT_SECONDS, self._timeout_seconds),
-                read_seconds=self._timeout_seconds,
-            )
-        try:
-            return connection.post(body)
-        except HttpFault as error:
-            raise _NodeFault(str(error)) from error
+def request_body(calls: Sequence[Call]) -> bytes:
+    """Return the batch that asks these calls."""
+    envelopes = [
+        {"jsonrpc": "2.0", "id": place, "method": method, "params": params}
+        for place, (method, params) in enumerate(calls)
+    ]
+    return json.dumps(envelopes, separators=(",", ":")).encode()
 
 
-def _replies(body: bytes, count: int, accepts: Callable[[RpcError], bool]) -> list[Any]:
+def replies(body: bytes, count: int, accepts: Callable[[RpcError], bool]) -> list[Any]:
+    """
+    Return the result of each call of a batch, or the error that `accepts` lets pass, in order.
+
+    Raises:
+        NodeFault: the body is no answer to the batch, or has another error.
+    """
     try:
         answers = json.loads(body)
     except ValueError as error:
-        raise _NodeFault("not JSON") from error
+        raise NodeFault("not JSON") from error
     if not isinstance(answers, list):
-        raise _NodeFault("no batch in the answer")
+        raise NodeFault("no batch in the answer")
     by_id = {answer["id"]: answer for answer in answers if isinstance(answer, dict) and "id" in answer}
     if any(place not in by_id for place in range(count)):
-        raise _NodeFault("answers are missing")
+        raise NodeFault("answers are missing")
     return [_reply(by_id[place], accepts) for place in range(count)]
 
 
@@ -125,10 +70,10 @@ def _reply(answer: dict[str, Any], accepts: Callable[[RpcError], bool]) -> Any:
     if fields is None:
         return answer.get("result")
     if not isinstance(fields, dict) or not isinstance(fields.get("code"), int):
-        raise _NodeFault("an error without a code")
+        raise NodeFault("an error without a code")
     error = RpcError(code=fields["code"], message=str(fields.get("message", "")), data=fields.get("data"))
     if not accepts(error):
-        raise _NodeFault(f"JSON-RPC error {error.code}")
+        raise NodeFault(f"JSON-RPC error {error.code}")
     return error
 
 

@@ -49,6 +49,9 @@ class Chain:
     """
     One chain: its nodes, what gas may cost there, and when a block is confirmed and when final.
 
+    At most `node_places` threads of a process wait for nodes. Money and account nonces move when `quorum` nodes
+    say the same. A node whose newest block is older than
+    `max_head_age_seconds` (0: any age) or more than `max_lag_blocks` behind the others is not asked.
     A transaction is confirmed with `confirmations` blocks from its own on, its own included.
     `explorer_url` is empty where no block explorer is configured.
     """
@@ -56,6 +59,10 @@ class Chain:
     id: int
     node_urls: tuple[str, ...]
     node_timeout_seconds: float
+    node_places: int
+    quorum: int
+    max_head_age_seconds: int
+    max_lag_blocks: int
     block_seconds: int
     confirmations: int
     fees: FeePolicy
@@ -198,8 +205,9 @@ class ChainView:
     """
     The newest block, the receipts that exist and the requested accounts.
 
-    `block_hashes` has the requested heights that the chain has reached; `final` is the newest
-    final block, None where nobody asked for it.
+    `block_hashes` has the requested heights that the chain has reached; `final` is the newest final block, None
+    where nobody asked for it. About `undecided` transactions and heights too few nodes say the same: they are
+    neither there nor absent for now. A final block that is undecided is None as well.
     """
 
     head: Head
@@ -207,6 +215,22 @@ class ChainView:
     accounts: dict[str, AccountState]
     block_hashes: dict[int, str] = field(default_factory=dict)
     final: BlockId | None = None
+    undecided: frozenset[str] = frozenset()
+    undecided_heights: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeHealth:
+    """
+    A node by its host, and why it is not asked at present; `fault` is empty where it is.
+
+    The newest block and its age are those of the last check; None before the first.
+    """
+
+    name: str
+    fault: str
+    head_number: int | None = None
+    head_age_seconds: float | None = None
 
 
 class SendKind(Enum):
@@ -313,7 +337,8 @@ class ChainClient(Protocol):
         """
         Return the newest block, and these transactions and accounts as of that block or a later one.
 
-        Also the hashes of the blocks at these heights, and with `finality` the newest final block.
+        Also the hashes of the blocks at these heights, and with `finality` the newest final block. Where there
+        are several nodes, this is what the quorum of them says.
         """
         ...
 
@@ -329,8 +354,12 @@ class ChainClient(Protocol):
 
     def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:
         """
-        Send signed transactions to the node in order and return what it answered to each.
+        Send signed transactions to every node in order and return what they answered to each.
 
-        A node that is away is `UNREACHABLE`, so this raises no network errors.
+        A node that is away is `UNREACHABLE`, so this raises no network errors. Only a quorum refuses one.
         """
+        ...
+
+    def nodes(self) -> list[NodeHealth]:
+        """Return every configured node, as far as this process has checked it."""
         ...

@@ -5,7 +5,7 @@ The tracker may be killed at any point: the next run derives each step from the 
 the rows again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from django.conf import settings
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
+from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import valid_until_of
 from gateway.chain.signing import get_signer
@@ -27,6 +28,8 @@ _Status = RelayTransaction.Status
 
 # A used account nonce without a receipt counts as lost this many blocks beyond the confirmations.
 _LOST_DEPTH = 20
+# For how many blocks nodes may disagree about a transaction before that is reported.
+_CONTRADICTION_BLOCKS = 10
 
 
 class _InFlight(NamedTuple):
@@ -61,22 +64,37 @@ class Tracker:
 
     def __init__(self) -> None:
         self._newest: Head | None = None
+        # Since when the nodes have contradicted each other about a transaction.
+        self._undecided_since: dict[str, datetime] = {}
 
     def track_new_block(self, *, now: datetime) -> int:
         """
         Track if there is a block that was not tracked yet; return how many relay transactions were settled.
 
         Raises:
-            NodeUnavailable: no node answered; the next call tries again.
+            NodeUnavailable: no node answered; the next call tries again. Or the nodes have contradicted each other
+                about a transaction for ten blocks; the other ones were tracked.
         """
         if get_chain_client().head() == self._newest:
             return 0
-        settled, self._newest = _track(now=now)
+        settled, view = _track(now=now)
+        self._note_undecided(view.undecided, now)
+        self._newest = view.head
         return settled
 
+    def _note_undecided(self, undecided: Iterable[str], now: datetime) -> None:
+        # One node is often a block behind the others, so only what lasts is worth a word.
+        self._undecided_since = {name: self._undecided_since.get(name, now) for name in undecided}
+        patience = timedelta(seconds=_CONTRADICTION_BLOCKS * get_chain().block_seconds)
+        lasting = [name for name, since in self._undecided_since.items() if since < now - patience]
+        if lasting:
+            raise NodeUnavailable(
+                f"The chain nodes contradict each other about {lasting[0]}, {len(lasting)} transactions in all."
+            )
 
-def _track(*, now: datetime) -> tuple[int, Head]:
-    """Return how many were settled, and the newest block that this saw."""
+
+def _track(*, now: datetime) -> tuple[int, ChainView]:
+    """Return how many were settled, and what the chain said."""
     accounts = _accounts(now)
     attempts = _attempts_in_flight()
     view = get_chain_client().read_chain(
@@ -85,12 +103,14 @@ def _track(*, now: datetime) -> tuple[int, Head]:
         confirmations=get_chain().confirmations,
     )
     relayers.update_accounts(relayers=accounts, accounts=view.accounts, now=now)
+    # What the nodes disagree about stays as it is.
+    attempts = [attempt for attempt in attempts if attempt.transaction_hash not in view.undecided]
     attempts = _update_receipts(attempts=attempts, view=view, now=now)
     settled = settlement.settle(confirmed=_confirmed(attempts, view), now=now)
     unmined = _unmined(attempts, view)
     settled += _settle_lost(attempts=unmined, relayers=accounts, view=view, now=now)
     _cancel_or_replace_stuck(attempts=unmined, view=view, now=now)
-    return settled, view.head
+    return settled, view
 
 
 def _accounts(now: datetime) -> list[Relayer]:
@@ -152,7 +172,7 @@ def _settle_lost(
     )
     if again.head.number < view.head.number:
         return 0
-    mined = {owners[transaction_hash] for transaction_hash in again.receipts}
+    mined = {owners[transaction_hash] for transaction_hash in (*again.receipts, *again.undecided)}
     confirmed_lost = {
         attempt.relay_transaction_id for attempt in _passed_over(lost, addresses, again)
     } - mined

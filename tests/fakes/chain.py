@@ -23,6 +23,7 @@ from gateway.chain.types import (
     Finality,
     Head,
     KeyManagerState,
+    NodeHealth,
     ProfileState,
     RelayQuery,
     RelayState,
@@ -173,6 +174,9 @@ class FakeChain(FakeWorld):
         self.asked["send_raw_transactions"] += 1
         with self._lock:
             return [self._send(one) for one in raw]
+
+    def nodes(self) -> list[NodeHealth]:
+        return [NodeHealth("fake", "no answer" if self._is_away else "", self._newest.number, 0.0)]
 
     def _relay_state(self, query: RelayQuery) -> RelayState:
         account = self._state.profiles.get(query.profile)

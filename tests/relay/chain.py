@@ -193,6 +193,10 @@ class FaultyClient(JsonRpcChainClient):
         self.requests += 1
         return super()._read(*calls)
 
+    def _read_view(self, *calls: Call) -> list[Any]:
+        self.requests += 1
+        return super()._read_view(*calls)
+
 
 @contextmanager
 def node_away() -> Iterator[None]:

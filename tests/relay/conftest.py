@@ -16,7 +16,7 @@ from devstack.services.stack import Services
 from devstack.world.profiles import ControllerPlan, Profile, ProfilePlan
 from gateway.chain.client import set_chain_client
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.rpc import Transport
+from gateway.chain.nodes import Node
 from gateway.chain.signing import get_signer
 from gateway.common.errors import DomainError
 from relay.models import Relayer, RelayTransaction
@@ -38,13 +38,13 @@ LYX = 10**18
 @pytest.fixture(autouse=True)
 def _no_node_request_in_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail every request to the node that is made while a transaction of ours is open."""
-    ask = Transport.batch
+    ask = Node.ask
 
-    def batch(transport: Transport, *args: Any, **options: Any) -> list[Any]:
+    def checked(node: Node, *args: Any, **options: Any) -> list[Any]:
         assert_none_is_open()
-        return ask(transport, *args, **options)
+        return ask(node, *args, **options)
 
-    monkeypatch.setattr(Transport, "batch", batch)
+    monkeypatch.setattr(Node, "ask", checked)
 
 
 @pytest.fixture(scope="session")

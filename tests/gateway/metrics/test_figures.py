@@ -13,10 +13,13 @@ from credits.models import EntrySource, ReconciliationRun
 from credits.services import entries, holds
 from earnings.models import AdNetwork, Postback
 from gateway.admin.pauses import switch
+from gateway.chain.client import set_chain_client
+from gateway.chain.types import NodeHealth
 from payments.models import BillingOperation, StripeEvent
 from relay.models import Attempt, Relayer, RelayTransaction, WorkerLoop
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory, random_address
+from tests.fakes.chain import FakeChain
 from tests.gateway.metrics.conftest import Scrape
 from tests.portal.history_rows import relayed
 
@@ -70,7 +73,9 @@ def about(seconds: float) -> Any:
 def test_without_any_row_every_figure_is_nothing(scrape: Scrape) -> None:
     gauges = scrape()
     ours = {
-        key: value for key, value in gauges.items() if not key[0].startswith(("periodic", "redis", "queue"))
+        key: value
+        for key, value in gauges.items()
+        if not key[0].startswith(("periodic", "redis", "queue", "chain_node"))
     }
     nonzero = {key for key, value in ours.items() if value}
     assert nonzero == {("reconciliation_scheduled", "ledger"), ("reconciliation_scheduled", "chain")}
@@ -89,6 +94,27 @@ def test_each_loop_of_the_relay_worker_says_when_it_last_ended_and_succeeded(scr
         assert found["relay_loop_ended_timestamp_seconds", name] == pytest.approx(ended.timestamp())
     assert found["relay_loop_succeeded_timestamp_seconds", "tracking"] == pytest.approx(succeeded.timestamp())
     assert ("relay_loop_succeeded_timestamp_seconds", "broadcasting") not in found
+
+
+def test_each_node_says_whether_it_is_asked_and_how_old_its_newest_block_is(
+    scrape: Scrape, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = FakeChain()
+    monkeypatch.setattr(
+        client,
+        "nodes",
+        lambda: [NodeHealth("one", "", 7, 3.5), NodeHealth("two", "no answer")],
+    )
+    set_chain_client(client)
+    try:
+        gauges = scrape()
+    finally:
+        set_chain_client(None)
+    assert gauges["chain_node_in_rotation", "one"] == 1
+    assert gauges["chain_node_in_rotation", "two"] == 0
+    assert gauges["chain_node_head_age_seconds", "one"] == 3.5
+    assert ("chain_node_head_age_seconds", "two") not in gauges
+    assert gauges["chain_nodes_needed",] == 1
 
 
 def test_calls_are_counted_by_status(scrape: Scrape) -> None:

@@ -1,0 +1,332 @@
+"""
+The nodes of the chain: which of them are fit to be asked, and who is asked what.
+
+Every request is safe to repeat (reads, and transactions that are the same bytes), so after any fault of a node
+the next one is asked. A node of another chain, one that has stopped and one that lags leave the rotation by a
+check and return by one. URLs may hold access keys, so no log and no error shows them.
+"""
+
+import logging
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+from gateway.chain import rpc
+from gateway.chain.connection import HttpFault, NodeConnection
+from gateway.chain.errors import NodeUnavailable
+from gateway.chain.rpc import Call, NodeFault, RpcError
+from gateway.chain.types import Head, NodeHealth
+from gateway.common.guards import Guard, NotLetThrough
+
+logger = logging.getLogger(__name__)
+Answer = TypeVar("Answer")
+
+_CONNECT_SECONDS = 2.0
+_CHECKED_EVERY_SECONDS = 3.0
+# How long a node may take to answer a check.
+_CHECK_SECONDS = 2.0
+# A node that failed is asked last for this long, so that not every request waits for its timeout again.
+_REST_SECONDS = 10.0
+_BATCH_LIMIT = 200
+# How many questions to one node run beside each other where several nodes are asked together.
+_SIDE_BY_SIDE = 3
+_WRONG_CHAIN = "it is of another chain"
+
+NEWEST_BLOCK: Call = ("eth_getBlockByNumber", ["latest", False])
+_CHAIN_ID: Call = ("eth_chainId", [])
+
+
+class Limits(NamedTuple):
+    """What a node must keep to: the chain's id, and how old or far behind its newest block may be (0: any age)."""
+
+    chain_id: int | None = None
+    max_head_age_seconds: int = 0
+    max_lag_blocks: int = 5
+
+
+ANY_CHAIN = Limits()
+
+
+class Node:
+    """One node. Safe to share between threads, each of which has a connection of its own."""
+
+    def __init__(
+        self, url: str, name: str, *, chain_id: int | None, timeout_seconds: float, places: int
+    ) -> None:
+        self.name = name
+        self.guard = Guard(places=places)
+        self.head: Head | None = None
+        # Why it is not asked at all, as the last check found; empty where it is.
+        self.fault = ""
+        # A node that failed just now is asked after the others.
+        self.rests_until = 0.0
+        self._url, self._chain_id, self._timeout_seconds = url, chain_id, timeout_seconds
+        self._thread = threading.local()
+        self._is_failing = False
+
+    @cached_property
+    def threads(self) -> ThreadPoolExecutor:
+        """Threads for questions to several nodes at once."""
+        return ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="node")
+
+    def ask(
+        self, calls: Sequence[Call], accepts: Callable[[RpcError], bool], *, checked: bool = False
+    ) -> list[Any]:
+        """
+        Return each call's result or accepted error; with `checked` only if the node is still of our chain.
+
+        Raises:
+            NodeFault: it did not answer, or not so; it is asked last for a while.
+        """
+        try:
+            answers: list[Any] = []
+            for start in range(0, len(calls), _BATCH_LIMIT):
+                piece = calls[start : start + _BATCH_LIMIT]
+                answers += self._checked(piece, accepts) if checked else self._ask(piece, accepts)
+        except NodeFault as fault:
+            self.rests_until = time.monotonic() + _REST_SECONDS
+            if not self._is_failing:
+                logger.warning("chain node %s failed: %s", self.name, fault)
+            self._is_failing = True
+            raise
+        if self._is_failing:
+            self._is_failing = False
+            logger.warning("chain node %s answers again", self.name)
+        return answers
+
+    def _checked(self, calls: Sequence[Call], accepts: Callable[[RpcError], bool]) -> list[Any]:
+        if self._chain_id is None:
+            return self._ask(calls, accepts)
+        *answers, chain_id = self._ask([*calls, _CHAIN_ID], accepts)
+        if chain_id != hex(self._chain_id):
+            raise NodeFault(_WRONG_CHAIN)
+        return answers
+
+    def check(self) -> Head:
+        """
+        Ask for chain and newest block, whether or not the node is in the rotation.
+
+        Raises:
+            NodeFault: it does not answer, or is of another chain.
+        """
+        body = self._post(rpc.request_body([_CHAIN_ID, NEWEST_BLOCK]), timeout_seconds=_CHECK_SECONDS)
+        chain_id, block = rpc.replies(body, 2, _never)
+        if self._chain_id is not None and chain_id != hex(self._chain_id):
+            self.set_fault(_WRONG_CHAIN)
+            raise NodeFault(_WRONG_CHAIN)
+        try:
+            return head_of(block)
+        except NodeUnavailable as error:
+            raise NodeFault("no newest block") from error
+
+    def set_fault(self, fault: str) -> None:
+        """Leave the rotation for this reason, or with none return; each change is logged once."""
+        if (fault == "") != (self.fault == ""):
+            if fault:
+                logger.warning("chain node %s leaves the rotation: %s", self.name, fault)
+            else:
+                logger.warning("chain node %s is back in the rotation", self.name)
+        self.fault = fault
+
+    def health(self) -> NodeHealth:
+        """Return what is known of the node."""
+        fault = self.fault or ("" if self.guard.is_open else "no answer")
+        head = self.head
+        if head is None:
+            return NodeHealth(self.name, fault)
+        return NodeHealth(self.name, fault, head.number, max(0.0, time.time() - head.timestamp))
+
+    def _ask(self, calls: Sequence[Call], accepts: Callable[[RpcError], bool]) -> list[Any]:
+        try:
+            with self.guard.place():
+                body = self._post(rpc.request_body(calls), timeout_seconds=self._timeout_seconds)
+        except NotLetThrough as error:
+            raise NodeFault("no answer lately") from error
+        return rpc.replies(body, len(calls), accepts)
+
+    def _post(self, body: bytes, *, timeout_seconds: float) -> bytes:
+        connections: dict[Any, NodeConnection] = self._thread.__dict__
+        connection = connections.get(timeout_seconds)
+        if connection is None:
+            connection = connections[timeout_seconds] = NodeConnection(
+                self._url,
+                connect_seconds=min(_CONNECT_SECONDS, timeout_seconds),
+                read_seconds=timeout_seconds,
+            )
+        try:
+            answer = connection.post(body)
+        except HttpFault as error:
+            self.guard.failed()
+            raise NodeFault(str(error)) from error
+        self.guard.answered()
+        return answer
+
+
+class Nodes:
+    """The nodes of a list. Safe to share between threads."""
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        *,
+        timeout_seconds: float,
+        limits: Limits = ANY_CHAIN,
+        places: int = 8,
+    ) -> None:
+        """`places` is how many threads may wait for all nodes together."""
+        self._limits, self._timeout_seconds = limits, timeout_seconds
+        self._nodes = [
+            Node(
+                url,
+                name,
+                chain_id=limits.chain_id,
+                timeout_seconds=timeout_seconds,
+                places=places // max(1, len(urls)),
+            )
+            for url, name in zip(urls, _names(urls), strict=True)
+        ]
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def batch(
+        self, calls: Sequence[Call], *, accepts: Callable[[RpcError], bool], checked: bool = False
+    ) -> list[Any]:
+        """
+        Return each call's result, or the `RpcError` that `accepts` lets pass, in the order of `calls`.
+
+        One fit node answers all. Any other error is a fault of the node, and the next one is asked. With `checked`
+        the node says in the same request that it is of our chain. More than 200 calls go in several requests.
+
+        Raises:
+            NodeUnavailable: no node answered.
+        """
+        for node in self._in_rotation():
+            try:
+                return node.ask(calls, accepts, checked=checked)
+            except NodeFault:
+                continue
+        raise NodeUnavailable(
+            "No chain node answers. Repeat the request.", retry_after=rpc.RETRY_AFTER_SECONDS
+        )
+
+    def ask_each(
+        self, question: Callable[[Node], Answer], *, patience_seconds: float | None = None
+    ) -> list[Answer]:
+        """
+        Ask every node in the rotation at once; return the answers of those that gave one in time.
+
+        Once a node has answered, the others are waited for at most `patience_seconds`, by default their timeout.
+        """
+        futures = [node.threads.submit(_answer_of, question, node) for node in self._in_rotation()]
+        most = 2 * self._timeout_seconds + _CONNECT_SECONDS
+        if patience_seconds is not None:
+            wait(futures, timeout=most, return_when="FIRST_COMPLETED")
+            most = patience_seconds
+        done, _ = wait(futures, timeout=most)
+        answers = (future.result() for future in futures if future in done)
+        return [answer for answer in answers if answer is not None]
+
+    def check(self) -> None:
+        """Look at each node's chain and newest block, and let those that are unfit leave the rotation."""
+        if len(self._nodes) == 1:
+            heads = [_checked_head(self._nodes[0])]
+        else:
+            futures = [node.threads.submit(_checked_head, node) for node in self._nodes]
+            wait(futures, timeout=_CHECK_SECONDS + _CONNECT_SECONDS)
+            heads = [future.result() if future.done() else None for future in futures]
+        numbers = [head.number for head in heads if head is not None]
+        now = time.time()
+        for node, head in zip(self._nodes, heads, strict=True):
+            if head is not None:
+                node.head = head
+                node.set_fault(self._fault_of(head, statistics.median_high(numbers), now))
+
+    def health(self) -> list[NodeHealth]:
+        """Return what is known of each node."""
+        return [node.health() for node in self._nodes]
+
+    def _fault_of(self, head: Head, usual_number: int, now: float) -> str:
+        """Of two nodes the higher is the usual one, of three the one in the middle."""
+        oldest = self._limits.max_head_age_seconds
+        if oldest and head.timestamp < now - oldest:
+            return "its newest block is too old"
+        if oldest and head.timestamp > now + oldest:
+            return "its newest block is in the future"
+        if head.number < usual_number - self._limits.max_lag_blocks:
+            return f"it is {usual_number - head.number} blocks behind"
+        return ""
+
+    def _in_rotation(self) -> list[Node]:
+        now = time.monotonic()
+        fit = [node for node in self._nodes if not node.fault]
+        return sorted(fit, key=lambda node: node.rests_until > now)
+
+
+class NodeChecks(threading.Thread):
+    """Checks the nodes every few seconds, from `start` until `stop` or the end of the process."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        super().__init__(name="node-checks", daemon=True)
+        self._nodes, self._stopping = nodes, threading.Event()
+
+    def run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._nodes.check()
+            except Exception:
+                logger.exception("the nodes could not be checked; the next check comes")
+            self._stopping.wait(_CHECKED_EVERY_SECONDS)
+
+    def stop(self) -> None:
+        """End after the check that is under way."""
+        self._stopping.set()
+        self.join()
+
+
+def _answer_of(question: Callable[[Node], Answer], node: Node) -> Answer | None:
+    try:
+        return question(node)
+    except (NodeFault, NodeUnavailable):
+        return None
+
+
+def _checked_head(node: Node) -> Head | None:
+    try:
+        return node.check()
+    except NodeFault:
+        return None
+
+
+def _names(urls: Iterable[str]) -> list[str]:
+    """Return a name for each: its host and port, numbered where several have the same."""
+    names: list[str] = []
+    for url in urls:
+        place = urlsplit(url).netloc.rpartition("@")[2]
+        count = sum(name.partition("#")[0] == place for name in names)
+        names.append(f"{place}#{count + 1}" if count else place)
+    return names
+
+
+def _never(_: RpcError) -> bool:
+    return False
+
+
+def head_of(block: Any) -> Head:
+    """
+    Read a block.
+
+    Raises:
+        NodeUnavailable: the node answered something else.
+    """
+    return Head(
+        number=rpc.quantity(rpc.member(block, "number")),
+        timestamp=rpc.quantity(rpc.member(block, "timestamp")),
+        base_fee_wei=rpc.quantity(rpc.member(block, "baseFeePerGas")),
+        block_hash=str(rpc.member(block, "hash")).lower(),
+    )

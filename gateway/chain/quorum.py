@@ -1,0 +1,109 @@
+"""
+What several nodes say together. Pure.
+
+A node alone may lag, be cut off with a minority of the chain, or lie. What moves money or account nonces therefore
+counts only when so many nodes say the same.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from gateway.chain.types import AccountState, BlockId, ChainView, Head, SendKind, SendOutcome
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value", bound=Hashable)
+
+
+def agreed_view(
+    views: Sequence[ChainView],
+    *,
+    transaction_hashes: Sequence[str],
+    accounts: Sequence[str],
+    heights: Sequence[int] = (),
+    needed: int,
+) -> ChainView:
+    """
+    Return what at least `needed` of these views say.
+
+    Of a height, a nonce or a balance that is the most that so many of them have reached. A transaction about
+    which fewer say the same is undecided.
+    """
+    receipts, undecided = _decided([view.receipts for view in views], transaction_hashes, needed)
+    block_hashes, undecided_heights = _decided([view.block_hashes for view in views], heights, needed)
+    heads = [view.head for view in views]
+    return ChainView(
+        head=Head(
+            number=_reached([head.number for head in heads], needed),
+            timestamp=_reached([head.timestamp for head in heads], needed),
+            base_fee_wei=_reached([head.base_fee_wei for head in heads], needed),
+            block_hash=_hash_of_head(heads, needed),
+        ),
+        receipts=receipts,
+        accounts={
+            account: _account([view.accounts[account] for view in views], needed) for account in accounts
+        },
+        block_hashes=block_hashes,
+        final=_final(views, needed),
+        undecided=undecided,
+        undecided_heights=undecided_heights,
+    )
+
+
+def _decided(
+    answers: Sequence[Mapping[Key, Value]], keys: Iterable[Key], needed: int
+) -> tuple[dict[Key, Value], frozenset[Key]]:
+    """Return what so many answer for each key, nothing included, and the keys for which fewer answer the same."""
+    decided: dict[Key, Value] = {}
+    undecided = set()
+    for key in keys:
+        [(value, votes)] = Counter(answer.get(key) for answer in answers).most_common(1)
+        if votes < needed:
+            undecided.add(key)
+        elif value is not None:
+            decided[key] = value
+    return decided, frozenset(undecided)
+
+
+def _final(views: Sequence[ChainView], needed: int) -> BlockId | None:
+    [(block, votes)] = Counter(view.final for view in views).most_common(1)
+    return block if votes >= needed else None
+
+
+def _hash_of_head(heads: Sequence[Head], needed: int) -> str:
+    """Return the hash that so many name for the newest block; empty where they are not on one block."""
+    [(block_hash, votes)] = Counter(head.block_hash for head in heads).most_common(1)
+    return block_hash if votes >= needed else ""
+
+
+def _account(states: Sequence[AccountState], needed: int) -> AccountState:
+    return AccountState(
+        latest_nonce=_reached([state.latest_nonce for state in states], needed),
+        confirmed_nonce=_reached([state.confirmed_nonce for state in states], needed),
+        balance_wei=_reached([state.balance_wei for state in states], needed),
+    )
+
+
+def _reached(numbers: Sequence[int], needed: int) -> int:
+    """Return the highest number that so many have reached."""
+    return sorted(numbers, reverse=True)[needed - 1]
+
+
+def agreed_outcome(outcomes: Sequence[SendOutcome], *, needed: int) -> SendOutcome:
+    """
+    Return what the nodes' answers to one transaction mean together.
+
+    One that took it is enough. A used account nonce ends nothing by itself, so it is enough as well. That it
+    cannot be mined as it is must be said by `needed` nodes; until then the same bytes are sent again.
+    """
+    for kind in (SendKind.ACCEPTED, SendKind.NONCE_TOO_LOW):
+        for outcome in outcomes:
+            if outcome.kind is kind:
+                return outcome
+    refusals = [outcome for outcome in outcomes if outcome.kind is not SendKind.UNREACHABLE]
+    if len(refusals) >= needed:
+        refused = [outcome for outcome in refusals if outcome.kind is SendKind.REFUSED]
+        underpriced = [outcome for outcome in refusals if outcome.kind is SendKind.UNDERPRICED]
+        return refused[0] if len(refused) >= needed or not underpriced else underpriced[0]
+    message = next((outcome.message for outcome in outcomes), "")
+    return SendOutcome(SendKind.UNREACHABLE, message)

@@ -1,0 +1,112 @@
+"""One node's view of the chain: its newest block, receipts, accounts and final block, in two requests."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gateway.chain import rpc
+from gateway.chain.nodes import NEWEST_BLOCK, head_of
+from gateway.chain.rpc import Call, RpcError
+from gateway.chain.types import AccountState, BlockId, ChainView, Finality, Head, Receipt
+
+_LATEST = "latest"
+# Sends a batch of calls to one node and returns what it answered.
+Read = Callable[..., list[Any]]
+
+
+def is_answer(error: RpcError) -> bool:
+    """Return whether the error is an answer here: a node that does not know a name for a block says so by one."""
+    return rpc.is_call_error(error) or rpc.is_block_error(error)
+
+
+def view_of(
+    read: Read,
+    *,
+    transaction_hashes: Sequence[str],
+    accounts: Sequence[str],
+    confirmations: int,
+    heights: Sequence[int] = (),
+    finality: Finality | None = None,
+) -> ChainView:
+    """
+    Return the view of the node that `read` asks; see `ChainClient.read_chain`.
+
+    Raises:
+        NodeUnavailable: it gave no usable answer.
+    """
+    # The head is read first: a block that arrives meanwhile can only add to what is read afterwards.
+    block, *replies = read(
+        NEWEST_BLOCK,
+        *(_block(hex(height)) for height in heights),
+        *(("eth_getTransactionReceipt", [name]) for name in transaction_hashes),
+    )
+    newest = head_of(block)
+    blocks, replies = replies[: len(heights)], replies[len(heights) :]
+    receipts = [receipt for receipt in map(_receipt, replies) if receipt is not None]
+    account_calls = _account_calls(accounts, _height(newest, confirmations))
+    replies = read(*account_calls, *_final_calls(newest, finality))
+    return ChainView(
+        head=newest,
+        receipts={receipt.transaction_hash: receipt for receipt in receipts},
+        accounts=_account_states(accounts, replies[: len(account_calls)]),
+        block_hashes={found.number: found.block_hash for found in map(_block_id, blocks) if found},
+        final=next(filter(None, map(_block_id, replies[len(account_calls) :])), None),
+    )
+
+
+def _account_calls(accounts: Sequence[str], confirmed_block: int) -> list[Call]:
+    calls: list[Call] = []
+    for account in accounts:
+        calls += [
+            ("eth_getTransactionCount", [account, _LATEST]),
+            ("eth_getTransactionCount", [account, hex(confirmed_block)]),
+            ("eth_getBalance", [account, _LATEST]),
+        ]
+    return calls
+
+
+def _account_states(accounts: Sequence[str], replies: Sequence[Any]) -> dict[str, AccountState]:
+    read = [rpc.quantity(reply) for reply in replies]
+    triples = zip(read[0::3], read[1::3], read[2::3], strict=True)
+    return {account: AccountState(*triple) for account, triple in zip(accounts, triples, strict=True)}
+
+
+def _height(newest: Head, blocks: int) -> int:
+    """Return the newest height with that many blocks from it on, itself included."""
+    return max(0, newest.number - blocks + 1)
+
+
+def _final_calls(newest: Head, finality: Finality | None) -> list[Call]:
+    """Ask for the newest final block: what the tag names comes first, if the tag counts."""
+    if finality is None:
+        return []
+    names = [hex(_height(newest, finality.blocks))]
+    return [_block(name) for name in (["finalized", *names] if finality.by_tag else names)]
+
+
+def _block(name: str) -> Call:
+    return "eth_getBlockByNumber", [name, False]
+
+
+def _block_id(reply: Any) -> BlockId | None:
+    """Read which block it is; None if the node knows none."""
+    if reply is None or isinstance(reply, RpcError):
+        return None
+    return BlockId(rpc.quantity(rpc.member(reply, "number")), _text(reply, "hash"))
+
+
+def _receipt(reply: Any) -> Receipt | None:
+    """Read a receipt; None if the node has none."""
+    if reply is None:
+        return None
+    return Receipt(
+        transaction_hash=_text(reply, "transactionHash"),
+        block_number=rpc.quantity(rpc.member(reply, "blockNumber")),
+        block_hash=_text(reply, "blockHash"),
+        succeeded=rpc.quantity(rpc.member(reply, "status")) == 1,
+        gas_used=rpc.quantity(rpc.member(reply, "gasUsed")),
+        effective_gas_price_wei=rpc.quantity(rpc.member(reply, "effectiveGasPrice")),
+    )
+
+
+def _text(reply: Any, name: str) -> str:
+    return str(rpc.member(reply, name)).lower()

@@ -154,14 +154,23 @@ class RelayPaused(DomainError):
 
     code, title, status, retryable = "relay-paused", "The relay is paused", 503, True
 
-    def __init__(self) -> None:
-        super().__init__("New calls are not accepted for now. Repeat later.", retry_after=300)
+    def __init__(self, detail: str = "New calls are not accepted for now. Repeat later.") -> None:
+        super().__init__(detail, retry_after=300)
 
 
 class HoldNotOrphaned(DomainError):
     """Only a hold that nothing can close any more is released by hand; wait for its call to end."""
 
     code, title, status = "hold-not-dead", "The hold is not proven dead", 409
+
+
+class LossLimitReached(DomainError):
+    """The service may lose no more gas within this hour, so it pays for no self-transfer now; repeat later."""
+
+    code, title, status, retryable = "loss-limit-reached", "The service may lose no more gas now", 503, True
+
+    def __init__(self) -> None:
+        super().__init__("What the service may lose within an hour is used up.", retry_after=300)
 
 
 class AlreadyBroadcast(DomainError):

@@ -13,6 +13,39 @@ CREATE FUNCTION relay_room_of(relayers bigint[], cap integer) RETURNS TABLE (
     FROM relay_relayer AS relayer WHERE relayer.id = ANY(relayers) ORDER BY relayer.id
 $$;
 
+-- Sets aside wei that the service may lose, under a key, and says whether the limits of an hour allow it: what is set
+-- aside, and what was lost within 60 minutes, by one user (without a limit where that is null) and by all. A repeat
+-- raises the amount. Transactions that want the same wait for each other, so this is the last lock that any takes.
+CREATE FUNCTION relay_reserve_loss(
+    on_chain bigint, cause text, of_user bigint, what text, wei numeric, now timestamptz, user_limit numeric,
+    service_limit numeric
+) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    missing numeric;
+    by_user numeric;
+    by_all numeric;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('relay_reserve_loss', on_chain));
+    -- From here on, statements see what others have committed before they gave up the lock.
+    SELECT wei - coalesce(sum(reserved_wei), 0) INTO missing
+    FROM relay_loss WHERE chain_id = on_chain AND key = cause AND settled_at IS NULL;
+    IF missing <= 0 THEN
+        RETURN true;
+    END IF;
+    SELECT coalesce(sum(coalesce(lost_wei, reserved_wei)) FILTER (WHERE user_id = of_user), 0),
+           coalesce(sum(coalesce(lost_wei, reserved_wei)), 0)
+    INTO by_user, by_all
+    FROM relay_loss WHERE chain_id = on_chain AND (settled_at IS NULL OR settled_at > now - interval '1 hour');
+    IF by_user + missing > user_limit OR by_all + missing > service_limit THEN
+        RETURN false;
+    END IF;
+    INSERT INTO relay_loss (chain_id, key, user_id, kind, reserved_wei, reserved_at)
+    VALUES (on_chain, cause, of_user, what, wei, now)
+    ON CONFLICT (chain_id, key) DO UPDATE
+    SET kind = what, reserved_wei = wei, lost_wei = NULL, settled_at = NULL;
+    RETURN true;
+END $$;
+
 -- Gives each of these calls what it needs to be signed: credits set aside, its place in its channel, a relayer and
 -- that relayer's next account nonce. One call is a batch of one; no two of a batch have the same channel.
 --
@@ -25,8 +58,8 @@ $$;
 -- order on chain.
 --
 -- calls: [{place, user_id, key, credits, debt_limit, key_manager, controller, channel, relay_nonce, chain_nonce,
--- worst_cost_wei, now}]. policy: {chain, addresses, in_flight, followers, share_percent, per_hour, per_day}. One row for
--- each call:
+-- worst_cost_wei, risk_wei, now}]. policy: {chain, addresses, in_flight, followers, share_percent, per_hour, per_day,
+-- user_loss_wei, service_loss_wei}. One row for each call:
 --   taken          the hold, the balance before, and the relayer with the account nonce
 --   repeated       an equal call was accepted before; the hash that it was answered, and its user
 --   insufficient   the account affords less: `number` is what a hold could take
@@ -39,6 +72,7 @@ $$;
 --   day-used       the same within a day
 --   channel-busy   the relayer of the channel's calls can take no more
 --   relayers-busy  no relayer can
+--   loss-limit     the call may cost the service `risk_wei`, which may lose no more
 CREATE FUNCTION relay_take_slots(calls jsonb, policy jsonb) RETURNS TABLE (
     place integer, outcome text, hold_id bigint, balance bigint, user_id bigint, number numeric,
     relayer_id bigint, relayer_address text, account_nonce bigint, transaction_hash text
@@ -65,6 +99,7 @@ DECLARE
     holds bigint[] := '{}';
     balances bigint[] := '{}';
     costs numeric[] := '{}';
+    risks jsonb[] := '{}';
     stickies bigint[] := '{}';
     sticky bigint;
     -- The relayers that this transaction has locked, and what each can still take.
@@ -85,8 +120,8 @@ BEGIN
                held.balance AS held_balance, held.available, held.open_holds
         FROM credits_place_holds(calls) AS held
         JOIN jsonb_to_recordset(calls) AS wish (
-            place integer, user_id bigint, key_manager text, controller text, channel numeric, relay_nonce numeric,
-            chain_nonce numeric, worst_cost_wei numeric, now timestamptz
+            place integer, user_id bigint, key text, key_manager text, controller text, channel numeric,
+            relay_nonce numeric, chain_nonce numeric, worst_cost_wei numeric, risk_wei numeric, now timestamptz
         ) ON wish.place = held.place
     LOOP
         place := call.place;
@@ -169,6 +204,9 @@ BEGIN
         holds := holds || hold_id;
         balances := balances || balance;
         costs := costs || call.worst_cost_wei;
+        risks := risks || jsonb_build_object(
+            'wei', call.risk_wei, 'user', call.owner_id, 'key', call.key, 'now', call.now
+        );
         stickies := stickies || sticky;
         in_use := in_use + 1;
     END LOOP;
@@ -242,6 +280,19 @@ BEGIN
         END IF;
         IF best IS NULL THEN
             outcome := CASE WHEN stickies[item] IS NULL THEN 'relayers-busy' ELSE 'channel-busy' END;
+            relayer_id := NULL;
+            relayer_address := NULL;
+            account_nonce := NULL;
+            refused := refused || hold_id;
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+        IF (risks[item] ->> 'wei')::numeric > 0 AND NOT relay_reserve_loss(
+            chain, risks[item] ->> 'key', (risks[item] ->> 'user')::bigint, @untrusted@,
+            (risks[item] ->> 'wei')::numeric, (risks[item] ->> 'now')::timestamptz,
+            (policy ->> 'user_loss_wei')::numeric, (policy ->> 'service_loss_wei')::numeric
+        ) THEN
+            outcome := 'loss-limit';
             relayer_id := NULL;
             relayer_address := NULL;
             account_nonce := NULL;

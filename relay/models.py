@@ -379,6 +379,51 @@ class Attempt(models.Model):
         return self.gas_limit * self.max_fee_per_gas_wei
 
 
+class Loss(models.Model):
+    """
+    Gas that the service may lose, or has lost, because no user pays for it.
+
+    Reserved in the transaction that signs what may cost it, at the most it can cost, and corrected once that is known.
+    """
+
+    class Kind(models.TextChoices):
+        """What costs the service gas."""
+
+        REPLACEMENT = "replacement", "replacement beyond the hold"
+        CANCELLATION = "cancellation", "self-transfer that cancels a call"
+        UNTRUSTED = "untrusted", "call of unvetted code"
+        GAP = "gap", "self-transfer that fills a gap"
+        QUOTE = "quote", "price that was promised"
+
+    chain_id = models.BigIntegerField(default=current_chain_id)
+    # Of a call the key of its hold.
+    key = models.CharField(max_length=255, help_text="Names the cause; the same key is counted once.")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="losses", null=True)
+    kind = models.CharField(max_length=16, choices=Kind)
+    reserved_wei = Uint256Field()
+    lost_wei = Uint256Field(null=True)
+    reserved_at = models.DateTimeField()
+    settled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "losses"
+        constraints = [
+            models.UniqueConstraint(fields=["chain_id", "key"], name="loss_key"),
+            models.CheckConstraint(
+                condition=Q(lost_wei__isnull=True, settled_at__isnull=True)
+                | Q(lost_wei__isnull=False, settled_at__isnull=False),
+                name="loss_settled_whole",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["chain_id", "settled_at"], name="loss_by_time"),
+            models.Index(fields=["chain_id"], condition=Q(settled_at__isnull=True), name="loss_in_flight"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
 def _functions() -> str:
     """Return the SQL of `functions.sql`, with the names of statuses from the one place that has them."""
     names = {
@@ -390,6 +435,7 @@ def _functions() -> str:
         "pending": f"'{RelayTransaction.Status.PENDING}'",
         "call_kind": f"'{Attempt.Kind.CALL}'",
         "signed": f"'{Attempt.Status.SIGNED}'",
+        "untrusted": f"'{Loss.Kind.UNTRUSTED}'",
     }
     text = Path(__file__).with_name("functions.sql").read_text()
     for name, sql in names.items():

@@ -239,6 +239,72 @@ class Migration(migrations.Migration):
                 "constraints": [models.UniqueConstraint(fields=("chain_id", "name"), name="workerloop_name")],
             },
         ),
+        migrations.CreateModel(
+            name="Loss",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("chain_id", models.BigIntegerField(default=relay.models.current_chain_id)),
+                (
+                    "key",
+                    models.CharField(
+                        help_text="Names the cause; the same key is counted once.", max_length=255
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("replacement", "replacement beyond the hold"),
+                            ("cancellation", "self-transfer that cancels a call"),
+                            ("untrusted", "call of unvetted code"),
+                            ("gap", "self-transfer that fills a gap"),
+                            ("quote", "price that was promised"),
+                        ],
+                        max_length=16,
+                    ),
+                ),
+                ("reserved_wei", gateway.common.fields.Uint256Field()),
+                ("lost_wei", gateway.common.fields.Uint256Field(null=True)),
+                ("reserved_at", models.DateTimeField()),
+                ("settled_at", models.DateTimeField(null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="losses",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name_plural": "losses",
+                "indexes": [
+                    models.Index(fields=["chain_id", "settled_at"], name="loss_by_time"),
+                    models.Index(
+                        condition=models.Q(("settled_at__isnull", True)),
+                        fields=["chain_id"],
+                        name="loss_in_flight",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("chain_id", "key"), name="loss_key"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("lost_wei__isnull", True), ("settled_at__isnull", True)),
+                            models.Q(("lost_wei__isnull", False), ("settled_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="loss_settled_whole",
+                    ),
+                ],
+            },
+        ),
         migrations.AddIndex(
             model_name="relaytransaction",
             index=django.contrib.postgres.indexes.BrinIndex(
@@ -362,5 +428,7 @@ class Migration(migrations.Migration):
                 name="attempt_receipt_whole",
             ),
         ),
-        migrations.RunSQL(FUNCTIONS, "DROP FUNCTION relay_take_slots, relay_store_calls, relay_room_of"),
+        migrations.RunSQL(
+            FUNCTIONS, "DROP FUNCTION relay_take_slots, relay_reserve_loss, relay_store_calls, relay_room_of"
+        ),
     ]

@@ -20,7 +20,7 @@ from credits.errors import InsufficientCredits, KeyConflict
 from credits.services.entries import open_account
 from gateway.chain.config import get_chain
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.signing import SignedTransaction, UnsignedTransaction, get_signer
+from gateway.chain.signing import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTransaction, get_signer
 from gateway.chain.types import RelayQuery
 from gateway.common import db
 from gateway.common.batching import Together
@@ -29,11 +29,14 @@ from relay.errors import (
     RelayersBusy,
     RelayNonceGap,
     RelayNonceTaken,
+    RelayPaused,
     RelayShareUsed,
     TooManyCancelledCalls,
 )
+from relay.models import Loss
 from relay.pricing import cost_in_credits
 from relay.queries import CallRows, Identity
+from relay.services import losses
 from relay.services.preflight import Approval
 from relay.services.relayers import seconds_until_next_block
 
@@ -92,6 +95,16 @@ class ApprovedCall:
     @property
     def worst_cost_wei(self) -> int:
         return self.gas_limit * self.approval.fees.max_fee_per_gas_wei
+
+    @property
+    def debt_limit(self) -> int:
+        """How many credits the user may owe for it. Unvetted code decides itself how much gas it burns."""
+        return self.rows.debt_limit if self.approval.is_trusted else 0
+
+    @property
+    def risk_wei(self) -> int:
+        """The most that the service loses if unvetted code makes the call impossible before it is sent."""
+        return 0 if self.approval.is_trusted else SELF_TRANSFER_GAS * get_chain().fees.cap_wei
 
 
 class _AccountMissing(Exception):
@@ -174,17 +187,19 @@ def _take_slots(batch: Sequence[ApprovedCall]) -> list[_Slot]:
                 price_wei=approved.approval.fees.max_fee_per_gas_wei,
                 credit_wei=settings.CREDIT_WEI,
             ),
-            "debt_limit": approved.rows.debt_limit,
+            "debt_limit": approved.debt_limit,
             "key_manager": approved.request.call.key_manager,
             "controller": approved.request.identity.controller,
             "channel": approved.request.call.channel,
             "relay_nonce": approved.request.call.relay_nonce,
             "chain_nonce": approved.approval.chain_nonce,
             "worst_cost_wei": approved.worst_cost_wei,
+            "risk_wei": approved.risk_wei,
             "now": approved.request.now.isoformat(),
         }
         for place, approved in enumerate(batch)
     ]
+    limits = losses.limits_for(Loss.Kind.UNTRUSTED)
     policy = {
         "chain": get_chain().id,
         "addresses": get_signer().addresses(),
@@ -193,6 +208,8 @@ def _take_slots(batch: Sequence[ApprovedCall]) -> list[_Slot]:
         "share_percent": settings.RELAY_USER_SHARE_PERCENT,
         "per_hour": settings.RELAY_CANCELLED_CALLS_PER_HOUR,
         "per_day": settings.RELAY_CANCELLED_CALLS_PER_DAY,
+        "user_loss_wei": limits.of_user,
+        "service_loss_wei": limits.of_service,
     }
     params = {"calls": json.dumps(calls), "policy": json.dumps(policy)}
     return [_Slot(*row) for row in db.all_rows(_TAKE_SLOTS, params)]
@@ -261,9 +278,7 @@ def _hash_or_refusal(approved: ApprovedCall, slot: _Slot) -> str | Exception:
                 price_wei=fees.max_fee_per_gas_wei,
                 credit_wei=settings.CREDIT_WEI,
             )
-            return InsufficientCredits(
-                required=required, available=number, debt_limit=approved.rows.debt_limit
-            )
+            return InsufficientCredits(required=required, available=number, debt_limit=approved.debt_limit)
         case "nonce-taken":
             return RelayNonceTaken(nonce=call.relay_nonce)
         case "nonce-gap":
@@ -300,6 +315,8 @@ def _hash_or_refusal(approved: ApprovedCall, slot: _Slot) -> str | Exception:
             return RelayersBusy(
                 "Every relayer is full. Repeat the call.", retry_after=seconds_until_next_block()
             )
+        case "loss-limit":
+            return RelayPaused("Calls of unvetted code are not accepted for now. Repeat later.")
     return RuntimeError(f"relay_take_slots answered {slot.outcome}")
 
 

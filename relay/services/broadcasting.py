@@ -242,15 +242,15 @@ def handle_send_error(*, attempt: Attempt, outcome: SendOutcome, fees: Fees, now
     """
     Bump the fees where they were the reason; cancel a call that the node refuses for good.
 
+    A call whose fees may not be bumped waits for a cheaper chain, until it is overdue.
     A self-transfer that is refused stays and is sent again by the sweep: the account
     nonce must be used up, and the reason (a relayer without funds, high gas prices) passes.
     """
     _store_message(attempt_id=attempt.pk, outcome=outcome)
-    if outcome.kind == SendKind.UNDERPRICED and replacement.replace(
-        attempt_id=attempt.pk, fees=fees, now=now
-    ):
-        return
-    if attempt.kind == Attempt.Kind.CALL:
+    if outcome.kind == SendKind.UNDERPRICED:
+        if not replacement.replace(attempt_id=attempt.pk, fees=fees, now=now):
+            cancellation.begin_if_overdue(attempt=attempt, fees=fees, now=now)
+    elif attempt.kind == Attempt.Kind.CALL:
         cancellation.begin(
             attempt=attempt,
             terminal_status=RelayTransaction.Status.CANCELLED,

@@ -14,6 +14,7 @@ may still be mined. Holds of other apps are not released here.
 
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
@@ -23,7 +24,7 @@ from gateway.admin import audit
 from gateway.chain.client import get_chain_client
 from gateway.chain.fees import Fees
 from gateway.common.errors import stated
-from relay.errors import AlreadyBroadcast, HoldNotOrphaned
+from relay.errors import AlreadyBroadcast, HoldNotOrphaned, LossLimitReached
 from relay.models import Attempt, RelayTransaction
 from relay.services.replacement import fees_today, replacement_fees, store_cancellation
 from users.models import User
@@ -51,20 +52,39 @@ def begin(
     Store a self-transfer on the attempt's account nonce, and the terminal status that its call will have.
 
     Returns False where the call is settled, its cancellation has begun, a newer attempt
-    has taken over, or replacing what was sent would exceed the fee cap; with `only_unsent`
-    also where the attempt was broadcast. `fees` are today's, in wei per gas.
+    has taken over, replacing what was sent would exceed the fee cap, or the service may
+    lose no more gas; with `only_unsent` also where the attempt was broadcast. `fees` are
+    today's, in wei per gas.
     """
-    call = RelayTransaction.objects.select_for_update(no_key=True).get(pk=attempt.relay_transaction_id)
+    calls = RelayTransaction.objects.select_related("hold")
+    call = calls.select_for_update(no_key=True, of=("self",)).get(pk=attempt.relay_transaction_id)
     newest = call.attempts.select_related("relayer").latest("sequence")
     bumped = replacement_fees(attempt=newest, fees=fees)
     if not call.is_in_progress or call.terminal_status or newest.pk != attempt.pk or bumped is None:
         return False
     if only_unsent and newest.first_sent_at is not None:
         return False
-    store_cancellation(newest=newest, fees=bumped, now=now)
+    if not store_cancellation(call=call, newest=newest, fees=bumped, now=now):
+        return False
     call.terminal_status, call.failure_code, call.failure_detail = terminal_status, code, detail
     call.save(update_fields=["terminal_status", "failure_code", "failure_detail"])
     return True
+
+
+def begin_if_overdue(*, attempt: Attempt, fees: Fees, now: datetime) -> bool:
+    """Begin to cancel a call that is too cheap for the chain and has waited long enough; see `begin`."""
+    accepted_at = RelayTransaction.objects.values_list("created_at", flat=True)
+    deadline = accepted_at.get(pk=attempt.relay_transaction_id) + timedelta(
+        seconds=settings.RELAY_DEADLINE_SECONDS
+    )
+    return now > deadline and begin(
+        attempt=attempt,
+        terminal_status=_Status.CANCELLED,
+        code="not-mined-in-time",
+        detail="Until its deadline, the chain asked for more than could be paid for it.",
+        fees=fees,
+        now=now,
+    )
 
 
 def may_be_cancelled(call: RelayTransaction) -> bool:
@@ -80,6 +100,7 @@ def cancel_unsent(*, relay_transaction_id: int, now: datetime) -> None:
 
     Raises:
         AlreadyBroadcast: the call was broadcast, is settled, or is being cancelled; nothing changes.
+        LossLimitReached: the service may lose no more gas for now.
         NodeUnavailable: no node answered, so today's fees are unknown.
     """
     call = RelayTransaction.objects.get(pk=relay_transaction_id)
@@ -95,7 +116,8 @@ def cancel_unsent(*, relay_transaction_id: int, now: datetime) -> None:
         only_unsent=True,
     )
     if not begun:
-        raise AlreadyBroadcast
+        call.refresh_from_db()
+        raise LossLimitReached if may_be_cancelled(call) else AlreadyBroadcast
 
 
 def orphaned_holds(*, now: datetime) -> QuerySet[CreditHold]:

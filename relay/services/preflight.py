@@ -47,6 +47,8 @@ class Approval:
     fees: Fees
     # The key manager's next nonce of the call's channel, as read from the chain.
     chain_nonce: int
+    # Profile and key manager run vetted code.
+    is_trusted: bool
 
 
 def approve(
@@ -80,7 +82,7 @@ def approve(
     except CallReverted as reverted:
         raise refusal_from_revert(reverted.data) from reverted
     _check_gas(gas_limit=gas.limit, is_trusted=is_trusted)
-    return Approval(gas, fees, chain_nonce)
+    return Approval(gas, fees, chain_nonce, is_trusted)
 
 
 def check_validity(*, call: RelayCall, now: int) -> None:

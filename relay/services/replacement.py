@@ -15,9 +15,9 @@ from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees, FeesTooHigh, bump, quote_fees
 from gateway.chain.signing import SELF_TRANSFER_GAS, UnsignedTransaction, get_signer
 from gateway.chain.types import Head
-from relay.models import Attempt, RelayTransaction
+from relay.models import Attempt, Loss, RelayTransaction
 from relay.pricing import cost_in_credits
-from relay.services import loops
+from relay.services import loops, losses
 from rewards.queries import debt_limit_of
 
 
@@ -75,9 +75,16 @@ def _bump_fees(*, attempt: Attempt, fees: Fees) -> Fees | None:
     return Fees(highest, min(tip, highest), max(fees.expected_price_wei, bumped.expected_price_wei))
 
 
-def store_cancellation(*, newest: Attempt, fees: Fees, now: datetime) -> Attempt:
-    """Store a self-transfer that takes over `newest`'s account nonce. The call's row must be locked."""
-    return _store_replacement(
+def store_cancellation(*, call: RelayTransaction, newest: Attempt, fees: Fees, now: datetime) -> bool:
+    """
+    Store a self-transfer that takes over `newest`'s account nonce. The call's row must be locked.
+
+    Returns False where the service may lose no more gas; it is tried again later.
+    """
+    cost_wei = SELF_TRANSFER_GAS * fees.max_fee_per_gas_wei
+    if not _reserve_loss(call=call, kind=Loss.Kind.CANCELLATION, amount_wei=cost_wei, now=now):
+        return False
+    _store_replacement(
         newest=newest,
         kind=Attempt.Kind.CANCELLATION,
         to=newest.relayer.address,
@@ -86,6 +93,7 @@ def store_cancellation(*, newest: Attempt, fees: Fees, now: datetime) -> Attempt
         fees=fees,
         now=now,
     )
+    return True
 
 
 def _store_call(*, newest: Attempt, key_manager: str, calldata: bytes, fees: Fees, now: datetime) -> Attempt:
@@ -142,9 +150,12 @@ def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
     """
     Sign the attempt's transaction again at `fees` (wei per gas, today's) or above them, and store it.
 
-    The hold is raised first where the call may now cost more; where the account
-    cannot afford that, the service pays the excess. Returns False where the attempt
-    is not the newest of its account nonce, or higher fees would exceed the cap.
+    The hold is raised first where the call may now cost more. Where the account cannot
+    afford that, the service may lose the excess, within its limits; beyond them the call
+    waits for a cheaper chain.
+
+    Returns False where nothing was signed: the limits forbid it, the attempt is not the
+    newest of its account nonce, or higher fees would exceed the cap.
     """
     call_id = Attempt.objects.values_list("relay_transaction_id", flat=True).get(pk=attempt_id)
     call = RelayTransaction.objects.select_for_update(no_key=True).select_related("hold").get(pk=call_id)
@@ -153,17 +164,27 @@ def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
     if not call.is_in_progress or newest.pk != attempt_id or bumped is None:
         return False
     if newest.kind == Attempt.Kind.CANCELLATION:
-        store_cancellation(newest=newest, fees=bumped, now=now)
-        return True
-    _raise_hold(call=call, gas_limit=newest.gas_limit, price_wei=bumped.max_fee_per_gas_wei, now=now)
+        return store_cancellation(call=call, newest=newest, fees=bumped, now=now)
+    worst_cost_wei = newest.gas_limit * bumped.max_fee_per_gas_wei
+    if not _cover(call=call, cost_wei=worst_cost_wei, now=now):
+        return False
     _store_call(
         newest=newest, key_manager=call.key_manager_address, calldata=call.calldata, fees=bumped, now=now
     )
     return True
 
 
-def _raise_hold(*, call: RelayTransaction, gas_limit: int, price_wei: int, now: datetime) -> None:
-    worst_cost = cost_in_credits(gas=gas_limit, price_wei=price_wei, credit_wei=settings.CREDIT_WEI)
-    holds.raise_hold(
-        hold_id=call.hold_id, credits=worst_cost, debt_limit=debt_limit_of(user=call.user, now=now)
+def _cover(*, call: RelayTransaction, cost_wei: int, now: datetime) -> bool:
+    """Raise the hold to this cost; or, where the account cannot, reserve what the hold lacks as the service's loss."""
+    is_raised = holds.raise_hold(
+        hold_id=call.hold_id,
+        credits=cost_in_credits(gas=1, price_wei=cost_wei, credit_wei=settings.CREDIT_WEI),
+        debt_limit=debt_limit_of(user=call.user, now=now),
     )
+    excess_wei = cost_wei - call.hold.amount * settings.CREDIT_WEI
+    return is_raised or _reserve_loss(call=call, kind=Loss.Kind.REPLACEMENT, amount_wei=excess_wei, now=now)
+
+
+def _reserve_loss(*, call: RelayTransaction, kind: Loss.Kind, amount_wei: int, now: datetime) -> bool:
+    """Reserve it for the call as a whole: of all its attempts, the chain takes one."""
+    return losses.reserve(key=call.hold.key, user_id=call.user_id, amount_wei=amount_wei, kind=kind, now=now)

@@ -21,7 +21,7 @@ from gateway.chain.types import ChainView, Head
 from gateway.common import db
 from gateway.common.db import isolated
 from relay.models import Attempt, Relayer, RelayTransaction, sql_values
-from relay.services import cancellation, relayers, replacement, settlement
+from relay.services import cancellation, losses, relayers, replacement, settlement
 from relay.services.replacement import fees_today
 
 _Status = RelayTransaction.Status
@@ -109,6 +109,7 @@ def _track(*, now: datetime) -> tuple[int, ChainView]:
     settled = settlement.settle(confirmed=_confirmed(attempts, view), now=now)
     unmined = _unmined(attempts, view)
     settled += _settle_lost(attempts=unmined, relayers=accounts, view=view, now=now)
+    losses.settle_ended(now=now)
     _cancel_or_replace_stuck(attempts=unmined, view=view, now=now)
     return settled, view
 
@@ -216,8 +217,9 @@ def _cancel_or_replace(*, attempt: _InFlight, head: Head, fees: Fees, now: datet
         attempt.first_sent_at is not None
         and attempt.first_sent_at < now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
         and attempt.max_fee_per_gas_wei < head.base_fee_wei + fees.max_priority_fee_per_gas_wei
-    ):
-        replacement.replace(attempt_id=attempt.id, fees=fees, now=now)
+    ) and not replacement.replace(attempt_id=attempt.id, fees=fees, now=now):
+        row = Attempt.objects.get(pk=attempt.id)
+        cancellation.begin_if_overdue(attempt=row, fees=fees, now=now)
 
 
 def _update_receipts(*, attempts: list[_InFlight], view: ChainView, now: datetime) -> list[_InFlight]:

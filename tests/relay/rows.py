@@ -5,13 +5,14 @@ from typing import Any
 from django.db.models import Model
 
 from credits.models import CreditAccount, CreditEntry, CreditHold
-from relay.models import Attempt, Relayer, RelayTransaction
+from relay.models import Attempt, Loss, Relayer, RelayTransaction
 from rewards.models import Progress
 
 _TABLES: tuple[type[Model], ...] = (
     RelayTransaction,
     Attempt,
     Relayer,
+    Loss,
     CreditAccount,
     CreditEntry,
     CreditHold,

@@ -42,6 +42,7 @@ def take_slot(*, after: RelayTransaction, is_sticky: bool, worst_cost_wei: int) 
         "relay_nonce": chain_nonce + is_sticky,
         "chain_nonce": chain_nonce,
         "worst_cost_wei": worst_cost_wei,
+        "risk_wei": 0,
         "now": timezone.now().isoformat(),
     }
     policy = {

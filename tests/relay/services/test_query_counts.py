@@ -24,8 +24,9 @@ Accept = Callable[..., RelayTransaction]
 # What the rows say; BEGIN, the slots, the rows, COMMIT.
 OF_EXECUTE = 5
 OF_REPEAT = 1
-# Relayers, attempts; what the block says of each of three relayers, since never all of them are locked at once.
-OF_TICK = 5
+# Relayers, attempts; what the block says of each of three relayers, since never all of them are locked at once; what
+# calls that ended have cost the service.
+OF_TICK = 6
 # BEGIN, the rows, the captures, experience and what decides the cashback, what comes back, COMMIT.
 OF_SETTLEMENT = 6
 

@@ -13,12 +13,15 @@ from credits.models import CreditEntry, HoldStatus
 from credits.queries import balance_of
 from credits.services import entries
 from credits.services.reconciliation import find_differences
+from gateway.chain.fees import FeesTooHigh
+from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import Head, SendKind
-from relay.models import Attempt, RelayTransaction
+from relay.models import Attempt, Loss, RelayTransaction
 from relay.services import broadcasting, replacement
 from relay.services.replacement import fees_today
-from tests.relay.callers import report_of
+from tests.relay.callers import execute, report_of
 from tests.relay.chain import GWEI, Chain, FaultyClient
+from tests.relay.conftest import Refused
 from tests.relay.signing import window
 from tests.relay.workers import broadcast_all, later, track
 from users.models import User
@@ -167,23 +170,41 @@ def test_a_mined_call_is_neither_cancelled_nor_replaced_through_its_other_attemp
     assert (row.status, row.transaction_hash) == ("Success", old.transaction_hash)
 
 
-def test_where_the_account_cannot_afford_it_the_service_pays_the_excess(
-    user: User, accept: Accept, calm: Chain, settle: Callable[[], int]
+@pytest.fixture
+def spend_the_rest(user: User) -> Callable[[], None]:
+    """Return a function that takes from the user whatever is not held."""
+
+    def take() -> None:
+        entries.adjust(
+            user=user,
+            credits=-balance_of(user).available,
+            key=secrets.token_hex(8),
+            actor=None,
+            reason="nothing left",
+        )
+
+    return take
+
+
+def test_where_the_account_cannot_afford_it_the_service_pays_the_excess_within_its_limits(
+    accept: Accept,
+    user: User,
+    calm: Chain,
+    settle: Callable[[], int],
+    spend_the_rest: Callable[[], None],
+    settings: Settings,
 ) -> None:
+    settings.RELAY_LOSS_PER_HOUR_WEI, settings.RELAY_USER_LOSS_PER_HOUR_WEI = 10**17, 10**16
     row = accept()
     held = row.hold.amount
-    entries.adjust(
-        user=user,
-        credits=-balance_of(user).available,
-        key=secrets.token_hex(8),
-        actor=None,
-        reason="nothing left",
-    )
+    spend_the_rest()
     calm.set_base_fee(14 * GWEI)
     broadcast_all()
-    assert_replaced(row)
+    _, new = assert_replaced(row)
     row.hold.refresh_from_db()
     assert balance_of(user).held == row.hold.amount == held
+    reserved = Loss.objects.get()
+    assert reserved.reserved_wei == new.worst_cost_wei - held * settings.CREDIT_WEI
 
     assert settle() == 1
 
@@ -191,21 +212,105 @@ def test_where_the_account_cannot_afford_it_the_service_pays_the_excess(
     entry = CreditEntry.objects.get(source="RELAY_TRANSACTION")
     assert row.status == "Success"
     assert (-entry.amount, balance_of(user).balance) == (held, 0)
-    assert row.real_cost > held
+    new.refresh_from_db()
+    reserved.refresh_from_db()
+    spent_wei = int(new.gas_used or 0) * int(new.effective_gas_price_wei or 0)
+    assert reserved.lost_wei == spent_wei - held * settings.CREDIT_WEI > 0
     assert find_differences() == []
 
 
-def test_above_the_cap_the_call_is_cancelled_once_that_is_possible(
+def test_a_spike_of_the_base_fee_ends_in_waiting_and_not_in_a_loss(
+    accept: Accept,
+    user: User,
+    calm: Chain,
+    settle: Callable[[], int],
+    spend_the_rest: Callable[[], None],
+    node: FaultyClient,
+    new_call: Callable[..., RelayCall],
+    refused: Refused,
+) -> None:
+    waiting, sent = accept(channel=1), accept(channel=2)
+    broadcast_all(now=timezone.now())
+    unsent = accept(channel=3)
+    calm.drop_pool()
+    spend_the_rest()
+    calm.set_base_fee(20 * GWEI)
+    # What the three would cost the service above what their users pay, if they were sent at once.
+    price_wei = 20 * GWEI
+    excess = sum(
+        attempt.gas_limit * price_wei - row.hold.amount * settings.CREDIT_WEI
+        for row in (waiting, sent, unsent)
+        for attempt in row.attempts.all()
+    )
+    assert excess > 3 * settings.RELAY_USER_LOSS_PER_HOUR_WEI
+    node.sent.clear()
+    for seconds in (settings.RELAY_REPLACE_SECONDS + 1, settings.RELAY_DEADLINE_SECONDS - 60):
+        broadcasting.sweep(now=later(seconds))
+        track(now=later(seconds))
+    with refused(FeesTooHigh) as refusal:
+        execute(user=user, call=new_call(channel=4), now=timezone.now())
+    assert (refusal.value.status, refusal.value.retry_after) == (503, 60)
+    for row in (waiting, sent, unsent):
+        row.refresh_from_db()
+        assert (row.is_in_progress, row.terminal_status, row.attempts.count()) == (True, "", 1)
+
+    calm.set_base_fee(GWEI)
+    broadcasting.sweep(now=later(settings.RELAY_DEADLINE_SECONDS))
+    assert settle() == 3
+    assert set(RelayTransaction.objects.values_list("status", flat=True)) == {"Success"}
+    assert not Loss.objects.exists()
+    assert find_differences() == []
+
+
+def test_a_spike_that_outlasts_the_deadline_ends_in_a_cancellation(
+    accept: Accept, user: User, calm: Chain, spend_the_rest: Callable[[], None]
+) -> None:
+    unsent, sent = accept(channel=1), accept(channel=2)
+    calm.set_base_fee(15 * GWEI)
+    spend_the_rest()
+    held = balance_of(user).held
+    for seconds in (settings.RELAY_DEADLINE_SECONDS - 30, settings.RELAY_DEADLINE_SECONDS + 30):
+        broadcast_all(now=later(seconds))
+        kinds = {row.attempts.latest("sequence").kind for row in (unsent, sent)}
+        assert kinds == ({"call"} if seconds < settings.RELAY_DEADLINE_SECONDS else {"cancellation"})
+    assert balance_of(user).held == held
+
+    broadcast_all(now=later(settings.RELAY_DEADLINE_SECONDS + 31))
+    calm.mine(settings.CONFIRMATIONS)
+    assert track(now=later(settings.RELAY_DEADLINE_SECONDS + 32)) == 2
+    for row in (unsent, sent):
+        row.refresh_from_db()
+        assert (row.status, row.failure_code) == ("Cancelled", "not-mined-in-time")
+    assert balance_of(user).held == 0
+    lost = sum(int(loss.lost_wei or 0) for loss in Loss.objects.all())
+    assert 2 * 21_000 * 12 * GWEI <= lost <= 2 * 21_000 * settings.RELAY_FEE_CAP_WEI
+
+
+def test_a_sent_call_that_stays_too_cheap_is_cancelled_at_its_deadline(
+    accept: Accept, calm: Chain, spend_the_rest: Callable[[], None]
+) -> None:
+    row = accept()
+    broadcast_all()
+    calm.drop_pool()
+    spend_the_rest()
+    calm.set_base_fee(14 * GWEI)
+    track(now=later(settings.RELAY_DEADLINE_SECONDS - 30))
+    assert row.attempts.count() == 1
+    track(now=later(settings.RELAY_DEADLINE_SECONDS + 30))
+    row.refresh_from_db()
+    assert (row.terminal_status, row.attempts.latest("sequence").kind) == ("Cancelled", "cancellation")
+
+
+def test_above_the_cap_the_call_waits_until_the_chain_is_cheaper(
     user: User, accept: Accept, calm: Chain
 ) -> None:
-    before = balance_of(user)
     row = accept()
     calm.set_base_fee(2 * settings.RELAY_FEE_CAP_WEI)
     for seconds in (3, 6, 9):
         broadcasting.sweep(now=later(seconds))
     row.refresh_from_db()
     newest = row.attempts.latest("sequence")
-    assert (row.terminal_status, newest.kind, newest.status) == ("Cancelled", "cancellation", "signed")
+    assert (row.terminal_status, newest.kind, newest.status) == ("", "call", "signed")
     assert max(attempt.max_fee_per_gas_wei for attempt in row.attempts.all()) <= settings.RELAY_FEE_CAP_WEI
     attempts = row.attempts.count()
     for seconds in (12, 15):
@@ -218,8 +323,7 @@ def test_above_the_cap_the_call_is_cancelled_once_that_is_possible(
     calm.mine(settings.CONFIRMATIONS)
     assert track() == 1
     row.refresh_from_db()
-    assert (row.status, row.hold.status) == ("Cancelled", HoldStatus.RELEASED)
-    assert balance_of(user) == before
+    assert (row.status, row.hold.status) == ("Success", HoldStatus.CAPTURED)
     assert find_differences() == []
 
 

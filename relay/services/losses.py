@@ -1,0 +1,146 @@
+"""
+What the service may lose within an hour: gas that no user pays for.
+
+Whatever may cost the service gas is reserved under a key in the transaction that signs it, at the most that it can
+cost, and corrected when the chain has said what it did cost. What is reserved or was lost within the last 60 minutes
+never exceeds the limits of the settings, however many transactions try at once: `relay_reserve_loss` decides under a
+lock.
+
+A quarter of the service's budget is kept for self-transfers, without which a relayer cannot go on. Once the rest is
+used up, nothing else that could cost the service gas is signed; what the users' holds cover goes on.
+"""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.conf import settings
+
+from gateway.chain.config import get_chain
+from gateway.common import db
+from relay.models import Attempt, Loss, RelayTransaction, sql_values
+
+_HOUR = timedelta(hours=1)
+# Self-transfers free an account nonce, and with it all that a relayer has signed behind it. How many a user can
+# cause is limited by their number.
+_VITAL = (Loss.Kind.CANCELLATION, Loss.Kind.GAP)
+
+
+class Limits(NamedTuple):
+    """The most that may be lost within an hour, in wei: by one user's calls, if they have a limit, and by all."""
+
+    of_user: int | None
+    of_service: int
+
+
+def limits_for(kind: Loss.Kind) -> Limits:
+    """Return the limits of what is reserved for this kind of loss."""
+    if kind in _VITAL:
+        return Limits(None, settings.RELAY_LOSS_PER_HOUR_WEI)
+    return Limits(settings.RELAY_USER_LOSS_PER_HOUR_WEI, settings.RELAY_LOSS_PER_HOUR_WEI * 3 // 4)
+
+
+def reserve(*, key: str, user_id: int | None, amount_wei: int, kind: Loss.Kind, now: datetime) -> bool:
+    """
+    Set `amount_wei` aside under the key, in the caller's transaction; return False where a limit forbids it.
+
+    A repeat raises the amount to the larger of both. Other reservations of the chain wait until the transaction
+    ends, so this comes after all other locks.
+    """
+    limits = limits_for(kind)
+    params = {
+        "chain": get_chain().id,
+        "key": key,
+        "user": user_id,
+        "kind": kind.value,
+        "amount": amount_wei,
+        "now": now,
+        "of_user": limits.of_user,
+        "of_service": limits.of_service,
+    }
+    (is_reserved,) = db.only_row(_RESERVE, params)
+    return bool(is_reserved)
+
+
+def settle(*, key: str, lost_wei: int, now: datetime) -> bool:
+    """Replace what is reserved under the key by what was lost; False where nothing is."""
+    rows = Loss.objects.filter(chain_id=get_chain().id, key=key, settled_at=None)
+    return bool(rows.update(lost_wei=lost_wei, settled_at=now))
+
+
+def settle_ended(*, now: datetime) -> int:
+    """Settle the reservations of calls that have ended: at the gas they used, without what their users paid."""
+    params = {"chain": get_chain().id, "now": now, "credit_wei": settings.CREDIT_WEI}
+    return len(db.all_rows(_SETTLE_ENDED, params))
+
+
+class Usage(NamedTuple):
+    """What of the budget of an hour is used, in wei."""
+
+    lost_wei: int
+    reserved_wei: int
+    limit_wei: int
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether only self-transfers may cost the service any more."""
+        return self.lost_wei + self.reserved_wei >= self.limit_wei * 3 // 4
+
+
+def usage(*, now: datetime) -> Usage:
+    """Return what the service lost within the last hour, and what it may still lose by what is in flight."""
+    lost, reserved = db.only_row(_USAGE, {"chain": get_chain().id, "since": now - _HOUR})
+    return Usage(int(lost), int(reserved), settings.RELAY_LOSS_PER_HOUR_WEI)
+
+
+class UserLoss(NamedTuple):
+    """What one user's calls have cost the service, and may still cost it, in wei."""
+
+    user_id: int
+    profile_address: str
+    lost_wei: int
+    reserved_wei: int
+
+
+def biggest_users(*, since: datetime) -> list[UserLoss]:
+    """Return the ten users whose calls have cost the service most since then."""
+    return [UserLoss._make(row) for row in db.all_rows(_BIGGEST, {"chain": get_chain().id, "since": since})]
+
+
+_RESERVE = """
+SELECT relay_reserve_loss(
+    %(chain)s, %(key)s, %(user)s, %(kind)s, %(amount)s, %(now)s, %(of_user)s::numeric, %(of_service)s::numeric
+)
+"""
+
+# A reservation of a call has the key of its hold.
+_SETTLE_ENDED = f"""
+UPDATE relay_loss AS loss
+SET lost_wei = greatest(0, ended.spent_wei - ended.paid * %(credit_wei)s), settled_at = %(now)s
+FROM (
+    SELECT open.id, coalesce(-entry.amount, 0) AS paid, coalesce((
+        SELECT max(attempt.gas_used * attempt.effective_gas_price_wei) FROM relay_attempt AS attempt
+        WHERE attempt.relay_transaction_id = call.id AND attempt.status = '{Attempt.Status.MINED.value}'
+    ), 0) AS spent_wei
+    FROM relay_loss AS open
+    JOIN credits_hold AS hold ON hold.key = open.key
+    JOIN relay_relaytransaction AS call ON call.hold_id = hold.id
+    LEFT JOIN credits_entry AS entry ON entry.id = hold.entry_id
+    WHERE open.chain_id = %(chain)s AND open.settled_at IS NULL
+      AND call.status NOT IN {sql_values(*RelayTransaction.IN_PROGRESS)}
+) AS ended
+WHERE loss.id = ended.id
+RETURNING loss.id
+"""  # noqa: S608 - constants of our own
+
+_USAGE = """
+SELECT coalesce(sum(lost_wei), 0), coalesce(sum(reserved_wei) FILTER (WHERE settled_at IS NULL), 0)
+FROM relay_loss WHERE chain_id = %(chain)s AND (settled_at IS NULL OR settled_at > %(since)s)
+"""
+
+_BIGGEST = """
+SELECT profile.id, profile.profile_address, coalesce(sum(loss.lost_wei), 0),
+       coalesce(sum(loss.reserved_wei) FILTER (WHERE loss.settled_at IS NULL), 0)
+FROM relay_loss AS loss JOIN users_user AS profile ON profile.id = loss.user_id
+WHERE loss.chain_id = %(chain)s AND (loss.settled_at IS NULL OR loss.settled_at > %(since)s)
+GROUP BY profile.id ORDER BY sum(coalesce(loss.lost_wei, loss.reserved_wei)) DESC, profile.id LIMIT 10
+"""

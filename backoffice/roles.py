@@ -51,6 +51,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         *(f"{app}.view_*" for app in OURS),
         "credits.run_reconciliation",
         "relay.pause_relayer",
+        "relay.add_spare_relayer",
         "relay.rebroadcast_relaytransaction",
         "relay.cancel_relaytransaction",
         "relay.release_orphaned_hold",

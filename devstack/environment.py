@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from eth_account.hdaccount import Mnemonic
 
 from devstack.files import read_json, write_json
 from devstack.services.stack import Services
@@ -43,6 +44,16 @@ class Secrets:
     signing_key: str
     relayer_keys: list[str]
     staff: Staff
+
+    @property
+    def treasury_key(self) -> str:
+        """The key of the account that funds relayers."""
+        return "0x" + self.derived("treasury")
+
+    @property
+    def mnemonic(self) -> str:
+        """The words from which the keys of further relayers come."""
+        return str(Mnemonic("english").to_mnemonic(bytes.fromhex(self.derived("further relayers"))[:16]))
 
     def derived(self, purpose: str) -> str:
         """Return another secret that follows from these, so that older data folders have it too."""
@@ -85,6 +96,8 @@ def django_environment(
         "CHECKIN_SEED_SECRETS": secrets.derived("check-in"),
         "AD_NETWORK_SECRET_KEYS": secrets.derived("ad networks"),
         "RELAY_RELAYER_KEYS": ",".join(secrets.relayer_keys),
+        "RELAY_RELAYER_MNEMONIC": secrets.mnemonic,
+        "RELAY_TREASURY_KEY": secrets.treasury_key,
         "CREDIT_WEI": str(CREDIT_WEI),
         "CONFIRMATIONS": "2",
         "STRIPE_SECRET_KEY": services.stripe.secret_key,

@@ -12,6 +12,7 @@ from devstack.files import read_json, write_json
 from devstack.services.stack import Services
 from devstack.stack_file import demo_profiles, load_profiles
 from devstack.world.deployer import ETHER
+from devstack.world.keys import address_of
 from devstack.world.profiles import Profile, ProfilePlan
 
 _RELAYER_WEI = 1_000 * ETHER
@@ -90,7 +91,7 @@ def prepare(
         plans = [*plan.profiles, *(ProfilePlan() for _ in range(plan.callers))]
         every = load_profiles(services.world, directory / "profiles.json", plans)
         profiles, callers = every[: len(plan.profiles)], every[len(plan.profiles) :]
-        services.world.fund(_RELAYER_WEI, *secrets.relayer_addresses)
+        services.world.fund(_RELAYER_WEI, *secrets.relayer_addresses, address_of(secrets.treasury_key))
     _forget_rows_of_another_chain(services, directory / "database.json")
     services.stripe.controls.set_webhook_endpoint(
         f"{settings['PUBLIC_URL']}/webhooks/stripe", services.stripe.webhook_secret

@@ -92,6 +92,9 @@ class RelayWorker(Worker):
     concurrency: ClassVar[int] = 1
 
 
+_KEYS = ("RELAY_RELAYER_KEYS", "RELAY_RELAYER_MNEMONIC", "RELAY_TREASURY_KEY")
+
+
 class DefaultWorker(Worker):
     """The worker of everything else, as `compose.yaml` runs it."""
 
@@ -107,7 +110,7 @@ class Beat(GatewayProcess):
     name: ClassVar[str] = "beat"
 
     def __init__(self, log_directory: Path, environment: Mapping[str, str]) -> None:
-        without_keys = {name: text for name, text in environment.items() if name != "RELAY_RELAYER_KEYS"}
+        without_keys = {name: text for name, text in environment.items() if name not in _KEYS}
         super().__init__(log_directory, {**without_keys, "RELAY_SIGNER": "none"})
 
     def command(self) -> list[str]:

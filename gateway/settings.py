@@ -316,7 +316,23 @@ FINALITY_TAG = env.flag("FINALITY_TAG", default=False)
 RELAY_SIGNER = env.choice("RELAY_SIGNER", allowed=("local", "none"), default="local")
 if RELAY_SIGNER == "none":
     env.absent("RELAY_RELAYER_KEYS")
-RELAY_RELAYER_KEYS = env.secrets("RELAY_RELAYER_KEYS") if RELAY_SIGNER == "local" else []
+    env.absent("RELAY_RELAYER_MNEMONIC")
+    env.absent("RELAY_TREASURY_KEY")
+# The words from which the keys of relayers come that staff add later, and how many there can be of them.
+RELAY_RELAYER_MNEMONIC = env.secret("RELAY_RELAYER_MNEMONIC", default="")
+RELAY_DERIVED_RELAYERS = env.integer("RELAY_DERIVED_RELAYERS", default=16, minimum=1, maximum=256)
+RELAY_RELAYER_KEYS = (
+    env.secrets("RELAY_RELAYER_KEYS", default="" if RELAY_RELAYER_MNEMONIC else None)
+    if RELAY_SIGNER == "local"
+    else []
+)
+# The account that funds relayers: its key, which the relay worker alone has, or its address, which is only watched.
+RELAY_TREASURY_KEY = env.secret("RELAY_TREASURY_KEY", default="")
+RELAY_TREASURY_ADDRESS = env.optional("RELAY_TREASURY_ADDRESS")
+# Wei: a relayer with less gets as much as it lacks to the second figure; and the most for all in 24 hours.
+RELAY_TOP_UP_BELOW_WEI = env.integer("RELAY_TOP_UP_BELOW_WEI", default=5 * 10**16)
+RELAY_TOP_UP_TO_WEI = env.integer("RELAY_TOP_UP_TO_WEI", default=2 * 10**17, minimum=1)
+RELAY_TOP_UP_DAILY_WEI = env.integer("RELAY_TOP_UP_DAILY_WEI", default=5 * 10**18)
 # Account nonces of one relayer that are taken and not mined.
 RELAY_MAX_IN_FLIGHT = env.integer("RELAY_MAX_IN_FLIGHT", default=16, minimum=1)
 # Calls of one channel that wait for the one before them.

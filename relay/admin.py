@@ -18,7 +18,7 @@ from gateway.admin.exports import Column, Exportable
 from gateway.admin.search import people_like
 from gateway.chain.config import get_chain
 from relay import queries
-from relay.models import Attempt, Relayer, RelayTransaction
+from relay.models import Attempt, Relayer, RelayTransaction, TopUp
 from relay.services import cancellation, relayers
 from relay.services.broadcasting import broadcast_again
 
@@ -28,6 +28,7 @@ navigation.register(
         "relay.RelayTransaction": "sync_alt",
         "relay.Attempt": "outbox",
         "relay.Relayer": "key",
+        "relay.TopUp": "savings",
     },
 )
 
@@ -50,9 +51,48 @@ RESUME_RELAYER = ReasonedAction(
     name="resume",
     label="Resume",
     permission="relay.pause_relayer",
-    effect=lambda row: "It takes new calls again.",
+    effect=lambda row: (
+        "Its key was used elsewhere. Resume it only if nobody else holds the key any more."
+        if row.quarantined_at
+        else "It takes new calls again."
+    ),
     run=lambda row, decision: _set_active(row, is_active=True),
-    applies_to=lambda row: not row.is_active,
+    applies_to=lambda row: not row.is_active and row.retired_at is None,
+)
+
+
+def _retire(row: Relayer, decision: Decision) -> str:
+    if relayers.retire(relayer_id=row.pk, now=timezone.now()):
+        return "It is retired. What it holds stays on its address."
+    return "Nothing changed: it takes calls, or some of its calls are not settled yet."
+
+
+ADD_RELAYER = ReasonedAction(
+    name="add",
+    label="Add a relayer",
+    permission="relay.add_spare_relayer",
+    subject="Relayers",
+    effect=lambda row: "The next spare key takes calls as soon as its account is funded.",
+    run=lambda row, decision: f"{relayers.add_relayer(now=timezone.now())} is in service.",
+    reaches_out=True,
+)
+RETIRE_RELAYER = ReasonedAction(
+    name="retire",
+    label="Retire",
+    permission="relay.add_spare_relayer",
+    effect=lambda row: "It is neither funded nor tracked any more. Pause it first and let its calls settle.",
+    run=_retire,
+    applies_to=lambda row: not row.is_active and row.retired_at is None,
+)
+BRING_BACK_RELAYER = ReasonedAction(
+    name="bring_back",
+    label="Bring back",
+    permission="relay.add_spare_relayer",
+    effect=lambda row: "It is tracked and funded again, and paused until somebody resumes it.",
+    run=lambda row, decision: (
+        "It is back, paused." if relayers.bring_back(relayer_id=row.pk) else "It was not retired."
+    ),
+    applies_to=lambda row: row.retired_at is not None,
 )
 
 
@@ -279,18 +319,40 @@ class RelayerAdmin(ReasonedActions, ReadOnlyAdmin):
 
     list_display = (
         "address",
-        "is_active",
+        "state",
         "balance",
         "next_account_nonce",
         "mined_account_nonce",
         "synced_at",
     )
     ordering = ("id",)
-    staff_actions = (PAUSE_RELAYER, RESUME_RELAYER)
+    staff_actions = (PAUSE_RELAYER, RESUME_RELAYER, ADD_RELAYER, RETIRE_RELAYER, BRING_BACK_RELAYER)
+
+    @admin.display(description="state", ordering="is_active")
+    def state(self, relayer: Relayer) -> str:
+        return relayer.state
 
     @admin.display(description="balance", ordering="balance_wei")
     def balance(self, relayer: Relayer) -> str:
         return get_chain().amount(relayer.balance_wei, places=4)
+
+
+@admin.register(TopUp)
+class TopUpAdmin(ReadOnlyAdmin):
+    """Every transfer from the treasury to a relayer."""
+
+    list_display = ("created_at", "status", "relayer", "amount", "treasury_address", "transaction_hash")
+    list_display_links = ("created_at", "transaction_hash")
+    list_filter = ("status",)
+    list_select_related = ("relayer",)
+    list_defer = ("raw",)
+    exclude = ("raw",)
+    search_fields = ("transaction_hash__exact",)
+    ordering = ("-id",)
+
+    @admin.display(description="amount", ordering="amount_wei")
+    def amount(self, row: TopUp) -> str:
+        return get_chain().amount(row.amount_wei, places=4)
 
 
 # Only the relay can tell which of its holds are orphaned.

@@ -2,13 +2,16 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Warning, register
 from django.core.exceptions import ImproperlyConfigured
+from eth_utils.address import is_hex_address
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.signing import NoSigner, get_signer
+from gateway.chain.treasury import get_treasury
 
 
 @register("relay")
@@ -19,10 +22,29 @@ def relayer_keys(**_: Any) -> list[CheckMessage]:
     except NoSigner:
         return [Info("This process signs nothing and holds no relayer key.", id="relay.I001")]
     except ImproperlyConfigured:
-        return [Error("RELAY_RELAYER_KEYS holds a key that cannot be read.", id="relay.E001")]
+        return [Error("RELAY_RELAYER_KEYS or RELAY_RELAYER_MNEMONIC cannot be read.", id="relay.E001")]
     if addresses:
         return [Info(f"This process signs, for {len(addresses)} relayers.", id="relay.I001")]
     return [Error("RELAY_RELAYER_KEYS names no key.", hint="Set at least one private key.", id="relay.E001")]
+
+
+@register("relay")
+def treasury(**_: Any) -> list[CheckMessage]:
+    """Refuse a treasury that is a relayer itself, another one than the address says, or limits without sense."""
+    try:
+        key = get_treasury()
+    except ImproperlyConfigured:
+        return [Error("RELAY_TREASURY_KEY cannot be read.", id="relay.E004")]
+    address = settings.RELAY_TREASURY_ADDRESS
+    if address and not is_hex_address(address):
+        return [Error("RELAY_TREASURY_ADDRESS is not an address.", id="relay.E004")]
+    if key and address and key.address.lower() != address.lower():
+        return [Error("RELAY_TREASURY_ADDRESS is not the address of RELAY_TREASURY_KEY.", id="relay.E004")]
+    if key and settings.RELAY_SIGNER == "local" and key.address in get_signer().addresses():
+        return [Error("RELAY_TREASURY_KEY is the key of a relayer.", id="relay.E004")]
+    if 2 * settings.RELAY_TOP_UP_BELOW_WEI > settings.RELAY_TOP_UP_TO_WEI:
+        return [Error("RELAY_TOP_UP_TO_WEI must be at least twice RELAY_TOP_UP_BELOW_WEI.", id="relay.E004")]
+    return []
 
 
 @register("relay")

@@ -90,6 +90,12 @@ class RelayersBusy(DomainError):
     code, title, status, retryable = "relayers-busy", "All relayers are busy", 503, True
 
 
+class NoSpareRelayer(DomainError):
+    """The service has no further key for a relayer."""
+
+    code, title, status = "no-spare-relayer", "No further key", 409
+
+
 class RelayShareUsed(DomainError):
     """As many calls of the profile wait to be mined as may: `maximum`. Nothing was held; repeat after `Retry-After`."""
 

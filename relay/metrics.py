@@ -96,9 +96,31 @@ def relayers() -> Iterator[Metric]:
     )
     yield gauges(
         "relayer_active",
-        "1 where the relayer takes new calls, 0 where staff have paused it.",
+        "1 where the relayer takes new calls, 0 where it is paused or quarantined.",
         "relayer",
         {row.address: row.is_active for row in rows},
+    )
+    yield gauges(
+        "relayer_quarantined",
+        "1 where the chain showed that the relayer's key is used elsewhere, until staff resume it.",
+        "relayer",
+        {row.address: row.quarantined_at is not None for row in rows},
+    )
+
+
+@register
+def treasury() -> Iterator[Metric]:
+    """Yield what the treasury holds and how much it has paid relayers within 24 hours, in two statements."""
+    yield gauges(
+        "treasury_balance_wei",
+        "Wei that the account held from which relayers are topped up, when it was last read.",
+        "treasury",
+        {row.address: row.balance_wei for row in queries.treasuries()},
+    )
+    yield gauge(
+        "treasury_paid_in_last_day_wei",
+        "Wei that the treasury has sent to relayers within 24 hours.",
+        queries.topped_up(since=timezone.now() - timedelta(days=1)),
     )
 
 

@@ -8,14 +8,23 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Count, QuerySet
+from django.db.models import Count, QuerySet, Sum
 
 from credits.queries import PERIOD_COLUMNS, PaidPeriod, period_from
 from gateway.admin.pauses import is_paused_sql
 from gateway.chain.config import get_chain
 from gateway.common import db
 from relay.errors import ProfileNotRegistered, TransactionNotFound
-from relay.models import CALLERS_DOING, Attempt, Relayer, RelayTransaction, sql_values
+from relay.models import (
+    CALLERS_DOING,
+    Attempt,
+    Relayer,
+    RelayTransaction,
+    TopUp,
+    Treasury,
+    current_chain_id,
+    sql_values,
+)
 from rewards.queries import DEBT_COLUMN_COUNT, DEBT_COLUMNS, debt_limit_from, debt_tables
 from users.models import User
 from users.queries import SESSION_STATE, TRUSTED_CODES, require_active_state, session_state
@@ -316,5 +325,18 @@ def ended(*, since: datetime) -> dict[str, int]:
 
 
 def relayers() -> list[Relayer]:
-    """Return every relayer."""
-    return list(Relayer.objects.order_by("pk"))
+    """Return every relayer that is not retired."""
+    return list(Relayer.objects.filter(retired_at__isnull=True).order_by("pk"))
+
+
+def treasuries() -> list[Treasury]:
+    """Return the accounts that fund relayers, one for each chain."""
+    return list(Treasury.objects.order_by("pk"))
+
+
+def topped_up(*, since: datetime) -> int:
+    """Return how many wei relayers were sent from the treasury since then, the transfer on the way included."""
+    sent = TopUp.objects.filter(
+        chain_id=current_chain_id(), created_at__gte=since, status__in=(TopUp.Status.SENT, TopUp.Status.MINED)
+    )
+    return int(sent.aggregate(total=Sum("amount_wei"))["total"] or 0)

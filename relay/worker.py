@@ -1,5 +1,6 @@
 """
-The loops of the relay worker, as threads of a Celery worker: one broadcasts, one tracks and settles.
+The loops of the relay worker, as threads of a Celery worker: one broadcasts, one tracks and settles,
+one funds relayers.
 
 PostgreSQL holds their work and Celery only their lives: they start and end with the worker and need
 no message, so they go on while Redis is away. The step starts before the worker connects to the
@@ -21,10 +22,11 @@ from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from gateway.chain.client import node_checks
+from gateway.chain.config import get_chain
 from gateway.common import tasks
 from gateway.common.db import Listener
 from gateway.common.errors import DomainError
-from relay.services import broadcasting, tracking
+from relay.services import broadcasting, funding, tracking
 from relay.services.loops import SIGNED_CHANNEL, Lease
 
 logger = logging.getLogger(__name__)
@@ -162,6 +164,20 @@ class Tracking(Loop):
         self.stopping.wait(settings.RELAY_TRACK_SECONDS)
 
 
+class Funding(Loop):
+    """Tops up relayers from the treasury; where there is only its address, reads its balance."""
+
+    title = "funding"
+
+    def work(self) -> None:
+        """Follow the transfer on the way, or begin one."""
+        funding.top_up(now=timezone.now())
+
+    def wait(self) -> None:
+        """Wait for about a block."""
+        self.stopping.wait(get_chain().block_seconds)
+
+
 _running: Sequence[Loop] = ()
 
 
@@ -197,6 +213,8 @@ class RelayLoops(bootsteps.StartStopStep):
         """Start the loops; the worker connects to the broker after this step."""
         global _running  # noqa: PLW0603
         self._loops = [Broadcasting(owner=worker.hostname), Tracking(owner=worker.hostname)]
+        if funding.treasury_address():
+            self._loops.append(Funding(owner=worker.hostname))
         _running = self._loops
         self._node_checks = node_checks()
         self._node_checks.start()

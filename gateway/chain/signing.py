@@ -5,6 +5,7 @@ A signer refuses whatever the service has no reason to sign, so that a fault els
 can at most waste gas, and never moves a relayer's funds. Keys do not leave this module.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NoReturn, Protocol
@@ -61,6 +62,10 @@ class Signer(Protocol):
         """Return the EIP-55 addresses it can sign for, in a stable order."""
         ...
 
+    def spare_addresses(self) -> list[str]:
+        """Return those of `addresses` that take calls only once staff have added them."""
+        ...
+
     def sign(self, *, relayer: str, transaction: UnsignedTransaction) -> SignedTransaction:
         """
         Sign for one relayer; the same transaction always gives the same bytes.
@@ -72,10 +77,27 @@ class Signer(Protocol):
 
 
 class LocalSigner:
-    """Keys in this process's memory. No text ever shows them: no repr, no error."""
+    """
+    Keys in this process's memory. No text ever shows them: no repr, no error.
 
-    def __init__(self, keys: list[str], *, chain_id: int, fee_cap_wei: int, max_gas: int) -> None:
-        self._keys = dict(_key(text, place) for place, text in enumerate(keys, start=1))
+    `keys` are in service from the start; `spare_keys` are those of relayers that staff may add later.
+    """
+
+    def __init__(
+        self,
+        keys: list[str],
+        *,
+        chain_id: int,
+        fee_cap_wei: int,
+        max_gas: int,
+        spare_keys: Sequence[str] = (),
+    ) -> None:
+        self._keys = dict(
+            read_key(text, f"RELAY_RELAYER_KEYS: entry {at}") for at, text in enumerate(keys, start=1)
+        )
+        spare = dict(read_key(text, "a derived key") for text in spare_keys)
+        self._spare = [address for address in spare if address not in self._keys]
+        self._keys |= spare
         self._chain_id, self._fee_cap_wei, self._max_gas = chain_id, fee_cap_wei, max_gas
 
     def __repr__(self) -> str:
@@ -84,16 +106,15 @@ class LocalSigner:
     def addresses(self) -> list[str]:
         return list(self._keys)
 
+    def spare_addresses(self) -> list[str]:
+        return list(self._spare)
+
     def sign(self, *, relayer: str, transaction: UnsignedTransaction) -> SignedTransaction:
         key = self._keys.get(relayer)
         if key is None:
             raise PolicyViolation("no key for this relayer")
         self._check(relayer, transaction)
-        fields = _fields(transaction)
-        signature = key.sign_recoverable(keccak(_TYPE_2 + _rlp_list(fields)), hasher=None)
-        y_parity, r, s = signature[64], *(int.from_bytes(signature[at : at + 32], "big") for at in (0, 32))
-        raw = _TYPE_2 + _rlp_list(fields + _rlp_number(y_parity) + _rlp_number(r) + _rlp_number(s))
-        return SignedTransaction(raw=raw, transaction_hash="0x" + keccak(raw).hex())
+        return sign_with(key, transaction)
 
     def _check(self, relayer: str, transaction: UnsignedTransaction) -> None:
         if transaction.chain_id != self._chain_id:
@@ -116,8 +137,17 @@ class LocalSigner:
             raise PolicyViolation("gas limit above the cap")
 
 
-def _fields(transaction: UnsignedTransaction) -> bytes:
-    """Return the fields of a type-2 transaction without value and access list (EIP-1559), RLP-encoded."""
+def sign_with(key: PrivateKey, transaction: UnsignedTransaction, *, value_wei: int = 0) -> SignedTransaction:
+    """Sign a type-2 transaction (EIP-1559) of this value, under no policy: the caller has checked its own."""
+    fields = _fields(transaction, value_wei)
+    signature = key.sign_recoverable(keccak(_TYPE_2 + _rlp_list(fields)), hasher=None)
+    y_parity, r, s = signature[64], *(int.from_bytes(signature[at : at + 32], "big") for at in (0, 32))
+    raw = _TYPE_2 + _rlp_list(fields + _rlp_number(y_parity) + _rlp_number(r) + _rlp_number(s))
+    return SignedTransaction(raw=raw, transaction_hash="0x" + keccak(raw).hex())
+
+
+def _fields(transaction: UnsignedTransaction, value_wei: int) -> bytes:
+    """Return the fields of a type-2 transaction without access list (EIP-1559), RLP-encoded."""
     return b"".join(
         (
             _rlp_number(transaction.chain_id),
@@ -126,7 +156,7 @@ def _fields(transaction: UnsignedTransaction) -> bytes:
             _rlp_number(transaction.max_fee_per_gas_wei),
             _rlp_number(transaction.gas_limit),
             _rlp_bytes(bytes.fromhex(transaction.to[2:])),
-            _NO_VALUE,
+            _rlp_number(value_wei),
             _rlp_bytes(transaction.data),
             _NO_ACCESS_LIST,
         )
@@ -135,7 +165,7 @@ def _fields(transaction: UnsignedTransaction) -> bytes:
 
 # RLP (Ethereum yellow paper, appendix B) of the few shapes that occur here; `docs/performance.md` compares it with
 # the library, and a test does so with every shape.
-_NO_VALUE, _NO_ACCESS_LIST = b"\x80", b"\xc0"
+_NO_ACCESS_LIST = b"\xc0"
 
 
 def _rlp_number(number: int) -> bytes:
@@ -157,22 +187,44 @@ def _rlp_length(length: int, offset: int) -> bytes:
     return bytes((offset + 55 + len(size),)) + size
 
 
-def _key(text: str, place: int) -> tuple[str, PrivateKey]:
+def read_key(text: str, name: str) -> tuple[str, PrivateKey]:
+    """
+    Return the EIP-55 address and the key of 32 bytes in hex.
+
+    Raises:
+        ImproperlyConfigured: it is no private key. The error gives its `name` alone.
+    """
     try:
         secret = bytes.fromhex(text.removeprefix("0x"))
         if len(secret) != 32:
-            _refuse_key(place)
+            _refuse_key(name)
         key = PrivateKey(secret)
     except ValueError:
-        _refuse_key(place)
+        _refuse_key(name)
     return checksum("0x" + keccak(key.public_key.format(compressed=False)[1:])[12:].hex()), key
 
 
-def _refuse_key(place: int) -> NoReturn:
+def _refuse_key(name: str) -> NoReturn:
     # Show neither the text nor the library's error, which may quote it.
-    raise ImproperlyConfigured(
-        f"RELAY_RELAYER_KEYS: entry {place} is not a private key of 32 bytes in hex."
-    ) from None
+    raise ImproperlyConfigured(f"{name} is not a private key of 32 bytes in hex.") from None
+
+
+def derive_keys(mnemonic: str, *, count: int) -> list[str]:
+    """
+    Return the first private keys of a BIP-39 mnemonic, in hex, along `m/44'/60'/0'/0/i` as wallets derive them.
+
+    Raises:
+        ImproperlyConfigured: the words are no mnemonic. The error does not show them.
+    """
+    # The web process of a service without a mnemonic does not load the library.
+    from eth_account.hdaccount import ETHEREUM_DEFAULT_PATH, key_from_seed, seed_from_mnemonic
+
+    try:
+        seed = seed_from_mnemonic(mnemonic, "")
+    except Exception:  # noqa: BLE001 - the library has several errors, and each may quote the words
+        raise ImproperlyConfigured("RELAY_RELAYER_MNEMONIC is not a mnemonic of BIP-39.") from None
+    parent = ETHEREUM_DEFAULT_PATH.rpartition("/")[0]
+    return ["0x" + key_from_seed(seed, f"{parent}/{index}").hex() for index in range(count)]
 
 
 _installed: Signer | None = None
@@ -180,12 +232,13 @@ _installed: Signer | None = None
 
 @cache
 def _local() -> LocalSigner:
-    chain = get_chain()
+    chain, mnemonic = get_chain(), settings.RELAY_RELAYER_MNEMONIC
     return LocalSigner(
         settings.RELAY_RELAYER_KEYS,
         chain_id=chain.id,
         fee_cap_wei=chain.fees.cap_wei,
         max_gas=settings.RELAY_MAX_GAS,
+        spare_keys=derive_keys(mnemonic, count=settings.RELAY_DERIVED_RELAYERS) if mnemonic else (),
     )
 
 
@@ -198,7 +251,7 @@ def set_signer(signer: Signer | None) -> None:
 
 def get_signer() -> Signer:
     """
-    Return the installed signer, else one over `settings.RELAY_RELAYER_KEYS`, made once.
+    Return the installed signer, else one over the keys of the settings, made once.
 
     Raises:
         NoSigner: this process was started to sign nothing.

@@ -1,14 +1,15 @@
 """
-Keep the rows of relayers in sync with the chain; pause them.
+Keep the rows of relayers in sync with the chain; add, pause, quarantine and retire them.
 
 Which relayer sends a call, and with which account nonce, is decided by `relay_take_slots` under the row's lock.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import F
+from django.db.models import Case, Exists, F, Q, When
 from django.db.models.functions import Greatest
 
 from gateway.chain.client import get_chain_client
@@ -16,7 +17,10 @@ from gateway.chain.config import get_chain
 from gateway.chain.signing import get_signer
 from gateway.chain.types import AccountState
 from gateway.common import db
-from relay.models import Relayer
+from relay.errors import NoSpareRelayer
+from relay.models import Relayer, RelayTransaction
+
+logger = logging.getLogger(__name__)
 
 
 def seconds_until_next_block() -> int:
@@ -28,24 +32,51 @@ def register_new_relayers(*, now: datetime) -> int:
     """
     Write a row for each key of the signer that has none, starting at the chain's transaction count.
 
-    Two processes may do it at once: chain and address are unique and the first row stays.
+    Spare keys wait for `add_relayer`. Two processes may do it at once: chain and address
+    are unique and the first row stays.
 
     Raises:
         NodeUnavailable: no node answered.
     """
-    addresses = get_signer().addresses()
-    relayers = Relayer.objects.filter(chain_id=get_chain().id, address__in=addresses)
-    registered = set(relayers.values_list("address", flat=True))
-    new = [address for address in addresses if address not in registered]
-    if not new:
-        return 0
-    view = get_chain_client().read_chain(
-        transaction_hashes=[], accounts=new, confirmations=get_chain().confirmations
-    )
-    Relayer.objects.bulk_create(
-        [_row(address, view.accounts[address], now) for address in new], ignore_conflicts=True
-    )
+    spare = set(get_signer().spare_addresses())
+    new = [address for address in _unregistered() if address not in spare]
+    _register(new, now)
     return len(new)
+
+
+def add_relayer(*, now: datetime) -> str:
+    """
+    Put the next spare key of the signer into service and return its address; it takes calls once it holds gas money.
+
+    Raises:
+        NoSpareRelayer: every key of the signer is in use, or this process has none.
+        NodeUnavailable: no node answered.
+    """
+    spare = set(get_signer().spare_addresses())
+    address = next((address for address in _unregistered() if address in spare), None)
+    if address is None:
+        raise NoSpareRelayer(
+            "Every key is in service. Raise RELAY_DERIVED_RELAYERS, or add keys, and restart."
+        )
+    _register([address], now)
+    return address
+
+
+def _unregistered() -> list[str]:
+    addresses = get_signer().addresses()
+    rows = Relayer.objects.filter(chain_id=get_chain().id, address__in=addresses)
+    registered = set(rows.values_list("address", flat=True))
+    return [address for address in addresses if address not in registered]
+
+
+def _register(addresses: Sequence[str], now: datetime) -> None:
+    if not addresses:
+        return
+    view = get_chain_client().read_chain(
+        transaction_hashes=[], accounts=addresses, confirmations=get_chain().confirmations
+    )
+    rows = [_row(address, view.accounts[address], now) for address in addresses]
+    Relayer.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def _row(address: str, account: AccountState, now: datetime) -> Relayer:
@@ -59,6 +90,23 @@ def _row(address: str, account: AccountState, now: datetime) -> Relayer:
     )
 
 
+def in_service(*, now: datetime) -> list[Relayer]:
+    """
+    Return the relayers of this chain that are not retired, after registering those that have no row yet.
+
+    Raises:
+        NodeUnavailable: no node answered about a new one.
+    """
+    rows = Relayer.objects.filter(chain_id=get_chain().id)
+    relayers, signer = list(rows), get_signer()
+    if not set(signer.addresses()) <= {relayer.address for relayer in relayers} | set(
+        signer.spare_addresses()
+    ):
+        register_new_relayers(now=now)
+        relayers = list(rows.all())
+    return [relayer for relayer in relayers if relayer.retired_at is None]
+
+
 def sync(*, now: datetime) -> int:
     """
     Register new relayers and read every account from the chain; return how many were registered.
@@ -67,7 +115,7 @@ def sync(*, now: datetime) -> int:
         NodeUnavailable: no node answered.
     """
     registered_count = register_new_relayers(now=now)
-    relayers = list(Relayer.objects.filter(chain_id=get_chain().id))
+    relayers = in_service(now=now)
     view = get_chain_client().read_chain(
         transaction_hashes=[],
         accounts=[relayer.address for relayer in relayers],
@@ -83,9 +131,17 @@ def update_accounts(
     """
     Store mined nonces and balances.
 
-    Where the chain is ahead of us, the key was used elsewhere: the next account
-    nonce jumps forward, since those before it are used up.
+    Where the chain is ahead of us, the key was used elsewhere: the next account nonce jumps
+    forward, since those before it are used up, and the relayer takes no call until staff resume it.
     """
+    for relayer in relayers:
+        ahead = accounts[relayer.address].latest_nonce - relayer.next_account_nonce
+        if ahead > 0:
+            logger.error(
+                "relayer %s is quarantined: the chain has %d of its account nonces that we never used",
+                relayer.address,
+                ahead,
+            )
     # In several statements, so that requests find a relayer that is not locked.
     size = max(1, len(relayers) // 4)
     groups = [relayers[start : start + size] for start in range(0, len(relayers), size)]
@@ -110,7 +166,10 @@ def _update_together(
 
 def _update_account(relayer: Relayer, account: AccountState, now: datetime) -> None:
     """Wait for the request that has locked this relayer, without locking any other meanwhile."""
+    is_ahead = Q(next_account_nonce__lt=account.latest_nonce)
     Relayer.objects.filter(pk=relayer.pk).update(
+        is_active=Case(When(is_ahead, then=False), default=F("is_active")),
+        quarantined_at=Case(When(is_ahead, then=now), default=F("quarantined_at")),
         mined_account_nonce=account.latest_nonce,
         next_account_nonce=Greatest(F("next_account_nonce"), account.latest_nonce),
         balance_wei=account.balance_wei,
@@ -119,13 +178,34 @@ def _update_account(relayer: Relayer, account: AccountState, now: datetime) -> N
 
 
 def set_active(*, relayer_id: int, is_active: bool) -> bool:
-    """Pause or resume a relayer; what it has in flight goes on. Returns False where nothing changes."""
-    return bool(
-        Relayer.objects.filter(pk=relayer_id).exclude(is_active=is_active).update(is_active=is_active)
+    """
+    Pause or resume a relayer; what it has in flight goes on, and resuming ends its quarantine.
+
+    Returns False where nothing changes: a retired relayer has to be brought back.
+    """
+    rows = Relayer.objects.filter(pk=relayer_id, retired_at__isnull=True).exclude(is_active=is_active)
+    return bool(rows.update(is_active=is_active, **({"quarantined_at": None} if is_active else {})))
+
+
+def retire(*, relayer_id: int, now: datetime) -> bool:
+    """Take a paused relayer with nothing in flight out of service. Returns False where it is not such a one."""
+    drained = Relayer.objects.filter(
+        pk=relayer_id,
+        is_active=False,
+        retired_at__isnull=True,
+        next_account_nonce__lte=F("mined_account_nonce"),
     )
+    open_calls = RelayTransaction.objects.in_progress().filter(relayer_id=relayer_id)
+    return bool(drained.exclude(Exists(open_calls)).update(retired_at=now, quarantined_at=None))
 
 
-# What the newest block says of relayers. Where the chain is ahead of us, the next account nonce jumps forward.
+def bring_back(*, relayer_id: int) -> bool:
+    """Return a retired relayer to service, paused: its account is read before staff resume it."""
+    return bool(Relayer.objects.filter(pk=relayer_id, retired_at__isnull=False).update(retired_at=None))
+
+
+# What the newest block says of relayers. Where the chain is ahead of us, the next account nonce jumps forward and the
+# relayer is quarantined.
 # Rows that a request has locked are left out and not returned: waiting for one would keep the others locked
 # against all requests meanwhile.
 _UPDATE_RELAYERS = """
@@ -133,7 +213,9 @@ WITH free AS (
     SELECT id FROM relay_relayer WHERE id = ANY(%(ids)s::bigint[]) FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE relay_relayer AS relayer
-SET mined_account_nonce = account.nonce, next_account_nonce = greatest(next_account_nonce, account.nonce),
+SET is_active = is_active AND next_account_nonce >= account.nonce,
+    quarantined_at = CASE WHEN next_account_nonce < account.nonce THEN %(now)s ELSE quarantined_at END,
+    mined_account_nonce = account.nonce, next_account_nonce = greatest(next_account_nonce, account.nonce),
     balance_wei = account.balance, synced_at = %(now)s
 FROM unnest(%(ids)s::bigint[], %(nonces)s::bigint[], %(balances)s::numeric[]) AS account (id, nonce, balance)
 JOIN free USING (id)

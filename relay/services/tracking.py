@@ -16,7 +16,6 @@ from gateway.chain.config import get_chain
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import valid_until_of
-from gateway.chain.signing import get_signer
 from gateway.chain.types import ChainView, Head
 from gateway.common import db
 from gateway.common.db import isolated
@@ -95,7 +94,7 @@ class Tracker:
 
 def _track(*, now: datetime) -> tuple[int, ChainView]:
     """Return how many were settled, and what the chain said."""
-    accounts = _accounts(now)
+    accounts = relayers.in_service(now=now)
     attempts = _attempts_in_flight()
     view = get_chain_client().read_chain(
         transaction_hashes=[attempt.transaction_hash for attempt in attempts],
@@ -112,16 +111,6 @@ def _track(*, now: datetime) -> tuple[int, ChainView]:
     losses.settle_ended(now=now)
     _cancel_or_replace_stuck(attempts=unmined, view=view, now=now)
     return settled, view
-
-
-def _accounts(now: datetime) -> list[Relayer]:
-    """Return every relayer of this chain, with one for each key of the signer."""
-    rows = Relayer.objects.filter(chain_id=get_chain().id)
-    accounts = list(rows)
-    if set(get_signer().addresses()) <= {relayer.address for relayer in accounts}:
-        return accounts
-    relayers.register_new_relayers(now=now)
-    return list(rows.all())
 
 
 def _attempts_in_flight() -> list[_InFlight]:

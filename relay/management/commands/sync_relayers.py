@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.signing import NoSigner
+from relay.errors import NoSpareRelayer
 from relay.models import Relayer
 from relay.services import relayers
 
@@ -21,18 +22,21 @@ class Command(BaseCommand):
             "--at-least", type=int, default=0, help="Fail where an active one holds less wei."
         )
 
+        parser.add_argument("--add", type=int, default=0, help="Put so many spare keys into service first.")
+
     def handle(self, *args: Any, **options: Any) -> None:
         try:
+            for _ in range(options["add"]):
+                relayers.add_relayer(now=timezone.now())
             added = relayers.sync(now=timezone.now())
-        except NodeUnavailable as error:
+        except (NodeUnavailable, NoSpareRelayer) as error:
             raise CommandError(error.detail) from error
         except NoSigner as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"{added} registered")
         for relayer in Relayer.objects.order_by("pk"):
-            state = "active" if relayer.is_active else "inactive"
             self.stdout.write(
-                f"{relayer.address} {state} next nonce {relayer.next_account_nonce}"
+                f"{relayer.address} {relayer.state} next nonce {relayer.next_account_nonce}"
                 f" in flight {relayer.in_flight} balance {relayer.balance_wei} wei"
             )
         _require(options["at_least"])

@@ -35,7 +35,7 @@ def test_it_registers_every_key_once_and_lists_the_relayers(chain: Chain) -> Non
     chain.fund(LYX, addresses[1])
     first, *lines = printed()
     assert first == "0 registered"
-    assert f"{addresses[1]} inactive" in lines[1]
+    assert f"{addresses[1]} paused" in lines[1]
     assert lines[1].endswith(f"balance {LYX} wei")
 
 

@@ -5,12 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
-from django.conf import settings
+from django.conf import settings as project
 from django.db import transaction
 from django.utils import timezone
+from pytest_django import Settings
 
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.signing import get_signer
+from gateway.chain.signing import get_signer, set_signer
+from relay.errors import NoSpareRelayer
 from relay.models import Relayer
 from relay.services import relayers as relay_relayers
 from tests.relay.chain import Chain, node_away
@@ -20,7 +22,7 @@ from tests.threads import at_once
 
 def keys() -> list[str]:
     """Return the relayers' private keys in the order of their addresses."""
-    private_keys: list[str] = settings.RELAY_RELAYER_KEYS
+    private_keys: list[str] = project.RELAY_RELAYER_KEYS
     return private_keys
 
 
@@ -96,3 +98,60 @@ def test_a_locked_relayer_does_not_keep_others_from_being_updated(
     taken = busy.next_account_nonce + 5
     busy.refresh_from_db()
     assert (busy.balance_wei, busy.next_account_nonce) == (7 * LYX, taken)
+
+
+@pytest.mark.django_db
+def test_a_key_that_was_used_elsewhere_is_quarantined_until_it_is_resumed(
+    chain: Chain, relayers: list[Relayer], caplog: pytest.LogCaptureFixture
+) -> None:
+    used, other = relayers[0], relayers[1]
+    chain.use_key_elsewhere(keys()[0], account_nonce=used.next_account_nonce)
+    chain.mine()
+    relay_relayers.sync(now=timezone.now())
+    assert f"relayer {used.address} is quarantined" in caplog.text
+    used.refresh_from_db()
+    other.refresh_from_db()
+    assert (used.state, other.state) == ("quarantined", "active")
+
+    relay_relayers.sync(now=timezone.now())
+    assert Relayer.objects.get(pk=used.pk).state == "quarantined"
+    assert relay_relayers.set_active(relayer_id=used.pk, is_active=True)
+    assert Relayer.objects.get(pk=used.pk).state == "active"
+
+
+@pytest.mark.django_db
+def test_a_spare_key_is_registered_only_when_it_is_added(chain: Chain, settings: Settings) -> None:
+    settings.RELAY_RELAYER_MNEMONIC = "test test test test test test test test test test test junk"
+    settings.RELAY_DERIVED_RELAYERS = 2
+    set_signer(None)
+    try:
+        first, second = get_signer().spare_addresses()
+        assert first == "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+        assert relay_relayers.sync(now=timezone.now()) == len(keys())
+        assert relay_relayers.add_relayer(now=timezone.now()) == first
+        assert relay_relayers.sync(now=timezone.now()) == 0
+        assert relay_relayers.add_relayer(now=timezone.now()) == second
+        with pytest.raises(NoSpareRelayer):
+            relay_relayers.add_relayer(now=timezone.now())
+    finally:
+        set_signer(None)
+    assert Relayer.objects.count() == len(keys()) + 2
+
+
+@pytest.mark.django_db
+def test_a_relayer_retires_once_it_is_paused_and_nothing_of_it_is_in_flight(
+    chain: Chain, relayers: list[Relayer]
+) -> None:
+    row, nonce = relayers[0], relayers[0].next_account_nonce
+    now = timezone.now()
+    assert not relay_relayers.retire(relayer_id=row.pk, now=now)
+    relay_relayers.set_active(relayer_id=row.pk, is_active=False)
+    Relayer.objects.filter(pk=row.pk).update(next_account_nonce=nonce + 1)
+    assert not relay_relayers.retire(relayer_id=row.pk, now=now)
+    assert Relayer.objects.get(pk=row.pk).state == "draining"
+    Relayer.objects.filter(pk=row.pk).update(mined_account_nonce=nonce + 1)
+    assert relay_relayers.retire(relayer_id=row.pk, now=now)
+    assert row.pk not in {relayer.pk for relayer in relay_relayers.in_service(now=now)}
+    assert not relay_relayers.set_active(relayer_id=row.pk, is_active=True)
+    assert relay_relayers.bring_back(relayer_id=row.pk)
+    assert Relayer.objects.get(pk=row.pk).state == "paused"

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from eth_account.hdaccount import Mnemonic
+from eth_account.hdaccount.mnemonic import Mnemonic
+from eth_account.types import Language
 
 from devstack.files import read_json, write_json
 from devstack.services.stack import Services
@@ -53,7 +54,9 @@ class Secrets:
     @property
     def mnemonic(self) -> str:
         """The words from which the keys of further relayers come."""
-        return str(Mnemonic("english").to_mnemonic(bytes.fromhex(self.derived("further relayers"))[:16]))
+        return str(
+            Mnemonic(Language.ENGLISH).to_mnemonic(bytes.fromhex(self.derived("further relayers"))[:16])
+        )
 
     def derived(self, purpose: str) -> str:
         """Return another secret that follows from these, so that older data folders have it too."""

@@ -69,7 +69,11 @@ MATRIX = {
         ALL, actions={"broadcast_again": "oS", "cancel_unsent": "oS"}, export="fS"
     ),
     "relay.Attempt": Row(ALL, export="fS"),
-    "relay.Relayer": Row(ALL, actions={"pause": "oS", "resume": "oS"}),
+    "relay.Relayer": Row(
+        ALL,
+        actions={"pause": "oS", "resume": "oS", "add": "oS", "retire": "oS", "bring_back": "oS"},
+    ),
+    "relay.TopUp": Row(ALL),
     "users.TrustedImplementation": Row(
         ALL, add="oS", change="oS", delete="S", plain={"delete_selected": "S"}
     ),

@@ -35,13 +35,37 @@ class Migration(migrations.Migration):
                     "is_active",
                     models.BooleanField(default=True, help_text="An inactive relayer takes no new calls."),
                 ),
+                (
+                    "quarantined_at",
+                    models.DateTimeField(
+                        help_text="When the chain showed that this key is used elsewhere; staff must resume it.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "retired_at",
+                    models.DateTimeField(
+                        help_text="A retired relayer is neither funded nor tracked.", null=True
+                    ),
+                ),
                 ("synced_at", models.DateTimeField(null=True)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                "permissions": [("pause_relayer", "Can pause and resume a relayer")],
+                "permissions": [
+                    ("pause_relayer", "Can pause and resume a relayer"),
+                    ("add_spare_relayer", "Can add, retire and bring back a relayer"),
+                ],
                 "constraints": [
-                    models.UniqueConstraint(fields=("chain_id", "address"), name="relayer_address")
+                    models.UniqueConstraint(fields=("chain_id", "address"), name="relayer_address"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("is_active", False),
+                            models.Q(("quarantined_at__isnull", True), ("retired_at__isnull", True)),
+                            _connector="OR",
+                        ),
+                        name="relayer_active_in_service",
+                    ),
                 ],
             },
         ),
@@ -217,6 +241,72 @@ class Migration(migrations.Migration):
             ],
             options={
                 "permissions": [("export_attempt", "Can take the list of attempts away")],
+            },
+        ),
+        migrations.CreateModel(
+            name="TopUp",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("chain_id", models.BigIntegerField(default=relay.models.current_chain_id)),
+                ("treasury_address", gateway.common.fields.AddressField()),
+                ("account_nonce", models.BigIntegerField()),
+                ("sequence", models.PositiveSmallIntegerField(default=0)),
+                ("amount_wei", gateway.common.fields.Uint256Field()),
+                ("max_fee_per_gas_wei", gateway.common.fields.Uint256Field()),
+                ("max_priority_fee_per_gas_wei", gateway.common.fields.Uint256Field()),
+                ("transaction_hash", gateway.common.fields.HashField()),
+                ("raw", models.BinaryField()),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("sent", "Sent"),
+                            ("replaced", "Replaced"),
+                            ("mined", "Mined"),
+                            ("lost", "Lost"),
+                        ],
+                        default="sent",
+                        max_length=12,
+                    ),
+                ),
+                ("fee_wei", gateway.common.fields.Uint256Field(null=True)),
+                ("block_number", models.BigIntegerField(null=True)),
+                ("created_at", models.DateTimeField()),
+                ("ended_at", models.DateTimeField(null=True)),
+                (
+                    "relayer",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="top_ups",
+                        to="relay.relayer",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Treasury",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("chain_id", models.BigIntegerField(default=relay.models.current_chain_id)),
+                ("address", gateway.common.fields.AddressField()),
+                ("balance_wei", gateway.common.fields.Uint256Field(default=0)),
+                ("synced_at", models.DateTimeField()),
+            ],
+            options={
+                "verbose_name_plural": "treasuries",
+                "constraints": [
+                    models.UniqueConstraint(fields=("chain_id", "address"), name="treasury_address")
+                ],
             },
         ),
         migrations.CreateModel(
@@ -426,6 +516,24 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="attempt_receipt_whole",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="topup",
+            index=models.Index(fields=["created_at"], name="topup_by_time"),
+        ),
+        migrations.AddConstraint(
+            model_name="topup",
+            constraint=models.UniqueConstraint(
+                fields=("chain_id", "treasury_address", "account_nonce", "sequence"), name="topup_slot"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="topup",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("status", "sent")),
+                fields=("chain_id", "treasury_address"),
+                name="topup_one_on_the_way",
             ),
         ),
         migrations.RunSQL(

@@ -115,13 +115,17 @@ class Wallets:
         return post(self.stack.base_url, "/api/relay/execute", wallet.api.token, body)
 
 
-def signed_call(wallet: Wallet, payload: bytes, *, chain_id: int, nonce: int) -> dict[str, Any]:
+def signed_call(
+    wallet: Wallet, payload: bytes, *, chain_id: int, nonce: int, validity: int = 0
+) -> dict[str, Any]:
     """Return what `Wallet.signed` returns, without a word to the node and twenty times as fast."""
-    words = b"".join(word.to_bytes(32, "big") for word in (25, chain_id, nonce, 0, 0))
+    words = b"".join(word.to_bytes(32, "big") for word in (25, chain_id, nonce, validity, 0))
     digest = keccak(b"\x19\x00" + bytes.fromhex(wallet.key_manager_address[2:]) + words + payload)
     signature = "0x" + sign_digest(wallet.controller_key, digest).hex()
     number = nonce if nonce < 2**53 else str(nonce)
     transaction = {"abi": "0x" + payload.hex(), "signature": signature, "nonce": number}
+    if validity:
+        transaction["validityTimestamps"] = hex(validity)
     return {"keyManagerAddress": wallet.key_manager_address, "transaction": transaction}
 
 

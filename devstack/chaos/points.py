@@ -53,8 +53,44 @@ class Killing:
         return True
 
 
-def _points(action: str, component: str, server: str, *moments: tuple[str, str, str]) -> list[Point]:
-    """Return two points for each moment, `(name, what is done, during what)`."""
+# What happens, who does it, at which server; then for each moment: its name, words of what is done, and of what
+# was done before in the same transaction.
+_MOMENTS = {
+    ("accept", "web", "postgres"): [
+        ("the look at the rows", "token_session", ""),
+        ("taking slots", "relay_take_slots", ""),
+        ("storing calls", "relay_store_calls", ""),
+        ("the commit", "COMMIT", "relay_store_calls"),
+    ],
+    ("accept", "web", "node"): [("asking the node", "eth_", "")],
+    ("broadcast", "worker-relay", "postgres"): [
+        ("reading the bytes", "attempt.raw, attempt.node_message", ""),
+        ("marking as sent", "first_sent_at = coalesce(first_sent_at", ""),
+    ],
+    ("broadcast", "worker-relay", "node"): [("eth_sendRawTransaction", "eth_sendRawTransaction", "")],
+    ("track", "worker-relay", "node"): [
+        ("eth_getTransactionReceipt", "eth_getTransactionReceipt", ""),
+        ("eth_getTransactionCount", "eth_getTransactionCount", ""),
+    ],
+    ("track", "worker-relay", "postgres"): [
+        ("writing account nonces", "SET mined_account_nonce", ""),
+        ("writing receipts", "WITH receipt AS", ""),
+    ],
+    ("settle", "worker-relay", "postgres"): [
+        ("final statuses", "real_cost = outcome.cost", ""),
+        ("the charge", "captured_amount = nullif", ""),
+        ("the experience", "WITH RECURSIVE wanted", "captured_amount = nullif"),
+        ("the commit", "COMMIT", "captured_amount = nullif"),
+    ],
+}
+# Of calls that the node has called underpriced, and of calls whose validity ends before the node takes them.
+_NEW_ATTEMPT = [
+    ("storing the attempt", 'INSERT INTO "relay_attempt"', ""),
+    ("the commit", "COMMIT", 'INSERT INTO "relay_attempt"'),
+]
+
+
+def _points(action: str, component: str, server: str, moments: Sequence[tuple[str, str, str]]) -> list[Point]:
     return [
         Point(f"{action} {side.value} {name}", component, server, doing, side, during)
         for name, doing, during in moments
@@ -62,13 +98,6 @@ def _points(action: str, component: str, server: str, *moments: tuple[str, str, 
     ]
 
 
-_ACCEPT = _points(
-    "accept",
-    "web",
-    "postgres",
-    ("taking slots", "relay_take_slots", ""),
-    ("storing calls", "relay_store_calls", ""),
-    ("the commit", "COMMIT", "relay_store_calls"),
-)
-
-POINTS = {point.name: point for point in [*_ACCEPT]}
+POINTS = [point for place, moments in _MOMENTS.items() for point in _points(*place, moments)]
+REPLACEMENT_POINTS = _points("replace", "worker-relay", "postgres", _NEW_ATTEMPT)
+CANCELLATION_POINTS = _points("cancel", "worker-relay", "postgres", _NEW_ATTEMPT)

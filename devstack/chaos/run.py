@@ -39,26 +39,37 @@ def run(options: Options) -> int:
         raise RuntimeError(
             f"No fault begins with {', '.join(options.faults)}; there are {', '.join(FAULTS)}."
         )
-    results, ends_at = Results(options.results), time.monotonic() + options.minutes * 60
-    is_complete = True
-    with tempfile.TemporaryDirectory(prefix="chaos-") as folder, running_stack(Path(folder)) as stack:
+    results = Results(options.results)
+    for nodes in sorted({fault.nodes for fault in chosen.values()}):
+        group = {name: fault for name, fault in chosen.items() if fault.nodes == nodes}
+        _try_all(group, options, results, minutes=options.minutes * len(group) / len(chosen), nodes=nodes)
+    rows = [(name, results.rows[name]) for name in chosen if name in results.rows]
+    say(table(rows))
+    return int(len(rows) < len(chosen) or not all(row.is_clean for _, row in rows))
+
+
+def _try_all(
+    faults: dict[str, Fault], options: Options, results: Results, *, minutes: float, nodes: int
+) -> None:
+    ends_at = time.monotonic() + minutes * 60
+    left = dict(faults)
+    with (
+        tempfile.TemporaryDirectory(prefix="chaos-") as folder,
+        running_stack(Path(folder), nodes=nodes) as stack,
+    ):
         arena = Arena(stack)
-        while chosen and time.monotonic() < ends_at:
-            name = min(chosen, key=results.times)
+        while left and time.monotonic() < ends_at:
+            name = min(left, key=results.times)
             if results.times(name) >= options.times:
                 break
             try:
-                trial = arena.try_out(chosen[name])
+                trial = arena.try_out(left[name])
             except NeverCame as error:
                 complain(f"  ✗ {error}")
-                del chosen[name]
-                is_complete = False
+                del left[name]
                 continue
             results.add(name, trial)
             say(_told(name, trial))
-    tried = [(name, results.rows[name]) for name in chosen if name in results.rows]
-    say(table(tried))
-    return int(not (is_complete and all(row.is_clean for _, row in tried)))
 
 
 class Arena:
@@ -75,7 +86,7 @@ class Arena:
         """Cause a fault under load; wait until all has recovered; return what the verifier says."""
         since = time.time()
         with self._health.watched():
-            with self._traffic.running():
+            with self._traffic.running(validity_seconds=fault.validity_seconds):
                 time.sleep(_WARM_UP_SECONDS)
                 with fault.caused(self._stack):
                     in_flight = self._in_progress() + len(self._traffic.unanswered)

@@ -25,7 +25,12 @@ from devstack.world.profiles import ProfilePlan
 BLOCK_SECONDS = 1
 WEB_PROCESSES = 2
 _PROFILES, _CREDITS, _RELAYERS = 16, 10**9, 6
-_SETTINGS = {"AUTH_ACCESS_SECONDS": "86400"}
+# Tokens outlast a run, and no limit keeps the wallets from calling on after many calls have failed.
+_SETTINGS = {
+    "AUTH_ACCESS_SECONDS": "86400",
+    "RELAY_CANCELLED_CALLS_PER_HOUR": "1000000",
+    "RELAY_CANCELLED_CALLS_PER_DAY": "1000000",
+}
 _START_SECONDS, _POLL_SECONDS = 180, 0.1
 _POSTGRES_SOCKET = ".s.PGSQL.5432"
 
@@ -36,13 +41,8 @@ class Proxies:
 
     postgres: PostgresProxy
     redis: Proxy
-    node: NodeProxy
+    nodes: tuple[NodeProxy, ...]
     stripe: HttpProxy
-
-    @property
-    def all(self) -> tuple[Proxy, ...]:
-        """All of them."""
-        return self.postgres, self.redis, self.node, self.stripe
 
 
 class Keeper(threading.Thread):
@@ -82,6 +82,19 @@ class Stack:
         """The profiles with credits, as a load generator wants them."""
         return described(self.prepared.profiles)
 
+    def server(self, name: str) -> Server:
+        """Return a server or a process of the service."""
+        return next(
+            server for server in (*self.services.servers, *self.processes.values()) if server.name == name
+        )
+
+    def wait_for(self, name: str) -> None:
+        """Return once a server that has ended was started again, and answers."""
+        server = self.server(name)
+        while server.has_ended:
+            time.sleep(_POLL_SECONDS)
+        server.wait(_START_SECONDS)
+
     def members(self, component: str) -> list[psutil.Process]:
         """Return the processes of a component: the one that was started, and its children."""
         with suppress(psutil.NoSuchProcess):
@@ -109,11 +122,15 @@ class Stack:
 
 
 @contextmanager
-def running_stack(directory: Path) -> Iterator[Stack]:
-    """Run the stack with its data under `directory`; nothing of it is left behind."""
+def running_stack(directory: Path, *, nodes: int = 1) -> Iterator[Stack]:
+    """
+    Run the stack with its data under `directory`; nothing of it is left behind.
+
+    With more than one of `nodes`, the service knows as many addresses of the one chain, each behind a proxy.
+    """
     loop = Loop()
     with start_services(directory, block_time=BLOCK_SECONDS) as services:
-        proxies = _proxies(loop, services)
+        proxies = _proxies(loop, services, nodes)
         prepared = _prepared(services, proxies, directory)
         processes = _processes(prepared, directory / "log")
         keeper = Keeper({server.name: server for server in (*services.servers, *processes.values())})
@@ -137,11 +154,11 @@ def running_stack(directory: Path) -> Iterator[Stack]:
     loop.stop()
 
 
-def _proxies(loop: Loop, services: Services) -> Proxies:
+def _proxies(loop: Loop, services: Services, nodes: int) -> Proxies:
     return Proxies(
         PostgresProxy(loop, _postgres(services)),
         Proxy(loop, tcp(lambda: _port(services.redis_url))),
-        NodeProxy(loop, tcp(lambda: _port(services.rpc_url))),
+        tuple(NodeProxy(loop, tcp(lambda: _port(services.rpc_url))) for _ in range(nodes)),
         HttpProxy(loop, tcp(lambda: _port(services.stripe.url))),
     )
 
@@ -163,7 +180,7 @@ def _prepared(services: Services, proxies: Proxies, directory: Path) -> Prepared
     behind = {
         "DATABASE_URL": database,
         "REDIS_URL": f"redis://127.0.0.1:{proxies.redis.port}/0",
-        "CHAIN_RPC_URLS": f"http://127.0.0.1:{proxies.node.port}",
+        "CHAIN_RPC_URLS": ",".join(f"http://127.0.0.1:{node.port}" for node in proxies.nodes),
         "STRIPE_API_BASE": f"http://127.0.0.1:{proxies.stripe.port}",
     }
     return replace(prepared, settings=prepared.settings | behind)

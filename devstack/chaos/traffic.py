@@ -72,6 +72,7 @@ class Traffic:
         self._numbers = count(1)
         self._ends = threading.Event()
         self._gives_up_at = float("inf")
+        self._validity_seconds: int | None = None
         self.calls: list[Call] = []
 
     def sign_in(self) -> None:
@@ -80,9 +81,10 @@ class Traffic:
             wallet.sign_in()
 
     @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self, *, validity_seconds: int | None = None) -> Iterator[None]:
         """Make calls for the length of the block; at its end wait until each has an answer, or for a minute."""
         self.calls = []
+        self._validity_seconds = validity_seconds
         self._ends.clear()
         self._gives_up_at = float("inf")
         threads = [threading.Thread(target=self._client, daemon=True) for _ in range(_CLIENTS)]
@@ -127,7 +129,8 @@ class Traffic:
     def _call(self, wallet: Wallet, nonce: int) -> Call:
         target = f"0x{4096 + nonce % 7:040x}"
         payload = calldata("execute(uint256,address,uint256,bytes)", 0, target, 1, b"")
-        body = signed_call(wallet, payload, chain_id=_CHAIN_ID, nonce=nonce)
+        validity = int(time.time()) + self._validity_seconds if self._validity_seconds else 0
+        body = signed_call(wallet, payload, chain_id=_CHAIN_ID, nonce=nonce, validity=validity)
         return Call(wallet, nonce, payload, json.dumps(body).encode())
 
     def _hand_in(self, pool: urllib3.PoolManager, call: Call) -> None:
@@ -151,7 +154,7 @@ class Traffic:
         if response.status == 200:
             call.transaction_hash = call.transaction_hash or answer["transactionHash"]
             call.answers.add(answer["transactionHash"])
-        elif response.status < 500 and response.status != 429:
+        elif response.status < 500:
             call.refusal = f"{response.status} {answer.get('code')}"
         return call.is_answered
 

@@ -160,6 +160,8 @@ def test_calls_are_signed_as_a_wallet_signs_them(services: Services) -> None:
     for nonce in (3, 7 << 128):
         expected = wallet.signed(b"\x01\x02", nonce=nonce)
         assert signed_call(wallet, b"\x01\x02", chain_id=services.chain_id, nonce=nonce) == expected
+    expected = wallet.signed(b"\x01", nonce=3, validity=2**31)
+    assert signed_call(wallet, b"\x01", chain_id=services.chain_id, nonce=3, validity=2**31) == expected
 
 
 class _Double(ThreadingHTTPServer):

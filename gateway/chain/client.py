@@ -15,7 +15,7 @@ from typing import Any
 
 from gateway.chain import contracts, lsp6, rpc
 from gateway.chain.config import get_chain
-from gateway.chain.errors import CallReverted, NodeUnavailable
+from gateway.chain.errors import CallReverted, NodeUnavailable, no_answer
 from gateway.chain.fees import follower_gas
 from gateway.chain.nodes import ANY_CHAIN, NEWEST_BLOCK, Limits, Node, NodeChecks, Nodes, head_of
 from gateway.chain.quorum import agreed_outcome, agreed_view
@@ -205,7 +205,7 @@ class JsonRpcChainClient:
             patience_seconds=_SEND_PATIENCE_SECONDS,
         )
         if not by_node:
-            raise NodeUnavailable("No chain node answers.", retry_after=rpc.RETRY_AFTER_SECONDS)
+            raise no_answer()
         return [agreed_outcome(outcomes, needed=self._quorum) for outcomes in zip(*by_node, strict=True)]
 
     def _read_view(self, *calls: Call) -> list[Any]:

@@ -17,6 +17,11 @@ class NodeUnavailable(DomainError):
     is_outage = True
 
 
+def no_answer() -> NodeUnavailable:
+    """Return the error for a request that no node answers."""
+    return NodeUnavailable("No chain node answers. Repeat the request.", retry_after=2)
+
+
 class CallReverted(Exception):
     """A simulated call reverted; `data` is what the contract returned, empty where nothing is known."""
 

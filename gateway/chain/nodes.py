@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from gateway.chain import rpc
 from gateway.chain.connection import HttpFault, NodeConnection
-from gateway.chain.errors import NodeUnavailable
+from gateway.chain.errors import NodeUnavailable, no_answer
 from gateway.chain.rpc import Call, NodeFault, RpcError
 from gateway.chain.types import Head, NodeHealth
 from gateway.common.guards import Guard, NotLetThrough
@@ -100,7 +100,7 @@ class Node:
         return answers
 
     def _checked(self, calls: Sequence[Call], accepts: Callable[[RpcError], bool]) -> list[Any]:
-        if self._chain_id is None:
+        if self._chain_id is None or not calls:
             return self._ask(calls, accepts)
         *answers, chain_id = self._ask([*calls, _CHAIN_ID], accepts)
         if chain_id != hex(self._chain_id):
@@ -142,6 +142,8 @@ class Node:
         return NodeHealth(self.name, fault, head.number, max(0.0, time.time() - head.timestamp))
 
     def _ask(self, calls: Sequence[Call], accepts: Callable[[RpcError], bool]) -> list[Any]:
+        if not calls:
+            return []
         try:
             with self.guard.place():
                 body = self._post(rpc.request_body(calls), timeout_seconds=self._timeout_seconds)
@@ -211,9 +213,7 @@ class Nodes:
                 return node.ask(calls, accepts, checked=checked)
             except NodeFault:
                 continue
-        raise NodeUnavailable(
-            "No chain node answers. Repeat the request.", retry_after=rpc.RETRY_AFTER_SECONDS
-        )
+        raise no_answer()
 
     def ask_each(
         self, question: Callable[[Node], Answer], *, patience_seconds: float | None = None
@@ -256,8 +256,6 @@ class Nodes:
         oldest = self._limits.max_head_age_seconds
         if oldest and head.timestamp < now - oldest:
             return "its newest block is too old"
-        if oldest and head.timestamp > now + oldest:
-            return "its newest block is in the future"
         if head.number < usual_number - self._limits.max_lag_blocks:
             return f"it is {usual_number - head.number} blocks behind"
         return ""

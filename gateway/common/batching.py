@@ -11,11 +11,23 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from gateway.common.errors import DomainError
 
 logger = logging.getLogger(__name__)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Patience:
+    """After `seconds` in which nothing came back, only so many callers stay; the others get the refusal at once."""
+
+    seconds: float
+    callers: int
+    refusal: Callable[[], Exception]
 
 
 class _Ticket(Generic[Item, Result]):
@@ -37,8 +49,9 @@ class Together(Generic[Item, Result]):
     A function of a list of items, called with one item by each of many threads.
 
     `run` returns for each item a result or the error to raise, in order. If it raises, each item is run alone, by
-    the thread that brought it, so that one item cannot fail the others. At most `most` items run together, and no two
-    with the same `key`: the second waits for the next run. A run that follows a shared one waits `gather_seconds`.
+    the thread that brought it, so that one item cannot fail the others; an outage fails all. At most `most` items run
+    together, and no two with the same `key`: the second waits for the next run. A run that follows a shared one waits
+    `gather_seconds`. With `patience`, callers may leave while `run` goes on, so it must change nothing.
     """
 
     def __init__(
@@ -48,23 +61,31 @@ class Together(Generic[Item, Result]):
         most: int,
         key: Callable[[Item], Hashable] = id,
         gather_seconds: float = 0.0,
+        patience: Patience | None = None,
     ) -> None:
         self._run, self._most, self._key, self._gather_seconds = run, most, key, gather_seconds
+        self._patience = patience
         self._lock = threading.Lock()
         self._waiting: deque[_Ticket[Item, Result]] = deque()
         self._is_running = False
         self._was_shared = False
+        self._began_at = 0.0
+        # Callers who wait for a run that somebody else leads.
+        self._followers = 0
 
     def __call__(self, item: Item) -> Result:
         """Return the result of this item, or raise its error."""
         ticket: _Ticket[Item, Result] = _Ticket(item)
         with self._lock:
             leads = not self._is_running
-            self._is_running = True
-            if not leads:
+            if leads:
+                self._is_running, self._began_at = True, time.monotonic()
+            else:
+                self._refuse_where_stuck()
+                self._followers += 1
                 self._waiting.append(ticket)
         if not leads:
-            ticket.gate.acquire()
+            self._await(ticket)
             leads = ticket.leads
         if leads:
             self._lead(ticket)
@@ -75,18 +96,46 @@ class Together(Generic[Item, Result]):
             raise outcome
         return outcome
 
+    def _refuse_where_stuck(self) -> None:
+        patience = self._patience
+        if (
+            patience is not None
+            and self._followers >= patience.callers
+            and time.monotonic() > self._began_at + patience.seconds
+        ):
+            raise patience.refusal()
+
+    def _await(self, ticket: _Ticket[Item, Result]) -> None:
+        """Wait for the outcome, or to lead; leave where the patience ends and too many wait."""
+        try:
+            if self._patience is None:
+                ticket.gate.acquire()
+                return
+            while not ticket.gate.acquire(timeout=self._patience.seconds):
+                with self._lock:
+                    if ticket.leads or self._followers <= self._patience.callers:
+                        continue
+                    if ticket in self._waiting:
+                        self._waiting.remove(ticket)
+                raise self._patience.refusal()
+        finally:
+            with self._lock:
+                self._followers -= 1
+
     def _lead(self, own: _Ticket[Item, Result]) -> None:
         if self._was_shared and self._gather_seconds:
             time.sleep(self._gather_seconds)
         batch = self._next_batch(own)
+        self._began_at = time.monotonic()
         self._was_shared = len(batch) > 1
         try:
             outcomes = self._run([ticket.item for ticket in batch])
             for ticket, outcome in zip(batch, outcomes, strict=True):
                 ticket.outcome = outcome
         except Exception as error:  # noqa: BLE001 - each item is run again alone, where its own error shows
-            if len(batch) == 1:
-                own.outcome = error
+            if len(batch) == 1 or (isinstance(error, DomainError) and error.is_outage):
+                for ticket in batch:
+                    ticket.outcome = error
             else:
                 logger.warning("%s items are run one by one: %s", len(batch), type(error).__name__)
         finally:
@@ -115,5 +164,5 @@ class Together(Generic[Item, Result]):
                 self._is_running = False
                 return
             leader = self._waiting.popleft()
-        leader.leads = True
+            leader.leads = True
         leader.gate.release()

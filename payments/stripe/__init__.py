@@ -33,4 +33,5 @@ def _stripe_client() -> BillingClient:
         api_base=settings.STRIPE_API_BASE,
         timeout_seconds=settings.STRIPE_TIMEOUT_SECONDS,
         product_id=settings.STRIPE_PRODUCT_ID,
+        places=settings.WEB_THREADS // 3,
     )

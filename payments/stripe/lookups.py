@@ -18,7 +18,7 @@ from payments.stripe.client import (
     SubscriptionState,
     is_live_key,
 )
-from payments.stripe.requests import translated_errors
+from payments.stripe.requests import GuardedClient, translated_errors
 
 # The version that `objects` was written for; a newer package alone does not change what Stripe answers.
 API_VERSION = "2026-10-28.endive"
@@ -39,7 +39,9 @@ class Lookups:
         api_base: str,
         timeout_seconds: int,
         product_id: str,
+        places: int = 10,
     ) -> None:
+        """At most `places` threads of this process wait for Stripe."""
         self._webhook_secrets = tuple(webhook_secrets)
         self._timeout_seconds = timeout_seconds
         self._product_id, self._has_product = product_id, False
@@ -50,7 +52,7 @@ class Lookups:
                 stripe_version=API_VERSION,
                 base_addresses={"api": api_base},
                 max_network_retries=_NETWORK_RETRIES,
-                http_client=stripe.RequestsClient(timeout=timeout_seconds),
+                http_client=GuardedClient(timeout_seconds=timeout_seconds, places=places),
             )
             if secret_key
             else None

@@ -13,6 +13,7 @@ from typing import Any
 import stripe
 
 from gateway.common.errors import DomainError
+from gateway.common.guards import Guard, NotLetThrough
 from payments.errors import BillingRefused, BillingUnavailable, CardDeclined, PaymentMethodRequired
 
 logger = logging.getLogger(__name__)
@@ -21,6 +22,33 @@ _RETRY_AFTER_SECONDS = 5
 _MAX_KEYS = 3
 # Between two tries while an equal request is running; the SDK may have paused as well.
 _PAUSE_SECONDS = 0.25
+
+
+class GuardedClient(stripe.RequestsClient):
+    """The SDK's HTTP client, which keeps Stripe from taking all threads while it stands still."""
+
+    def __init__(self, *, timeout_seconds: int, places: int) -> None:
+        super().__init__(timeout=timeout_seconds)
+        self._guard = Guard(places=places)
+
+    def request(self, *arguments: Any, **options: Any) -> Any:
+        """
+        Send one request.
+
+        Raises:
+            APIConnectionError: Stripe did not answer, or it is left alone for now.
+        """
+        try:
+            with self._guard.place():
+                answer = super().request(*arguments, **options)
+        except NotLetThrough as error:
+            message = "Stripe has not answered lately."
+            raise stripe.APIConnectionError(message, should_retry=False) from error  # type: ignore[no-untyped-call]
+        except stripe.APIConnectionError:
+            self._guard.failed()
+            raise
+        self._guard.answered()
+        return answer
 
 
 @contextmanager

@@ -14,9 +14,10 @@ from django.conf import settings
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
+from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import valid_until_of
-from gateway.chain.types import Head, SendKind, SendOutcome
+from gateway.chain.types import SendKind, SendOutcome
 from gateway.common import db
 from gateway.common.db import isolated
 from relay.models import PREDECESSOR_FAILED, Attempt, RelayTransaction, sql_values
@@ -42,15 +43,28 @@ class _Signed(NamedTuple):
 
 
 class _Today:
-    """The newest block and the fees of its time; the node is asked when one of them is first needed."""
+    """The chain's time and the fees of today; the nodes are asked when one of them is first needed."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now = int(now.timestamp())
 
     @cached_property
-    def head(self) -> Head:
-        return get_chain_client().head()
+    def time(self) -> int:
+        """
+        The chain's time or ours, the later one.
+
+        A node alone could end calls by a time in the future, so the quorum is asked; without one, our clock goes.
+        """
+        client, confirmations = get_chain_client(), get_chain().confirmations
+        try:
+            view = client.read_chain(transaction_hashes=[], accounts=[], confirmations=confirmations)
+        except NodeUnavailable:
+            return self._now
+        return max(self._now, view.head.timestamp)
 
     @cached_property
     def fees(self) -> Fees:
-        return fees_today(head=self.head)
+        return fees_today(head=get_chain_client().head())
 
 
 def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
@@ -66,7 +80,7 @@ def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
     attempts = _read(_UNSENT, {"relayer": relayer_id})
     if not attempts:
         return 0
-    today = _Today()
+    today = _Today(now)
     sent = 0
     blocked_relayers: set[int] = set()
     for batch in _batches(attempts):
@@ -108,7 +122,7 @@ def broadcast_again(*, relay_transaction_id: int, now: datetime) -> int:
 
 
 def _send_again(attempts: Sequence[_Signed], now: datetime) -> int:
-    accepted, unreachable = _send(attempts, _Today(), now)
+    accepted, unreachable = _send(attempts, _Today(now), now)
     if unreachable and not accepted:
         get_chain_client().head()  # Raises where no node answers at all.
     return accepted
@@ -170,7 +184,7 @@ def _still_wanted(attempts: Sequence[_Signed], today: _Today, now: datetime) -> 
     lost = {row_id for (row_id,) in db.all_rows(_LOST_FOLLOWERS, {"ids": followers})} if followers else set()
     dropped = set()
     for call in calls:
-        if _expires(call, today, now):
+        if _expires(call, today):
             reason = (_Status.EXPIRED, "relay-call-expired", "Its validity ended before it was sent.")
         elif call.relay_transaction_id in lost:
             detail = "A call before it in its channel failed."
@@ -183,11 +197,11 @@ def _still_wanted(attempts: Sequence[_Signed], today: _Today, now: datetime) -> 
     return [attempt for attempt in attempts if attempt.id not in dropped]
 
 
-def _expires(call: _Signed, today: _Today, now: datetime) -> bool:
+def _expires(call: _Signed, today: _Today) -> bool:
     """Return whether the call's validity ends before a block could take it; an open end never does."""
     if call.valid_until is None:
         return False
-    return call.valid_until < max(today.head.timestamp, int(now.timestamp())) + get_chain().block_seconds
+    return call.valid_until < today.time + get_chain().block_seconds
 
 
 def _cancel(call: _Signed, status: _Status, code: str, detail: str, fees: Fees, now: datetime) -> None:

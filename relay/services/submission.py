@@ -15,11 +15,12 @@ from django.conf import settings
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import encode_execute_relay_call
+from gateway.chain.errors import no_answer
 from gateway.chain.lsp25 import RelayCall, relay_digest
 from gateway.chain.signatures import normalise_signature, recover_address
 from gateway.chain.signing import get_signer
 from gateway.chain.types import RelayQuery, RelayState
-from gateway.common.batching import Together
+from gateway.common.batching import Patience, Together
 from gateway.common.errors import DomainError
 from gateway.common.logging import request_id
 from relay import queries
@@ -117,7 +118,13 @@ def _look_together(requests: Sequence[CallRequest]) -> list[_View | Exception]:
     return views
 
 
-_look = Together(_look_together, most=MOST_TOGETHER, gather_seconds=GATHER_SECONDS)
+# Requests wait here for the chain: a node that hangs must not keep all threads.
+_look = Together(
+    _look_together,
+    most=MOST_TOGETHER,
+    gather_seconds=GATHER_SECONDS,
+    patience=Patience(seconds=0.8, callers=max(1, settings.WEB_THREADS // 4), refusal=no_answer),
+)
 
 
 def _check_rows(request: CallRequest, rows: CallRows) -> None:

@@ -1,13 +1,16 @@
 """Threads that want the same thing at the same moment do it together."""
 
+import functools
 import random
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from gateway.common.batching import Together
+from gateway.chain.errors import NodeUnavailable
+from gateway.common.batching import Patience, Together
 
 
 class Work:
@@ -135,3 +138,66 @@ def test_a_run_after_a_shared_one_waits_a_moment_for_more(
     assert (together(4), slept) == (-4, [0.25])
     # It came alone, so the next one finds no reason to wait.
     assert (together(5), slept) == (-5, [0.25])
+
+
+class TestPatience:
+    """Callers do not wait for ever for a run that does not come back."""
+
+    def _impatient(self, work: Work) -> Together[int, int]:
+        refusal = functools.partial(NodeUnavailable, "No answer.")
+        return Together(work, most=32, patience=Patience(seconds=0.1, callers=2, refusal=refusal))
+
+    def test_after_a_while_only_few_wait_and_whoever_comes_is_refused_at_once(self, work: Work) -> None:
+        together = self._impatient(work)
+        threads = ThreadPoolExecutor(12)
+        futures = [threads.submit(together, item) for item in range(10)]
+        while sum(future.done() for future in futures) < 7:
+            time.sleep(0.01)
+        began = time.monotonic()
+        with pytest.raises(NodeUnavailable):
+            together(11)
+        assert time.monotonic() - began < 0.08
+        work.proceed.set()
+        threads.shutdown()
+        refused = [future for future in futures if future.exception()]
+        assert len(refused) == 7
+        assert {future.result() for future in futures if future not in refused} <= {-n for n in range(10)}
+        assert together._followers == 0
+
+    def test_those_whom_a_run_has_taken_along_may_leave_too(self) -> None:
+        alone, together_now = threading.Event(), threading.Event()
+
+        def run(items: Sequence[int]) -> list[int | Exception]:
+            assert (alone if len(items) == 1 else together_now).wait(60)
+            return [-item for item in items]
+
+        refusal = functools.partial(NodeUnavailable, "No answer.")
+        together = Together(run, most=32, patience=Patience(seconds=0.3, callers=2, refusal=refusal))
+        threads = ThreadPoolExecutor(8)
+        first = threads.submit(together, 1)
+        while not together._is_running:
+            time.sleep(0.001)
+        others = [threads.submit(together, item) for item in range(2, 7)]
+        _until_waiting(together, 5)
+        alone.set()
+        # One of the five leads the others; two of these stay.
+        while sum(future.done() for future in others) < 2:
+            time.sleep(0.01)
+        together_now.set()
+        threads.shutdown()
+        assert first.result() == -1
+        assert sum(future.exception() is None for future in others) == 3
+
+    def test_an_outage_is_the_outcome_of_all_and_nobody_asks_again(self) -> None:
+        runs = []
+
+        def away(items: Sequence[int]) -> list[int | Exception]:
+            runs.append(list(items))
+            time.sleep(0.1)
+            raise NodeUnavailable("No answer.")
+
+        together = Together(away, most=32)
+        with ThreadPoolExecutor(8) as threads:
+            futures = [threads.submit(together, item) for item in range(8)]
+        assert all(isinstance(future.exception(), NodeUnavailable) for future in futures)
+        assert len(runs) < 4

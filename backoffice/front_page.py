@@ -27,6 +27,7 @@ from gateway.chain.config import get_chain
 from payments import queries as payments_queries
 from relay import queries as relay_queries
 from relay.models import RelayTransaction
+from relay.services import losses as relay_losses
 
 logger = logging.getLogger(__name__)
 # Sums reveal rows: only those who may look at all of these are shown the figures.
@@ -71,6 +72,7 @@ def page_figures(*, now: datetime) -> dict[str, Any]:
 def _relay_cards(outcomes: figures.Outcomes, now: datetime) -> list[Card]:
     since = _iso(now - _DAY)
     margin = figures.margin(since=now - _WEEK)
+    losses = relay_losses.usage(now=now)
     rate = outcomes.success_rate
     by_status = [
         Card(
@@ -101,6 +103,13 @@ def _relay_cards(outcomes: figures.Outcomes, now: datetime) -> list[Card]:
             detail=f"{_coins(margin.captured_wei)} captured, {_coins(margin.spent_wei)} spent on gas in 7 days",
             link=rows_of("credits_creditentry", source__exact="RELAY_TRANSACTION"),
             is_alarming=margin.gained_wei < 0,
+        ),
+        Card(
+            title="Losses",
+            value=_coins(losses.lost_wei),
+            detail=f"in an hour, {_coins(losses.reserved_wei)} in flight, of {_coins(losses.limit_wei)} at most",
+            link=rows_of("relay_loss"),
+            is_alarming=losses.is_used_up,
         ),
         *by_status,
     ]

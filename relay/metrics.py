@@ -11,7 +11,7 @@ from gateway.chain.config import get_chain
 from gateway.common.metrics import gauge, gauges, register
 from relay import queries
 from relay.models import RelayTransaction
-from relay.services import loops
+from relay.services import loops, losses
 
 _Status = RelayTransaction.Status
 
@@ -122,6 +122,19 @@ def treasury() -> Iterator[Metric]:
         "Wei that the treasury has sent to relayers within 24 hours.",
         queries.topped_up(since=timezone.now() - timedelta(days=1)),
     )
+
+
+@register
+def loss_budget() -> Iterator[Metric]:
+    """Yield what the service has lost within the hour, and may lose, in one statement."""
+    usage = losses.usage(now=timezone.now())
+    yield gauge("relay_lost_wei", "Wei of gas lost within the last hour, which no user pays.", usage.lost_wei)
+    yield gauge(
+        "relay_loss_reserved_wei",
+        "Wei of gas that the service may still lose by what is in flight.",
+        usage.reserved_wei,
+    )
+    yield gauge("relay_loss_limit_wei", "Wei of gas that the service may lose in an hour.", usage.limit_wei)
 
 
 @register

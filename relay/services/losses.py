@@ -81,6 +81,11 @@ class Usage(NamedTuple):
     limit_wei: int
 
     @property
+    def share(self) -> float:
+        """What is lost and reserved, as a part of the limit; all of it where there is nothing to lose."""
+        return (self.lost_wei + self.reserved_wei) / self.limit_wei if self.limit_wei else 1.0
+
+    @property
     def is_used_up(self) -> bool:
         """Whether only self-transfers may cost the service any more."""
         return self.lost_wei + self.reserved_wei >= self.limit_wei * 3 // 4

@@ -74,6 +74,7 @@ MATRIX = {
         actions={"pause": "oS", "resume": "oS", "add": "oS", "retire": "oS", "bring_back": "oS"},
     ),
     "relay.TopUp": Row(ALL),
+    "relay.Loss": Row(ALL),
     "users.TrustedImplementation": Row(
         ALL, add="oS", change="oS", delete="S", plain={"delete_selected": "S"}
     ),
@@ -103,7 +104,7 @@ MATRIX = {
 MONEY = [
     "credits.CreditAccount", "credits.CreditEntry", "credits.CreditHold", "credits.AdjustmentRequest",
     "credits.Allowance", "rewards.Progress", "rewards.ExperienceEntry", "earnings.Postback",
-    "relay.RelayTransaction", "relay.Attempt",
+    "relay.RelayTransaction", "relay.Attempt", "relay.Loss",
     "payments.Customer", "payments.Subscription", "payments.Payout", "payments.Clawback",
     "payments.BillingOperation", "payments.StripeEvent", "checkin.CheckIn", "checkin.DailySeed",
     "gateway_admin.StaffAction",

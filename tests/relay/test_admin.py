@@ -14,18 +14,21 @@ from django.urls import reverse
 from django.utils import timezone
 from django_otp import DEVICE_ID_SESSION_KEY
 from django_otp.plugins.otp_totp.models import TOTPDevice
+from pytest_django import Settings
 
 from credits.models import HoldStatus
 from credits.queries import balance_of
 from gateway.admin.audit import sentence_of
 from gateway.admin.models import Pause
 from gateway.admin.pauses import is_paused
+from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
-from relay.models import Relayer, RelayTransaction
+from relay.models import Loss, Relayer, RelayTransaction
 from relay.queries import RELAY
-from relay.services import replacement
+from relay.services import losses, replacement
 from tests.factories import UserFactory
 from tests.relay.chain import GWEI, Chain, FaultyClient
+from tests.relay.signing import window
 from tests.relay.workers import broadcast_all, later
 from tests.staff import address_of, browser_of, confirm, everything, member, messages_of, prove
 from users.models import User
@@ -258,3 +261,21 @@ def test_only_an_orphaned_hold_is_released(accept: Accept) -> None:
     row.hold.refresh_from_db()
     assert f"{row.hold.amount} credits are released" in message
     assert (row.hold.status, balance_of(row.user).held) == (HoldStatus.RELEASED, 0)
+
+
+def test_the_page_of_losses_shows_the_budget_and_who_used_it(
+    staff: Client, accept: Accept, chain: Chain, settings: Settings, user: User
+) -> None:
+    settings.RELAY_LOSS_PER_HOUR_WEI = 10**15
+    accept(validity=window(0, int(timezone.now().timestamp()) + 100))
+    broadcast_all(now=later(101))
+    usage = losses.usage(now=timezone.now())
+    page = staff.get(reverse("admin:relay_loss_changelist"))
+    text = page.content.decode()
+    assert page.context["budget"]["reserved"] == get_chain().amount(usage.reserved_wei, places=6)
+    assert page.context["budget"]["percent"] == round(100 * usage.reserved_wei / 10**15)
+    assert str(user.profile_address) in text
+    assert "Everything." in text
+    assert results(staff, "loss", q=str(user.profile_address)) == list(Loss.objects.all())
+    Loss.objects.update(lost_wei=10**15, settled_at=timezone.now())
+    assert "unvetted code is refused" in staff.get(reverse("admin:relay_loss_changelist")).content.decode()

@@ -1,5 +1,5 @@
 """
-Relayers, relay transactions and attempts, and who runs the loops that bring them forward.
+Relayers, relay transactions and attempts, what reorganisations did to them, and who runs the loops of the relay.
 
 A relay transaction is a relay call that was accepted, with its outcome. An attempt is one
 transaction signed for it on an account nonce of a relayer; its bytes are stored before they
@@ -7,8 +7,9 @@ are sent. Every row names its chain, so that the rows of a second chain never co
 """
 
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
+import pgtrigger
 from django.conf import settings
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
@@ -17,6 +18,7 @@ from django.db.models import Q
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.lsp25 import valid_until_of
+from gateway.common.db import APPEND_ONLY
 from gateway.common.fields import AddressField, HashField, Uint256Field
 
 
@@ -26,7 +28,7 @@ def current_chain_id() -> int:
 
 
 class RelayStatus(models.TextChoices):
-    """The statuses as the API answers them. A final one never changes again."""
+    """The statuses as the API answers them. Only a reorganisation changes a final one."""
 
     PENDING = "Pending"
     SUBMITTED = "Submitted"
@@ -112,6 +114,8 @@ class RelayTransaction(models.Model):
     # Accepted ahead of the chain's nonce: it depends on the calls before it in its channel.
     is_follower = models.BooleanField(default=False)
     relayer = models.ForeignKey("relay.Relayer", models.PROTECT, related_name="transactions", db_index=False)
+    # A reorganisation reopened it after a newer call had taken its relay nonce.
+    is_superseded = models.BooleanField(db_default=False)
     hold = models.OneToOneField("credits.CreditHold", models.PROTECT, related_name="relay_transaction")
     # The hash that was answered; once the call has landed, the hash of the attempt that carried it.
     transaction_hash = HashField()
@@ -144,7 +148,7 @@ class RelayTransaction(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["chain_id", "key_manager_address", "controller_address", "relay_nonce"],
-                condition=Q(status__in=_ACTIVE),
+                condition=Q(status__in=_ACTIVE, is_superseded=False),
                 name="relaytransaction_active_nonce",
             ),
             models.CheckConstraint(
@@ -462,6 +466,9 @@ class Attempt(models.Model):
                 condition=Q(status=AttemptStatus.SIGNED),
                 name="attempt_unsent",
             ),
+            models.Index(
+                fields=["block_number"], condition=Q(block_number__isnull=False), name="attempt_of_block"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -516,6 +523,74 @@ class Loss(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+
+class FinalBlock(models.Model):
+    """
+    The newest final block up to which every settled call was compared with the chain.
+
+    Calls that were settled in blocks above it are reopened when their block disappears. If
+    it disappears itself, the tracker stops until an operator decides.
+    """
+
+    chain_id = models.BigIntegerField(default=current_chain_id, unique=True)
+    number = models.BigIntegerField()
+    block_hash = models.CharField(max_length=66)
+    replaced_at = models.DateTimeField(
+        null=True, help_text="Since when the node has had another block at this height."
+    )
+
+    def __str__(self) -> str:
+        return f"block {self.number}"
+
+
+class ReversedSettlement(models.Model):
+    """A settlement that was undone because its block disappeared: how the call had ended, and where."""
+
+    relay_transaction = models.ForeignKey(
+        RelayTransaction, models.PROTECT, related_name="reversed_settlements"
+    )
+    number = models.PositiveSmallIntegerField(help_text="0 for the call's first settlement.")
+    status = models.CharField(max_length=20, choices=RelayStatus)
+    failure_code = models.CharField(max_length=64, blank=True, default="")
+    real_cost = models.BigIntegerField()
+    transaction_hash = HashField()
+    block_number = models.BigIntegerField()
+    block_hash = models.CharField(max_length=66)
+    settled_at = models.DateTimeField()
+    reversed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["relay_transaction", "number"], name="reversedsettlement_number"),
+        ]
+        indexes = [models.Index(fields=["-reversed_at"], name="reversedsettlement_newest")]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
+
+    def __str__(self) -> str:
+        return f"settlement {self.number} of {self.transaction_hash}"
+
+
+class GapFiller(models.Model):
+    """A self-transfer on an account nonce that belongs to no call any more and would hold up the relayer."""
+
+    relayer = models.ForeignKey(Relayer, models.PROTECT, related_name="gap_fillers")
+    account_nonce = models.BigIntegerField()
+    transaction_hash = HashField()
+    raw = models.BinaryField()
+    max_fee_per_gas_wei = Uint256Field()
+    max_priority_fee_per_gas_wei = Uint256Field()
+    node_message = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField()
+    sent_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["relayer", "account_nonce"], name="gapfiller_account_nonce"),
+        ]
+
+    def __str__(self) -> str:
+        return f"account nonce {self.account_nonce} of {self.relayer_id}"
 
 
 def _functions() -> str:

@@ -1,5 +1,7 @@
 import django.contrib.postgres.indexes
 import django.db.models.deletion
+import pgtrigger.compiler
+import pgtrigger.migrations
 from django.conf import settings
 from django.db import migrations, models
 
@@ -17,6 +19,26 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.CreateModel(
+            name="FinalBlock",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("chain_id", models.BigIntegerField(default=relay.models.current_chain_id, unique=True)),
+                ("number", models.BigIntegerField()),
+                ("block_hash", models.CharField(max_length=66)),
+                (
+                    "replaced_at",
+                    models.DateTimeField(
+                        help_text="Since when the node has had another block at this height.", null=True
+                    ),
+                ),
+            ],
+        ),
         migrations.CreateModel(
             name="Relayer",
             fields=[
@@ -90,6 +112,7 @@ class Migration(migrations.Migration):
                 ("payload", models.BinaryField()),
                 ("signature", models.BinaryField()),
                 ("is_follower", models.BooleanField(default=False)),
+                ("is_superseded", models.BooleanField(db_default=False)),
                 ("transaction_hash", gateway.common.fields.HashField()),
                 ("gas_limit", models.BigIntegerField()),
                 ("expected_cost", models.BigIntegerField()),
@@ -244,6 +267,48 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="ReversedSettlement",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveSmallIntegerField(help_text="0 for the call's first settlement.")),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("Pending", "Pending"),
+                            ("Submitted", "Submitted"),
+                            ("Success", "Success"),
+                            ("Failed", "Failed"),
+                            ("Expired", "Expired"),
+                            ("Cancelled", "Cancelled"),
+                            ("ExecutedExternally", "Executed Externally"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("failure_code", models.CharField(blank=True, default="", max_length=64)),
+                ("real_cost", models.BigIntegerField()),
+                ("transaction_hash", gateway.common.fields.HashField()),
+                ("block_number", models.BigIntegerField()),
+                ("block_hash", models.CharField(max_length=66)),
+                ("settled_at", models.DateTimeField()),
+                ("reversed_at", models.DateTimeField()),
+                (
+                    "relay_transaction",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="reversed_settlements",
+                        to="relay.relaytransaction",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="TopUp",
             fields=[
                 (
@@ -395,6 +460,40 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="GapFiller",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("account_nonce", models.BigIntegerField()),
+                ("transaction_hash", gateway.common.fields.HashField()),
+                ("raw", models.BinaryField()),
+                ("max_fee_per_gas_wei", gateway.common.fields.Uint256Field()),
+                ("max_priority_fee_per_gas_wei", gateway.common.fields.Uint256Field()),
+                ("node_message", models.TextField(blank=True, default="")),
+                ("created_at", models.DateTimeField()),
+                ("sent_at", models.DateTimeField(null=True)),
+                (
+                    "relayer",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="gap_fillers",
+                        to="relay.relayer",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("relayer", "account_nonce"), name="gapfiller_account_nonce"
+                    )
+                ],
+            },
+        ),
         migrations.AddIndex(
             model_name="relaytransaction",
             index=django.contrib.postgres.indexes.BrinIndex(
@@ -454,7 +553,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="relaytransaction",
             constraint=models.UniqueConstraint(
-                condition=models.Q(("status__in", ("Pending", "Submitted", "Success", "ExecutedExternally"))),
+                condition=models.Q(
+                    ("is_superseded", False),
+                    ("status__in", ("Pending", "Submitted", "Success", "ExecutedExternally")),
+                ),
                 fields=("chain_id", "key_manager_address", "controller_address", "relay_nonce"),
                 name="relaytransaction_active_nonce",
             ),
@@ -487,6 +589,14 @@ class Migration(migrations.Migration):
                 name="attempt_unsent",
             ),
         ),
+        migrations.AddIndex(
+            model_name="attempt",
+            index=models.Index(
+                condition=models.Q(("block_number__isnull", False)),
+                fields=["block_number"],
+                name="attempt_of_block",
+            ),
+        ),
         migrations.AddConstraint(
             model_name="attempt",
             constraint=models.UniqueConstraint(
@@ -516,6 +626,30 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="attempt_receipt_whole",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="reversedsettlement",
+            index=models.Index(fields=["-reversed_at"], name="reversedsettlement_newest"),
+        ),
+        migrations.AddConstraint(
+            model_name="reversedsettlement",
+            constraint=models.UniqueConstraint(
+                fields=("relay_transaction", "number"), name="reversedsettlement_number"
+            ),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name="reversedsettlement",
+            trigger=pgtrigger.compiler.Trigger(
+                name="append_only",
+                sql=pgtrigger.compiler.UpsertTriggerSql(
+                    func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;",
+                    hash="8fefe9d4ddc95f2d2786a7d81c6a4b7de367231d",
+                    operation="UPDATE OR DELETE",
+                    pgid="pgtrigger_append_only_1c0b4",
+                    table="relay_reversedsettlement",
+                    when="BEFORE",
+                ),
             ),
         ),
         migrations.AddIndex(

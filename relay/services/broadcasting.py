@@ -302,14 +302,15 @@ _UNSENT = f"""{_COLUMNS} {_WAITING}
 """
 _RELAYERS_WITH_UNSENT = f"SELECT DISTINCT attempt.relayer_id {_WAITING} ORDER BY attempt.relayer_id"
 
-# What was last broadcast before that moment, and is not mined. The calls are listed first, for the same reason.
+# What was last broadcast before that moment and is not mined, or was in a block that disappeared. The calls are
+# listed first, for the same reason.
 _OVERDUE = f"""
 WITH call AS MATERIALIZED (
     SELECT id, key_manager_address, controller_address, channel, validity, is_follower
     FROM relay_relaytransaction WHERE chain_id = %(chain)s AND status IN {_IN_PROGRESS}
 )
 {_COLUMNS} FROM call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
-WHERE attempt.status = '{_SENT}' AND attempt.sent_at < %(before)s
+WHERE attempt.status = '{_SENT}' AND (attempt.sent_at < %(before)s OR attempt.sent_at IS NULL)
 {_IN_NONCE_ORDER} LIMIT 200
 """  # noqa: S608 - constants of our own
 

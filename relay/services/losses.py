@@ -67,6 +67,12 @@ def settle(*, key: str, lost_wei: int, now: datetime) -> bool:
     return bool(rows.update(lost_wei=lost_wei, settled_at=now))
 
 
+def reopen(*, key: str) -> bool:
+    """Reserve again what was settled under the key: a reorganisation has reopened its cause."""
+    rows = Loss.objects.filter(chain_id=get_chain().id, key=key, settled_at__isnull=False)
+    return bool(rows.update(lost_wei=None, settled_at=None))
+
+
 def settle_ended(*, now: datetime) -> int:
     """Settle the reservations of calls that have ended: at the gas they used, without what their users paid."""
     params = {"chain": get_chain().id, "now": now, "credit_wei": settings.CREDIT_WEI}

@@ -16,6 +16,7 @@ from credits.models import HoldStatus, ReconciliationRun
 from credits.services.reconciliation import Comparison, run
 from relay.models import Attempt, RelayTransaction, sql_values
 from relay.services import cancellation
+from relay.services.reorganisations import OVERTAKEN
 
 logger = logging.getLogger(__name__)
 DAYS = 40
@@ -26,7 +27,7 @@ WITH settled AS (
     SELECT call.id, call.status, call.settled_at, call.real_cost, hold.id AS hold_id, hold.amount,
            coalesce(hold.captured_amount, 0) AS captured, hold.status AS hold_status,
            mined.succeeded, mined.id AS attempt_id,
-           CASE WHEN mined.kind = '{Attempt.Kind.CALL}'
+           CASE WHEN mined.kind = '{Attempt.Kind.CALL}' AND call.failure_code <> '{OVERTAKEN}'
                 THEN ceil(mined.gas_used::numeric * mined.effective_gas_price_wei / %(credit_wei)s)
                 ELSE 0 END AS cost
     FROM relay_relaytransaction AS call

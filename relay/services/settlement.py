@@ -26,6 +26,7 @@ from gateway.common import db
 from gateway.common.db import isolated
 from relay.models import Attempt, RelayTransaction, sql_values
 from relay.pricing import cost_in_credits
+from relay.services import reorganisations
 from rewards.services import cashback
 
 logger = logging.getLogger(__name__)
@@ -111,6 +112,10 @@ def _outcome_of_revert(*, transaction: RelayTransaction, receipt: Receipt, cost:
     )
     # A key manager that no longer returns a nonce has executed nothing that we could find.
     if next_nonce is not None and next_nonce > transaction.relay_nonce:
+        if reorganisations.was_overtaken(transaction):
+            return Outcome(
+                _Status.FAILED, 0, reorganisations.OVERTAKEN, "A reorganisation let an earlier call in."
+            )
         executions = client.read_external_executions(
             key_manager=transaction.key_manager_address,
             controller=transaction.controller_address,

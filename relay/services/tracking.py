@@ -20,7 +20,7 @@ from gateway.chain.types import ChainView, Head
 from gateway.common import db
 from gateway.common.db import isolated
 from relay.models import Attempt, Relayer, RelayTransaction, sql_values
-from relay.services import cancellation, losses, relayers, replacement, settlement
+from relay.services import cancellation, gaps, losses, relayers, reorganisations, replacement, settlement
 from relay.services.replacement import fees_today
 
 _Status = RelayTransaction.Status
@@ -44,6 +44,7 @@ class _InFlight(NamedTuple):
     block_hash: str
     first_sent_at: datetime | None
     max_fee_per_gas_wei: int
+    is_superseded: bool
     valid_until: int | None
 
 
@@ -65,6 +66,7 @@ class Tracker:
         self._newest: Head | None = None
         # Since when the nodes have contradicted each other about a transaction.
         self._undecided_since: dict[str, datetime] = {}
+        self._gaps = gaps.GapWatch()
 
     def track_new_block(self, *, now: datetime) -> int:
         """
@@ -78,6 +80,7 @@ class Tracker:
             return 0
         settled, view = _track(now=now)
         self._note_undecided(view.undecided, now)
+        self._gaps.fill(head=view.head, now=now)
         self._newest = view.head
         return settled
 
@@ -96,11 +99,17 @@ def _track(*, now: datetime) -> tuple[int, ChainView]:
     """Return how many were settled, and what the chain said."""
     accounts = relayers.in_service(now=now)
     attempts = _attempts_in_flight()
+    watch = reorganisations.watch()
     view = get_chain_client().read_chain(
         transaction_hashes=[attempt.transaction_hash for attempt in attempts],
         accounts=[relayer.address for relayer in accounts],
         confirmations=get_chain().confirmations,
+        heights=watch.heights,
+        finality=get_chain().finality,
     )
+    if reorganisations.reopen_vanished(watch=watch, view=view, now=now):
+        # What was reopened is in progress again, and read with the rest.
+        return _track(now=now)
     relayers.update_accounts(relayers=accounts, accounts=view.accounts, now=now)
     # What the nodes disagree about stays as it is.
     attempts = [attempt for attempt in attempts if attempt.transaction_hash not in view.undecided]
@@ -115,8 +124,8 @@ def _track(*, now: datetime) -> tuple[int, ChainView]:
 
 def _attempts_in_flight() -> list[_InFlight]:
     return [
-        _InFlight._make((*columns, int(max_fee), valid_until_of(int(validity))))
-        for *columns, max_fee, validity in db.all_rows(_IN_FLIGHT, {"chain": get_chain().id})
+        _InFlight._make((*columns, int(max_fee), is_superseded, valid_until_of(int(validity))))
+        for *columns, max_fee, is_superseded, validity in db.all_rows(_IN_FLIGHT, {"chain": get_chain().id})
     ]
 
 
@@ -155,10 +164,12 @@ def _settle_lost(
         relay_transaction__in={attempt.relay_transaction_id for attempt in lost}
     )
     owners = dict(candidates.values_list("transaction_hash", "relay_transaction_id"))
+    # No block of ours can be watched for such a call, so it waits until what overtook it is final.
+    final_depth = view.head.number - view.final.number + 1 if view.final else get_chain().finality.blocks
     again = get_chain_client().read_chain(
         transaction_hashes=list(owners),
         accounts=sorted({addresses[attempt.relayer_id] for attempt in lost}),
-        confirmations=get_chain().confirmations + _LOST_DEPTH,
+        confirmations=max(get_chain().confirmations + _LOST_DEPTH, final_depth),
     )
     if again.head.number < view.head.number:
         return 0
@@ -193,7 +204,9 @@ def _cancel_or_replace_stuck(*, attempts: Sequence[_InFlight], view: ChainView, 
 def _cancel_or_replace(*, attempt: _InFlight, head: Head, fees: Fees, now: datetime) -> None:
     newest_time = max(head.timestamp, int(now.timestamp()))
     is_call = attempt.kind == Attempt.Kind.CALL
-    if is_call and attempt.valid_until is not None and attempt.valid_until < newest_time:
+    if is_call and attempt.is_superseded:
+        reorganisations.cancel_superseded(attempt_id=attempt.id, fees=fees, now=now)
+    elif is_call and attempt.valid_until is not None and attempt.valid_until < newest_time:
         cancellation.begin(
             attempt=Attempt.objects.get(pk=attempt.id),
             terminal_status=_Status.EXPIRED,
@@ -257,17 +270,18 @@ _IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
 # The calls are listed first: PostgreSQL might list them for each attempt, by statistics of when none was in progress.
 _IN_FLIGHT = f"""
 WITH call AS MATERIALIZED (
-    SELECT id, validity FROM relay_relaytransaction WHERE chain_id = %(chain)s AND status IN {_IN_PROGRESS}
+    SELECT id, is_superseded, validity FROM relay_relaytransaction
+    WHERE chain_id = %(chain)s AND status IN {_IN_PROGRESS}
 )
 SELECT attempt.id, attempt.relay_transaction_id, attempt.relayer_id, attempt.account_nonce, attempt.kind,
        attempt.status, attempt.transaction_hash, attempt.block_hash, attempt.first_sent_at,
-       attempt.max_fee_per_gas_wei, call.validity
+       attempt.max_fee_per_gas_wei, call.is_superseded, call.validity
 FROM call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
 ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence
 """  # noqa: S608 - constants of our own
 
-# What the newest block says of attempts: null for one that is in no block any more; and of their calls. The count
-# is read first, so calls are locked before attempts, as everywhere.
+# What the newest block says of attempts: null for one that is in no block any more, which is then sent again at
+# once; and of their calls. The count is read first, so calls are locked before attempts, as everywhere.
 _UPDATE_RECEIPTS = f"""
 WITH receipt AS (
     SELECT * FROM unnest(
@@ -294,7 +308,8 @@ WITH receipt AS (
 UPDATE relay_attempt AS attempt
 SET status = receipt.status, block_number = receipt.number, block_hash = receipt.hash,
     succeeded = receipt.succeeded, gas_used = receipt.gas, effective_gas_price_wei = receipt.price,
-    mined_at = CASE WHEN receipt.number IS NOT NULL THEN %(now)s::timestamptz END
+    mined_at = CASE WHEN receipt.number IS NOT NULL THEN %(now)s::timestamptz END,
+    sent_at = CASE WHEN receipt.number IS NOT NULL THEN sent_at END
 FROM receipt, (SELECT count(*) FROM moved) AS done
 WHERE attempt.id = receipt.id
 RETURNING attempt.id

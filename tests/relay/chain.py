@@ -29,9 +29,26 @@ class Chain:
         """Add blocks; the first one takes whatever in the pool is due."""
         self._rpc.call("anvil_mine", hex(blocks))
 
-    def reorganise(self, depth: int) -> None:
-        """Replace the newest blocks by empty ones; what they held is forgotten, by the pool as well."""
-        self._rpc.call("anvil_reorg", depth, [])
+    def reorganise(self, depth: int, *blocks: Sequence[bytes]) -> None:
+        """
+        Replace the newest blocks by as many others; what they held is forgotten, by the pool as well.
+
+        The first of the new blocks hold these raw transactions; the rest are empty.
+        """
+        placed = [["0x" + bytes(raw).hex(), place] for place, block in enumerate(blocks) for raw in block]
+        self._rpc.call("anvil_reorg", depth, placed)
+
+    def snapshot(self) -> str:
+        """Remember the chain as it is; return a name for it."""
+        return str(self._rpc.call("evm_snapshot"))
+
+    def revert(self, snapshot: str) -> None:
+        """Go back to a snapshot: the blocks since then never were."""
+        assert self._rpc.call("evm_revert", snapshot) is True
+
+    def drop(self, transaction_hash: str) -> None:
+        """Lose one transaction from the pool."""
+        self._rpc.call("anvil_dropTransaction", transaction_hash)
 
     def set_base_fee(self, wei: int) -> None:
         """Mine an empty pool's block with this base fee; those after it move back by an eighth each."""
@@ -189,9 +206,9 @@ class FaultyClient(JsonRpcChainClient):
     def _run_meanwhile(self, method: str) -> None:
         self._meanwhile.pop(method, lambda: None)()
 
-    def _read(self, *calls: Call) -> list[Any]:
+    def _read(self, *calls: Call, **options: Any) -> list[Any]:
         self.requests += 1
-        return super()._read(*calls)
+        return super()._read(*calls, **options)
 
     def _read_view(self, *calls: Call) -> list[Any]:
         self.requests += 1

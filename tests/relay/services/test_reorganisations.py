@@ -99,15 +99,3 @@ def test_a_revert_that_is_taken_back_lets_followers_in_again(
     broadcasting.resend(now=later(settings.RELAY_RESEND_SECONDS + 1))
     assert settle() == 2
     assert set(RelayTransaction.objects.values_list("status", flat=True)) == {"Success"}
-
-
-def test_what_was_settled_stays_settled(
-    user: User, accept: Accept, settle: Callable[[], int], chain: Chain
-) -> None:
-    row = accept()
-    settle()
-    balance = balance_of(user)
-    chain.reorganise(settings.CONFIRMATIONS)
-    assert track() == 0
-    row.refresh_from_db()
-    assert (row.status, balance_of(user)) == ("Success", balance)

@@ -221,9 +221,9 @@ def test_a_key_manager_that_stops_answering_holds_nothing_up(
     flaky.flip()
     ask = node._read
 
-    def without_nonces(*calls: Any) -> list[Any]:
+    def without_nonces(*calls: Any, **options: Any) -> list[Any]:
         is_nonce = "eth_call" in calls[0] and calls[0][1][0]["to"] == row.key_manager_address
-        return [RpcError(3, "execution reverted")] if is_nonce else ask(*calls)
+        return [RpcError(3, "execution reverted")] if is_nonce else ask(*calls, **options)
 
     monkeypatch.setattr(node, "_read", without_nonces)
     assert settle() == 1

@@ -103,12 +103,12 @@ def test_an_account_nonce_that_another_transaction_used_is_lost(
     assert (lost.status, lost.hold.status) == ("Submitted", HoldStatus.HELD)
 
     chain.mine(settings.CONFIRMATIONS)
-    # Confirmed, but a node that lags may not know every receipt: only the one with a receipt is settled.
+    # Confirmed, but not final, and no block of ours could be watched: only the one with a receipt is settled.
     assert track() == 1
     lost.refresh_from_db()
     assert lost.status == "Submitted"
 
-    chain.mine(20)
+    chain.mine(settings.FINALITY_BLOCKS)
     assert track() == 1
 
     lost.refresh_from_db()
@@ -131,7 +131,7 @@ def test_a_node_that_lags_does_not_make_an_account_nonce_lost(
     Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
     lost = accept(channel=secrets.randbits(120))
     chain.use_key_elsewhere(keys()[0], account_nonce=relayers[0].next_account_nonce)
-    chain.mine(settings.CONFIRMATIONS + 30)
+    chain.mine(settings.FINALITY_BLOCKS + 2)
     broadcast_all()
     read_chain = node.read_chain
     lag = [0, 1]

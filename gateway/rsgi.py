@@ -41,6 +41,8 @@ logger = logging.getLogger(__name__)
 Headers = list[tuple[str, str]]
 _JSON: Headers = [("content-type", "application/json")]
 _READY_SECONDS = 0.8
+# How much of a body that is refused is read, so that the client can read the refusal.
+_MAX_SKIPPED_BYTES = 32 * 1024 * 1024
 # A client that takes no byte of a long answer for so long is gone.
 _SEND_SECONDS = 30
 
@@ -137,17 +139,51 @@ class Application:
 
     async def _serve(self, scope: "Scope", protocol: "HTTPProtocol") -> None:
         environ = environ_of(scope)
-        length = environ.get("CONTENT_LENGTH", "0")
-        # A body that is too long is not read at all: the views refuse it by its length.
-        if length != "0" and int(length) <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-            try:
-                async with asyncio.timeout(settings.WEB_BODY_SECONDS):
-                    environ["wsgi.input"] = BytesIO(await protocol())
-            except TimeoutError:
-                seconds = settings.WEB_BODY_SECONDS
-                environ[errors.REFUSAL] = errors.RequestTimeout(
-                    f"The body did not arrive within {seconds} seconds."
-                )
+        length = int(environ.get("CONTENT_LENGTH", "0"))
+        if 0 < length <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            job = await self._read(environ, protocol, length)
+            if job is not None:
+                await job.answered
+            return
+        await self._start(environ, protocol).answered
+        # A body that is too long, or of unknown length, is refused by that.
+        if length or "HTTP_TRANSFER_ENCODING" in environ:
+            await _skip_body(protocol)
+
+    async def _read(self, environ: dict[str, Any], protocol: "HTTPProtocol", length: int) -> _Job | None:
+        """
+        Read the body and start the job; None where the client leaves before it has sent all.
+
+        Where it takes too long, the refusal is sent first; then the client may send on for as long again,
+        so that it comes to read the refusal.
+        """
+        seconds = settings.WEB_BODY_SECONDS
+        late: list[_Job] = []
+
+        def refuse() -> None:
+            environ[errors.REFUSAL] = errors.RequestTimeout(
+                f"The body did not arrive within {seconds} seconds."
+            )
+            late.append(self._start(environ, protocol))
+
+        timer = asyncio.get_running_loop().call_later(seconds, refuse)
+        try:
+            async with asyncio.timeout(2 * seconds):
+                body = await _body(protocol, length)
+        except TimeoutError:
+            return late[0]
+        finally:
+            timer.cancel()
+        if late:
+            return late[0]
+        if len(body) < length:
+            protocol.response_empty(400, [])
+            return None
+        environ["wsgi.input"] = BytesIO(body)
+        return self._start(environ, protocol)
+
+    def _start(self, environ: dict[str, Any], protocol: "HTTPProtocol") -> _Job:
+        """Have a thread answer the request, or refuse it where too many wait."""
         job = _Job(environ, protocol, asyncio.get_running_loop())
         if not self._threads.submit(job):
             environ[errors.REFUSAL] = errors.ServiceUnavailable(
@@ -155,7 +191,7 @@ class Application:
             )
             # No thread is free, and a refusal is quick and reads no record.
             self._answer(job)
-        await job.answered
+        return job
 
     def _answer(self, job: _Job) -> None:
         """Have Django answer the request; in a thread."""
@@ -214,6 +250,34 @@ class Application:
             protocol.response_bytes(503, _JSON, body)
         else:
             protocol.response_bytes(200, _JSON, b'{"status": "ok"}')
+
+
+async def _body(protocol: "HTTPProtocol", length: int) -> bytes:
+    """Read the body; less than its length where the client has left."""
+    chunks, missing = [], length
+    async for chunk in protocol:
+        chunks.append(chunk)
+        missing -= len(chunk)
+        if missing <= 0:
+            break
+    return b"".join(chunks)
+
+
+async def _skip_body(protocol: "HTTPProtocol") -> None:
+    """
+    Read the rest of a body that was refused, after the answer.
+
+    A connection that is closed while the client still sends is reset, and many clients then drop the answer.
+    """
+    left = _MAX_SKIPPED_BYTES
+    try:
+        async with asyncio.timeout(settings.WEB_BODY_SECONDS):
+            async for chunk in protocol:
+                left -= len(chunk)
+                if left < 0:
+                    return
+    except TimeoutError:
+        return
 
 
 def _ask_database() -> None:

@@ -127,7 +127,7 @@ def has_earned(user: User) -> bool:
 
 
 class Figures(NamedTuple):
-    """The state of the ledger at one moment: whole credits, and an age in seconds, 0 where no hold is open."""
+    """The state of the ledger at one moment: whole credits, and ages in seconds, 0 where nothing waits."""
 
     accounts: int
     # Sums of the balances above 0, of those below, and of what is held.
@@ -137,6 +137,8 @@ class Figures(NamedTuple):
     open_holds: int
     open_hold_credits: int
     oldest_hold_age: float
+    # Since the oldest adjustment was asked for that nobody has decided.
+    oldest_request_age: float
 
 
 def figures() -> Figures:
@@ -145,13 +147,15 @@ def figures() -> Figures:
 
 
 _FIGURES = """
-SELECT account.*, hold.*
+SELECT account.*, hold.*, request.*
 FROM (SELECT count(*), coalesce(sum(balance) FILTER (WHERE balance > 0), 0)::bigint,
              coalesce(-sum(balance) FILTER (WHERE balance < 0), 0)::bigint, coalesce(sum(held), 0)::bigint
       FROM credits_account) AS account,
      (SELECT count(*), coalesce(sum(amount), 0)::bigint,
              coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(created_at))), 0)::float
-      FROM credits_hold WHERE status = 'HELD') AS hold
+      FROM credits_hold WHERE status = 'HELD') AS hold,
+     (SELECT coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(created_at))), 0)::float
+      FROM credits_adjustment WHERE decision = 'PENDING') AS request
 """
 
 

@@ -110,7 +110,8 @@ def relayers() -> Iterator[Metric]:
 
 @register
 def treasury() -> Iterator[Metric]:
-    """Yield what the treasury holds and how much it has paid relayers within 24 hours, in two statements."""
+    """Yield what the treasury holds and pays, in two statements."""
+    paid_wei, age = queries.top_ups(since=timezone.now() - timedelta(days=1))
     yield gauges(
         "treasury_balance_wei",
         "Wei that the account held from which relayers are topped up, when it was last read.",
@@ -120,7 +121,12 @@ def treasury() -> Iterator[Metric]:
     yield gauge(
         "treasury_paid_in_last_day_wei",
         "Wei that the treasury has sent to relayers within 24 hours.",
-        queries.topped_up(since=timezone.now() - timedelta(days=1)),
+        paid_wei,
+    )
+    yield gauge(
+        "treasury_top_up_age_seconds",
+        "Since the transfer from the treasury was begun that is not mined; 0 without one.",
+        age,
     )
 
 

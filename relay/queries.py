@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, QuerySet
 
 from credits.queries import PERIOD_COLUMNS, PaidPeriod, period_from
 from gateway.admin.pauses import is_paused_sql
@@ -334,9 +334,21 @@ def treasuries() -> list[Treasury]:
     return list(Treasury.objects.order_by("pk"))
 
 
-def topped_up(*, since: datetime) -> int:
-    """Return how many wei relayers were sent from the treasury since then, the transfer on the way included."""
-    sent = TopUp.objects.filter(
-        chain_id=current_chain_id(), created_at__gte=since, status__in=(TopUp.Status.SENT, TopUp.Status.MINED)
-    )
-    return int(sent.aggregate(total=Sum("amount_wei"))["total"] or 0)
+def top_ups(*, since: datetime) -> tuple[int, float]:
+    """
+    Return how many wei the treasury has sent since then, and the age of the transfer on the way in seconds.
+
+    The age counts from the first transfer on its account nonce, however often it was replaced; 0 without one.
+    """
+    paid_wei, age = db.only_row(_TOP_UPS, {"chain": current_chain_id(), "since": since})
+    return int(paid_wei), float(age)
+
+
+_TOP_UPS = f"""
+SELECT (SELECT coalesce(sum(amount_wei), 0) FROM relay_topup
+        WHERE chain_id = %(chain)s AND created_at >= %(since)s
+          AND status IN {sql_values(TopUp.Status.SENT, TopUp.Status.MINED)}),
+       (SELECT coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(first.created_at))), 0)::float
+        FROM relay_topup AS sent JOIN relay_topup AS first USING (chain_id, treasury_address, account_nonce)
+        WHERE sent.chain_id = %(chain)s AND sent.status = '{TopUp.Status.SENT}')
+"""  # noqa: S608 - constants of our own

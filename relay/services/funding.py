@@ -90,7 +90,7 @@ def _begin(address: str, account: AccountState, head: Head, *, now: datetime) ->
     amount = min(
         settings.RELAY_TOP_UP_TO_WEI - int(relayer.balance_wei),
         account.balance_wei - TRANSFER_GAS * fees.max_fee_per_gas_wei,
-        settings.RELAY_TOP_UP_DAILY_WEI - queries.topped_up(since=now - _DAY),
+        settings.RELAY_TOP_UP_DAILY_WEI - queries.top_ups(since=now - _DAY)[0],
     )
     if amount < settings.RELAY_TOP_UP_BELOW_WEI:
         logger.warning(

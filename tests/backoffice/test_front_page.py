@@ -95,7 +95,7 @@ def test_a_call_that_somebody_else_executed_succeeded_in_the_rate_and_in_the_cha
 def test_refused_postbacks_are_counted_whatever_they_were_refused_for(staff: Client) -> None:
     user, network = UserFactory.create(), set_up("bitlabs", per_event_cap=1)
     for _ in range(2):
-        network.send(network.reward(user))
+        network.send(network.reward(user, amount="2"))
     first, second = Postback.objects.order_by("pk")
     assert first.refused_because == second.refused_because == Refusal.ABOVE_A_CAP
     Postback.objects.filter(pk=second.pk).update(refused_because=Refusal.FORFEITED)

@@ -88,8 +88,9 @@ def test_it_costs_the_same_whatever_happened(scrape: Scrape) -> None:
         with CaptureQueriesContext(connection) as statements:
             scrape()
         counts.append(len(statements))
-    # Pauses; ledger, reconciliations; postbacks, networks; calls, ended calls, relayers, loops; payments.
-    assert counts == [10, 10]
+    # Pauses; ledger, reconciliations; postbacks, networks; calls, ended calls, relayers, treasury,
+    # top-ups, loops; payments.
+    assert counts == [12, 12]
 
 
 @pytest.mark.django_db

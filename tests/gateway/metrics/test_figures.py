@@ -16,7 +16,7 @@ from gateway.admin.pauses import switch
 from gateway.chain.client import set_chain_client
 from gateway.chain.types import NodeHealth
 from payments.models import BillingOperation, StripeEvent
-from relay.models import Attempt, Relayer, RelayTransaction, WorkerLoop
+from relay.models import Attempt, Relayer, RelayTransaction, TopUp, Treasury, WorkerLoop
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory, random_address
 from tests.fakes.chain import FakeChain
@@ -247,7 +247,7 @@ def test_earnings_that_wait_or_were_refused_show(scrape: Scrape) -> None:
 def test_refused_earnings_of_a_day_are_counted(scrape: Scrape) -> None:
     user, network = UserFactory.create(), set_up("bitlabs", per_event_cap=1)
     for _ in range(3):
-        network.send(network.reward(user))
+        network.send(network.reward(user, amount=str(2 + secrets.randbelow(900))))
     assert set(Postback.objects.values_list("state", flat=True)) == {"REFUSED"}
     newest = Postback.objects.order_by("-pk")[0]
     Postback.objects.filter(pk=newest.pk).update(received_at=ago(90_000))
@@ -323,3 +323,30 @@ def test_the_last_finished_comparison_counts(scrape: Scrape, kind: str) -> None:
 def test_stripe_is_compared_where_it_is_set_up(scrape: Scrape, settings: Settings, key: str) -> None:
     settings.STRIPE_SECRET_KEY = key
     assert (("reconciliation_scheduled", "stripe") in scrape()) == bool(key)
+
+
+@pytest.mark.django_db
+def test_the_treasury_tells_what_it_holds_and_pays_and_since_when_a_transfer_waits(scrape: Scrape) -> None:
+    now, held, paid = timezone.now(), secrets.randbelow(10**18), secrets.randbelow(10**17)
+    treasury = random_address()
+    Treasury.objects.create(address=treasury, balance_wei=held, synced_at=now)
+    relayer = Relayer.objects.create(address=random_address(), next_account_nonce=0, mined_account_nonce=0)
+    assert scrape()["treasury_top_up_age_seconds",] == 0
+    for nonce, sequence, status, minutes in ((0, 0, "mined", 10), (1, 0, "replaced", 20), (1, 1, "sent", 5)):
+        TopUp.objects.create(
+            relayer=relayer,
+            treasury_address=treasury,
+            account_nonce=nonce,
+            sequence=sequence,
+            amount_wei=paid,
+            max_fee_per_gas_wei=1,
+            max_priority_fee_per_gas_wei=1,
+            transaction_hash="0x" + secrets.token_hex(32),
+            raw=b"",
+            status=status,
+            created_at=now - timedelta(minutes=minutes),
+        )
+    gauges = scrape()
+    assert gauges["treasury_balance_wei", treasury] == float(held)
+    assert gauges["treasury_paid_in_last_day_wei",] == float(2 * paid)
+    assert 1200 <= gauges["treasury_top_up_age_seconds",] < 1260

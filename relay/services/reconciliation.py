@@ -1,11 +1,13 @@
 """
 Compare the credits captured for calls with the gas that the chain charged for them.
 
-Everything is read from our own rows, in one statement and so as of one moment. Receipts are
-stored as the chain returned them; the captured amount follows from the receipt and the hold.
+First among our own rows, in one statement and so as of one moment: the captured amount follows from the stored
+receipt and the hold. Then the stored receipts with those that the nodes have now, and relayers with their accounts,
+in batches.
 """
 
 import logging
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -14,12 +16,20 @@ from django.db import connection, transaction
 
 from credits.models import HoldStatus, ReconciliationRun
 from credits.services.reconciliation import Comparison, run
+from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
+from gateway.chain.types import ChainView, Receipt
+from gateway.common import db
 from relay.models import Attempt, RelayTransaction, sql_values
+from relay.pricing import cost_in_credits
 from relay.services import cancellation
 from relay.services.reorganisations import OVERTAKEN
 
 logger = logging.getLogger(__name__)
 DAYS = 40
+# The nodes are asked every night, so this covers a night that was missed.
+RECEIPT_DAYS = 2
+_BATCH_SIZE = 200
 _IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
 
 _FIND_DIFFERENCES = f"""
@@ -68,6 +78,38 @@ WHERE status = '{Attempt.Status.MINED}' AND (block_number IS NULL OR block_hash 
 ORDER BY 2, 3, 1
 """  # noqa: S608 - constants of our own
 
+# The attempts of a batch of calls that were settled since then and are final; without a final block, of all.
+_SETTLED = f"""
+SELECT call.id, call.failure_code, call.real_cost, attempt.id, attempt.kind, attempt.transaction_hash,
+       attempt.status = '{Attempt.Status.MINED}', attempt.block_number, attempt.block_hash, attempt.succeeded,
+       attempt.gas_used, attempt.effective_gas_price_wei
+FROM (
+    SELECT id, failure_code, real_cost FROM relay_relaytransaction AS call
+    WHERE chain_id = %(chain)s AND id > %(last)s AND settled_at >= %(since)s
+      AND created_at >= %(since)s::timestamptz - interval '1 day' AND NOT EXISTS (
+        SELECT FROM relay_attempt AS young JOIN relay_finalblock AS final ON final.chain_id = young.chain_id
+        WHERE young.relay_transaction_id = call.id AND young.block_number > final.number
+    )
+    ORDER BY id LIMIT %(most)s
+) AS call
+JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
+ORDER BY call.id, attempt.id
+"""  # noqa: S608 - constants of our own
+
+# Of each relayer the account nonces taken and those of final attempts, the balance, and whether nothing is in flight.
+_RELAYERS = f"""
+SELECT relayer.id, relayer.address, relayer.next_account_nonce, coalesce((
+           SELECT account_nonce + 1 FROM relay_attempt AS attempt
+           LEFT JOIN relay_finalblock AS final ON final.chain_id = attempt.chain_id
+           WHERE attempt.relayer_id = relayer.id AND attempt.status = '{Attempt.Status.MINED}'
+             AND (final.number IS NULL OR attempt.block_number <= final.number)
+           ORDER BY account_nonce DESC LIMIT 1
+       ), 0), relayer.balance_wei, relayer.next_account_nonce <= relayer.mined_account_nonce
+FROM relay_relayer AS relayer
+WHERE relayer.chain_id = %(chain)s AND relayer.retired_at IS NULL AND relayer.synced_at IS NOT NULL
+ORDER BY relayer.id
+"""  # noqa: S608 - constants of our own
+
 _COUNT = f"""
 SELECT count(*) FILTER (WHERE settled_at IS NOT NULL), count(*) FILTER (WHERE settled_at IS NULL),
        (SELECT count(*) FROM relay_attempt WHERE status = '{Attempt.Status.MINED}'),
@@ -113,19 +155,128 @@ def find_differences(*, since: datetime) -> list[Finding]:
     ]
 
 
-def reconcile(*, now: datetime, days: int = DAYS) -> ReconciliationRun | None:
+def compare_with_nodes(*, since: datetime) -> tuple[list[Finding], int]:
     """
-    Compare, and store and log the differences; None where a run is under way.
+    Compare final calls settled since then, and relayers, with what the nodes say; return also how many calls.
 
-    Costs are compared for calls settled in the last `days`.
+    What is not final is compared by the tracker at every block. What the nodes disagree about is left out.
+
+    Raises:
+        NodeUnavailable: no node answered.
     """
-    return run(
-        kind=ReconciliationRun.Kind.CHAIN, compare=lambda: _compare(now - timedelta(days=days)), now=now
+    before = _compare_relayers()
+    findings: list[Finding] = []
+    compared, last_id = 0, 0
+    while rows := _settled_after(last_id, since):
+        last_id = rows[-1].call_id
+        view = _ask_nodes(transaction_hashes=[row.transaction_hash for row in rows])
+        for row in rows:
+            if row.transaction_hash not in view.undecided:
+                findings += _differences(row, view.receipts.get(row.transaction_hash))
+        compared += len({row.call_id for row in rows})
+    # A relayer that was just topped up differs for a moment.
+    findings += [finding for finding in _compare_relayers() if finding in before]
+    return findings, compared
+
+
+class _Row(NamedTuple):
+    """An attempt of a call that is settled, as our rows have it."""
+
+    call_id: int
+    failure_code: str
+    real_cost: int
+    attempt_id: int
+    kind: str
+    transaction_hash: str
+    is_mined: bool
+    block_number: int | None
+    block_hash: str
+    succeeded: bool | None
+    gas_used: int | None
+    price_wei: int | None
+
+
+def _settled_after(last_id: int, since: datetime) -> list[_Row]:
+    params = {"chain": get_chain().id, "since": since, "last": last_id, "most": _BATCH_SIZE}
+    return [_Row._make(row) for row in db.all_rows(_SETTLED, params)]
+
+
+def _ask_nodes(*, transaction_hashes: Sequence[str] = (), accounts: Sequence[str] = ()) -> ChainView:
+    return get_chain_client().read_chain(
+        transaction_hashes=transaction_hashes, accounts=accounts, confirmations=get_chain().confirmations
     )
 
 
-def _compare(since: datetime) -> Comparison:
-    findings = find_differences(since=since)
+def _differences(row: _Row, receipt: Receipt | None) -> Iterator[Finding]:
+    """Yield what the node's receipt says otherwise; an attempt that is not mined for us has none."""
+    if receipt is None or not row.is_mined:
+        if row.is_mined or receipt is not None:
+            rule = "an attempt is mined here if the nodes have its receipt"
+            yield Finding(rule, row.call_id, row.attempt_id, int(receipt is not None), int(row.is_mined))
+        return
+    cost = 0
+    if row.kind == Attempt.Kind.CALL and row.failure_code != OVERTAKEN:
+        price, credit = receipt.effective_gas_price_wei, settings.CREDIT_WEI
+        cost = cost_in_credits(gas=receipt.gas_used, price_wei=price, credit_wei=credit)
+    pairs = {
+        "an attempt succeeded if the nodes say so": (receipt.succeeded, row.succeeded),
+        "the gas used is what the nodes say": (receipt.gas_used, row.gas_used),
+        "the gas price is what the nodes say": (receipt.effective_gas_price_wei, row.price_wei),
+        "the cost is what the nodes' receipt makes of it": (cost, row.real_cost),
+    }
+    if receipt.block_hash != row.block_hash:
+        rule = "a mined attempt is in the block that the nodes say"
+        yield Finding(rule, row.call_id, row.attempt_id, receipt.block_number, row.block_number or 0)
+    for rule, (said, stored) in pairs.items():
+        if said != stored:
+            yield Finding(rule, row.call_id, row.attempt_id, int(said), int(stored or 0))
+
+
+def _compare_relayers() -> list[Finding]:
+    params = {"chain": get_chain().id}
+    before = db.all_rows(_RELAYERS, params)
+    if not before:
+        return []
+    accounts = _ask_nodes(accounts=[row[1] for row in before]).accounts
+    findings = []
+    for old, new in zip(before, db.all_rows(_RELAYERS, params), strict=False):
+        row_id, address, _, mined_nonces, balance_wei, is_idle = old
+        account = accounts[address]
+        # The chain is between what we read before it and after it.
+        if account.latest_nonce < mined_nonces:
+            rule = "the chain has used the account nonces of all mined attempts"
+            findings.append(Finding(rule, None, row_id, account.latest_nonce, mined_nonces))
+        if account.latest_nonce > new[2]:
+            rule = "the chain has used no account nonce that was not taken here"
+            findings.append(Finding(rule, None, row_id, account.latest_nonce, new[2]))
+        if is_idle and new == old and account.balance_wei != balance_wei:
+            rule = "a relayer with nothing in flight holds what the nodes say, in wei"
+            findings.append(Finding(rule, None, row_id, account.balance_wei, int(balance_wei)))
+    return findings
+
+
+def reconcile(
+    *, now: datetime, days: int = DAYS, receipt_days: int = RECEIPT_DAYS
+) -> ReconciliationRun | None:
+    """
+    Compare, and store and log the differences; None where a run is under way.
+
+    Costs are compared for calls settled in the last `days`, and the nodes are asked about those of
+    the last `receipt_days`.
+
+    Raises:
+        NodeUnavailable: no node answered; the stored run stays unfinished.
+    """
+
+    def compare() -> Comparison:
+        return _compare(now - timedelta(days=days), now - timedelta(days=receipt_days))
+
+    return run(kind=ReconciliationRun.Kind.CHAIN, compare=compare, now=now)
+
+
+def _compare(since: datetime, receipts_since: datetime) -> Comparison:
+    of_nodes, compared = compare_with_nodes(since=receipts_since)
+    findings = find_differences(since=since) + of_nodes
     for finding in findings:
         logger.error("relay reconciliation: %s", finding)
     described = [
@@ -137,7 +288,7 @@ def _compare(since: datetime) -> Comparison:
         }
         for finding in findings
     ]
-    return Comparison(_counts(), described)
+    return Comparison({**_counts(), "calls compared with the nodes": compared}, described)
 
 
 def _counts() -> dict[str, int]:

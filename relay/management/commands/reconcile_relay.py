@@ -1,4 +1,4 @@
-"""`manage.py reconcile_relay`: do the captured credits match the gas that the chain took?"""
+"""`manage.py reconcile_relay`: do captured credits match the gas that the chain took, here and at the nodes?"""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from relay.services import reconciliation
 
 
 class Command(ReconciliationCommand):
-    help = "Compare settled calls, holds and receipts with each other; exit 1 on any difference."
+    help = "Compare settled calls, holds and receipts with each other and with the nodes; exit 1 on any difference."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -19,6 +19,16 @@ class Command(ReconciliationCommand):
             default=reconciliation.DAYS,
             help="how far back costs are compared, at today's CREDIT_WEI",
         )
+        parser.add_argument(
+            "--receipt-days",
+            type=int,
+            default=reconciliation.RECEIPT_DAYS,
+            help="how far back the nodes are asked for the receipts of calls",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.report(reconciliation.reconcile(now=timezone.now(), days=options["days"]))
+        self.report(
+            reconciliation.reconcile(
+                now=timezone.now(), days=options["days"], receipt_days=options["receipt_days"]
+            )
+        )

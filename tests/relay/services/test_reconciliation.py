@@ -1,6 +1,7 @@
 """Captured credits agree with the receipts; every difference is found."""
 
 import random
+import secrets
 from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
@@ -9,16 +10,21 @@ import pytest
 from celery import current_app
 from django.conf import settings
 from django.core.management import CommandError, call_command
+from django.db.models import F
 from django.utils import timezone
 
 from credits.models import CreditHold, ReconciliationRun
 from credits.services import holds
+from gateway.chain.client import get_chain_client
+from gateway.chain.errors import NodeUnavailable
 from gateway.common.db import try_advisory_lock
-from relay.models import Attempt, RelayTransaction
+from relay.models import Attempt, FinalBlock, Relayer, RelayTransaction
 from relay.services import cancellation, reconciliation
 from relay.tasks import reconcile_with_chain
 from tests.credits.rows import query
 from tests.factories import UserFactory
+from tests.relay.chain import Chain, node_away
+from tests.relay.workers import track
 from tests.threads import at_once
 from users.models import User
 
@@ -62,6 +68,7 @@ def test_a_consistent_relay_has_no_findings(settled: RelayTransaction) -> None:
         "calls in progress": 1,
         "mined attempts": 1,
         "open holds": 1,
+        "calls compared with the nodes": 0,
         "findings": 0,
     }
 
@@ -175,3 +182,116 @@ def test_of_two_runs_at_once_one_is_made(services: object) -> None:
         with pytest.raises(CommandError, match="under way"):
             at_once([lambda: call_command("reconcile_relay", stdout=StringIO())])
     assert not ReconciliationRun.objects.exists()
+
+
+class TestNodes:
+    """The rows agree with each other, and differ from what the chain has."""
+
+    MINED = "an attempt is mined here if the nodes have its receipt"
+
+    def of_nodes(self) -> dict[str, tuple[int | None, int, int]]:
+        differences, _ = reconciliation.compare_with_nodes(since=timezone.now() - timedelta(days=1))
+        return {one.rule: (one.relay_transaction_id, one.expected, one.found) for one in differences}
+
+    @pytest.fixture
+    def final(self, accept: Accept, settle: Settle, chain: Chain) -> RelayTransaction:
+        """A call that is final, beside one that is not: the second is the tracker's business."""
+        row = accept()
+        settle()
+        chain.mine(settings.FINALITY_BLOCKS)
+        accept()
+        settle()
+        row.refresh_from_db()
+        assert FinalBlock.objects.get().number >= (row.attempts.get().block_number or 0)
+        return row
+
+    def test_what_the_nodes_say_is_what_was_stored(self, final: RelayTransaction) -> None:
+        since = timezone.now() - timedelta(days=1)
+        assert reconciliation.compare_with_nodes(since=since) == ([], 1)
+        assert reconciliation.compare_with_nodes(since=timezone.now() + timedelta(minutes=1)) == ([], 0)
+
+    @pytest.mark.parametrize(
+        ("column", "rule"),
+        [
+            ("gas_used", "the gas used is what the nodes say"),
+            ("effective_gas_price_wei", "the gas price is what the nodes say"),
+        ],
+    )
+    def test_another_cost_than_the_nodes_receipt_makes_is_found(
+        self, final: RelayTransaction, column: str, rule: str
+    ) -> None:
+        """All rows are changed alike, so they agree with each other."""
+        attempt = final.attempts.get()
+        stored, cost = getattr(attempt, column), final.real_cost
+        Attempt.objects.filter(pk=attempt.pk).update(**{column: stored * 2})
+        RelayTransaction.objects.filter(pk=final.pk).update(real_cost=2 * cost)
+        assert self.of_nodes() == {
+            rule: (final.pk, stored, 2 * stored),
+            "the cost is what the nodes' receipt makes of it": (final.pk, cost, 2 * cost),
+        }
+
+    def test_another_verdict_than_the_nodes_is_found(self, final: RelayTransaction) -> None:
+        Attempt.objects.filter(relay_transaction=final).update(succeeded=False)
+        assert self.of_nodes() == {"an attempt succeeded if the nodes say so": (final.pk, 1, 0)}
+
+    def test_another_block_is_found(self, final: RelayTransaction) -> None:
+        attempt = final.attempts.get()
+        Attempt.objects.filter(pk=attempt.pk).update(block_hash="0x" + "ab" * 32)
+        rule = "a mined attempt is in the block that the nodes say"
+        assert self.of_nodes() == {rule: (final.pk, attempt.block_number, attempt.block_number)}
+
+    def test_a_call_that_the_chain_does_not_have_is_found(
+        self, final: RelayTransaction, chain: Chain
+    ) -> None:
+        number = final.attempts.get().block_number
+        assert number is not None
+        chain.reorganise(get_chain_client().head().number - number + 1)
+        differences = self.of_nodes()
+        assert differences.pop(self.MINED) == (final.pk, 0, 1)
+        # The account has its gas money and its account nonce back.
+        assert set(differences) == {
+            "the chain has used the account nonces of all mined attempts",
+            "a relayer with nothing in flight holds what the nodes say, in wei",
+        }
+
+    def test_a_cancelled_call_that_the_chain_executed_is_found(self, final: RelayTransaction) -> None:
+        Attempt.objects.filter(relay_transaction=final).update(
+            status="sent", block_number=None, block_hash="", succeeded=None, gas_used=None
+        )
+        RelayTransaction.objects.filter(pk=final.pk).update(status="Cancelled", real_cost=0)
+        assert self.of_nodes() == {self.MINED: (final.pk, 1, 0)}
+
+    def test_a_relayer_that_differs_is_found(self, relayers: list[Relayer], chain: Chain) -> None:
+        assert self.of_nodes() == {}
+        one, other = relayers[:2]
+        chain.fund(one.balance_wei + 7, one.address)
+        Relayer.objects.filter(pk=other.pk).update(next_account_nonce=F("next_account_nonce") - 1)
+        assert self.of_nodes() == {
+            "a relayer with nothing in flight holds what the nodes say, in wei": (
+                None,
+                one.balance_wei + 7,
+                one.balance_wei,
+            ),
+            "the chain has used no account nonce that was not taken here": (
+                None,
+                other.next_account_nonce,
+                other.next_account_nonce - 1,
+            ),
+        }
+
+    def test_calls_are_read_in_batches(
+        self, accept: Accept, settle: Settle, chain: Chain, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(reconciliation, "_BATCH_SIZE", 2)
+        rows = [accept(channel=secrets.randbits(120)) for _ in range(5)]
+        settle()
+        chain.mine(settings.FINALITY_BLOCKS)
+        track()
+        Attempt.objects.filter(relay_transaction=rows[4]).update(succeeded=False)
+        differences, compared = reconciliation.compare_with_nodes(since=timezone.now() - timedelta(days=1))
+        assert ([one.relay_transaction_id for one in differences], compared) == ([rows[4].pk], 5)
+
+    def test_without_a_node_the_run_stays_unfinished(self, final: RelayTransaction) -> None:
+        with node_away(), pytest.raises(NodeUnavailable):
+            reconciliation.reconcile(now=timezone.now())
+        assert ReconciliationRun.objects.get().finished_at is None

@@ -1,0 +1,30 @@
+"""`manage.py accept_reorganisation`: let the relay follow a chain that was reorganised deeper than finality."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from relay.services import reorganisations
+
+
+class Command(BaseCommand):
+    help = (
+        "Compare what was settled above a block with the chain again, however final it was; "
+        "the relay worker then reopens what is not in the chain any more."
+    )
+    requires_migrations_checks = True
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--from-block",
+            type=int,
+            required=True,
+            help="the newest block that the old and the new chain have in common, or one below it",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            block = reorganisations.accept_chain(from_height=options["from_block"])
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"Block {block.number} ({block.block_hash}) is final; what came later is compared.")

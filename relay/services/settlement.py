@@ -222,11 +222,16 @@ def _settle(settlements: Sequence[_Settlement], now: datetime) -> int:
         "hashes": [settlement.mined_hash for settlement in settlements],
         "now": now,
     }
-    costs = dict(db.all_rows(_SETTLE_CALLS, params))
+    settled = db.all_rows(_SETTLE_CALLS, params)
     # Last, because accounts are what requests wait for.
-    if costs:
-        cashback.settle(costs=costs, now=now, capped=True)
-    return len(costs)
+    if settled:
+        cashback.settle(
+            costs={hold_id: cost for hold_id, cost, _ in settled},
+            now=now,
+            capped=True,
+            unrewarded={hold_id for hold_id, _, status in settled if status != _Status.SUCCESS},
+        )
+    return len(settled)
 
 
 # Lock the calls in the order of rows and write how those in progress ended. Returns their holds, with the costs.
@@ -246,5 +251,5 @@ FROM due JOIN unnest(
     %(hashes)s::text[]
 ) AS outcome (id, status, cost, code, detail, hash) ON outcome.id = due.id
 WHERE call.id = due.id
-RETURNING call.hold_id, outcome.cost
+RETURNING call.hold_id, outcome.cost, outcome.status
 """  # noqa: S608 - constants of our own

@@ -21,9 +21,11 @@ from rewards.services import statements
 from rewards.services.experience import open_progress, take_back
 
 
-def settle(*, costs: Mapping[int, int], now: datetime, capped: bool = False) -> None:
+def settle(
+    *, costs: Mapping[int, int], now: datetime, capped: bool = False, unrewarded: Collection[int] = ()
+) -> None:
     """
-    Close these holds at their costs in credits, and reward the users for what they paid.
+    Close these holds at their costs in credits, and reward the users for what they paid, except for the `unrewarded`.
 
     A hold at no cost is released. The permanent track gains each cost; badges and active modifiers decide how
     much of it comes back, as an entry of its own. With `capped` nobody pays more than was held. Runs inside
@@ -37,7 +39,7 @@ def settle(*, costs: Mapping[int, int], now: datetime, capped: bool = False) -> 
     closed = close(costs=costs, capped=capped)
     for hold_id in costs.keys() - {row.hold_id for row in closed}:
         capture(hold_id=hold_id, credits=costs[hold_id])
-    charged = [(row, row.entry) for row in closed if row.entry is not None]
+    charged = [(row, row.entry) for row in closed if row.entry is not None and row.hold_id not in unrewarded]
     if charged:
         _reward(charged, now)
 

@@ -1,0 +1,227 @@
+"""
+Calls that the service must cancel at its own cost, and spikes of the base fee: what they cost, against their bounds.
+
+Measured on relayers' balances, on a real chain.
+"""
+
+import secrets
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from credits.queries import balance_of
+from credits.services import entries
+from devstack.services.stack import Services
+from devstack.world.profiles import Profile
+from gateway.chain.lsp25 import RelayCall
+from gateway.chain.types import SendKind
+from relay.errors import TooManyCancelledCalls
+from relay.models import Loss, Relayer, RelayTransaction
+from relay.services import broadcasting, cancellation, losses
+from tests.relay.attacks import LossMeter
+from tests.relay.callers import execute
+from tests.relay.chain import GWEI, Chain, FaultyClient
+from tests.relay.conftest import Refused
+from tests.relay.signing import sign_call, window
+from tests.relay.workers import broadcast_all, later, track
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+Accept = Callable[..., RelayTransaction]
+_SELF_TRANSFER_GAS = 21_000
+
+
+@pytest.fixture
+def meter(services: Services, user: User, chain: Chain) -> LossMeter:
+    chain.set_base_fee(GWEI)
+    return LossMeter(services)
+
+
+@pytest.fixture
+def finish(chain: Chain, settings: Settings) -> Callable[..., None]:
+    """Return a function that has everything sent and settled, so many seconds from now."""
+
+    def run(seconds: float = 0) -> None:
+        for _ in range(3):
+            broadcast_all(now=later(seconds))
+        chain.mine(settings.CONFIRMATIONS)
+        track(now=later(seconds))
+
+    return run
+
+
+def any_channel() -> int:
+    return secrets.randbits(120)
+
+
+def soon() -> int:
+    """Return a validity that ends in less than two minutes."""
+    return window(0, int(timezone.now().timestamp()) + 100)
+
+
+def spend_the_rest(*users: User) -> None:
+    for user in users:
+        entries.adjust(
+            user=user,
+            credits=-balance_of(user).available,
+            key=secrets.token_hex(8),
+            actor=None,
+            reason="spent",
+        )
+
+
+@pytest.mark.parametrize("is_sent", [False, True], ids=["unsent", "sent"])
+def test_a_user_lets_as_many_calls_expire_as_there_may_be(
+    accept: Accept,
+    user: User,
+    new_call: Callable[..., RelayCall],
+    refused: Refused,
+    chain: Chain,
+    settings: Settings,
+    meter: LossMeter,
+    finish: Callable[..., None],
+    is_sent: bool,
+) -> None:
+    limit = settings.RELAY_CANCELLED_CALLS_PER_HOUR
+    for _ in range(limit):
+        accept(channel=any_channel(), validity=soon())
+    call = new_call(channel=any_channel())
+    with refused(TooManyCancelledCalls):
+        execute(user=user, call=call, now=timezone.now())
+    if is_sent:
+        broadcast_all()
+        chain.drop_pool()
+        track(now=later(101))
+    finish(101)
+
+    assert set(RelayTransaction.objects.values_list("status", flat=True)) == {"Expired"}
+    assert balance_of(user).held == 0
+    bound = limit * _SELF_TRANSFER_GAS * settings.RELAY_FEE_CAP_WEI
+    assert meter.assert_at_most(min(bound, settings.RELAY_LOSS_PER_HOUR_WEI)) > 0
+    with refused(TooManyCancelledCalls):
+        execute(user=user, call=call, now=later(101))
+
+
+def test_a_node_that_refuses_everything_stops_costing_when_the_budget_is_used_up(
+    accept: Accept,
+    node: FaultyClient,
+    chain: Chain,
+    settings: Settings,
+    meter: LossMeter,
+    finish: Callable[..., None],
+) -> None:
+    settings.RELAY_LOSS_PER_HOUR_WEI = 4 * _SELF_TRANSFER_GAS * 3 * GWEI
+    rows = [accept(channel=any_channel()) for _ in range(6)]
+    node.answer_next(*[SendKind.REFUSED] * len(rows))
+    broadcast_all()
+    cancelled = [row for row in rows if row.attempts.count() == 2]
+    assert 0 < len(cancelled) < len(rows)
+    finish()
+    # The others went on: the node takes them now.
+    statuses = list(RelayTransaction.objects.order_by("status").values_list("status", flat=True))
+    assert statuses == ["Cancelled"] * len(cancelled) + ["Success"] * (len(rows) - len(cancelled))
+    meter.assert_at_most(settings.RELAY_LOSS_PER_HOUR_WEI)
+
+
+def test_relayers_without_funds_cost_a_self_transfer_for_each_call(
+    services: Services,
+    accept: Accept,
+    relayers: list[Relayer],
+    chain: Chain,
+    settings: Settings,
+    meter: LossMeter,
+    finish: Callable[..., None],
+) -> None:
+    rows = [accept(channel=any_channel()) for _ in range(3)]
+    addresses = [relayer.address for relayer in relayers]
+    chain.fund(0, *addresses)
+    broadcast_all()
+    chain.fund(100 * 10**18, *addresses)
+    meter = LossMeter(services)
+    finish()
+    assert {row.status for row in RelayTransaction.objects.all()} == {"Cancelled"}
+    meter.assert_at_most(len(rows) * _SELF_TRANSFER_GAS * settings.RELAY_FEE_CAP_WEI)
+
+
+def test_a_spike_of_twenty_times_costs_nothing_by_default(
+    accept: Accept,
+    user: User,
+    chain: Chain,
+    settings: Settings,
+    meter: LossMeter,
+    finish: Callable[..., None],
+) -> None:
+    rows = [accept(channel=any_channel()) for _ in range(5)]
+    broadcast_all()
+    chain.drop_pool()
+    spend_the_rest(user)
+    chain.set_base_fee(20 * GWEI)
+    for minute in range(1, 30, 7):
+        track(now=later(60 * minute))
+    assert {row.attempts.count() for row in rows} == {1}
+    chain.set_base_fee(GWEI)
+    # What the node has lost is sent again, as it was.
+    broadcasting.resend(now=later(settings.RELAY_RESEND_SECONDS + 1))
+    finish()
+    assert {row.status for row in RelayTransaction.objects.all()} == {"Success"}
+    meter.assert_at_most(0)
+
+
+def test_a_spike_costs_no_more_than_each_users_and_the_services_budget(
+    services: Services,
+    create_profile: Callable[..., Profile],
+    open_account: Callable[..., User],
+    chain: Chain,
+    settings: Settings,
+    finish: Callable[..., None],
+) -> None:
+    profiles = [create_profile() for _ in range(3)]
+    owners = [open_account(profile) for profile in profiles]
+    chain.set_base_fee(GWEI)
+    meter = LossMeter(services)
+    calls = [
+        partial(execute, user=owner, call=sign_call(services=services, profile=profile, channel=channel))
+        for owner, profile in zip(owners, profiles, strict=True)
+        for channel in range(3)
+    ]
+    for call in calls:
+        call(now=timezone.now())
+    spend_the_rest(*owners)
+    chain.set_base_fee(12 * GWEI)
+    one = RelayTransaction.objects.first()
+    assert one is not None
+    # Enough for one replacement of each user, and for two of all.
+    worst = one.gas_limit * settings.RELAY_FEE_CAP_WEI - one.hold.amount * settings.CREDIT_WEI
+    settings.RELAY_USER_LOSS_PER_HOUR_WEI = worst * 3 // 2
+    settings.RELAY_LOSS_PER_HOUR_WEI = worst * 4
+    broadcast_all()
+    usage = losses.usage(now=timezone.now())
+    assert 0 < usage.reserved_wei <= settings.RELAY_LOSS_PER_HOUR_WEI * 3 // 4
+    by_user = [row.reserved_wei for row in losses.biggest_users(since=later(-60))]
+    assert max(by_user) <= settings.RELAY_USER_LOSS_PER_HOUR_WEI
+    replaced = Loss.objects.count()
+    assert 0 < replaced < len(calls)
+    broadcast_all()
+    chain.mine(settings.CONFIRMATIONS)
+    track()
+    assert RelayTransaction.objects.filter(status="Success").count() == replaced
+    assert meter.assert_at_most(settings.RELAY_LOSS_PER_HOUR_WEI * 3 // 4) > 0
+
+    chain.set_base_fee(GWEI)
+    finish()
+    assert {row.status for row in RelayTransaction.objects.all()} == {"Success"}
+    meter.assert_at_most(settings.RELAY_LOSS_PER_HOUR_WEI * 3 // 4)
+
+
+def test_staff_cancel_a_call_that_was_never_sent(
+    accept: Accept, settings: Settings, meter: LossMeter, finish: Callable[..., None]
+) -> None:
+    row = accept()
+    cancellation.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
+    finish()
+    row.refresh_from_db()
+    assert row.status == "Cancelled"
+    assert meter.assert_at_most(_SELF_TRANSFER_GAS * settings.RELAY_FEE_CAP_WEI) > 0

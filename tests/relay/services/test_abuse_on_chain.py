@@ -1,0 +1,277 @@
+"""
+Calls that pass here and do something else on chain: who pays, measured on relayers' balances.
+
+Each vector costs the service nothing: the user's hold covers the gas, whatever the chain made of the call.
+"""
+
+import secrets
+import time
+from collections.abc import Callable
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
+from pytest_django import Settings
+
+from credits.models import CreditEntry
+from credits.queries import balance_of
+from devstack.services.stack import Services
+from devstack.world.deployer import Call
+from devstack.world.profiles import ControllerPlan, Profile
+from devstack.world.test_contracts import FLIP
+from gateway.chain.contracts import encode_execute_relay_call
+from gateway.chain.lsp25 import RelayCall
+from relay.errors import GasLimitExceeded, TooManyCancelledCalls
+from relay.models import RelayTransaction
+from rewards.models import Badge, ExperienceEntry
+from tests.relay.attacks import (
+    LossMeter,
+    creation_of,
+    deploy_burner,
+    deploy_forwarder,
+    deploy_gas_price_aware,
+)
+from tests.relay.callers import execute
+from tests.relay.chain import Chain
+from tests.relay.conftest import Refused
+from tests.relay.signing import execute_payload, next_nonce, set_data_payload, sign_call, window
+from tests.relay.workers import broadcast_all, track
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+Accept = Callable[..., RelayTransaction]
+NewCall = Callable[..., RelayCall]
+Settle = Callable[[], int]
+
+
+@pytest.fixture
+def meter(services: Services, user: User) -> LossMeter:
+    return LossMeter(services)
+
+
+def any_channel() -> int:
+    return secrets.randbits(120)
+
+
+def ending_of(row: RelayTransaction) -> tuple[str, str]:
+    row.refresh_from_db()
+    return row.status, row.failure_code
+
+
+def test_a_target_that_reverts_after_the_simulation(
+    services: Services, accept: Accept, settle: Settle, meter: LossMeter
+) -> None:
+    flaky = services.world.deploy_flaky()
+    row = accept(payload=execute_payload(flaky.address))
+    flaky.flip()
+    settle()
+    assert ending_of(row)[0] == "Failed"
+    meter.assert_at_most(0)
+
+
+def test_a_target_that_burns_all_gas_after_the_simulation(
+    services: Services, accept: Accept, settle: Settle, meter: LossMeter
+) -> None:
+    burner = deploy_burner(services)
+    row = accept(payload=execute_payload(burner))
+    services.world.deployer.send([Call(burner, FLIP, gas=100_000)])
+    settle()
+    assert ending_of(row)[0] == "Failed"
+    attempt = row.attempts.get()
+    assert int(attempt.gas_used or 0) > attempt.gas_limit * 9 // 10
+    meter.assert_at_most(0)
+
+
+def test_a_target_that_reverts_where_gas_has_a_price(
+    services: Services, accept: Accept, settle: Settle, meter: LossMeter
+) -> None:
+    row = accept(payload=execute_payload(deploy_gas_price_aware(services)))
+    settle()
+    assert ending_of(row)[0] == "Failed"
+    meter.assert_at_most(0)
+
+
+def test_a_target_that_enters_the_key_manager_again(
+    services: Services, profile: Profile, accept: Accept, new_call: NewCall, settle: Settle, meter: LossMeter
+) -> None:
+    channel, inner_channel = any_channel(), any_channel()
+    inner = new_call(channel=inner_channel, payload=set_data_payload(b"inside"))
+    again = encode_execute_relay_call(
+        signature=inner.signature, nonce=inner.relay_nonce, validity=inner.validity, payload=inner.payload
+    )
+    data = int(inner.key_manager, 16).to_bytes(32, "big") + again
+    row = accept(channel=channel, payload=execute_payload(deploy_forwarder(services), data=data))
+    settle()
+    # The guard of the key manager stopped the inner call, whatever became of the outer one.
+    nonce = next_nonce(services, profile, profile.controller.address, inner_channel)
+    assert nonce == inner.relay_nonce
+    assert ending_of(row)[0] in {"Success", "Failed"}
+    assert CreditEntry.objects.filter(source="RELAY_TRANSACTION").count() == 1
+    meter.assert_at_most(0)
+    # The inner call is as good as before, and is charged once.
+    inner_row = accept(inner)
+    settle()
+    assert ending_of(inner_row)[0] == "Success"
+    meter.assert_at_most(0)
+
+
+def test_a_target_that_enters_the_key_manager_again_with_the_very_same_call(
+    services: Services, accept: Accept, new_call: NewCall, settle: Settle, meter: LossMeter
+) -> None:
+    channel = any_channel()
+    forwarder = deploy_forwarder(services)
+    # The call cannot contain its own signature, so a twin on the same nonce re-enters.
+    twin = new_call(channel=channel, payload=set_data_payload(b"twin"))
+    again = encode_execute_relay_call(
+        signature=twin.signature, nonce=twin.relay_nonce, validity=0, payload=twin.payload
+    )
+    data = int(twin.key_manager, 16).to_bytes(32, "big") + again
+    row = accept(channel=channel, payload=execute_payload(forwarder, data=data))
+    settle()
+    assert ending_of(row)[0] in {"Success", "Failed"}
+    meter.assert_at_most(0)
+
+
+@pytest.mark.parametrize("is_same", [True, False], ids=["the same call", "another call on its nonce"])
+def test_the_relay_nonce_is_used_by_somebody_else_first(
+    chain: Chain, accept: Accept, new_call: NewCall, settle: Settle, meter: LossMeter, is_same: bool
+) -> None:
+    call = new_call(channel=any_channel())
+    rival = call if is_same else new_call(relay_nonce=call.relay_nonce, payload=set_data_payload(b"rival"))
+    row = accept(call)
+    chain.execute_externally(rival)
+    settle()
+    assert ending_of(row) == (
+        ("ExecutedExternally", "executed-externally") if is_same else ("Failed", "relay-nonce-used")
+    )
+    meter.assert_at_most(0)
+
+
+def test_the_profile_is_emptied_before_its_transfer_is_mined(
+    services: Services,
+    chain: Chain,
+    create_profile: Callable[..., Profile],
+    open_account: Callable[..., User],
+    settle: Settle,
+) -> None:
+    poor = create_profile()
+    owner, meter = open_account(poor), LossMeter(services)
+    target = services.world.deploy_flaky().address
+    call = sign_call(services=services, profile=poor, payload=execute_payload(target, 10**17))
+    execute(user=owner, call=call, now=timezone.now())
+    chain.fund(0, poor.profile_address)
+    settle()
+    assert ending_of(RelayTransaction.objects.get())[0] == "Failed"
+    meter.assert_at_most(0)
+
+
+def test_the_controller_loses_its_permissions_before_its_call_is_mined(
+    services: Services,
+    chain: Chain,
+    create_profile: Callable[..., Profile],
+    open_account: Callable[..., User],
+    settle: Settle,
+) -> None:
+    profile = create_profile(ControllerPlan(), ControllerPlan())
+    owner, meter = open_account(profile), LossMeter(services)
+    boss, other = profile.controllers
+    execute(
+        user=owner,
+        call=sign_call(services=services, profile=profile, private_key=other.private_key),
+        now=timezone.now(),
+    )
+    key = bytes.fromhex("4b80742de2bf82acb3630000") + bytes.fromhex(other.address[2:])
+    revoke = keccak(text="setData(bytes32,bytes)")[:4] + encode(["bytes32", "bytes"], [key, bytes(32)])
+    chain.execute_externally(
+        sign_call(services=services, profile=profile, payload=revoke, private_key=boss.private_key)
+    )
+    settle()
+    assert ending_of(RelayTransaction.objects.get())[0] == "Failed"
+    meter.assert_at_most(0)
+
+
+def test_the_validity_ends_between_the_broadcast_and_the_block(
+    chain: Chain, accept: Accept, settings: Settings, meter: LossMeter
+) -> None:
+    settings.RELAY_MIN_VALIDITY_SECONDS, settings.CHAIN_BLOCK_SECONDS = 1, 0
+    row = accept(validity=window(0, int(time.time()) + 2))
+    assert broadcast_all() == 1
+    time.sleep(3)
+    chain.mine(settings.CONFIRMATIONS)
+    track()
+    assert ending_of(row)[0] == "Failed"
+    meter.assert_at_most(0)
+
+
+def test_calls_that_were_sent_behind_a_revert_pay_their_own_gas(
+    services: Services, accept: Accept, chain: Chain, settle: Settle, meter: LossMeter
+) -> None:
+    flaky, channel = services.world.deploy_flaky(), any_channel()
+    rows = [accept(channel=channel, payload=execute_payload(flaky.address))]
+    rows += [accept(channel=channel, ahead=ahead) for ahead in (1, 2, 3)]
+    broadcast_all()
+    flaky.flip()
+    settle()
+    settle()
+    assert {ending_of(row)[0] for row in rows} == {"Failed"}
+    meter.assert_at_most(0)
+
+
+def test_the_same_revert_for_ever_ends_at_the_limit(
+    services: Services,
+    user: User,
+    accept: Accept,
+    new_call: NewCall,
+    refused: Refused,
+    settle: Settle,
+    settings: Settings,
+    meter: LossMeter,
+) -> None:
+    settings.RELAY_CANCELLED_CALLS_PER_HOUR = 3
+    flaky = services.world.deploy_flaky()
+    call = new_call(payload=execute_payload(flaky.address))
+    for _ in range(3):
+        accept(call)
+        flaky.flip()
+        settle()
+        flaky.flip()
+    with refused(TooManyCancelledCalls):
+        execute(user=user, call=call, now=timezone.now())
+    meter.assert_at_most(0)
+
+
+def test_a_contract_creation_needs_no_more_gas_than_is_relayed(
+    user: User, new_call: NewCall, accept: Accept, refused: Refused, settle: Settle, meter: LossMeter
+) -> None:
+    def creating(size: int) -> bytes:
+        return keccak(text="execute(uint256,address,uint256,bytes)")[:4] + encode(
+            ["uint256", "address", "uint256", "bytes"], [1, "0x" + "00" * 20, 0, creation_of(b"\x00" * size)]
+        )
+
+    with refused(GasLimitExceeded):
+        execute(user=user, call=new_call(payload=creating(12_000)), now=timezone.now())
+    row = accept(payload=creating(200))
+    settle()
+    assert ending_of(row) == ("Success", "")
+    meter.assert_at_most(0)
+
+
+def test_a_failed_call_earns_neither_cashback_nor_experience(
+    services: Services, user: User, accept: Accept, settle: Settle
+) -> None:
+    Badge.objects.update(credits_back_percent=Decimal("0.5"))
+    flaky, before = services.world.deploy_flaky(), balance_of(user).balance
+    row = accept(payload=execute_payload(flaky.address))
+    flaky.flip()
+    settle()
+    assert ending_of(row)[0] == "Failed"
+    assert balance_of(user).balance == before - row.real_cost < before
+    assert not CreditEntry.objects.filter(source="CREDITS_BACK").exists()
+    assert not ExperienceEntry.objects.filter(progress__user=user).exists()
+    # The same user's success earns both.
+    accept(channel=any_channel())
+    settle()
+    assert CreditEntry.objects.filter(source="CREDITS_BACK").count() == 1
+    assert ExperienceEntry.objects.filter(progress__user=user).count() == 1

@@ -3,14 +3,16 @@ Threads of one process that want the same thing at the same moment do it togethe
 
 The first caller runs at once. Those that come while it runs wait, and the first of them then runs for all of them:
 so a single caller waits for nobody, and under load one round trip serves many. Callers who were answered together
-come back together, so a run after a shared one first waits a moment for them.
+come back together, so a run after a shared one first waits a moment for them. Callers of two steps one after the other
+stay together by a `Round`.
 """
 
 import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -28,6 +30,56 @@ class Patience:
     seconds: float
     callers: int
     refusal: Callable[[], Exception]
+
+
+class Round:
+    """
+    Callers who take two steps together: the second step waits for those who took the first, and the next first step
+    for those who are in the second. Otherwise the callers would part into a group in each step, and runs would be half
+    as large.
+
+    No wait is longer than `seconds`: whoever needs longer between the steps goes with others.
+    """
+
+    def __init__(self, *, seconds: float) -> None:
+        self._seconds = seconds
+        self._changed = threading.Condition()
+        # How many of the steps each caller has come to, by the identity of what it brought.
+        self._steps: dict[int, int] = {}
+
+    @contextmanager
+    def caller(self, item: object) -> Iterator[None]:
+        """Count the caller who brings this item, to the end of its second step or until it gives up."""
+        self._steps[id(item)] = 0
+        try:
+            yield
+        finally:
+            with self._changed:
+                del self._steps[id(item)]
+                self._changed.notify_all()
+
+    def took_first(self, items: Iterable[object]) -> None:
+        """Note that the first step is taken by these, of whom some may have left meanwhile."""
+        with self._changed:
+            self._steps.update((id(item), 1) for item in items if id(item) in self._steps)
+
+    def came_to_second(self, item: object) -> None:
+        """Note that the caller of this item is about to take the second step."""
+        with self._changed:
+            self._steps[id(item)] = 2
+            self._changed.notify_all()
+
+    def before_first(self) -> None:
+        """Wait until nobody is between the steps, or in the second."""
+        self._wait({1, 2})
+
+    def before_second(self) -> None:
+        """Wait until nobody is between the steps."""
+        self._wait({1})
+
+    def _wait(self, steps: set[int]) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: steps.isdisjoint(self._steps.values()), self._seconds)
 
 
 class _Ticket(Generic[Item, Result]):
@@ -50,8 +102,9 @@ class Together(Generic[Item, Result]):
 
     `run` returns for each item a result or the error to raise, in order. If it raises, each item is run alone, by
     the thread that brought it, so that one item cannot fail the others; an outage fails all. At most `most` items run
-    together, and no two with the same `key`: the second waits for the next run. A run that follows a shared one waits
-    `gather_seconds`. With `patience`, callers may leave while `run` goes on, so it must change nothing.
+    together, and no two with the same `key`: the second waits for the next run. Before a run, `before_run` may wait
+    for callers who are on their way, and after a shared run the next one waits `gather_seconds` for those who come
+    back. With `patience`, callers may leave while `run` goes on, so it must change nothing.
     """
 
     def __init__(
@@ -61,10 +114,11 @@ class Together(Generic[Item, Result]):
         most: int,
         key: Callable[[Item], Hashable] = id,
         gather_seconds: float = 0.0,
+        before_run: Callable[[], None] = lambda: None,
         patience: Patience | None = None,
     ) -> None:
         self._run, self._most, self._key, self._gather_seconds = run, most, key, gather_seconds
-        self._patience = patience
+        self._before_run, self._patience = before_run, patience
         self._lock = threading.Lock()
         self._waiting: deque[_Ticket[Item, Result]] = deque()
         self._is_running = False
@@ -123,6 +177,7 @@ class Together(Generic[Item, Result]):
                 self._followers -= 1
 
     def _lead(self, own: _Ticket[Item, Result]) -> None:
+        self._before_run()
         if self._was_shared and self._gather_seconds:
             time.sleep(self._gather_seconds)
         batch = self._next_batch(own)

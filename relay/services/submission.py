@@ -30,6 +30,7 @@ from relay.services import gas_limits, limits, preflight
 from relay.services.acceptance import (
     GATHER_SECONDS,
     MOST_TOGETHER,
+    ROUND,
     ApprovedCall,
     Caller,
     CallRequest,
@@ -53,10 +54,13 @@ def execute(*, caller: Caller, call: RelayCall, now: datetime) -> str:
     call, identity = identify(call=call)
     request = CallRequest(caller, call, identity, now)
     try:
-        view = _look(request)
-        if view.rows.transaction_hash is not None:
-            return view.rows.transaction_hash
-        return accept(_approved(request, view))
+        with ROUND.caller(request):
+            view = _look(request)
+            if view.rows.transaction_hash is not None:
+                return view.rows.transaction_hash
+            approved = _approved(request, view)
+            ROUND.came_to_second(request)
+            return accept(approved)
     except DomainError:
         # An equal request may have been accepted meanwhile, and have taken this one's nonce or credits.
         accepted = queries.active_transaction(user_id=caller.user_id, identity=identity)
@@ -115,6 +119,7 @@ def _look_together(requests: Sequence[CallRequest]) -> list[_View | Exception]:
         states = get_chain_client().read_relay_states([query for _, _, query in queried])
         for (place, rows, query), state in zip(queried, states, strict=True):
             views[place] = _View(rows, query, state)
+        ROUND.took_first(requests[place] for place, _, _ in queried)
     return views
 
 
@@ -123,6 +128,7 @@ _look = Together(
     _look_together,
     most=MOST_TOGETHER,
     gather_seconds=GATHER_SECONDS,
+    before_run=ROUND.before_first,
     patience=Patience(seconds=0.8, callers=max(1, settings.WEB_THREADS // 4), refusal=no_answer),
 )
 

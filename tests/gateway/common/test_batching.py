@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from gateway.chain.errors import NodeUnavailable
-from gateway.common.batching import Patience, Together
+from gateway.common.batching import Patience, Round, Together
 
 
 class Work:
@@ -201,3 +201,51 @@ class TestPatience:
             futures = [threads.submit(together, item) for item in range(8)]
         assert all(isinstance(future.exception(), NodeUnavailable) for future in futures)
         assert len(runs) < 4
+
+
+class TestRound:
+    """Callers who took one step together take the next one together."""
+
+    def test_the_second_step_waits_for_those_between_the_steps(self, work: Work) -> None:
+        work.proceed.set()
+        round_ = Round(seconds=60)
+        second = Together(work, most=32, before_run=round_.before_second)
+        with round_.caller("slow"), ThreadPoolExecutor(2) as threads:
+            round_.took_first(["slow"])
+            futures = [threads.submit(self._take_second, round_, second, item) for item in (3, 4)]
+            _until_waiting(second, 1)
+            assert work.batches == []
+            round_.came_to_second("slow")
+            assert [future.result() for future in futures] == [-3, -4]
+        assert [sorted(batch) for batch in work.batches] == [[3, 4]]
+
+    def test_the_next_first_step_waits_for_those_in_the_second(self, work: Work) -> None:
+        work.proceed.set()
+        round_ = Round(seconds=60)
+        first = Together(work, most=32, before_run=round_.before_first)
+        with ThreadPoolExecutor(2) as threads:
+            with round_.caller("accepted"):
+                round_.came_to_second("accepted")
+                futures = [threads.submit(first, item) for item in (3, 4)]
+                _until_waiting(first, 1)
+                assert work.batches == []
+            assert [future.result() for future in futures] == [-3, -4]
+        assert [sorted(batch) for batch in work.batches] == [[3, 4]]
+
+    def test_nobody_is_waited_for_who_is_slow_or_has_given_up(self, work: Work) -> None:
+        work.proceed.set()
+        round_ = Round(seconds=0.05)
+        second = Together(work, most=32, before_run=round_.before_second)
+        with round_.caller("slow"):
+            round_.took_first(["slow", "gone before"])
+            assert self._take_second(round_, second, 3) == -3
+        began = time.monotonic()
+        with round_.caller("refused"):
+            round_.took_first(["refused"])
+        assert self._take_second(round_, second, 4) == -4
+        assert time.monotonic() - began < 0.05
+
+    def _take_second(self, round_: Round, second: Together[int, int], item: int) -> int:
+        with round_.caller(item):
+            round_.came_to_second(item)
+            return second(item)

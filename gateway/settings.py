@@ -363,6 +363,8 @@ RELAY_MIN_VALIDITY_SECONDS = env.integer(
 RELAY_RESEND_SECONDS = env.integer("RELAY_RESEND_SECONDS", default=3 * CHAIN_BLOCK_SECONDS, minimum=1)
 RELAY_REPLACE_SECONDS = env.integer("RELAY_REPLACE_SECONDS", default=5 * CHAIN_BLOCK_SECONDS, minimum=1)
 RELAY_TRACK_SECONDS = env.integer("RELAY_TRACK_SECONDS", default=min(CHAIN_BLOCK_SECONDS, 3), minimum=1)
+# A relay worker that moves nothing for so long although something is due is ended.
+RELAY_STALL_SECONDS = env.integer("RELAY_STALL_SECONDS", default=120, minimum=10)
 QUOTA_WINDOW_SECONDS = 5
 
 # ------------ Payments by Stripe -----------------------------------------------------------------------------

@@ -145,8 +145,19 @@ def loss_budget() -> Iterator[Metric]:
 
 @register
 def worker_loops() -> Iterator[Metric]:
-    """Yield when each loop of the relay worker last ran, in one statement; a loop that never ran is left out."""
+    """
+    Yield when each loop of the relay worker last ran, and how long each has moved nothing, in two statements.
+
+    A loop that never ran is left out.
+    """
     runs = loops.last_runs()
+    stalled = {stall.loop: stall.seconds for stall in loops.stalls()}
+    yield gauges(
+        "relay_loop_stalled_seconds",
+        "For how long something has been due that the loop does not move; 0 where it moves or nothing is due.",
+        "loop",
+        {loop: stalled.get(loop, 0) for loop in (loops.BROADCASTING, loops.TRACKING)},
+    )
     yield gauges(
         "relay_loop_ended_timestamp_seconds",
         "When the work of the loop last ended, however it did, in unix seconds.",

@@ -339,7 +339,7 @@ class TopUp(models.Model):
 
 class WorkerLoop(models.Model):
     """
-    A loop of the relay worker: which worker holds its lease, and when its work last ended and succeeded.
+    A loop of the relay worker: which worker holds its lease, and when its work last ended, succeeded and moved a call.
 
     The lease keeps two workers from doing the same work; correctness never depends on it.
     """
@@ -350,6 +350,7 @@ class WorkerLoop(models.Model):
     expires_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     succeeded_at = models.DateTimeField(null=True)
+    moved_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["chain_id", "name"], name="workerloop_name")]

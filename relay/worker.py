@@ -6,13 +6,16 @@ PostgreSQL holds their work and Celery only their lives: they start and end with
 no message, so they go on while Redis is away. The step starts before the worker connects to the
 broker. A worker that runs the loops has a pool without processes of its own (`solo` or `threads`),
 because a process that is forked beside running threads may inherit a lock that nobody releases.
+
+A watchdog looks whether they do their work. If not, it ends the process, whose supervisor starts it anew.
 """
 
 import logging
+import os
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from celery import bootsteps, signals
@@ -27,7 +30,7 @@ from gateway.common import tasks
 from gateway.common.db import Listener
 from gateway.common.errors import DomainError
 from relay.services import broadcasting, funding, tracking
-from relay.services.loops import SIGNED_CHANNEL, Lease
+from relay.services.loops import BROADCASTING, SIGNED_CHANNEL, TRACKING, Lease, Stall, stalls
 
 logger = logging.getLogger(__name__)
 
@@ -40,8 +43,10 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 5.0
 _CLOCK_SECONDS = 1.0
 # Calls of the next moment are sent in the same batch; a block takes many times longer.
 _GATHERING_SECONDS = 0.1
-# A loop that has not turned for so long is stuck, and the health check of its container fails.
-_STUCK_SECONDS = 120.0
+# A loop that has not turned for so long is stuck.
+_STUCK_SECONDS = 180.0
+# How often the watchdog looks.
+_WATCH_SECONDS = 5.0
 _ENDING_SECONDS = 30.0
 
 
@@ -63,9 +68,14 @@ class Loop(threading.Thread, ABC):
         self._failures = 0
         self._is_out = False
 
+    @property
+    def has_lease(self) -> bool:
+        """Whether this worker, and no other, does the loop's work."""
+        return self._lease.is_held
+
     @abstractmethod
-    def work(self) -> None:
-        """Do what is to be done now."""
+    def work(self) -> int:
+        """Do what is to be done now; return how many calls it moved."""
 
     @abstractmethod
     def wait(self) -> None:
@@ -76,7 +86,6 @@ class Loop(threading.Thread, ABC):
         while not self.stopping.is_set():
             self._turn()
             self.turned_at = time.monotonic()
-            _show_that_alive()
         try:
             self._lease.release()
         except (OperationalError, InterfaceError):
@@ -87,8 +96,7 @@ class Loop(threading.Thread, ABC):
     def _turn(self) -> None:
         try:
             if self._lease.hold():
-                self.work()
-                self._lease.note(succeeded=True)
+                self._lease.note(succeeded=True, moved=self.work())
                 self._end_outage()
                 self.wait()
             else:
@@ -107,7 +115,8 @@ class Loop(threading.Thread, ABC):
             logger.error("%s failed; it is repeated", self.title, exc_info=error)
         elif not self._is_out:
             self._is_out = True
-            logger.warning("%s waits: %s", self.title, type(error).__name__)
+            detail = error.detail if isinstance(error, DomainError) else type(error).__name__
+            logger.warning("%s waits: %s", self.title, detail)
 
     def _end_outage(self) -> None:
         self._failures = 0
@@ -125,20 +134,19 @@ def _is_outage(error: Exception) -> bool:
 class Broadcasting(Loop):
     """Sends what was signed: when PostgreSQL notifies, at the latest when the clock says so."""
 
-    title = "broadcasting"
+    title = BROADCASTING
 
     def __init__(self, *, owner: str) -> None:
         super().__init__(owner=owner)
         self._signed = Listener(SIGNED_CHANNEL)
         self._sweep_at = 0.0
 
-    def work(self) -> None:
+    def work(self) -> int:
         """Send what waits; every few seconds also what was lost on the way."""
-        if time.monotonic() >= self._sweep_at:
-            self._sweep_at = time.monotonic() + settings.RELAY_TRACK_SECONDS
-            broadcasting.sweep(now=timezone.now())
-        else:
-            broadcasting.broadcast(now=timezone.now())
+        if time.monotonic() < self._sweep_at:
+            return broadcasting.broadcast(now=timezone.now())
+        self._sweep_at = time.monotonic() + settings.RELAY_TRACK_SECONDS
+        return broadcasting.sweep(now=timezone.now())
 
     def wait(self) -> None:
         """Wait for a notification, then a moment longer for the calls that come with it."""
@@ -149,15 +157,15 @@ class Broadcasting(Loop):
 class Tracking(Loop):
     """Reads each new block once, and settles what it has confirmed."""
 
-    title = "tracking"
+    title = TRACKING
 
     def __init__(self, *, owner: str) -> None:
         super().__init__(owner=owner)
         self._tracker = tracking.Tracker()
 
-    def work(self) -> None:
+    def work(self) -> int:
         """Ask for the newest block; track if it is a new one."""
-        self._tracker.track_new_block(now=timezone.now())
+        return self._tracker.track_new_block(now=timezone.now())
 
     def wait(self) -> None:
         """Wait for the clock."""
@@ -169,23 +177,62 @@ class Funding(Loop):
 
     title = "funding"
 
-    def work(self) -> None:
+    def work(self) -> int:
         """Follow the transfer on the way, or begin one."""
         funding.top_up(now=timezone.now())
+        return 0
 
     def wait(self) -> None:
         """Wait for about a block."""
         self.stopping.wait(get_chain().block_seconds)
 
 
-_running: Sequence[Loop] = ()
+class Watchdog(threading.Thread):
+    """
+    Renews the file of the health check while the loops of this worker do their work.
 
+    It ends the process when a loop is stuck, and when one whose lease this worker holds moves nothing although
+    something is due. What was due before this process began is no reason to end it: a new start did not help.
+    """
 
-def _show_that_alive() -> None:
-    """Renew the file of the health check while every loop of this worker turns."""
-    now = time.monotonic()
-    if all(now - loop.turned_at < _STUCK_SECONDS for loop in _running):
-        tasks.touch_alive_file()
+    def __init__(self, loops: Sequence[Loop], *, end: Callable[[int], object] = os._exit) -> None:
+        super().__init__(name="relay-watchdog", daemon=True)
+        self.stopping = threading.Event()
+        self._loops, self._end = loops, end
+        self._began_at = time.monotonic()
+        self._complaint = ""
+
+    def run(self) -> None:
+        """Look again and again until `stopping` is set."""
+        while not self.stopping.wait(_WATCH_SECONDS):
+            self.look()
+        connection.close()
+
+    def look(self) -> None:
+        """Look once."""
+        stuck = [loop.title for loop in self._loops if time.monotonic() - loop.turned_at > _STUCK_SECONDS]
+        stalled = self._stalls()
+        if not stuck and not stalled:
+            self._complaint = ""
+            tasks.touch_alive_file()
+            return
+        complaint = " and ".join([*stuck, *(stall.loop for stall in stalled)])
+        if complaint != self._complaint:
+            self._complaint = complaint
+            logger.error("%s does not move although something is due", complaint)
+        age = time.monotonic() - self._began_at
+        if stuck or any(stall.seconds < age for stall in stalled):
+            logger.critical("this worker ends itself, to be started anew")
+            self._end(1)
+
+    def _stalls(self) -> list[Stall]:
+        """Return the stalled loops that are this worker's; without the database nobody can say."""
+        held = {loop.title for loop in self._loops if loop.has_lease}
+        try:
+            return [stall for stall in stalls() if stall.loop in held]
+        except (OperationalError, InterfaceError):
+            connection.close()
+            return []
 
 
 class RelayLoops(bootsteps.StartStopStep):
@@ -211,24 +258,23 @@ class RelayLoops(bootsteps.StartStopStep):
 
     def start(self, worker: Any) -> None:
         """Start the loops; the worker connects to the broker after this step."""
-        global _running  # noqa: PLW0603
         self._loops = [Broadcasting(owner=worker.hostname), Tracking(owner=worker.hostname)]
         if funding.treasury_address():
             self._loops.append(Funding(owner=worker.hostname))
-        _running = self._loops
         self._node_checks = node_checks()
         self._node_checks.start()
         signals.worker_shutting_down.connect(self._end_soon)
-        for loop in self._loops:
-            loop.start()
+        self._watchdog = Watchdog(self._loops)
+        for thread in (*self._loops, self._watchdog):
+            thread.start()
 
     def stop(self, worker: Any) -> None:
         """Let each loop finish its turn."""
         self._end_soon()
         self._node_checks.stop()
         deadline = time.monotonic() + _ENDING_SECONDS
-        for loop in self._loops:
-            loop.join(max(0.0, deadline - time.monotonic()))
+        for thread in (*self._loops, self._watchdog):
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def terminate(self, worker: Any) -> None:
         """End as `stop` does: a turn that is cut off is repeated by the next worker."""
@@ -238,3 +284,4 @@ class RelayLoops(bootsteps.StartStopStep):
         """Begin to end with the signal, since the worker may take long to let go of the broker."""
         for loop in self._loops:
             loop.stopping.set()
+        self._watchdog.stopping.set()

@@ -30,7 +30,7 @@ def agreed_view(
     which fewer say the same is undecided.
     """
     receipts, undecided = _decided([view.receipts for view in views], transaction_hashes, needed)
-    block_hashes, undecided_heights = _decided([view.block_hashes for view in views], heights, needed)
+    block_hashes, _ = _decided([view.block_hashes for view in views], heights, needed)
     heads = [view.head for view in views]
     return ChainView(
         head=Head(
@@ -46,7 +46,6 @@ def agreed_view(
         block_hashes=block_hashes,
         final=_final(views, needed),
         undecided=undecided,
-        undecided_heights=undecided_heights,
     )
 
 
@@ -81,6 +80,7 @@ def _account(states: Sequence[AccountState], needed: int) -> AccountState:
         latest_nonce=_reached([state.latest_nonce for state in states], needed),
         confirmed_nonce=_reached([state.confirmed_nonce for state in states], needed),
         balance_wei=_reached([state.balance_wei for state in states], needed),
+        highest_nonce=sorted(state.highest_nonce for state in states)[needed - 1],
     )
 
 

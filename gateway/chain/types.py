@@ -184,12 +184,18 @@ class AccountState:
     """
     An account's next nonce at the newest block and at the newest confirmed one.
 
-    A block is confirmed once the chain has `confirmations` blocks from it on, itself included.
+    A block is confirmed once the chain has `confirmations` blocks from it on, itself included. Where nodes
+    differ, the quorum has seen all of this; it has not seen the nonce go beyond `highest_nonce`.
     """
 
     latest_nonce: int
     confirmed_nonce: int
     balance_wei: int
+    highest_nonce: int = -1
+
+    def __post_init__(self) -> None:
+        if self.highest_nonce < self.latest_nonce:
+            object.__setattr__(self, "highest_nonce", self.latest_nonce)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +212,8 @@ class ChainView:
     The newest block, the receipts that exist and the requested accounts.
 
     `block_hashes` has the requested heights that the chain has reached; `final` is the newest final block, None
-    where nobody asked for it. About `undecided` transactions and heights too few nodes say the same: they are
-    neither there nor absent for now. A final block that is undecided is None as well.
+    where nobody asked for it. About `undecided` transactions too few nodes say the same: they are neither mined
+    nor absent for now. A height or a final block about which too few say the same is missing.
     """
 
     head: Head
@@ -216,7 +222,6 @@ class ChainView:
     block_hashes: dict[int, str] = field(default_factory=dict)
     final: BlockId | None = None
     undecided: frozenset[str] = frozenset()
-    undecided_heights: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

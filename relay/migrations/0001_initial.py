@@ -389,6 +389,7 @@ class Migration(migrations.Migration):
                 ("expires_at", models.DateTimeField()),
                 ("ended_at", models.DateTimeField(null=True)),
                 ("succeeded_at", models.DateTimeField(null=True)),
+                ("moved_at", models.DateTimeField(null=True)),
             ],
             options={
                 "constraints": [models.UniqueConstraint(fields=("chain_id", "name"), name="workerloop_name")],

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import Case, Exists, F, Q, When
-from django.db.models.functions import Greatest
+from django.db.models import Case, Exists, F, Q, Value, When
+from django.db.models.functions import Greatest, Least
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
@@ -158,6 +158,7 @@ def _update_together(
     params = {
         "ids": [relayer.pk for relayer in relayers],
         "nonces": [accounts[relayer.address].latest_nonce for relayer in relayers],
+        "highest": [accounts[relayer.address].highest_nonce for relayer in relayers],
         "balances": [accounts[relayer.address].balance_wei for relayer in relayers],
         "now": now,
     }
@@ -170,7 +171,9 @@ def _update_account(relayer: Relayer, account: AccountState, now: datetime) -> N
     Relayer.objects.filter(pk=relayer.pk).update(
         is_active=Case(When(is_ahead, then=False), default=F("is_active")),
         quarantined_at=Case(When(is_ahead, then=now), default=F("quarantined_at")),
-        mined_account_nonce=account.latest_nonce,
+        mined_account_nonce=Greatest(
+            Value(account.latest_nonce), Least(F("mined_account_nonce"), account.highest_nonce)
+        ),
         next_account_nonce=Greatest(F("next_account_nonce"), account.latest_nonce),
         balance_wei=account.balance_wei,
         synced_at=now,
@@ -215,9 +218,11 @@ WITH free AS (
 UPDATE relay_relayer AS relayer
 SET is_active = is_active AND next_account_nonce >= account.nonce,
     quarantined_at = CASE WHEN next_account_nonce < account.nonce THEN %(now)s ELSE quarantined_at END,
-    mined_account_nonce = account.nonce, next_account_nonce = greatest(next_account_nonce, account.nonce),
+    mined_account_nonce = greatest(account.nonce, least(mined_account_nonce, account.highest_nonce)),
+    next_account_nonce = greatest(next_account_nonce, account.nonce),
     balance_wei = account.balance, synced_at = %(now)s
-FROM unnest(%(ids)s::bigint[], %(nonces)s::bigint[], %(balances)s::numeric[]) AS account (id, nonce, balance)
+FROM unnest(%(ids)s::bigint[], %(nonces)s::bigint[], %(highest)s::bigint[], %(balances)s::numeric[])
+    AS account (id, nonce, highest_nonce, balance)
 JOIN free USING (id)
 WHERE relayer.id = account.id
 RETURNING relayer.id

@@ -21,12 +21,14 @@ from gateway.celery import app
 from gateway.chain.errors import NodeUnavailable
 from relay import worker
 from relay.models import RelayTransaction, WorkerLoop
-from relay.services import tracking
-from relay.worker import Broadcasting, Loop, RelayLoops, Tracking
+from relay.services import loops, tracking
+from relay.services.loops import Lease
+from relay.worker import Broadcasting, Loop, RelayLoops, Tracking, Watchdog
 from tests.credits.rows import query
+from tests.fakes.chain import FakeChain
 from tests.journeys.waiting import until
 from tests.relay.chain import Chain, FaultyClient
-from tests.relay.workers import broadcast_all
+from tests.relay.workers import broadcast_all, later, track
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Accept = Callable[..., RelayTransaction]
@@ -42,12 +44,13 @@ class Scripted(Loop):
         self._endings = list(endings)
         self.turns = 0
 
-    def work(self) -> None:
+    def work(self) -> int:
         self.turns += 1
         query("SELECT 1")
         ending = self._endings.pop(0) if self._endings else None
         if ending is not None:
             raise ending
+        return 0
 
     def wait(self) -> None:
         if not self._endings:
@@ -205,19 +208,103 @@ def test_another_worker_stands_by_and_takes_over_when_the_first_ends() -> None:
         until("the other has it", lambda: WorkerLoop.objects.get().owner == "2@host", patience=10)
 
 
-def test_a_worker_whose_loops_turn_renews_the_file_and_one_with_a_stuck_loop_does_not(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def alive(settings: Settings, tmp_path: Path) -> Path:
+    """The file of the health check."""
+    settings.ALIVE_FILE = str(tmp_path / "alive")
+    return tmp_path / "alive"
+
+
+def test_a_worker_whose_loops_turn_renews_the_file_and_one_with_a_stuck_loop_ends(alive: Path) -> None:
+    both, ends = [Scripted(), Scripted()], list[int]()
+    watchdog = Watchdog(both, end=ends.append)
+    watchdog.look()
+    assert (alive.exists(), ends) == (True, [])
+    alive.unlink()
+    both[1].turned_at = time.monotonic() - worker._STUCK_SECONDS
+    watchdog.look()
+    assert (alive.exists(), ends) == (False, [1])
+
+
+class Idle(Broadcasting):
+    """Turns, says that all is well, and sends nothing."""
+
+    def work(self) -> int:
+        return 0
+
+
+@pytest.fixture
+def overdue(accept: Accept) -> RelayTransaction:
+    """A call that should have been sent five minutes ago."""
+    row = accept()
+    row.attempts.update(created_at=later(-300))
+    return row
+
+
+def test_a_worker_that_sends_nothing_although_it_should_is_unhealthy_and_ends(
+    overdue: RelayTransaction, alive: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    file = tmp_path / "alive"
-    settings.ALIVE_FILE = str(file)
-    loops = [Scripted(), Scripted()]
-    monkeypatch.setattr(worker, "_running", loops)
-    worker._show_that_alive()
-    assert file.exists()
-    file.unlink()
-    loops[1].turned_at = time.monotonic() - worker._STUCK_SECONDS
-    worker._show_that_alive()
-    assert not file.exists()
+    loop, ends = Idle(owner="one@host"), list[int]()
+    watchdog = Watchdog([loop], end=ends.append)
+    watchdog.look()
+    # Another worker may do it: this one has no lease.
+    assert (alive.exists(), ends) == (True, [])
+    alive.unlink()
+    with running(loop):
+        until("it has the lease", lambda: loop.has_lease, patience=10)
+        watchdog.look()
+        # It was due before this process began.
+        assert (alive.exists(), ends) == (False, [])
+        watchdog._began_at -= 1_000
+        watchdog.look()
+        assert (alive.exists(), ends) == (False, [1])
+    assert [record.levelname for record in caplog.records if record.name == "relay.worker"] == [
+        "ERROR",
+        "CRITICAL",
+    ]
+
+
+def test_a_worker_that_sends_is_healthy_while_one_call_is_overdue(
+    overdue: RelayTransaction, accept: Accept, alive: Path
+) -> None:
+    query("UPDATE relay_attempt SET node_message = 'txpool is full' WHERE id = %s", overdue.attempts.get().pk)
+    assert loops.stalls() == []
+    query("UPDATE relay_attempt SET node_message = ''")
+    assert [stall.loop for stall in loops.stalls()] == ["broadcasting"]
+    lease = Lease(loop="broadcasting", owner="one@host")
+    assert lease.hold()
+    lease.note(succeeded=True, moved=1)
+    lease._renew_at = 0.0
+    assert lease.hold()
+    assert loops.stalls() == []
+
+
+def test_what_is_mined_and_not_settled_is_due_once_it_is_confirmed(
+    overdue: RelayTransaction, chain: Chain, settings: Settings
+) -> None:
+    broadcast_all()
+    assert loops.stalls() == []
+    chain.mine()
+    track()
+    assert loops.stalls() == []
+    overdue.attempts.update(
+        mined_at=later(-3 * settings.CHAIN_BLOCK_SECONDS - settings.RELAY_STALL_SECONDS - 9)
+    )
+    [stall] = loops.stalls()
+    assert (stall.loop, round(stall.seconds, -1)) == ("tracking", settings.RELAY_STALL_SECONDS + 10)
+    chain.mine(project.CONFIRMATIONS)
+    assert track() == 1
+    assert loops.stalls() == []
+
+
+def test_while_the_nodes_are_away_nothing_is_due(
+    overdue: RelayTransaction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = FakeChain()
+    monkeypatch.setattr(loops, "get_chain_client", lambda: fake)
+    assert [stall.loop for stall in loops.stalls()] == ["broadcasting"]
+    with fake.away():
+        assert loops.stalls() == []
 
 
 def fake_worker(*queues: str, pool: Any = solo) -> Any:

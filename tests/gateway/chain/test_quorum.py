@@ -59,12 +59,15 @@ def test_a_receipt_that_nobody_asked_for_is_not_passed_on() -> None:
     assert _agreed(unasked, unasked, needed=2).receipts == {}
 
 
-@pytest.mark.parametrize(("nonces", "agreed"), [((7, 900), 7), ((7, 2), 2), ((7, 7, 900), 7), ((7, 2, 7), 7)])
+@pytest.mark.parametrize(
+    ("nonces", "agreed", "highest"),
+    [((7, 900), 7, 900), ((7, 2), 2, 7), ((7, 7, 900), 7, 7), ((7, 2, 7), 7, 7), ((7, 7), 7, 7)],
+)
 def test_an_account_nonce_moves_as_far_as_the_quorum_has_seen_it(
-    nonces: tuple[int, ...], agreed: int
+    nonces: tuple[int, ...], agreed: int, highest: int
 ) -> None:
     view = _agreed(*(_view(nonce=nonce) for nonce in nonces), needed=2)
-    assert view.accounts[_ACCOUNT] == AccountState(agreed, agreed - 1, agreed * 10**15)
+    assert view.accounts[_ACCOUNT] == AccountState(agreed, agreed - 1, agreed * 10**15, highest)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ _BURNER = (
 )
 # Reverts where gas has a price, as it has on chain and not in a simulation without one.
 _GAS_PRICE_AWARE = "3a 15 600a 57 6000 6000 fd 5b 00"
-# Calls the address of the first word with the rest of the calldata, and succeeds however that ends.
-_FORWARDER = "6020 36 03 80 6020 6000 37 6000 6000 91 6000 6000 6000 35 5a f1 50 00"
+# Calls the address of the first word with the rest of the calldata. Then it succeeds however that ended, or as that.
+_FORWARD = "6020 36 03 80 6020 6000 37 6000 6000 91 6000 6000 6000 35 5a f1"
+_FORWARDER, _STRICT_FORWARDER = f"{_FORWARD} 50 00", f"{_FORWARD} 15 601d 57 00 5b 6000 6000 fd"
 
 
 def deploy_burner(services: Services) -> str:
@@ -28,8 +29,8 @@ def deploy_gas_price_aware(services: Services) -> str:
     return _deploy(services, _GAS_PRICE_AWARE)
 
 
-def deploy_forwarder(services: Services) -> str:
-    return _deploy(services, _FORWARDER)
+def deploy_forwarder(services: Services, *, is_strict: bool = False) -> str:
+    return _deploy(services, _STRICT_FORWARDER if is_strict else _FORWARDER)
 
 
 def _deploy(services: Services, listing: str) -> str:

@@ -19,12 +19,14 @@ from credits.models import CreditEntry
 from credits.queries import balance_of
 from devstack.services.stack import Services
 from devstack.world.deployer import Call
+from devstack.world.permissions import ALL_PERMISSIONS, Permission
 from devstack.world.profiles import ControllerPlan, Profile
 from devstack.world.test_contracts import FLIP
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import GasLimitExceeded, TooManyCancelledCalls
 from relay.models import RelayTransaction
+from relay.services import broadcasting
 from rewards.models import Badge, ExperienceEntry
 from tests.relay.attacks import (
     LossMeter,
@@ -93,44 +95,66 @@ def test_a_target_that_reverts_where_gas_has_a_price(
     meter.assert_at_most(0)
 
 
-def test_a_target_that_enters_the_key_manager_again(
-    services: Services, profile: Profile, accept: Accept, new_call: NewCall, settle: Settle, meter: LossMeter
-) -> None:
-    channel, inner_channel = any_channel(), any_channel()
-    inner = new_call(channel=inner_channel, payload=set_data_payload(b"inside"))
+def reentering(forwarder: str, inner: RelayCall) -> bytes:
+    """Return the payload of a call to a contract that hands the inner call to the key manager."""
     again = encode_execute_relay_call(
         signature=inner.signature, nonce=inner.relay_nonce, validity=inner.validity, payload=inner.payload
     )
-    data = int(inner.key_manager, 16).to_bytes(32, "big") + again
-    row = accept(channel=channel, payload=execute_payload(deploy_forwarder(services), data=data))
+    return execute_payload(forwarder, data=int(inner.key_manager, 16).to_bytes(32, "big") + again)
+
+
+def test_a_target_that_enters_the_key_manager_again(
+    services: Services, profile: Profile, accept: Accept, new_call: NewCall, settle: Settle, meter: LossMeter
+) -> None:
+    inner = new_call(channel=any_channel())
+    row = accept(channel=any_channel(), payload=reentering(deploy_forwarder(services), inner))
     settle()
-    # The guard of the key manager stopped the inner call, whatever became of the outer one.
-    nonce = next_nonce(services, profile, profile.controller.address, inner_channel)
-    assert nonce == inner.relay_nonce
-    assert ending_of(row)[0] in {"Success", "Failed"}
-    assert CreditEntry.objects.filter(source="RELAY_TRANSACTION").count() == 1
+    # The forwarder does not mind that the key manager's guard has stopped the inner call.
+    assert ending_of(row) == ("Success", "")
+    assert next_nonce(services, profile, profile.controller.address, inner.channel) == inner.relay_nonce
     meter.assert_at_most(0)
-    # The inner call is as good as before, and is charged once.
+    # It is as good as before, and is charged once.
     inner_row = accept(inner)
     settle()
-    assert ending_of(inner_row)[0] == "Success"
+    assert ending_of(inner_row) == ("Success", "")
+    assert CreditEntry.objects.filter(source="RELAY_TRANSACTION").count() == 2
     meter.assert_at_most(0)
 
 
-def test_a_target_that_enters_the_key_manager_again_with_the_very_same_call(
+def test_a_controller_that_may_re_enter_executes_its_next_call_inside_another(
+    services: Services,
+    chain: Chain,
+    create_profile: Callable[..., Profile],
+    open_account: Callable[..., User],
+    settle: Settle,
+) -> None:
+    profile = create_profile(ControllerPlan(ALL_PERMISSIONS | Permission.REENTRANCY))
+    owner, meter = open_account(profile), LossMeter(services)
+    inner = sign_call(services=services, profile=profile, channel=any_channel())
+    payload = reentering(deploy_forwarder(services, is_strict=True), inner)
+    outer = sign_call(services=services, profile=profile, channel=any_channel(), payload=payload)
+    for call in (outer, inner):
+        execute(user=owner, call=call, now=timezone.now())
+    first = RelayTransaction.objects.earliest("pk")
+    broadcasting.broadcast(relayer_id=first.relayer_id, now=timezone.now())
+    chain.mine()
+    settle()
+    used = next_nonce(services, profile, profile.controller.address, inner.channel)
+    assert used == inner.relay_nonce + 1
+    rows = RelayTransaction.objects.order_by("pk")
+    assert [row.status for row in rows] == ["Success", "Failed"]
+    meter.assert_at_most(0)
+
+
+def test_a_target_that_enters_the_key_manager_again_on_the_same_nonce(
     services: Services, accept: Accept, new_call: NewCall, settle: Settle, meter: LossMeter
 ) -> None:
     channel = any_channel()
-    forwarder = deploy_forwarder(services)
     # The call cannot contain its own signature, so a twin on the same nonce re-enters.
-    twin = new_call(channel=channel, payload=set_data_payload(b"twin"))
-    again = encode_execute_relay_call(
-        signature=twin.signature, nonce=twin.relay_nonce, validity=0, payload=twin.payload
-    )
-    data = int(twin.key_manager, 16).to_bytes(32, "big") + again
-    row = accept(channel=channel, payload=execute_payload(forwarder, data=data))
+    twin = new_call(channel=channel)
+    row = accept(channel=channel, payload=reentering(deploy_forwarder(services), twin))
     settle()
-    assert ending_of(row)[0] in {"Success", "Failed"}
+    assert ending_of(row) == ("Success", "")
     meter.assert_at_most(0)
 
 
@@ -187,6 +211,29 @@ def test_the_controller_loses_its_permissions_before_its_call_is_mined(
     chain.execute_externally(
         sign_call(services=services, profile=profile, payload=revoke, private_key=boss.private_key)
     )
+    settle()
+    assert ending_of(RelayTransaction.objects.get())[0] == "Failed"
+    meter.assert_at_most(0)
+
+
+def test_the_profile_gets_another_owner_before_its_call_is_mined(
+    services: Services,
+    chain: Chain,
+    create_profile: Callable[..., Profile],
+    open_account: Callable[..., User],
+    settle: Settle,
+) -> None:
+    profile = create_profile()
+    owner, meter = open_account(profile), LossMeter(services)
+    execute(
+        user=owner,
+        call=sign_call(services=services, profile=profile, channel=any_channel()),
+        now=timezone.now(),
+    )
+    deployer = services.world.deployer
+    hand_over = keccak(text="transferOwnership(address)")[:4] + encode(["address"], [deployer.address])
+    chain.execute_externally(sign_call(services=services, profile=profile, payload=hand_over))
+    deployer.send([Call(profile.profile_address, keccak(text="acceptOwnership()")[:4])])
     settle()
     assert ending_of(RelayTransaction.objects.get())[0] == "Failed"
     meter.assert_at_most(0)

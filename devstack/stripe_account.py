@@ -53,6 +53,16 @@ class StripeAccount:
         page = self._request("GET", "invoices", fields={"subscription": subscription, "limit": "100"})
         return list(reversed(page["data"]))
 
+    def paid_invoices(self) -> list[StripeObject]:
+        """Return every invoice that was paid, the newest first."""
+        invoices: list[StripeObject] = []
+        while True:
+            after = {"starting_after": invoices[-1]["id"]} if invoices else {}
+            page = self._request("GET", "invoices", fields={"status": "paid", "limit": "100", **after})
+            invoices += page["data"]
+            if not page["has_more"]:
+                return invoices
+
     def undelivered_events(self) -> list[str]:
         """Return the types of the events that the service has not taken yet."""
         page = self._request("GET", "events", fields={"delivery_success": "false", "limit": "100"})

@@ -7,7 +7,7 @@ the server has done its work.
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,7 @@ class Message:
 
 
 Forward = Callable[[Message], Awaitable[Message]]
-Rule = Callable[[Message, Forward], Awaitable[Message | None]]
+Rule = Callable[[Message, Forward], Coroutine[Any, Any, Message | None]]
 
 
 def answer(status: str, content: object) -> Message:

@@ -82,6 +82,17 @@ _MOMENTS = {
         ("the experience", "WITH RECURSIVE wanted", "captured_amount = nullif"),
         ("the commit", "COMMIT", "captured_amount = nullif"),
     ],
+    ("postback", "web", "postgres"): [
+        ("storing it", "INSERT INTO earnings_postback", ""),
+        ("the entry", "INSERT INTO credits_entry", "INSERT INTO earnings_postback"),
+        ("the commit", "COMMIT", "INSERT INTO earnings_postback"),
+    ],
+    ("payout", "worker-default", "stripe"): [("asking for the invoice", "GET /v1/invoices", "")],
+    ("payout", "worker-default", "postgres"): [
+        ("the entry", "INSERT INTO credits_entry", ""),
+        ("storing it", 'INSERT INTO "payments_payout"', ""),
+        ("the commit", "COMMIT", 'INSERT INTO "payments_payout"'),
+    ],
 }
 # Of calls that the node has called underpriced, and of calls whose validity ends before the node takes them.
 _NEW_ATTEMPT = [

@@ -11,6 +11,7 @@ _HEAD = (
     "times",
     "in flight",
     "calls",
+    "postbacks, payouts",
     "lost",
     "doubled",
     "charged wrongly",
@@ -28,6 +29,7 @@ class Row:
     times: int = 0
     in_flight: int = 0
     calls: int = 0
+    income: int = 0
     lost: int = 0
     doubled: int = 0
     charged_wrongly: int = 0
@@ -54,6 +56,7 @@ class Row:
             "times",
             "in_flight",
             "calls",
+            "income",
             "lost",
             "doubled",
             "charged_wrongly",
@@ -101,6 +104,7 @@ def _cells(name: str, row: Row) -> str:
         row.times,
         row.in_flight,
         row.calls,
+        row.income,
         row.lost,
         row.doubled,
         row.charged_wrongly,

@@ -59,7 +59,7 @@ class Traffic:
 
     def __init__(self, base_url: str, rpc: Rpc, profiles: Sequence[dict[str, Any]]) -> None:
         self._base_url = base_url
-        self._wallets = [
+        self.wallets = [
             Wallet(
                 profile["profile_address"],
                 profile["key_manager_address"],
@@ -77,7 +77,7 @@ class Traffic:
 
     def sign_in(self) -> None:
         """Sign every wallet in; the stack's tokens last for a day."""
-        for wallet in self._wallets:
+        for wallet in self.wallets:
             wallet.sign_in()
 
     @contextmanager
@@ -122,7 +122,7 @@ class Traffic:
     def _next_calls(self) -> list[Call]:
         """Return a call on a channel of its own; sometimes with followers on that channel."""
         number = next(self._numbers)
-        wallet = self._wallets[number % len(self._wallets)]
+        wallet = self.wallets[number % len(self.wallets)]
         together = 1 + (_FOLLOWERS if random.random() < _FOLLOWED else 0)  # noqa: S311
         return [self._call(wallet, (number << 128) + place) for place in range(together)]
 

@@ -6,7 +6,7 @@ It costs its gas, rounded up, exactly once. Totals are the sums of their rows, a
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,14 @@ class Acknowledged:
 
 
 @dataclass(frozen=True)
+class PaidInvoice:
+    """An invoice that the payment provider has collected."""
+
+    invoice_id: str
+    amount_minor: int
+
+
+@dataclass(frozen=True)
 class Mined:
     """A transaction of a relayer in a block."""
 
@@ -53,6 +61,7 @@ class Verdict:
     """What is wrong; nothing of it, if all went well."""
 
     calls: int = 0
+    income: int = 0
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
     charged_wrongly: list[str] = field(default_factory=list)
@@ -171,6 +180,58 @@ def judge(
         )
 
 
+def verify_income(
+    database_url: str,
+    postbacks: Sequence[str],
+    invoices: Sequence[PaidInvoice],
+    verdict: Verdict,
+    *,
+    credits_per_major_unit: int,
+) -> None:
+    """Add to the verdict what is wrong with postbacks that were answered, and with payouts of paid invoices."""
+    with psycopg.connect(database_url, row_factory=dict_row) as connection:
+        earned = connection.execute(_POSTBACKS, [list(postbacks)]).fetchall()
+        paid = connection.execute(_PAYOUTS).fetchall()
+        orphans = connection.execute(_ORPHANS).fetchone() or {}
+    verdict.income = len(postbacks) + len(invoices)
+    compare("postback", dict.fromkeys(postbacks), earned, verdict)
+    worth = {one.invoice_id: one.amount_minor * credits_per_major_unit // 100 for one in invoices}
+    compare("invoice", worth, paid, verdict)
+    if orphans["number"]:
+        verdict.doubled.append(f"{orphans['number']} entries of income belong to no postback and no payout")
+
+
+def paid_out(database_url: str, invoices: Sequence[PaidInvoice]) -> int:
+    """Return how many of the invoices have a payout."""
+    with psycopg.connect(database_url, row_factory=dict_row) as connection:
+        return len(
+            {one.invoice_id for one in invoices} & {row["name"] for row in connection.execute(_PAYOUTS)}
+        )
+
+
+def compare(
+    kind: str, promised: Mapping[str, int | None], rows: Sequence[dict[str, Any]], verdict: Verdict
+) -> None:
+    """
+    Add to the verdict what differs between credits that were promised, by name, and rows.
+
+    Where no number was promised, the row says what its own factors are worth.
+    """
+    by_name: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        by_name[row["name"]].append(row)
+    for name, promise in promised.items():
+        of_name = by_name.pop(name, [])
+        given = [row["given"] for row in of_name]
+        if not given:
+            verdict.lost.append(f"{kind} {name} has no row")
+        elif len(given) > 1:
+            verdict.doubled.append(f"{kind} {name} has {len(given)} rows")
+        elif given[0] != (of_name[0]["worth"] if promise is None else promise):
+            verdict.charged_wrongly.append(f"{kind} {name} gave {given[0]} credits")
+    verdict.doubled += [f"{kind} {name} was never paid" for name in by_name]
+
+
 def _hashes_of(calls: Sequence[Acknowledged], chain: Chain) -> list[str]:
     mined = (one.transaction_hash for call in calls for one in chain.calls.get(call.key, []))
     return [*{call.transaction_hash.lower() for call in calls if call.transaction_hash}, *mined]
@@ -215,4 +276,24 @@ SELECT (SELECT coalesce(sum(
 _LONGEST_HOLD = """
 SELECT extract(epoch FROM max(coalesce(closed_at, now()) - created_at)) AS seconds
 FROM credits_hold WHERE coalesce(closed_at, now()) >= to_timestamp(%s)
+"""
+
+# What each postback has given, beside what its own factors make.
+_POSTBACKS = """
+SELECT postback.external_id AS name, entry.amount AS given,
+       floor(postback.amount * postback.rate * (1 + postback.badge_bonus + postback.modifier_bonus)) AS worth
+FROM earnings_postback AS postback LEFT JOIN credits_entry AS entry ON entry.id = postback.entry_id
+WHERE postback.external_id = ANY(%s) AND postback.kind = 'CREDIT'
+"""
+
+_PAYOUTS = """
+SELECT payout.stripe_invoice_id AS name, entry.amount AS given, payout.credits AS worth
+FROM payments_payout AS payout JOIN credits_entry AS entry ON entry.id = payout.entry_id
+"""
+
+_ORPHANS = """
+SELECT count(*) AS number FROM credits_entry AS entry
+WHERE source IN ('SUBSCRIBED_PAYOUT', 'PUSH_ADS', 'VIDEO_ADS', 'OFFERWALL', 'SURVEYS')
+  AND NOT EXISTS (SELECT FROM earnings_postback AS postback WHERE postback.entry_id = entry.id)
+  AND NOT EXISTS (SELECT FROM payments_payout AS payout WHERE payout.entry_id = entry.id)
 """

@@ -1,18 +1,22 @@
 """Chaos: what the verifier finds, what the proxies read, and a few faults on a real stack."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from eth_utils.address import to_checksum_address
+from eth_utils.crypto import keccak
 
+from devstack.chaos import node_faults
+from devstack.chaos.http_proxy import Message, Rule, answer
 from devstack.chaos.points import POINTS
 from devstack.chaos.postgres_proxy import Frames
 from devstack.chaos.proxies import Side
 from devstack.chaos.results import Results, Row, table
 from devstack.chaos.run import Options, run
-from devstack.chaos.verifier import Acknowledged, Chain, Mined, Verdict, judge
+from devstack.chaos.verifier import Acknowledged, Chain, Mined, Verdict, compare, judge
 from devstack.rpc import Rpc
 
 _RELAYER, _KEY_MANAGER = "0x" + "aa" * 20, to_checksum_address("0x" + "bb" * 20)
@@ -85,6 +89,83 @@ def test_any_other_charge_than_the_gas_is_wrong(charged: int, entries: int) -> N
     assert len(_judged(row, Mined(_HASH, True, 41)).charged_wrongly) == 1
 
 
+def test_income_is_what_was_promised_once() -> None:
+    row = {"name": "in_1", "given": 50, "worth": 50}
+    cases: list[tuple[dict[str, int | None], list[dict[str, Any]], tuple[str, ...]]] = [
+        ({"in_1": 50}, [row], ()),
+        ({"in_1": None}, [row], ()),
+        ({"in_1": 50}, [], ("lost",)),
+        ({"in_1": 50}, [row, row], ("doubled",)),
+        ({}, [row], ("doubled",)),
+        ({"in_1": 51}, [row], ("charged_wrongly",)),
+        ({"in_1": None}, [{**row, "given": 49}], ("charged_wrongly",)),
+    ]
+    for promised, rows, wrong in cases:
+        verdict = Verdict()
+        compare("invoice", promised, rows, verdict)
+        lists = ("lost", "doubled", "charged_wrongly")
+        assert tuple(name for name in lists if getattr(verdict, name)) == wrong
+
+
+def _through(rule: Rule, *calls: dict[str, Any]) -> tuple[list[str], list[dict[str, Any]] | None]:
+    """Return the methods that reach the node, and what the client is answered; None if its connection is cut."""
+    reached: list[str] = []
+
+    async def forward(request: Message) -> Message:
+        reached.extend(call["method"] for call in request.calls)
+        results = {"eth_blockNumber": "0x64", "eth_getTransactionCount": "0x7"}
+        return answer(
+            "200 OK",
+            [
+                {"id": call["id"], "result": results.get(call["method"], call.get("params"))}
+                for call in request.calls
+            ],
+        )
+
+    body = json.dumps(calls).encode()
+    request = Message(b"POST / HTTP/1.1\r\ncontent-length: %d" % len(body), body)
+    answered = asyncio.run(rule(request, forward))
+    return reached, None if answered is None else answered.calls
+
+
+_SEND = {"id": 1, "method": "eth_sendRawTransaction", "params": ["0x01"]}
+_COUNT = {"id": 2, "method": "eth_getTransactionCount", "params": ["0xaa", "latest"]}
+
+
+def test_a_node_is_cut_off_before_or_after_it_has_taken_a_transaction() -> None:
+    assert _through(node_faults.cut_before_sending, _SEND) == ([], None)
+    assert _through(node_faults.cut_after_sending, _SEND) == (["eth_sendRawTransaction"], None)
+    assert _through(node_faults.cut_before_sending, _COUNT)[0] == ["eth_getTransactionCount"]
+
+
+def test_a_lost_broadcast_is_answered_and_reaches_nobody() -> None:
+    reached, answered = _through(node_faults.lost_broadcast, _SEND, _COUNT)
+    assert reached == ["eth_getTransactionCount"]
+    assert [one["id"] for one in answered or []] == [1, 2]
+    assert answered is not None
+    assert answered[0]["result"] == "0x" + keccak(b"\x01").hex()
+
+
+def test_a_refused_transaction_is_taken_when_it_comes_again() -> None:
+    rule = node_faults.refusing("transaction underpriced", once=True)
+    reached, answered = _through(rule, _SEND)
+    error = {"code": -32000, "message": "transaction underpriced"}
+    assert (reached, answered) == ([], [{"jsonrpc": "2.0", "id": 1, "error": error}])
+    assert _through(rule, _SEND)[0] == ["eth_sendRawTransaction"]
+
+
+def test_a_node_lies_about_account_nonces() -> None:
+    _, answered = _through(node_faults.changed(node_faults.moved_nonces(-9)), _COUNT)
+    assert answered == [{"id": 2, "result": "0x0"}]
+
+
+def test_a_node_that_is_behind_answers_for_an_old_block() -> None:
+    asked = {"id": 3, "method": "eth_getBalance", "params": ["0xaa", "latest"]}
+    reached, answered = _through(node_faults.behind, asked)
+    assert reached == ["eth_blockNumber", "eth_getBalance"]
+    assert answered == [{"id": 3, "result": ["0xaa", hex(50)]}]
+
+
 def test_messages_of_postgresql_are_passed_on_whole() -> None:
     frames = Frames(begins_untyped=True)
     start, query = b"\0\0\0\x08abcd", b"Q\0\0\0\x0bSELECT\0"
@@ -108,7 +189,7 @@ def test_results_are_added_up_over_runs(tmp_path: Path) -> None:
         Results(path).add("a fault", Row(times=1, calls=9, lost=lost, recoveries=[recovery]))
     (row,) = Results(path).rows.values()
     assert (row.times, row.calls, row.lost, row.recoveries) == (2, 18, 1, [1.0, 3.0])
-    assert "| a fault | 2 | 0 | 18 | 1 | 0 | 0 | 0 | 3.0 s (3.0 s) | 0 ms |" in table([("a fault", row)])
+    assert "| a fault | 2 | 0 | 18 | 0 | 1 | 0 | 0 | 0 | 3.0 s (3.0 s) | 0 ms |" in table([("a fault", row)])
 
 
 @pytest.mark.journey

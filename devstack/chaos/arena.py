@@ -1,0 +1,104 @@
+"""A running stack with its wallets, in which one trial follows the other."""
+
+import time
+
+import psycopg
+
+from devstack.chaos.faults import Fault
+from devstack.chaos.income import Income
+from devstack.chaos.results import Row
+from devstack.chaos.stack import Stack
+from devstack.chaos.traffic import Health, Traffic
+from devstack.chaos.verifier import Verifier, paid_out, verify_income
+from devstack.environment import CREDIT_WEI, CREDITS_PER_MAJOR_UNIT
+from devstack.journey.earnings import networks_of
+from devstack.stripe_account import StripeAccount
+
+_WARM_UP_SECONDS, _AFTER_SECONDS = 1.5, 1.0
+_DRAIN_SECONDS, _POLL_SECONDS = 120, 0.1
+_REPEATED = 5
+_IN_PROGRESS = "SELECT count(*) FROM relay_relaytransaction WHERE settled_at IS NULL"
+
+
+class Arena:
+    """Everything that a trial needs."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        self._traffic = Traffic(stack.web.url, stack.services.rpc, stack.profiles)
+        self._traffic.sign_in()
+        stripe = stack.services.stripe
+        networks = networks_of({"networks": stack.networks})
+        self._income = Income(self._traffic.wallets, networks, StripeAccount(stripe.url, stripe.secret_key))
+        self._health = Health(stack.web.url)
+        self._verifier = Verifier(stack.services.rpc, credit_wei=CREDIT_WEI)
+        self._invoices_before = 0
+
+    def try_out(self, fault: Fault) -> Row:
+        """Cause a fault under load; wait until all has recovered; return what the verifier says."""
+        since = time.time()
+        with self._health.watched():
+            with self._traffic.running(validity_seconds=fault.validity_seconds), self._income.running():
+                time.sleep(_WARM_UP_SECONDS)
+                with fault.caused(self._stack):
+                    in_flight = self._in_progress() + len(self._traffic.unanswered)
+                ended = time.monotonic()
+                time.sleep(_AFTER_SECONDS)
+            is_drained = self._drain()
+            recovery = time.monotonic() - ended
+            self._stack.wait()
+        is_paid_out = self._income.until_paid_out(lambda invoices: paid_out(self._database, invoices))
+        trial = self._verdict(since)
+        trial.in_flight, trial.recoveries = in_flight, [round(recovery, 1)]
+        trial.healthz_seconds = round(self._health.longest, 3)
+        trial.wrong += [] if is_drained else [f"calls are not settled after {_DRAIN_SECONDS} s"]
+        trial.wrong += [] if is_paid_out else ["invoices are not paid out"]
+        return trial
+
+    def _verdict(self, since: float) -> Row:
+        calls, invoices = list(self._traffic.calls), self._income.paid_invoices()
+        self._traffic.repeat([call for call in calls if call.transaction_hash][:_REPEATED])
+        verdict = self._verifier.verify(
+            self._database, [call.as_acknowledged() for call in calls], since=since
+        )
+        postbacks = self._income.postbacks
+        verify_income(
+            self._database, postbacks, invoices, verdict, credits_per_major_unit=CREDITS_PER_MAJOR_UNIT
+        )
+        new_invoices = len(invoices) - self._invoices_before
+        self._invoices_before = len(invoices)
+        return Row(
+            times=1,
+            calls=len(calls),
+            income=len(postbacks) + new_invoices,
+            lost=len(verdict.lost),
+            doubled=len(verdict.doubled),
+            charged_wrongly=len(verdict.charged_wrongly),
+            ledger_difference=verdict.ledger_difference,
+            nonce_gaps=len(verdict.nonce_gaps),
+            longest_hold_seconds=round(verdict.longest_hold_seconds, 1),
+            wrong=verdict.wrong
+            + [f"two hashes for one call: {call.answers}" for call in calls if len(call.answers) > 1],
+        )
+
+    def _drain(self) -> bool:
+        """Return whether every call was settled in time."""
+        deadline = time.monotonic() + _DRAIN_SECONDS
+        while self._in_progress():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_SECONDS)
+        return True
+
+    def _in_progress(self) -> int:
+        try:
+            with psycopg.connect(self._database, autocommit=True) as connection:
+                row = connection.execute(_IN_PROGRESS).fetchone()
+        except psycopg.OperationalError:
+            return 0
+        return int(row[0]) if row else 0
+
+    @property
+    def _database(self) -> str:
+        """Its address past the proxy, another one after each start."""
+        return self._stack.services.database_url

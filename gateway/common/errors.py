@@ -41,6 +41,16 @@ class InvalidRequest(DomainError):
     code, title, status = "invalid-request", "The request is not valid", 400
 
 
+class WrongChecksum(DomainError):
+    """
+    An address has capitals and small letters that are not its checksum (EIP-55), so a digit of it is wrong.
+
+    Copy it again from where it comes from. An address in small letters alone has no checksum and is taken as it is.
+    """
+
+    code, title, status = "address-checksum", "The address is mistyped", 400
+
+
 class InternalError(DomainError):
     """Something broke on our side; the `requestId` lets support find the trace."""
 

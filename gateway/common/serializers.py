@@ -15,6 +15,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from gateway.common.errors import WrongChecksum
 from gateway.common.fields import SAFE_INTEGER_MAX, UINT256_MAX, checksum
 
 _HEX = re.compile(r"0[xX](?:[0-9a-fA-F]{2})*\Z")
@@ -81,15 +82,26 @@ def _kind_of(data: object) -> str:
 
 @extend_schema_field({"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"})
 class AddressField(serializers.Field[str, Any, str, Any]):
-    """A 20-byte address in any casing; becomes its EIP-55 form."""
+    """
+    A 20-byte address in one casing, or in both with the right checksum; becomes its EIP-55 form.
+
+    Raises:
+        WrongChecksum: it has both casings, and not those of EIP-55.
+    """
 
     default_error_messages = {"invalid": "Send a 20-byte address as 0x and 40 hex digits."}
 
     def to_internal_value(self, data: Any) -> str:
         try:
-            return checksum(data if isinstance(data, str) else "")
+            address = checksum(data if isinstance(data, str) else "")
         except ValueError:
             self.fail("invalid")
+        digits = data[2:]
+        if digits != address[2:] and digits not in (digits.lower(), digits.upper()):
+            raise WrongChecksum(
+                f"The letters of {data} are not those of its checksum (EIP-55). Copy it again."
+            )
+        return address
 
     def to_representation(self, value: str) -> str:
         return value

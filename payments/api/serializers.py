@@ -1,5 +1,7 @@
 """Shapes of the payment bodies, as they are on the wire."""
 
+import re
+from decimal import Decimal
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -8,6 +10,7 @@ from rest_framework import serializers
 from gateway.common.serializers import AddressField, BodySerializer, StrictIntegerField
 
 DEFAULT_CURRENCY = "usd"
+_MAJOR_UNITS = re.compile(r"[0-9]{1,7}\.[0-9]{1,2}")
 
 
 class StrictBooleanField(serializers.BooleanField):
@@ -31,6 +34,25 @@ class CurrencyField(serializers.CharField):
         return data.lower()
 
 
+class CostField(StrictIntegerField):
+    """An amount in minor units; one with a fraction is answered by the number to send."""
+
+    default_error_messages = {"major": "Send the amount in minor units: {given} is {minor}."}
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, float | str) and (minor := _minor_units(data)) is not None:
+            self.fail("major", given=f"{minor / 100:.2f}", minor=minor)
+        return super().to_internal_value(data)
+
+
+def _minor_units(amount: float | str) -> int | None:
+    """Return the minor units of an amount like 25.5; None of 2550.0, which may be minor units, and of anything else."""
+    if not _MAJOR_UNITS.fullmatch(str(amount)):
+        return None
+    minor = int(Decimal(str(amount)) * 100)
+    return minor if minor % 100 else None
+
+
 class CustomerSerializer(serializers.Serializer[Any]):
     """The user's customer at the payment provider."""
 
@@ -47,9 +69,7 @@ class SetupIntentSerializer(serializers.Serializer[Any]):
 class UpsertSerializer(BodySerializer):
     """The subscription that is asked for."""
 
-    subscriptionCost = StrictIntegerField(
-        min_value=1, help_text="Monthly amount in minor units: 25.50 is 2550."
-    )
+    subscriptionCost = CostField(min_value=1, help_text="Monthly amount in minor units: 25.50 is 2550.")
     currency = CurrencyField(
         default=DEFAULT_CURRENCY, allow_null=True, help_text="ISO code, such as usd or eur."
     )

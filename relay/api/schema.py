@@ -35,9 +35,10 @@ CALL: tuple[type[DomainError], ...] = (
     relay_errors.RelayPaused,
 )
 
-EXECUTE = problem_responses(*_WITH_TOKEN, *CALL, relay_errors.NotYourProfile)
+EXECUTE = problem_responses(*_WITH_TOKEN, common.WrongChecksum, *CALL, relay_errors.NotYourProfile)
 QUOTA = problem_responses(
     *_WITH_TOKEN,
+    common.WrongChecksum,
     chain.NodeUnavailable,
     relay_errors.TimestampOutOfWindow,
     relay_errors.QuotaSignatureInvalid,
@@ -46,10 +47,15 @@ QUOTA = problem_responses(
 )
 STATUS = problem_responses(*_WITH_TOKEN, relay_errors.TransactionNotFound)
 LSP15_EXECUTE = problem_responses(
-    *BODY_ERRORS, *CALL, relay_errors.ProfileNotRegistered, relay_errors.CallFailedBefore
+    *BODY_ERRORS,
+    common.WrongChecksum,
+    *CALL,
+    relay_errors.ProfileNotRegistered,
+    relay_errors.CallFailedBefore,
 )
 LSP15_QUOTA = problem_responses(
     *BODY_ERRORS,
+    common.WrongChecksum,
     chain.NodeUnavailable,
     relay_errors.TimestampOutOfWindow,
     relay_errors.QuotaSignatureInvalid,

@@ -6,7 +6,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import OpenApiExample
 
 from gateway.chain.errors import NodeUnavailable, UnusableSignature
-from gateway.common.errors import NotAuthenticated
+from gateway.common.errors import NotAuthenticated, WrongChecksum
 from gateway.common.problems import BODY_ERRORS, problem_responses
 from users import errors
 from users.errors import SignPermissionMissing, UntrustedCode
@@ -28,9 +28,10 @@ class AccessTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-unty
         }
 
 
-NONCE = problem_responses(*BODY_ERRORS)
+NONCE = problem_responses(*BODY_ERRORS, WrongChecksum)
 VERIFY = problem_responses(
     *BODY_ERRORS,
+    WrongChecksum,
     UnusableSignature,
     errors.ChallengeUnknown,
     errors.ChallengeExpired,

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from gateway.common.errors import WrongChecksum
 from gateway.common.fields import UINT256_MAX
 from gateway.common.serializers import (
     AddressField,
@@ -71,6 +72,18 @@ def test_an_address_in_any_casing_becomes_its_checksummed_form() -> None:
 
     for form in (checksummed, checksummed.lower(), "0x" + checksummed[2:].upper()):
         assert AddressField().run_validation(form) == checksummed
+
+
+@pytest.mark.parametrize("at", range(42))
+def test_an_address_whose_letters_are_not_its_checksum_is_refused_by_name(at: int) -> None:
+    # Three or more letters of each casing, so that no single change leaves one casing alone.
+    checksummed = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+    mistyped = checksummed[:at] + checksummed[at].swapcase() + checksummed[at + 1 :]
+    if at < 2 or mistyped == checksummed:
+        assert AddressField().run_validation(checksummed) == checksummed
+        return
+    with pytest.raises(WrongChecksum, match="EIP-55"):
+        AddressField().run_validation(mistyped)
 
 
 @pytest.mark.parametrize("form", ["", "0x", "0x" + "ab" * 19, "ab" * 20, "0x" + "zz" * 20, 5, None, {}])

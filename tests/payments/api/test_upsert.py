@@ -248,3 +248,23 @@ def test_an_unreachable_stripe_is_a_503_and_the_sweep_creates_the_subscription(
     body = as_specified(upsert(wallet, amount), UPSERT)
     assert body["subscriptionId"] == Subscription.objects.get().stripe_subscription_id
     assert len(double.v1.subscriptions.list({"status": "all"}).data) == 1
+
+
+@pytest.mark.parametrize(("sent", "minor"), [(25.5, 2550), ("25.50", 2550), (0.99, 99), (1234.56, 123456)])
+def test_a_cost_in_major_units_is_answered_by_the_number_to_send(
+    double: DoubleAccount, wallet: Wallet, sent: float | str, minor: int
+) -> None:
+    answer = wallet.post(UPSERT, {"subscriptionCost": sent})
+    assert answer.status == 400
+    assert f"is {minor}." in answer.body["errors"][0]["detail"]
+    assert double.v1.subscriptions.list().data == []
+    assert not BillingOperation.objects.exists()
+
+
+@pytest.mark.parametrize("sent", [2550.0, "2550", "1e3", "25.505", -25.5])
+def test_a_cost_that_is_no_integer_and_may_be_minor_units_names_no_other(
+    wallet: Wallet, sent: float | str
+) -> None:
+    answer = wallet.post(UPSERT, {"subscriptionCost": sent})
+    assert answer.status == 400
+    assert "minor units" not in str(answer.body)

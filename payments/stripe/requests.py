@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 _RETRY_AFTER_SECONDS = 5
 # How many keys are tried where Stripe answers with the saved failure of the one before.
 _MAX_KEYS = 3
+# A failure that took longer kept a thread waiting.
+_SLOW_SECONDS = 0.5
 # Between two tries while an equal request is running; the SDK may have paused as well.
 _PAUSE_SECONDS = 0.25
 
@@ -38,6 +40,7 @@ class GuardedClient(stripe.RequestsClient):
         Raises:
             APIConnectionError: Stripe did not answer, or it is left alone for now.
         """
+        started = time.monotonic()
         try:
             with self._guard.place():
                 answer = super().request(*arguments, **options)
@@ -45,7 +48,9 @@ class GuardedClient(stripe.RequestsClient):
             message = "Stripe has not answered lately."
             raise stripe.APIConnectionError(message, should_retry=False) from error  # type: ignore[no-untyped-call]
         except stripe.APIConnectionError:
-            self._guard.failed()
+            # A connection that is refused or breaks off takes no thread's time, and the next one may hold.
+            if time.monotonic() - started > _SLOW_SECONDS:
+                self._guard.failed()
             raise
         self._guard.answered()
         return answer

@@ -21,7 +21,7 @@ from gateway.admin.exports import Column, Exportable
 from gateway.admin.search import people_like
 from gateway.chain.config import get_chain
 from relay import queries
-from relay.models import Attempt, Loss, Relayer, RelayTransaction, TopUp
+from relay.models import Attempt, Loss, Relayer, RelayTransaction, ReversedSettlement, TopUp
 from relay.services import cancellation, losses, relayers
 from relay.services.broadcasting import broadcast_again
 
@@ -182,6 +182,16 @@ class AttemptInline(ReadOnlyInline[Attempt, RelayTransaction]):
         return format_html('<a href="{}" rel="noreferrer noopener">open</a>', page) if page else "-"
 
 
+class ReversedSettlementInline(ReadOnlyInline[ReversedSettlement, RelayTransaction]):
+    """How a relay transaction had ended in blocks that disappeared."""
+
+    model = ReversedSettlement
+    fields = readonly_fields = (
+        "number", "status", "failure_code", "real_cost", "block_number", "settled_at", "reversed_at",
+    )  # fmt: skip
+    ordering = ("number",)
+
+
 @admin.register(RelayTransaction)
 class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
     """Find a relay transaction by any hash or address."""
@@ -217,7 +227,7 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
     date_hierarchy = None
     ordering = ("-id",)
     list_defer = ("payload", "signature")
-    inlines = (AttemptInline,)
+    inlines = (AttemptInline, ReversedSettlementInline)
     # The status and the failure come first: those are what users ask support about.
     fieldsets = (
         (

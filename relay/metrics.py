@@ -11,7 +11,7 @@ from gateway.chain.config import get_chain
 from gateway.common.metrics import gauge, gauges, register
 from relay import queries
 from relay.models import RelayTransaction
-from relay.services import loops, losses
+from relay.services import loops, losses, reorganisations
 
 _Status = RelayTransaction.Status
 
@@ -128,6 +128,33 @@ def treasury() -> Iterator[Metric]:
         "Since the transfer from the treasury was begun that is not mined; 0 without one.",
         age,
     )
+
+
+@register
+def reorganisations_of_chain() -> Iterator[Metric]:
+    """Yield what reorganisations have undone, and the newest final block, in one statement."""
+    figures = reorganisations.figures(since=timezone.now() - timedelta(days=1))
+    yield gauge(
+        "relay_settlements_reversed_in_last_day",
+        "Settlements undone within 24 hours, because their block disappeared.",
+        figures.reversed_settlements,
+    )
+    yield gauge(
+        "relay_gaps_filled_in_last_day",
+        "Account nonces that no call would have used, filled by a self-transfer within 24 hours.",
+        figures.filled_gaps,
+    )
+    yield gauge(
+        "relay_final_block_replaced",
+        "1 while the nodes have another block where ours was final; nothing is settled meanwhile.",
+        figures.is_replaced,
+    )
+    if figures.final_block is not None:
+        yield gauge(
+            "relay_final_block",
+            "The newest block up to which settled calls were compared with the chain for good.",
+            figures.final_block,
+        )
 
 
 @register

@@ -244,7 +244,29 @@ def accept_chain(*, from_height: int) -> BlockId:
     return block
 
 
+class Figures(NamedTuple):
+    """What reorganisations have done lately, and how far the relay is sure of the chain."""
+
+    reversed_settlements: int
+    filled_gaps: int
+    # None before the relay worker has read the chain for the first time.
+    final_block: int | None
+    is_replaced: bool
+
+
+def figures(*, since: datetime) -> Figures:
+    """Return what has happened since then, in one statement."""
+    return Figures(*db.only_row(_FIGURES, {"chain": get_chain().id, "since": since}))
+
+
 _IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
+
+_FIGURES = """
+SELECT (SELECT count(*) FROM relay_reversedsettlement WHERE reversed_at >= %(since)s),
+       (SELECT count(*) FROM relay_gapfiller WHERE created_at >= %(since)s),
+       final.number, final.replaced_at IS NOT NULL
+FROM (SELECT) AS always LEFT JOIN relay_finalblock AS final ON final.chain_id = %(chain)s
+"""
 
 _WATCH = f"""
 SELECT final.number, final.block_hash, final.replaced_at IS NOT NULL, settled.block_number, settled.block_hash

@@ -89,8 +89,8 @@ def test_it_costs_the_same_whatever_happened(scrape: Scrape) -> None:
             scrape()
         counts.append(len(statements))
     # Pauses; ledger, reconciliations; postbacks, networks; calls, ended calls, relayers, treasury,
-    # top-ups, losses, loops, stalls; payments.
-    assert counts == [14, 14]
+    # top-ups, losses, reorganisations, loops, stalls; payments.
+    assert counts == [15, 15]
 
 
 @pytest.mark.django_db

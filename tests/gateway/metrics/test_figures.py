@@ -16,7 +16,17 @@ from gateway.admin.pauses import switch
 from gateway.chain.client import set_chain_client
 from gateway.chain.types import NodeHealth
 from payments.models import BillingOperation, StripeEvent
-from relay.models import Attempt, Relayer, RelayTransaction, TopUp, Treasury, WorkerLoop
+from relay.models import (
+    Attempt,
+    FinalBlock,
+    GapFiller,
+    Relayer,
+    RelayTransaction,
+    ReversedSettlement,
+    TopUp,
+    Treasury,
+    WorkerLoop,
+)
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory, random_address
 from tests.fakes.chain import FakeChain
@@ -188,6 +198,45 @@ def test_a_relayer_tells_what_it_holds_and_has_in_flight(scrape: Scrape) -> None
     assert gauges["relayer_account_nonces_in_flight", two.address] == 0
     # What was never read is not told as a moment.
     assert ("relayer_read_timestamp_seconds", two.address) not in gauges
+
+
+def test_what_reorganisations_undid_and_the_final_block_show(scrape: Scrape) -> None:
+    gauges = scrape()
+    names = ("relay_settlements_reversed_in_last_day", "relay_gaps_filled_in_last_day")
+    assert [gauges[name,] for name in names] == [0, 0]
+    assert ("relay_final_block",) not in gauges
+
+    (call,) = calls(1, status=Status.SUCCESS)
+    for number, age in enumerate((100_000, 80_000, 5)):
+        ReversedSettlement.objects.create(
+            relay_transaction=call,
+            number=number,
+            status=Status.SUCCESS,
+            real_cost=1,
+            transaction_hash="0x" + secrets.token_hex(32),
+            block_number=1,
+            block_hash="0x" + secrets.token_hex(32),
+            settled_at=ago(age),
+            reversed_at=ago(age),
+        )
+    for nonce, age in enumerate((100_000, 5)):
+        GapFiller.objects.create(
+            relayer=call.relayer,
+            account_nonce=nonce,
+            transaction_hash="0x" + secrets.token_hex(32),
+            raw=b"",
+            max_fee_per_gas_wei=1,
+            max_priority_fee_per_gas_wei=1,
+            created_at=ago(age),
+        )
+    block = FinalBlock.objects.create(
+        number=random.randint(1, 10**9), block_hash="0x" + secrets.token_hex(32)
+    )
+    gauges = scrape()
+    assert [gauges[name,] for name in names] == [2, 1]
+    assert (gauges["relay_final_block",], gauges["relay_final_block_replaced",]) == (block.number, 0)
+    FinalBlock.objects.update(replaced_at=ago(1))
+    assert scrape()["relay_final_block_replaced",] == 1
 
 
 def test_a_pause_shows_until_it_ends(scrape: Scrape) -> None:

@@ -1,0 +1,245 @@
+"""A node does something wrong between signing and settlement: the call ends as the chain says, at its cost."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+
+from credits.models import CreditEntry
+from credits.services.reconciliation import find_differences as ledger_differences
+from devstack.chaos import node_faults
+from devstack.chaos.http_proxy import NodeProxy, Rule
+from devstack.chaos.node_faults import changed, refusing
+from devstack.chaos.proxies import Loop, tcp
+from devstack.services.stack import Services
+from gateway.chain import nodes as chain_nodes
+from gateway.chain.client import JsonRpcChainClient, set_chain_client
+from gateway.chain.errors import NodeUnavailable
+from gateway.chain.nodes import Limits
+from relay.models import Relayer, RelayTransaction
+from relay.pricing import cost_in_credits
+from relay.services import broadcasting
+from relay.services.reconciliation import find_differences
+from tests.relay.chain import Chain
+from tests.relay.workers import later, track
+
+pytestmark = pytest.mark.django_db
+Accept = Callable[..., RelayTransaction]
+
+
+class Nodes:
+    """Proxies in front of the node, and the service's client over them."""
+
+    def __init__(self, services: Services, loop: Loop, count: int) -> None:
+        port = urlsplit(services.rpc_url).port or 0
+        self.proxies = [NodeProxy(loop, tcp(lambda: port)) for _ in range(count)]
+        self.client = JsonRpcChainClient(
+            [f"http://127.0.0.1:{proxy.port}" for proxy in self.proxies],
+            timeout_seconds=1,
+            limits=Limits(services.chain_id, max_lag_blocks=5),
+        )
+        self._seconds = 0
+
+    def tick(self, chain: Chain, times: int = 1) -> None:
+        """Check the nodes, send, mine and track, as the worker does block after block; an outage waits."""
+        for _ in range(times):
+            self.client.check_nodes()
+            # What was sent is overdue each time, and sent again.
+            self._seconds += settings.RELAY_RESEND_SECONDS + 1
+            with suppress(NodeUnavailable):
+                broadcasting.sweep(now=later(self._seconds))
+            chain.mine()
+            self.client.check_nodes()
+            with suppress(NodeUnavailable):
+                track()
+
+    def heal(self) -> None:
+        """End every fault; the checks find that out."""
+        for proxy in self.proxies:
+            proxy.rule = None
+            proxy.heal()
+        for _ in range(2):
+            self.client.check_nodes()
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[Loop]:
+    """The event loop of the proxies."""
+    loop = Loop()
+    yield loop
+    loop.do(asyncio.sleep(0.1))
+    loop.stop()
+
+
+@pytest.fixture
+def make(
+    services: Services, chain: Chain, loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[int], Nodes]]:
+    """Return a function that puts so many nodes in place of the one."""
+    monkeypatch.setattr(chain_nodes, "_CHECK_SECONDS", 0.5)
+    made: list[Nodes] = []
+    chain.mine(60)
+
+    def run(count: int) -> Nodes:
+        made.append(Nodes(services, loop, count))
+        set_chain_client(made[-1].client)
+        return made[-1]
+
+    yield run
+    set_chain_client(None)
+    for proxy in (proxy for nodes in made for proxy in nodes.proxies):
+        proxy.heal()
+        proxy.cut()
+
+
+def _cut(nodes: Nodes) -> None:
+    nodes.proxies[0].cut()
+
+
+def _hang(nodes: Nodes) -> None:
+    nodes.proxies[0].hang()
+
+
+def _does(rule: Callable[[], Rule]) -> Callable[[Nodes], None]:
+    def cause(nodes: Nodes) -> None:
+        nodes.proxies[0].rule = rule()
+
+    return cause
+
+
+def _refuses(message: str, *, once: bool = False) -> Callable[[Nodes], None]:
+    return _does(lambda: refusing(message, once=once))
+
+
+# What one node may do without any call ending differently from what the chain did.
+SURVIVED: dict[str, Callable[[Nodes], None]] = {
+    "cut": _cut,
+    "hung": _hang,
+    "cut before acceptance": _does(lambda: node_faults.cut_before_sending),
+    "cut after acceptance": _does(lambda: node_faults.cut_after_sending),
+    "429": _does(lambda: node_faults.too_many_requests),
+    "wrong chain id": _does(lambda: changed(node_faults.wrong_chain_id)),
+    "50 blocks behind": _does(lambda: node_faults.behind),
+    "account nonce too low": _does(lambda: changed(node_faults.moved_nonces(-5))),
+    "account nonce too high": _does(lambda: changed(node_faults.moved_nonces(5))),
+    "already known": _does(lambda: changed(node_faults.already_known)),
+    "underpriced once": _refuses("transaction underpriced", once=True),
+    "nonce too low": _refuses("nonce too low"),
+    "pool is full": _refuses("txpool is full"),
+    "lost broadcast": _does(lambda: node_faults.lost_broadcast),
+}
+# What a node is believed where it is the only one.
+BELIEVED: dict[str, tuple[Callable[[Nodes], None], str]] = {
+    "receipt of a revert": (_does(lambda: changed(node_faults.reverted_receipts)), "Failed"),
+    "receipt of twice the gas": (_does(lambda: changed(node_faults.costly_receipts)), "Success"),
+    "refused": (_refuses("insufficient funds for gas * price + value"), "Cancelled"),
+}
+EVERY = {**SURVIVED, **{name: cause for name, (cause, _) in BELIEVED.items()}}
+
+
+def _assert_true_to_chain(row: RelayTransaction, chain: Chain) -> None:
+    """The call was executed once, and was charged what its receipt says."""
+    row.refresh_from_db()
+    receipts = [
+        receipt for attempt in row.attempts.all() if (receipt := chain.receipt(attempt.transaction_hash))
+    ]
+    [receipt] = receipts
+    cost = cost_in_credits(
+        gas=int(receipt["gasUsed"], 16),
+        price_wei=int(receipt["effectiveGasPrice"], 16),
+        credit_wei=settings.CREDIT_WEI,
+    )
+    assert (row.status, row.transaction_hash) == ("Success", receipt["transactionHash"])
+    assert (row.real_cost, row.hold.captured_amount) == (cost, cost)
+    assert CreditEntry.objects.filter(source="RELAY_TRANSACTION").count() == 1
+    assert ledger_differences() == []
+    assert find_differences(since=later(-3600)) == []
+
+
+@pytest.mark.parametrize("fault", SURVIVED)
+def test_with_one_node_the_call_ends_as_the_chain_says_once_the_fault_is_over(
+    accept: Accept, chain: Chain, make: Callable[[int], Nodes], fault: str
+) -> None:
+    nodes = make(1)
+    row = accept()
+    SURVIVED[fault](nodes)
+    nodes.tick(chain, 3)
+    row.refresh_from_db()
+    assert row.status in {"Pending", "Submitted", "Success"}
+    nodes.heal()
+    nodes.tick(chain, settings.CONFIRMATIONS + 1)
+    _assert_true_to_chain(row, chain)
+
+
+@pytest.mark.parametrize("fault", BELIEVED)
+def test_one_node_alone_is_believed(
+    accept: Accept, chain: Chain, make: Callable[[int], Nodes], fault: str
+) -> None:
+    """As the table in docs/reliability.md says: the loss is bounded by the hold."""
+    nodes = make(1)
+    row = accept()
+    cause, status = BELIEVED[fault]
+    cause(nodes)
+    nodes.tick(chain, 3)
+    nodes.heal()
+    nodes.tick(chain, settings.CONFIRMATIONS + 1)
+    row.refresh_from_db()
+    assert row.status == status
+    assert (row.hold.captured_amount or 0) <= row.hold.amount
+    assert ledger_differences() == []
+
+
+@pytest.mark.parametrize("fault", EVERY)
+def test_with_two_nodes_no_fault_of_one_ends_a_call_differently(
+    accept: Accept, chain: Chain, make: Callable[[int], Nodes], fault: str
+) -> None:
+    nodes = make(2)
+    row = accept()
+    next_nonces = dict(Relayer.objects.values_list("pk", "next_account_nonce"))
+    EVERY[fault](nodes)
+    nodes.tick(chain, 3)
+    # The other node has taken it, so the chain has it already; what is settled is true.
+    assert chain.receipt(row.transaction_hash) is not None
+    row.refresh_from_db()
+    assert row.status in {"Submitted", "Success"}
+    assert row.attempts.count() == 1
+    assert dict(Relayer.objects.values_list("pk", "next_account_nonce")) == next_nonces
+    assert not Relayer.objects.filter(quarantined_at__isnull=False).exists()
+    nodes.heal()
+    nodes.tick(chain, settings.CONFIRMATIONS + 1)
+    _assert_true_to_chain(row, chain)
+
+
+@pytest.mark.parametrize("fault", ["receipt of a revert", "receipt of twice the gas"])
+def test_of_three_nodes_one_that_lies_is_outvoted(
+    accept: Accept, chain: Chain, make: Callable[[int], Nodes], fault: str
+) -> None:
+    nodes = make(3)
+    row = accept()
+    EVERY[fault](nodes)
+    nodes.tick(chain, settings.CONFIRMATIONS)
+    _assert_true_to_chain(row, chain)
+
+
+@pytest.mark.parametrize("fault", ["cut", "429", "wrong chain id", "50 blocks behind"])
+def test_with_one_of_two_nodes_unfit_calls_are_accepted_and_sent_and_settlement_waits(
+    accept: Accept, chain: Chain, make: Callable[[int], Nodes], fault: str
+) -> None:
+    nodes = make(2)
+    EVERY[fault](nodes)
+    for _ in range(3):
+        nodes.client.check_nodes()
+    row = accept()
+    nodes.tick(chain, 4)
+    row.refresh_from_db()
+    assert (row.status, row.settled_at) == ("Submitted", None)
+    assert chain.receipt(row.transaction_hash) is not None
+    with pytest.raises(NodeUnavailable, match="2 must agree"):
+        track(now=timezone.now())
+    nodes.heal()
+    nodes.tick(chain)
+    _assert_true_to_chain(row, chain)

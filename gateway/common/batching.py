@@ -103,8 +103,8 @@ class Together(Generic[Item, Result]):
     `run` returns for each item a result or the error to raise, in order. If it raises, each item is run alone, by
     the thread that brought it, so that one item cannot fail the others; an outage fails all. At most `most` items run
     together, and no two with the same `key`: the second waits for the next run. Before a run, `before_run` may wait
-    for callers who are on their way, and after a shared run the next one waits `gather_seconds` for those who come
-    back. With `patience`, callers may leave while `run` goes on, so it must change nothing.
+    for callers who are on their way, and after a shared run the next one waits `gather_seconds` of so many callers,
+    for those who come back. With `patience`, callers may leave while `run` goes on, so it must change nothing.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Together(Generic[Item, Result]):
         *,
         most: int,
         key: Callable[[Item], Hashable] = id,
-        gather_seconds: float = 0.0,
+        gather_seconds: Callable[[int], float] = lambda callers: 0.0,
         before_run: Callable[[], None] = lambda: None,
         patience: Patience | None = None,
     ) -> None:
@@ -122,7 +122,8 @@ class Together(Generic[Item, Result]):
         self._lock = threading.Lock()
         self._waiting: deque[_Ticket[Item, Result]] = deque()
         self._is_running = False
-        self._was_shared = False
+        # Of the last run.
+        self._size = 1
         self._began_at = 0.0
         # Callers who wait for a run that somebody else leads.
         self._followers = 0
@@ -178,11 +179,11 @@ class Together(Generic[Item, Result]):
 
     def _lead(self, own: _Ticket[Item, Result]) -> None:
         self._before_run()
-        if self._was_shared and self._gather_seconds:
-            time.sleep(self._gather_seconds)
+        if self._size > 1 and (seconds := self._gather_seconds(self._size)):
+            time.sleep(seconds)
         batch = self._next_batch(own)
         self._began_at = time.monotonic()
-        self._was_shared = len(batch) > 1
+        self._size = len(batch)
         try:
             outcomes = self._run([ticket.item for ticket in batch])
             for ticket, outcome in zip(batch, outcomes, strict=True):

@@ -42,10 +42,17 @@ from relay.services.relayers import seconds_until_next_block
 
 # As many as request threads may wait; the node and PostgreSQL take a few milliseconds for them.
 MOST_TOGETHER = 32
-# Measured with 8 clients: against 3 ms, a call costs a fifth less and is answered sooner, because batches are larger.
-GATHER_SECONDS = 0.008
 # Calls that were looked at together are accepted together. Both take some milliseconds.
 ROUND = Round(seconds=0.012)
+
+
+def gather_seconds(callers: int) -> float:
+    """
+    Return how long a look waits for the callers of the last one, who come back one after the other.
+
+    With 8 clients, a call costs a fifth less by 8 ms than by 3, and is answered sooner, because batches are larger.
+    """
+    return min(0.002 * callers, 0.008)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,13 +28,13 @@ from relay.errors import RelayPaused
 from relay.queries import CallKey, CallRows, Identity
 from relay.services import gas_limits, limits, preflight
 from relay.services.acceptance import (
-    GATHER_SECONDS,
     MOST_TOGETHER,
     ROUND,
     ApprovedCall,
     Caller,
     CallRequest,
     accept,
+    gather_seconds,
 )
 from users.queries import require_active_state
 
@@ -127,7 +127,7 @@ def _look_together(requests: Sequence[CallRequest]) -> list[_View | Exception]:
 _look = Together(
     _look_together,
     most=MOST_TOGETHER,
-    gather_seconds=GATHER_SECONDS,
+    gather_seconds=gather_seconds,
     before_run=ROUND.before_first,
     patience=Patience(seconds=0.8, callers=max(1, settings.WEB_THREADS // 4), refusal=no_answer),
 )

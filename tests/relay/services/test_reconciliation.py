@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db.models import F
 from django.utils import timezone
+from pytest_django import Settings
 
 from credits.models import CreditHold, ReconciliationRun
 from credits.services import holds
@@ -192,6 +193,11 @@ class TestNodes:
     def of_nodes(self) -> dict[str, tuple[int | None, int, int]]:
         differences, _ = reconciliation.compare_with_nodes(since=timezone.now() - timedelta(days=1))
         return {one.rule: (one.relay_transaction_id, one.expected, one.found) for one in differences}
+
+    @pytest.fixture(autouse=True)
+    def _short_finality(self, settings: Settings) -> None:
+        """Of a long chain, anvil keeps no state that a deep reorganisation could go back to."""
+        settings.FINALITY_BLOCKS = 5
 
     @pytest.fixture
     def final(self, accept: Accept, settle: Settle, chain: Chain) -> RelayTransaction:

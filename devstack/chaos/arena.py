@@ -6,9 +6,10 @@ import psycopg
 
 from devstack.chaos.faults import Fault
 from devstack.chaos.income import Income
+from devstack.chaos.probes import health_probe, sign_in_probe
 from devstack.chaos.results import Row
 from devstack.chaos.stack import Stack
-from devstack.chaos.traffic import Health, Traffic
+from devstack.chaos.traffic import Traffic
 from devstack.chaos.verifier import Verifier, paid_out, verify_income
 from devstack.environment import CREDIT_WEI, CREDITS_PER_MAJOR_UNIT
 from devstack.journey.earnings import networks_of
@@ -30,14 +31,15 @@ class Arena:
         stripe = stack.services.stripe
         networks = networks_of({"networks": stack.networks})
         self._income = Income(self._traffic.wallets, networks, StripeAccount(stripe.url, stripe.secret_key))
-        self._health = Health(stack.web.url)
+        self._health = health_probe(stack.web.url)
+        self._sign_in = sign_in_probe(stack.web.url, stack.profiles[0]["profile_address"])
         self._verifier = Verifier(stack.services.rpc, credit_wei=CREDIT_WEI)
         self._invoices_before = 0
 
     def try_out(self, fault: Fault) -> Row:
         """Cause a fault under load; wait until all has recovered; return what the verifier says."""
         since = time.time()
-        with self._health.watched():
+        with self._health.watching(), self._sign_in.watching():
             with self._traffic.running(validity_seconds=fault.validity_seconds), self._income.running():
                 time.sleep(_WARM_UP_SECONDS)
                 with fault.caused(self._stack):
@@ -51,6 +53,7 @@ class Arena:
         trial = self._verdict(since)
         trial.in_flight, trial.recoveries = in_flight, [round(recovery, 1)]
         trial.healthz_seconds = round(self._health.longest, 3)
+        trial.sign_in_seconds = round(self._sign_in.longest, 3)
         trial.wrong += [] if is_drained else [f"calls are not settled after {_DRAIN_SECONDS} s"]
         trial.wrong += [] if is_paid_out else ["invoices are not paid out"]
         return trial

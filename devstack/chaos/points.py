@@ -73,7 +73,7 @@ _MOMENTS = {
         ("eth_getTransactionCount", "eth_getTransactionCount", ""),
     ],
     ("track", "worker-relay", "postgres"): [
-        ("writing account nonces", "SET mined_account_nonce", ""),
+        ("writing account nonces", "mined_account_nonce = greatest(", ""),
         ("writing receipts", "WITH receipt AS", ""),
     ],
     ("settle", "worker-relay", "postgres"): [

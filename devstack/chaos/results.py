@@ -18,6 +18,7 @@ _HEAD = (
     "ledger difference",
     "recovery, longest (median)",
     "longest /healthz",
+    "longest sign-in",
 )
 _MOST_KEPT = 20
 
@@ -38,6 +39,7 @@ class Row:
     longest_hold_seconds: float = 0
     recoveries: list[float] = field(default_factory=list)
     healthz_seconds: float = 0
+    sign_in_seconds: float = 0
     wrong: list[str] = field(default_factory=list)
 
     @classmethod
@@ -66,6 +68,7 @@ class Row:
             setattr(self, name, getattr(self, name) + getattr(trial, name))
         self.longest_hold_seconds = max(self.longest_hold_seconds, trial.longest_hold_seconds)
         self.healthz_seconds = max(self.healthz_seconds, trial.healthz_seconds)
+        self.sign_in_seconds = max(self.sign_in_seconds, trial.sign_in_seconds)
         self.recoveries = sorted([*self.recoveries, *trial.recoveries])
         self.wrong = [*self.wrong, *trial.wrong][:_MOST_KEPT]
 
@@ -111,5 +114,6 @@ def _cells(name: str, row: Row) -> str:
         row.ledger_difference,
         f"{longest:.1f} s ({median:.1f} s)",
         f"{row.healthz_seconds * 1e3:.0f} ms",
+        f"{row.sign_in_seconds * 1e3:.0f} ms",
     ]
     return "| " + " | ".join(map(str, cells)) + " |"

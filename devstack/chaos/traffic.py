@@ -10,7 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -29,7 +29,6 @@ _PAUSE_SECONDS = (0.3, 0.9)
 _ANSWER_SECONDS, _REPEAT_SECONDS, _GIVE_UP_SECONDS = 10.0, 0.3, 60.0
 _FOLLOWED, _FOLLOWERS = 0.2, 2
 _CHAIN_ID = 4201
-_PROBE_SECONDS = 0.1
 
 
 @dataclass
@@ -157,40 +156,6 @@ class Traffic:
         elif response.status < 500:
             call.refusal = f"{response.status} {answer.get('code')}"
         return call.is_answered
-
-
-class Health:
-    """Asks for /healthz ten times a second; keeps the longest wait for an answer, refused connections included."""
-
-    def __init__(self, base_url: str) -> None:
-        self._url = f"{base_url}/healthz"
-        self.longest = 0.0
-
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Ask for the length of the block."""
-        ends = threading.Event()
-        self.longest = 0.0
-        thread = threading.Thread(target=self._ask, args=(ends,), daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ends.set()
-            thread.join()
-
-    def _ask(self, ends: threading.Event) -> None:
-        pool = _pool()
-        while not ends.wait(_PROBE_SECONDS):
-            started = time.monotonic()
-            while not self._answers(pool) and not ends.wait(0.02):
-                pass
-            self.longest = max(self.longest, time.monotonic() - started)
-
-    def _answers(self, pool: urllib3.PoolManager) -> bool:
-        with suppress(urllib3.exceptions.HTTPError):
-            return pool.request("GET", self._url).status == 200
-        return False
 
 
 def _pool() -> urllib3.PoolManager:

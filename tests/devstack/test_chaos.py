@@ -2,21 +2,24 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.apps import apps
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from devstack.chaos import node_faults
 from devstack.chaos.http_proxy import Message, Rule, answer
-from devstack.chaos.points import POINTS
+from devstack.chaos.points import CANCELLATION_POINTS, POINTS, REPLACEMENT_POINTS
 from devstack.chaos.postgres_proxy import Frames
 from devstack.chaos.proxies import Side
 from devstack.chaos.results import Results, Row, table
 from devstack.chaos.run import Options, run
 from devstack.chaos.verifier import Acknowledged, Chain, Mined, Verdict, compare, judge
+from devstack.files import PROJECT
 from devstack.rpc import Rpc
 
 _RELAYER, _KEY_MANAGER = "0x" + "aa" * 20, to_checksum_address("0x" + "bb" * 20)
@@ -183,20 +186,39 @@ def test_a_point_is_a_statement_inside_its_transaction() -> None:
     assert not point.matches(doing="COMMIT", during=["BEGIN"], side=Side.BEFORE)
 
 
+def test_the_statements_at_which_a_process_is_killed_are_in_the_code() -> None:
+    code = "\n".join(
+        path.read_text()
+        for package in ("users", "credits", "rewards", "earnings", "relay", "payments")
+        for suffix in ("py", "sql")
+        for path in (PROJECT / package).rglob(f"*.{suffix}")
+    )
+    tables = {model._meta.db_table for model in apps.get_models()}
+    for point in [*POINTS, *REPLACEMENT_POINTS, *CANCELLATION_POINTS]:
+        for words in filter(None, (point.doing, point.during)):
+            # What the ORM writes is in no file.
+            by_orm = re.fullmatch(r'INSERT INTO "(\w+)"', words)
+            is_there = by_orm[1] in tables if by_orm else words in code
+            assert is_there or words == "COMMIT" or point.server != "postgres", point.name
+
+
 def test_results_are_added_up_over_runs(tmp_path: Path) -> None:
     path = tmp_path / "kept" / "results.json"
     for recovery, lost in ((3.0, 0), (1.0, 1)):
         Results(path).add("a fault", Row(times=1, calls=9, lost=lost, recoveries=[recovery]))
     (row,) = Results(path).rows.values()
     assert (row.times, row.calls, row.lost, row.recoveries) == (2, 18, 1, [1.0, 3.0])
-    assert "| a fault | 2 | 0 | 18 | 0 | 1 | 0 | 0 | 0 | 3.0 s (3.0 s) | 0 ms |" in table([("a fault", row)])
+    assert "| a fault | 2 | 0 | 18 | 0 | 1 | 0 | 0 | 0 | 3.0 s (3.0 s) | 0 ms | 0 ms |" in table(
+        [("a fault", row)]
+    )
 
 
 @pytest.mark.journey
 def test_nothing_is_lost_by_a_few_faults(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    faults, results = ["kill accept after the commit"], tmp_path / "results.json"
-    status = run(Options(faults, minutes=3, times=1, results=results))
+    faults = ["kill accept after the commit", "kill settle before the commit", "postgres: immediate shutdown"]
+    results = tmp_path / "results.json"
+    status = run(Options(faults, minutes=5, times=1, results=results))
     assert status == 0, capfd.readouterr().out
     rows = json.loads(results.read_text())
-    assert [(name, row["times"]) for name, row in rows.items()] == [(name, 1) for name in faults]
+    assert [(name, row["times"]) for name, row in rows.items()] == [(name, 1) for name in sorted(faults)]
     assert all(row["calls"] > 0 for row in rows.values())

@@ -1,0 +1,61 @@
+"""How long somebody waits for an answer of the service while everything else goes on."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import urllib3
+
+_ANSWER_SECONDS, _AGAIN_SECONDS = 10.0, 0.02
+
+
+class Probe:
+    """Asks at intervals, again at once where the connection is refused or cut; keeps the longest wait."""
+
+    def __init__(self, ask: Callable[[urllib3.PoolManager], int], *, every_seconds: float) -> None:
+        """`ask` returns the status of an answer; a 5xx counts as none."""
+        self._ask, self._every_seconds = ask, every_seconds
+        self.longest = 0.0
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Ask for the length of the block."""
+        self.longest = 0.0
+        ends = threading.Event()
+        thread = threading.Thread(target=self._watch, args=(ends,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ends.set()
+            thread.join()
+
+    def _watch(self, ends: threading.Event) -> None:
+        pool = urllib3.PoolManager(retries=False, timeout=_ANSWER_SECONDS)
+        while not ends.wait(self._every_seconds):
+            started = time.monotonic()
+            while not self._is_answered(pool) and not ends.wait(_AGAIN_SECONDS):
+                pass
+            self.longest = max(self.longest, time.monotonic() - started)
+
+    def _is_answered(self, pool: urllib3.PoolManager) -> bool:
+        with suppress(urllib3.exceptions.HTTPError):
+            return self._ask(pool) < 500
+        return False
+
+
+def health_probe(base_url: str) -> Probe:
+    """Ask for /healthz ten times a second."""
+    return Probe(lambda pool: pool.request("GET", f"{base_url}/healthz").status, every_seconds=0.1)
+
+
+def sign_in_probe(base_url: str, profile_address: str) -> Probe:
+    """Begin to sign in once a second; that needs the database and not the node."""
+    body = json.dumps({"address": profile_address})
+    headers = {"content-type": "application/json"}
+    return Probe(
+        lambda pool: pool.request("POST", f"{base_url}/api/auth/nonce", body=body, headers=headers).status,
+        every_seconds=1,
+    )

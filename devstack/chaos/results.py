@@ -1,7 +1,8 @@
 """What the runs have found, added up for each fault in a file that is kept, and the table of it."""
 
 import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
@@ -93,9 +94,25 @@ class Results:
         self._path.write_text(text + "\n")
 
 
-def table(rows: Iterable[tuple[str, Row]]) -> str:
+def by_action(rows: Mapping[str, Row]) -> dict[str, Row]:
+    """Return the rows with those of all points of an action added up; `kill accept …` becomes one row."""
+    points = Counter(_action_of(name) for name in rows)
+    added: dict[str, Row] = {}
+    for name, row in rows.items():
+        action = _action_of(name)
+        title = f"kill -9: {action} ({points[action]} points)" if action else name
+        added.setdefault(title, Row()).add(row)
+    return added
+
+
+def _action_of(name: str) -> str:
+    kill, _, point = name.partition(" ")
+    return point.split(" ")[0] if kill == "kill" else ""
+
+
+def table(rows: Mapping[str, Row]) -> str:
     """Return the rows as a Markdown table."""
-    lines = [_cells(name, row) for name, row in rows]
+    lines = [_cells(name, row) for name, row in rows.items()]
     return "\n".join(["| " + " | ".join(_HEAD) + " |", "|---|" + "---:|" * (len(_HEAD) - 1), *lines])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from devstack.chaos.arena import Arena
 from devstack.chaos.faults import FAULTS, Fault, NeverCame
-from devstack.chaos.results import Results, Row, table
+from devstack.chaos.results import Results, Row, by_action, table
 from devstack.chaos.stack import running_stack
 from devstack.console import complain, say
 
@@ -39,7 +39,7 @@ def run(options: Options) -> int:
         while _left(group, results, options) and time.monotonic() < ends_at:
             _try_on_one_stack(group, options, results, ends_at=ends_at, nodes=nodes)
     rows = {name: results.rows[name] for name in chosen if name in results.rows}
-    say(table(rows.items()))
+    say(table(by_action(rows)))
     return int(len(rows) < len(chosen) or not all(row.is_clean for row in rows.values()))
 
 

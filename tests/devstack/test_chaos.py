@@ -16,7 +16,7 @@ from devstack.chaos.http_proxy import Message, Rule, answer
 from devstack.chaos.points import CANCELLATION_POINTS, POINTS, REPLACEMENT_POINTS
 from devstack.chaos.postgres_proxy import Frames
 from devstack.chaos.proxies import Side
-from devstack.chaos.results import Results, Row, table
+from devstack.chaos.results import Results, Row, by_action, table
 from devstack.chaos.run import Options, run
 from devstack.chaos.verifier import Acknowledged, Chain, Mined, Verdict, compare, judge
 from devstack.files import PROJECT
@@ -169,6 +169,19 @@ def test_a_node_that_is_behind_answers_for_an_old_block() -> None:
     assert answered == [{"id": 3, "result": ["0xaa", hex(50)]}]
 
 
+def test_the_points_of_an_action_are_one_row_of_the_table() -> None:
+    rows = {
+        "kill accept before x": Row(times=1),
+        "kill accept after x": Row(times=2),
+        "redis: killed": Row(times=4),
+    }
+    added = by_action(rows)
+    assert [(name, row.times) for name, row in added.items()] == [
+        ("kill -9: accept (2 points)", 3),
+        ("redis: killed", 4),
+    ]
+
+
 def test_messages_of_postgresql_are_passed_on_whole() -> None:
     frames = Frames(begins_untyped=True)
     start, query = b"\0\0\0\x08abcd", b"Q\0\0\0\x0bSELECT\0"
@@ -209,7 +222,7 @@ def test_results_are_added_up_over_runs(tmp_path: Path) -> None:
     (row,) = Results(path).rows.values()
     assert (row.times, row.calls, row.lost, row.recoveries) == (2, 18, 1, [1.0, 3.0])
     assert "| a fault | 2 | 0 | 18 | 0 | 1 | 0 | 0 | 0 | 3.0 s (3.0 s) | 0 ms | 0 ms |" in table(
-        [("a fault", row)]
+        {"a fault": row}
     )
 
 

@@ -54,6 +54,8 @@ class Arena:
         trial.in_flight, trial.recoveries = in_flight, [round(recovery, 1)]
         trial.healthz_seconds = round(self._health.longest, 3)
         trial.sign_in_seconds = round(self._sign_in.longest, 3)
+        trial.unanswered = len(self._traffic.unanswered)
+        trial.wrong += [f"{trial.unanswered} calls had no answer for a minute"] if trial.unanswered else []
         trial.wrong += [] if is_drained else [f"calls are not settled after {_DRAIN_SECONDS} s"]
         trial.wrong += [] if is_paid_out else ["invoices are not paid out"]
         return trial

@@ -13,6 +13,7 @@ _HEAD = (
     "in flight",
     "calls",
     "postbacks, payouts",
+    "unanswered",
     "lost",
     "doubled",
     "charged wrongly",
@@ -32,6 +33,7 @@ class Row:
     in_flight: int = 0
     calls: int = 0
     income: int = 0
+    unanswered: int = 0
     lost: int = 0
     doubled: int = 0
     charged_wrongly: int = 0
@@ -60,6 +62,7 @@ class Row:
             "in_flight",
             "calls",
             "income",
+            "unanswered",
             "lost",
             "doubled",
             "charged_wrongly",
@@ -125,6 +128,7 @@ def _cells(name: str, row: Row) -> str:
         row.in_flight,
         row.calls,
         row.income,
+        row.unanswered,
         row.lost,
         row.doubled,
         row.charged_wrongly,

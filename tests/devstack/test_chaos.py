@@ -221,7 +221,7 @@ def test_results_are_added_up_over_runs(tmp_path: Path) -> None:
         Results(path).add("a fault", Row(times=1, calls=9, lost=lost, recoveries=[recovery]))
     (row,) = Results(path).rows.values()
     assert (row.times, row.calls, row.lost, row.recoveries) == (2, 18, 1, [1.0, 3.0])
-    assert "| a fault | 2 | 0 | 18 | 0 | 1 | 0 | 0 | 0 | 3.0 s (3.0 s) | 0 ms | 0 ms |" in table(
+    assert "| a fault | 2 | 0 | 18 | 0 | 0 | 1 | 0 | 0 | 0 | 3.0 s (3.0 s) | 0 ms | 0 ms |" in table(
         {"a fault": row}
     )
 

@@ -61,6 +61,16 @@ def money_settings(**_: Any) -> list[CheckMessage]:
     return errors
 
 
+@register("relay")
+def quorum(**_: Any) -> list[CheckMessage]:
+    """Warn where one node that lies could move money though there are others."""
+    chain = get_chain()
+    if 2 * chain.quorum > len(chain.node_urls):
+        return []
+    text = f"CHAIN_QUORUM is {chain.quorum} of {len(chain.node_urls)} nodes: less than a majority decides."
+    return [Warning(text, id="relay.W002")]
+
+
 @register("relay", deploy=True)
 def chain_identity(**_: Any) -> list[CheckMessage]:
     """Compare the configured chain id with the node's. It needs the node, so it runs only with `--deploy`."""

@@ -44,8 +44,6 @@ _PRICE_SECONDS = 3
 _VERIFIED = contracts.LSP20_VERIFY_CALL[:3]
 _LOG_BLOCKS = 1_000
 _SENT_TOGETHER = 100
-# Once a node has taken or refused what is sent, the others have this long to say something else.
-_SEND_PATIENCE_SECONDS = 1.0
 _ZERO_ADDRESS = "0x0000000000000000000000000000000000000000"
 _WORD = 32
 
@@ -142,7 +140,7 @@ class JsonRpcChainClient:
         )
         if len(self._nodes) == 1:
             return question(self._read_view)
-        views = self._nodes.ask_each(lambda node: question(_asking(node)))
+        views = self._nodes.ask_each(lambda node: question(_asking(node)), enough=self._quorum)
         if len(views) < self._quorum:
             raise NodeUnavailable(
                 f"{len(views)} of {len(self._nodes)} chain nodes answer, and {self._quorum} must agree.",
@@ -202,7 +200,7 @@ class JsonRpcChainClient:
             lambda node: [
                 rpc.send_outcome(reply) for reply in node.ask(calls, rpc.is_send_error, checked=True)
             ],
-            patience_seconds=_SEND_PATIENCE_SECONDS,
+            enough=1,
         )
         if not by_node:
             raise no_answer()

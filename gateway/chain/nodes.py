@@ -11,7 +11,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -33,6 +33,8 @@ _CHECK_SECONDS = 2.0
 # A node that failed is asked last for this long, so that not every request waits for its timeout again.
 _REST_SECONDS = 10.0
 _BATCH_LIMIT = 200
+# How long nodes are waited for once enough others have answered.
+_PATIENCE_SECONDS = 1.0
 # How many questions to one node run beside each other where several nodes are asked together.
 _SIDE_BY_SIDE = 3
 _WRONG_CHAIN = "it is of another chain"
@@ -188,7 +190,7 @@ class Nodes:
                 name,
                 chain_id=limits.chain_id,
                 timeout_seconds=timeout_seconds,
-                places=places // max(1, len(urls)),
+                places=max(2, places // max(1, len(urls))),
             )
             for url, name in zip(urls, _names(urls), strict=True)
         ]
@@ -215,22 +217,21 @@ class Nodes:
                 continue
         raise no_answer()
 
-    def ask_each(
-        self, question: Callable[[Node], Answer], *, patience_seconds: float | None = None
-    ) -> list[Answer]:
+    def ask_each(self, question: Callable[[Node], Answer], *, enough: int) -> list[Answer]:
         """
         Ask every node in the rotation at once; return the answers of those that gave one in time.
 
-        Once a node has answered, the others are waited for at most `patience_seconds`, by default their timeout.
+        Once `enough` of them have answered, the others have another second.
         """
-        futures = [node.threads.submit(_answer_of, question, node) for node in self._in_rotation()]
-        most = 2 * self._timeout_seconds + _CONNECT_SECONDS
-        if patience_seconds is not None:
-            wait(futures, timeout=most, return_when="FIRST_COMPLETED")
-            most = patience_seconds
-        done, _ = wait(futures, timeout=most)
-        answers = (future.result() for future in futures if future in done)
-        return [answer for answer in answers if answer is not None]
+        pending = {node.threads.submit(_answer_of, question, node) for node in self._in_rotation()}
+        answers: list[Answer] = []
+        ends_at = time.monotonic() + 2 * self._timeout_seconds + _CONNECT_SECONDS
+        while pending and (left := ends_at - time.monotonic()) > 0:
+            done, pending = wait(pending, timeout=left, return_when=FIRST_COMPLETED)
+            answers += [answer for future in done if (answer := future.result()) is not None]
+            if len(answers) >= enough:
+                ends_at = min(ends_at, time.monotonic() + _PATIENCE_SECONDS)
+        return answers
 
     def check(self) -> None:
         """Look at each node's chain and newest block, and let those that are unfit leave the rotation."""

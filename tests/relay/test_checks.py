@@ -12,6 +12,7 @@ from pytest_django import Settings
 
 from devstack.services.stack import Services
 from gateway.chain.signing import set_signer
+from relay import checks
 from tests.relay.chain import node_away
 
 
@@ -136,3 +137,14 @@ def test_a_validity_too_short_for_two_blocks_cannot_be_configured(blocks: int, s
     )
     assert (started.returncode == 0) is starts
     assert (b"RELAY_MIN_VALIDITY_SECONDS must be at least 14." in started.stderr) is not starts
+
+
+@pytest.mark.parametrize(
+    ("urls", "quorum", "warns"), [(1, 1, False), (2, 1, True), (3, 1, True), (3, 2, False)]
+)
+def test_a_quorum_without_a_majority_is_a_warning(
+    settings: Settings, urls: int, quorum: int, warns: bool
+) -> None:
+    settings.CHAIN_RPC_URLS = [f"http://node-{number}.example" for number in range(urls)]
+    settings.CHAIN_QUORUM = quorum
+    assert [warning.id for warning in checks.quorum()] == ["relay.W002"] * warns

@@ -149,12 +149,11 @@ def reorganisations_of_chain() -> Iterator[Metric]:
         "1 while the nodes have another block where ours was final; nothing is settled meanwhile.",
         figures.is_replaced,
     )
-    if figures.final_block is not None:
-        yield gauge(
-            "relay_final_block",
-            "The newest block up to which settled calls were compared with the chain for good.",
-            figures.final_block,
-        )
+    yield gauge(
+        "relay_final_block",
+        "The newest block up to which settled calls were compared with the chain for good; 0 before the first.",
+        figures.final_block,
+    )
 
 
 @register

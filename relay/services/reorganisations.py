@@ -249,8 +249,8 @@ class Figures(NamedTuple):
 
     reversed_settlements: int
     filled_gaps: int
-    # None before the relay worker has read the chain for the first time.
-    final_block: int | None
+    # 0 before the relay worker has read the chain for the first time.
+    final_block: int
     is_replaced: bool
 
 
@@ -264,7 +264,7 @@ _IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
 _FIGURES = """
 SELECT (SELECT count(*) FROM relay_reversedsettlement WHERE reversed_at >= %(since)s),
        (SELECT count(*) FROM relay_gapfiller WHERE created_at >= %(since)s),
-       final.number, final.replaced_at IS NOT NULL
+       coalesce(final.number, 0), final.replaced_at IS NOT NULL
 FROM (SELECT) AS always LEFT JOIN relay_finalblock AS final ON final.chain_id = %(chain)s
 """
 

@@ -19,6 +19,7 @@ import pytest
 from django.conf import settings
 from django.db.models import Sum
 from django.utils import timezone
+from eth_account import Account
 
 from credits.models import EntrySource
 from credits.queries import balance_of
@@ -87,6 +88,7 @@ class History:
             (self.cancel, 2),
             (self.drop, 1),
             (self.execute_externally, 1),
+            (self.use_key_elsewhere, 1),
             (self.reorganise, 7),
             (self.go_back, 1),
         ]
@@ -123,6 +125,8 @@ class History:
 
     def track(self) -> None:
         tracking.track(now=self.now)
+        # Staff know who used the key.
+        Relayer.objects.update(is_active=True, quarantined_at=None)
         self.gaps.fill(head=get_chain_client().head(), now=self.now)
 
     def settle(self) -> None:
@@ -164,6 +168,17 @@ class History:
                 self.chain.execute_externally(call)
             except Exception:  # noqa: BLE001 - it is not due, or was executed: then nobody can
                 self.made["no external execution"] += 1
+
+    def use_key_elsewhere(self) -> None:
+        """Take an account nonce for something else: the next one, or one that has an attempt in flight."""
+        keys = {Account.from_key(key).address: key for key in settings.RELAY_RELAYER_KEYS}
+        relayer = self.rng.choice(Relayer.objects.order_by("pk"))
+        mined = self.chain.account_nonce(relayer.address)
+        nonce = self.rng.randint(mined, max(mined, relayer.next_account_nonce))
+        try:
+            self.chain.use_key_elsewhere(keys[relayer.address], account_nonce=nonce)
+        except RpcFailed:
+            self.made["no foreign transaction"] += 1
 
     def reorganise(self) -> None:
         """Replace blocks; what they held is gone, comes back in them in some order, or is sent again later."""

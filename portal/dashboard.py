@@ -15,7 +15,7 @@ from credits import queries as credits_queries
 from credits.models import CreditAccount, CreditEntry
 from payments.queries import monthly_amount_of
 from relay import queries as relay_queries
-from relay.models import RelayTransaction
+from relay.queries import ListedTransaction
 from rewards import queries as rewards_queries
 from rewards.queries import CurrentRewards
 from users.models import User
@@ -34,7 +34,7 @@ class Dashboard:
     subscription_amount: Decimal
     check_in: CheckInStatus
     earnings: list[CreditEntry]
-    transactions: list[RelayTransaction]
+    transactions: list[ListedTransaction]
 
 
 def dashboard_of(*, user: User, now: datetime) -> Dashboard:

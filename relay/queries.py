@@ -4,11 +4,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, cast
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Count, QuerySet
+from django.db.models import Count, F, QuerySet
 
 from credits.queries import PERIOD_COLUMNS, PaidPeriod, period_from
 from gateway.admin.pauses import is_paused_sql
@@ -243,24 +243,46 @@ LEFT JOIN credits_entry AS entry ON entry.id = hold.entry_id
 """  # noqa: S608 - constants of our own
 
 
-def transactions_of(user: User) -> QuerySet[RelayTransaction]:
-    """
-    Return the user's relay transactions, each with the ledger entry that `credits_of` reads.
+class ListedTransaction(Protocol):
+    """A row of `transactions_of`."""
 
-    Payload and signature are not read: they may be long.
+    id: int
+    profile_address: str
+    transaction_hash: str
+    status: str
+    expected_cost: int
+    real_cost: int
+    credits_before: int
+    created_at: datetime
+    settled_at: datetime | None
+    # Of the ledger entry, None before there is one.
+    amount: int | None
+    balance_before: int | None
+    balance_after: int | None
+
+
+def transactions_of(user: User) -> QuerySet[RelayTransaction, ListedTransaction]:
     """
-    shown = ("profile_address", "transaction_hash", "status", "created_at", "settled_at")
+    Return the user's relay transactions, each with what `credits_of` reads of its ledger entry.
+
+    Rows and no instances, of which a long list would need three for each; and nothing that may be long.
+    """
+    shown = ("id", "profile_address", "transaction_hash", "status", "created_at", "settled_at")
     costs = ("expected_cost", "real_cost", "credits_before")
-    entry = ("amount", "balance_before", "balance_after")
-    transactions = RelayTransaction.objects.filter(user_id=user.pk).select_related("hold__entry")
-    return transactions.only(*shown, *costs, *(f"hold__entry__{name}" for name in entry))
+    entry = {name: F(f"hold__entry__{name}") for name in ("amount", "balance_before", "balance_after")}
+    transactions = RelayTransaction.objects.filter(user_id=user.pk).annotate(**entry)
+    return cast(
+        "QuerySet[RelayTransaction, ListedTransaction]",
+        transactions.values_list(*shown, *costs, *entry, named=True),
+    )
 
 
-def credits_of(transaction: RelayTransaction) -> tuple[int, int, int]:
+def credits_of(row: ListedTransaction) -> tuple[int, int, int]:
     """Return the credits that a transaction uses, and the balance before and after it."""
-    entry = transaction.hold.entry
-    posted = None if entry is None else (entry.amount, entry.balance_before, entry.balance_after)
-    return _credits_of(transaction.status, transaction.expected_cost, transaction.credits_before, posted)
+    posted = None
+    if row.amount is not None and row.balance_before is not None and row.balance_after is not None:
+        posted = row.amount, row.balance_before, row.balance_after
+    return _credits_of(row.status, row.expected_cost, row.credits_before, posted)
 
 
 def _credits_of(

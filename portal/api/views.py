@@ -25,7 +25,7 @@ from portal.api.serializers import (
 )
 from portal.dashboard import dashboard_of, earnings_of
 from relay.models import RelayTransaction
-from relay.queries import transactions_of
+from relay.queries import ListedTransaction, transactions_of
 from users.api.authentication import ProfileRequest
 
 _PRIVATE = {"Cache-Control": "no-store"}
@@ -107,7 +107,7 @@ class TransactionViewSet(_HistoryViewSet):
     pagination_class = TransactionPages
     serializer_class: type[Serializer[Any]] = DatedTransactionSerializer
 
-    def get_queryset(self) -> QuerySet[RelayTransaction]:
+    def get_queryset(self) -> QuerySet[RelayTransaction, ListedTransaction]:
         return transactions_of(self.request.user)
 
 

@@ -204,8 +204,9 @@ class Watchdog(threading.Thread):
 
     def run(self) -> None:
         """Look again and again until `stopping` is set."""
-        while not self.stopping.wait(_WATCH_SECONDS):
+        while not self.stopping.is_set():
             self.look()
+            self.stopping.wait(_WATCH_SECONDS)
         connection.close()
 
     def look(self) -> None:

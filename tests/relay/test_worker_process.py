@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from devstack.processes import RelayWorker
@@ -42,6 +42,7 @@ def relay_worker(services: Services, redis: Redis, tmp_path: Path) -> Iterator[R
         "REDIS_URL": redis.url,
         "CHAIN_RPC_URLS": services.rpc_url,
         "RELAY_TRACK_SECONDS": "1",
+        "RELAY_STALL_SECONDS": "10",
         "ALIVE_FILE": str(tmp_path / "alive"),
     }
     worker = RelayWorker(tmp_path, environment)
@@ -88,3 +89,18 @@ def test_redis_may_be_absent_stand_still_or_be_killed(
     assert time.monotonic() - began < 8
     assert "Traceback" not in relay_worker.log_path.read_text()
     assert not WorkerLoop.objects.filter(expires_at__gt=Now()).exists()
+
+
+def test_a_worker_that_can_move_nothing_although_it_should_ends_by_itself(
+    relay_worker: RelayWorker, accept: Callable[..., RelayTransaction], relayers: object, tmp_path: Path
+) -> None:
+    until("the loops run", lambda: WorkerLoop.objects.count() == 2, patience=60)
+    os.kill(relay_worker.pid, signal.SIGSTOP)
+    row = accept()
+    with transaction.atomic():
+        # Whoever wants to note that it was sent waits for this, and gives up.
+        row.attempts.select_for_update().get()
+        os.kill(relay_worker.pid, signal.SIGCONT)
+        until("the process has ended", lambda: relay_worker.has_ended, patience=60)
+    assert "broadcasting does not move although something is due" in relay_worker.log_path.read_text()
+    assert time.time() - (tmp_path / "alive").stat().st_mtime > 5

@@ -20,6 +20,7 @@ from gateway.chain.fees import Fees
 from gateway.chain.signing import PolicyViolation
 from gateway.chain.types import ChainView
 from relay.models import Attempt, Relayer, RelayTransaction
+from relay.services import relayers as relay_relayers
 from relay.services import replacement
 from tests.relay.chain import GWEI, Chain, FaultyClient, node_away
 from tests.relay.conftest import LYX
@@ -183,6 +184,7 @@ def test_a_key_that_was_used_elsewhere_moves_the_next_account_nonce(
         chain.use_key_elsewhere(keys()[0], account_nonce=one.next_account_nonce + ahead)
     chain.mine()
     track()
+    assert relay_relayers.set_active(relayer_id=one.pk, is_active=True)
     row = accept()
     assert row.attempts.get().account_nonce == one.next_account_nonce + 3
     assert settle() == 1

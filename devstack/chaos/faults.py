@@ -38,6 +38,8 @@ class Fault:
     caused: Callable[[Stack], Context]
     nodes: int = 1
     validity_seconds: int | None = None
+    is_believed: bool = False
+    """A lie of the only node that the service knows: damage is expected, and shown."""
 
 
 @contextmanager
@@ -123,6 +125,8 @@ def _besieged(kind: str, stack: Stack) -> Iterator[None]:
     yield
 
 
+# What a quorum of one believes.
+_BELIEVED = {"lying receipt (reverted)", "lying receipt (twice the gas)", "lying nonce (too high)"}
 _RULES: dict[str, Rule] = {
     "cut before acceptance": node_faults.cut_before_sending,
     "cut after acceptance": node_faults.cut_after_sending,
@@ -150,7 +154,9 @@ def _takes_nothing() -> Rule:
 def _node_faults(nodes: int) -> dict[str, Fault]:
     name = "node" if nodes == 1 else "one node of two"
     made = {
-        f"{name}: {what}": Fault(partial(_node_does_for_a_while, rule), nodes)
+        f"{name}: {what}": Fault(
+            partial(_node_does_for_a_while, rule), nodes, is_believed=nodes == 1 and what in _BELIEVED
+        )
         for what, rule in _RULES.items()
     }
     made[f"{name}: underpriced"] = Fault(lambda stack: _node_does_for_a_while(_underpriced(), stack), nodes)

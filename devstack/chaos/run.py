@@ -39,8 +39,11 @@ def run(options: Options) -> int:
         while _left(group, results, options) and time.monotonic() < ends_at:
             _try_on_one_stack(group, options, results, ends_at=ends_at, nodes=nodes)
     rows = {name: results.rows[name] for name in chosen if name in results.rows}
-    say(table(by_action(rows)))
-    return int(len(rows) < len(chosen) or not all(row.is_clean for row in rows.values()))
+    say(table(by_action({f"{name} *" if FAULTS[name].is_believed else name: rows[name] for name in rows})))
+    if len(rows) < len(chosen):
+        say(f"Not tried yet: {', '.join(name for name in chosen if name not in rows)}")
+    unexpected = [name for name, row in rows.items() if not row.is_clean and not FAULTS[name].is_believed]
+    return int(len(rows) < len(chosen) or bool(unexpected))
 
 
 def _left(group: dict[str, Fault], results: Results, options: Options) -> list[str]:

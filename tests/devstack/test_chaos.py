@@ -230,7 +230,7 @@ def test_results_are_added_up_over_runs(tmp_path: Path) -> None:
 def test_nothing_is_lost_by_a_few_faults(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     faults = ["kill accept after the commit", "kill settle before the commit", "postgres: immediate shutdown"]
     results = tmp_path / "results.json"
-    status = run(Options(faults, minutes=5, times=1, results=results))
+    status = run(Options(faults, minutes=10, times=1, results=results))
     assert status == 0, capfd.readouterr().out
     rows = json.loads(results.read_text())
     assert [(name, row["times"]) for name, row in rows.items()] == [(name, 1) for name in sorted(faults)]

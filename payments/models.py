@@ -49,6 +49,10 @@ class Subscription(models.Model):
         PAUSED = "paused"
 
     ENDED = (Status.CANCELED, Status.INCOMPLETE_EXPIRED)
+    # A renewal was not collected; the subscription goes on once its open invoice is paid.
+    OVERDUE = (Status.PAST_DUE, Status.UNPAID)
+    # An invoice waits for the owner's card.
+    COLLECTABLE = (Status.INCOMPLETE, *OVERDUE)
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="subscriptions")
     customer = models.ForeignKey("payments.Customer", models.PROTECT, related_name="subscriptions")

@@ -45,8 +45,11 @@ class Integer(Parameter):
 
     minimum: int | None = None
     maximum: int | None = None
+    can_unset: bool = False
 
-    def read(self, value: Any, param: str) -> int:
+    def read(self, value: Any, param: str) -> int | None:
+        if self.can_unset and value == "":
+            return None
         if not isinstance(value, str) or not value.lstrip("-").isdecimal():
             raise self._invalid(f"Invalid integer: {value}", param)
         number = int(value)

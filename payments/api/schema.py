@@ -66,6 +66,7 @@ Begins the subscription, or changes the one that runs; a repeat with the same va
 
 * A changed amount applies from the next period. Another currency needs a new subscription: cancel first.
 * `cancelAtEndOfBillingPeriod` true ends it with the running period; false, or nothing, lets it go on.
+* Where a renewal was not collected (`past_due`, `unpaid`), its open invoice is tried with the newest card.
 * 402 `payment-method-required`: no card yet. 402 `card-declined`: see `declineCode`. 402 `authentication-required`:
   the wallet confirms the payment with `clientSecret`, then repeats the request.
 """.strip()

@@ -44,6 +44,7 @@ def upsert(*, user: User, request: SubscriptionRequest, now: datetime) -> Subscr
 
     A changed amount applies from the next period. An incomplete subscription with the
     same values tries its open invoice again, with other values it is ended and begun anew.
+    Where a renewal was not collected, its invoice is tried again with the newest card.
 
     Raises:
         CurrencyNotSupported, AmountTooSmall, AmountTooLarge, CurrencyFixed: the request is not possible.
@@ -89,7 +90,10 @@ def _step(
         return _pay_or_replace(user=user, customer=customer, state=state, request=request, now=now)
     if state.currency != request.currency:
         raise CurrencyFixed(f"The running subscription is in {state.currency}.", currency=state.currency)
-    return _change(user=user, customer=customer, state=state, request=request, now=now)
+    changed = _change(user=user, customer=customer, state=state, request=request, now=now)
+    if changed.status in Subscription.OVERDUE:
+        return _collect(customer=customer, state=changed, now=now)
+    return changed
 
 
 def _refresh(*, customer: Customer, subscription_id: str, now: datetime) -> SubscriptionState:
@@ -136,13 +140,18 @@ def _change(
 def _pay_or_replace(
     *, user: User, customer: Customer, state: SubscriptionState, request: SubscriptionRequest, now: datetime
 ) -> SubscriptionState | None:
-    # The wallet has just captured another card, and its webhook may still be on its way.
-    get_billing_client().use_newest_card(customer_id=customer.stripe_customer_id)
     if SubscriptionRequest(state.amount_minor, state.currency, state.cancels_at_period_end) == request:
-        get_billing_client().pay_open_invoice(invoice_id=state.latest_invoice_id)
-        return _refresh(customer=customer, subscription_id=state.subscription_id, now=now)
+        return _collect(customer=customer, state=state, now=now)
     _cancel_now(user=user, customer=customer, subscription_id=state.subscription_id, now=now)
     return None
+
+
+def _collect(*, customer: Customer, state: SubscriptionState, now: datetime) -> SubscriptionState:
+    """Try the newest invoice with the newest card, and return the subscription as it is then."""
+    # The wallet has just captured another card, and its webhook may still be on its way.
+    get_billing_client().use_newest_card(customer_id=customer.stripe_customer_id)
+    get_billing_client().pay_invoice(invoice_id=state.latest_invoice_id)
+    return _refresh(customer=customer, subscription_id=state.subscription_id, now=now)
 
 
 def cancel(*, user: User, immediately: bool, now: datetime) -> Subscription:
@@ -177,11 +186,11 @@ def _cancel_now(*, user: User, customer: Customer, subscription_id: str, now: da
 
 
 def _outcome(*, customer: Customer, state: SubscriptionState) -> Subscription:
-    if state.status == Subscription.Status.INCOMPLETE:
-        if state.decline_code:
-            raise CardDeclined(
-                "The card was declined. Capture another one and repeat.", declineCode=state.decline_code
-            )
+    if state.status in Subscription.COLLECTABLE and state.decline_code:
+        raise CardDeclined(
+            "The card was declined. Capture another one and repeat.", declineCode=state.decline_code
+        )
+    if state.status in Subscription.COLLECTABLE and state.payment_client_secret:
         raise AuthenticationRequired(
             "The card holder must confirm the payment.", clientSecret=state.payment_client_secret
         )

@@ -267,7 +267,7 @@ def _fetch_card(object_id: str) -> Snapshot:
     waiting = {Subscription.Status.INCOMPLETE, Subscription.Status.PAST_DUE, Subscription.Status.UNPAID}
     for state in client.list_subscriptions(customer_id=customer_id):
         if state.status in waiting and state.latest_invoice_id:
-            client.pay_open_invoice(invoice_id=state.latest_invoice_id)
+            client.pay_invoice(invoice_id=state.latest_invoice_id)
     requested_at = db_now()
     states = client.list_subscriptions(customer_id=customer_id)
     return Snapshot(requested_at=requested_at, received_at=db_now(), subscriptions=tuple(states))

@@ -34,8 +34,9 @@ class SubscriptionState:
     """
     A subscription with its one item.
 
-    `latest_invoice_id` is empty where there is none yet. `payment_client_secret` is set while the first
-    payment of an `incomplete` subscription waits for the card holder; `decline_code` where it was declined.
+    `latest_invoice_id` is empty where there is none yet. Of a subscription that is `incomplete`, `past_due` or
+    `unpaid`, `payment_client_secret` is set while the payment of its open invoice waits for the card holder, and
+    `decline_code` where it was declined.
     """
 
     subscription_id: str
@@ -143,8 +144,8 @@ class BillingClient(Protocol):
     def list_subscriptions(self, *, customer_id: str) -> list[SubscriptionState]:
         """Read all subscriptions of a customer, ended ones too, newest first."""
 
-    def pay_open_invoice(self, *, invoice_id: str) -> None:
-        """Try to collect an invoice where it is open; a decline shows in the state of its subscription."""
+    def pay_invoice(self, *, invoice_id: str) -> None:
+        """Try to collect an invoice, also one that is still a draft; a decline shows in its subscription's state."""
 
     def use_newest_card(self, *, customer_id: str) -> None:
         """Make the card that was captured last the default of the customer and of the living subscriptions."""

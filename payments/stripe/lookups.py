@@ -144,10 +144,12 @@ class Lookups:
 
     def _subscription(self, subscription_id: str) -> SubscriptionState:
         subscription = self._v1.subscriptions.retrieve(subscription_id, {"expand": _LATEST_PAYMENTS})
-        if subscription.status != "incomplete" or isinstance(subscription.latest_invoice, str | None):
+        if subscription.status not in Subscription.COLLECTABLE or isinstance(
+            subscription.latest_invoice, str | None
+        ):
             return objects.subscription_state(subscription)
         intent_id = objects.payment_intent_of_invoice(subscription.latest_invoice)
-        if not intent_id:
+        if not intent_id or subscription.latest_invoice.status != "open":
             return objects.subscription_state(subscription)
         intent = self._v1.payment_intents.retrieve(intent_id)
         failure = intent.last_payment_error

@@ -32,11 +32,19 @@ def subscription_state(
         currency=subscription.currency,
         current_period_start=_time(item.current_period_start),
         current_period_end=_time(item.current_period_end),
-        cancels_at_period_end=bool(subscription.cancel_at_period_end),
+        cancels_at_period_end=_ends_with_period(subscription, item),
         ended_at=_time_or_none(subscription.ended_at),
         latest_invoice_id=id_of(subscription.latest_invoice),
         payment_client_secret=client_secret,
         decline_code=decline_code,
+    )
+
+
+def _ends_with_period(subscription: Any, item: Any) -> bool:
+    """Return whether no further period is billed: Stripe's portal sets a date instead of the flag."""
+    ends_at = getattr(subscription, "cancel_at", None)
+    return bool(subscription.cancel_at_period_end) or (
+        ends_at is not None and int(ends_at) <= int(item.current_period_end)
     )
 
 

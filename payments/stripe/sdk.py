@@ -13,6 +13,8 @@ from payments.stripe.lookups import PAGE, Lookups
 from payments.stripe.requests import idempotent_request, is_made_by, translated_errors
 
 _PRODUCT_NAME = "Relay credits"
+# Stripe finalizes a draft when it is paid; renewals of an `unpaid` subscription stay drafts.
+_COLLECTABLE = ("open", "draft")
 
 
 class Cards(Lookups):
@@ -24,7 +26,8 @@ class Cards(Lookups):
                 {
                     "customer": customer_id,
                     "usage": "off_session",
-                    "automatic_payment_methods": {"enabled": True},
+                    # By settings of the account, Stripe would offer what cannot be charged off session as well.
+                    "payment_method_types": ["card"],
                 }
             )
             return str(intent.client_secret)
@@ -37,9 +40,9 @@ class Cards(Lookups):
                 self._make_default(customer_id, newest)
             return bool(newest or default)
 
-    def pay_open_invoice(self, *, invoice_id: str) -> None:
+    def pay_invoice(self, *, invoice_id: str) -> None:
         with translated_errors():
-            if self._v1.invoices.retrieve(invoice_id).status == "open":
+            if self._v1.invoices.retrieve(invoice_id).status in _COLLECTABLE:
                 self._pay(invoice_id)
 
     def use_newest_card(self, *, customer_id: str) -> None:
@@ -64,7 +67,7 @@ class Cards(Lookups):
             pass  # The subscription's state shows a decline, as after creation.
         except stripe.InvalidRequestError:
             # Another request was faster.
-            if self._v1.invoices.retrieve(invoice_id).status == "open":
+            if self._v1.invoices.retrieve(invoice_id).status in _COLLECTABLE:
                 raise
 
     def _newest_card(self, customer_id: str) -> str | None:
@@ -126,10 +129,11 @@ class StripeBillingClient(Cards):
         cancels_at_period_end: bool,
         key: str,
     ) -> SubscriptionState:
-        parameters: dict[str, Any] = {
-            "cancel_at_period_end": cancels_at_period_end,
-            "proration_behavior": "none",
-        }
+        parameters: dict[str, Any] = {"proration_behavior": "none"}
+        if not cancels_at_period_end and self._has_end_of_its_own(subscription_id):
+            parameters["cancel_at"] = ""
+        else:
+            parameters["cancel_at_period_end"] = cancels_at_period_end
         if amount_minor is not None:
             # Without the item's id Stripe would add a second item, and bill both.
             parameters["items"] = [{"id": item_id, "price_data": self._price(amount_minor, currency)}]
@@ -146,6 +150,12 @@ class StripeBillingClient(Cards):
             return str(self._v1.subscriptions.update(subscription_id, parameters, options).id)
 
         return self.retrieve_subscription(subscription_id=self._send_once(key, send, find))
+
+    def _has_end_of_its_own(self, subscription_id: str) -> bool:
+        """Return whether it was cancelled at Stripe for a date; Stripe takes one way of cancelling at a time."""
+        with translated_errors():
+            row = self._v1.subscriptions.retrieve(subscription_id)
+        return bool(row.cancel_at) and not row.cancel_at_period_end
 
     def cancel_subscription(self, *, subscription_id: str, key: str) -> SubscriptionState:
         # Stripe takes no idempotency key here and needs none: what is cancelled stays so.

@@ -37,7 +37,7 @@ def renews_at(subscription: Resource) -> int | None:
 def renew(account: Account, subscription: Resource) -> None:
     """Begin the next period and invoice it; or end a subscription that is canceled at period end."""
     period = period_of(subscription["items"]["data"][0])
-    if subscription["cancel_at_period_end"]:
+    if subscription["cancel_at"] is not None:
         reason = "cancellation_requested"
         cancel_subscription(account, subscription["id"], reason=reason, ended_at=period[1])
         return

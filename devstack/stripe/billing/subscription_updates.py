@@ -32,12 +32,25 @@ def update_subscription(account: Account, subscription: Resource, params: dict[s
         apply_fields(subscription, params, ("default_payment_method", "description", "metadata"))
         subscription["payment_settings"] |= params.get("payment_settings", {})
         subscription["cancellation_details"] |= params.get("cancellation_details", {})
+        if "cancel_at" in params:
+            _cancel_at(account, subscription, params)
         if "cancel_at_period_end" in params:
             _cancel_at_period_end(account, subscription, cancel=params["cancel_at_period_end"])
         _change_items(account, subscription, params)
         if params.get("billing_cycle_anchor", {}).get("type") == "now":
             reset_anchor(account, subscription)
             _invoice_now(account, subscription, period_lines(account, subscription), params)
+
+
+def _cancel_at(account: Account, subscription: Resource, params: dict[str, Any]) -> None:
+    """Set or remove the date of the end, as Stripe's portal does. The double knows ends of periods alone."""
+    if "cancel_at_period_end" in params:
+        raise InvalidRequest("You may only specify one of these parameters: cancel_at, cancel_at_period_end.")
+    cancel_at = params["cancel_at"]
+    if cancel_at not in (None, subscription["items"]["data"][0]["current_period_end"]):
+        raise InvalidRequest("This double ends a subscription with its running period.", param="cancel_at")
+    _cancel_at_period_end(account, subscription, cancel=cancel_at is not None)
+    subscription["cancel_at_period_end"] = False
 
 
 def _cancel_at_period_end(account: Account, subscription: Resource, *, cancel: bool) -> None:

@@ -116,6 +116,7 @@ _CREATE = takes(
 )
 _UPDATE = takes(
     **_FIELDS,
+    cancel_at=Integer(minimum=1, can_unset=True),
     billing_cycle_anchor=Hash({"type": Enum(("now", "unchanged"))}, required=("type",)),
     cancellation_details=_CANCELLATION_DETAILS,
     items=Array(Hash({**_ITEM, "id": String(), "deleted": Boolean()}), max_items=20),

@@ -93,10 +93,11 @@ class AccountClient(Account):
         ]
         return [self._state(identifier) for identifier in reversed(rows)]
 
-    def pay_open_invoice(self, *, invoice_id: str) -> None:
-        self._count("pay_open_invoice")
+    def pay_invoice(self, *, invoice_id: str) -> None:
+        self._count("pay_invoice")
         invoice = self._invoice(invoice_id)
-        if invoice.status == "open":
+        if invoice.status in ("open", "draft"):
+            invoice.status = "open"
             self._collect(invoice)
 
     def use_newest_card(self, *, customer_id: str) -> None:
@@ -179,8 +180,8 @@ def _customer_state(customer: Customer) -> CustomerState:
 
 def _subscription_state(subscription: Subscription) -> SubscriptionState:
     latest = subscription.invoices[-1]
-    is_incomplete = subscription.status == "incomplete"
-    needs_confirmation = is_incomplete and latest.needs_confirmation
+    waits = subscription.status in ("incomplete", "past_due", "unpaid") and latest.status == "open"
+    needs_confirmation = waits and latest.needs_confirmation
     return SubscriptionState(
         subscription_id=subscription.id,
         customer_id=subscription.customer.id,
@@ -194,7 +195,7 @@ def _subscription_state(subscription: Subscription) -> SubscriptionState:
         ended_at=subscription.ended_at,
         latest_invoice_id=latest.id,
         payment_client_secret=f"{latest.intent}_secret_{latest.id}" if needs_confirmation else "",
-        decline_code=latest.decline_code if is_incomplete else "",
+        decline_code=latest.decline_code if waits else "",
     )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from payments.errors import CurrencyFixed
+from payments.errors import CardDeclined, CurrencyFixed
 from payments.models import BillingOperation, Subscription
 from tests.payments.conftest import Refused
 from tests.payments.payers import Payer
@@ -99,7 +99,7 @@ def test_a_subscription_that_ended_at_stripe_meanwhile_is_created_anew(
     assert first.ended_at is not None
 
 
-def test_a_past_due_subscription_takes_a_new_amount_and_stays_past_due(
+def test_a_past_due_subscription_takes_a_new_amount_and_tells_that_the_card_is_declined(
     double: DoubleAccount, payer: Payer, amount: int
 ) -> None:
     made = payer.upsert(amount)
@@ -109,5 +109,8 @@ def test_a_past_due_subscription_takes_a_new_amount_and_stays_past_due(
     process_all_events(double)
     made.refresh_from_db()
     assert made.status == "past_due"
-    changed = payer.upsert(amount + 100)
-    assert (changed.status, changed.amount_minor) == ("past_due", amount + 100)
+    with pytest.raises(CardDeclined) as refusal:
+        payer.upsert(amount + 100)
+    assert refusal.value.members == {"declineCode": "insufficient_funds"}
+    made.refresh_from_db()
+    assert (made.status, made.amount_minor) == ("past_due", amount + 100)

@@ -147,13 +147,13 @@ class TestOpenInvoices:
         self, seam: SeamCase, begin: Callable[..., SubscriptionState], customer_id: str
     ) -> None:
         made = begin(DECLINES)
-        seam.client.pay_open_invoice(invoice_id=made.latest_invoice_id)
+        seam.client.pay_invoice(invoice_id=made.latest_invoice_id)
         declined = seam.client.retrieve_subscription(subscription_id=made.subscription_id)
         assert (declined.status, declined.decline_code) == ("incomplete", "generic_decline")
         seam.account.capture(customer_id)
         seam.client.use_newest_card(customer_id=customer_id)
         for _ in range(2):
-            seam.client.pay_open_invoice(invoice_id=made.latest_invoice_id)
+            seam.client.pay_invoice(invoice_id=made.latest_invoice_id)
             paid = seam.client.retrieve_subscription(subscription_id=made.subscription_id)
             assert paid.status == "active"
         invoice = seam.client.retrieve_invoice(invoice_id=made.latest_invoice_id)
@@ -262,7 +262,7 @@ class TestRenewals:
         late = seam.client.retrieve_subscription(subscription_id=made.subscription_id)
         assert late.status == "past_due"
         seam.account.decline_from_now(method, None)
-        seam.client.pay_open_invoice(invoice_id=late.latest_invoice_id)
+        seam.client.pay_invoice(invoice_id=late.latest_invoice_id)
         paid = seam.client.retrieve_subscription(subscription_id=made.subscription_id)
         assert paid.status == "active"
 

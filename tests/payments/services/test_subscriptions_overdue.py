@@ -1,0 +1,133 @@
+"""upsertSubscription where a renewal was not collected: the owner heals it alone."""
+
+from collections.abc import Callable
+
+import pytest
+
+from payments.errors import AuthenticationRequired, CardDeclined
+from payments.models import Subscription
+from payments.services import customers
+from tests.payments.payers import Payer
+from tests.payments.stripe_accounts import NEEDS_CONFIRMATION, VISA, DoubleAccount
+from tests.payments.webhook_events import process_all_events
+
+pytestmark = pytest.mark.django_db
+DAY = 86_400
+Overdue = Callable[[str], Subscription]
+
+
+@pytest.fixture
+def overdue(double: DoubleAccount, payer: Payer, amount: int) -> Overdue:
+    """Return a function that brings the subscription into a status; the card on file is declined from then on."""
+
+    def become(status: str) -> Subscription:
+        made = payer.upsert(amount)
+        double.controls.after_retries("unpaid" if status == "unpaid" else "leave")
+        double.decline_from_now(card_of(double, payer), "insufficient_funds")
+        double.pass_time((65 if status == "unpaid" else 32) * DAY)
+        process_all_events(double)
+        made.refresh_from_db()
+        assert made.status == status
+        return made
+
+    return become
+
+
+def card_of(double: DoubleAccount, payer: Payer) -> str:
+    """Return the newest card of the payer."""
+    cards = double.v1.payment_methods.list({"customer": payer.customer.stripe_customer_id}).data
+    return str(cards[0].id)
+
+
+def charges(double: DoubleAccount) -> list[int]:
+    """Return what was charged, the newest last."""
+    rows = double.v1.charges.list().data
+    return [row.amount for row in reversed(rows) if row.status == "succeeded"]
+
+
+@pytest.mark.parametrize("status", ["past_due", "unpaid"])
+def test_the_same_card_that_pays_again_makes_it_active_and_pays_out(
+    double: DoubleAccount, payer: Payer, overdue: Overdue, amount: int, status: str
+) -> None:
+    made = overdue(status)
+    payouts = len(payer.payouts)
+    double.decline_from_now(card_of(double, payer), None)
+    healed = payer.upsert(amount)
+    assert (healed.pk, healed.status) == (made.pk, "active")
+    process_all_events(double)
+    assert len(payer.payouts) == payouts + 1
+    assert charges(double) == [amount, amount]
+    assert payer.upsert(amount).status == "active"
+    assert charges(double) == [amount, amount]
+
+
+@pytest.mark.parametrize("status", ["past_due", "unpaid"])
+def test_another_card_heals_it(
+    double: DoubleAccount, payer: Payer, overdue: Overdue, amount: int, status: str
+) -> None:
+    overdue(status)
+    payer.with_card(VISA)
+    assert payer.upsert(amount).status == "active"
+    assert charges(double) == [amount, amount]
+
+
+@pytest.mark.parametrize("status", ["past_due", "unpaid"])
+def test_a_card_that_is_declined_is_told_with_its_reason_as_often_as_it_is_asked(
+    double: DoubleAccount, payer: Payer, overdue: Overdue, amount: int, status: str
+) -> None:
+    overdue(status)
+    for _ in range(2):
+        with pytest.raises(CardDeclined) as refusal:
+            payer.upsert(amount)
+        assert refusal.value.members == {"declineCode": "insufficient_funds"}
+    assert payer.subscription.status == status
+    assert charges(double) == [amount]
+
+
+@pytest.mark.parametrize("status", ["past_due", "unpaid"])
+def test_a_card_that_wants_confirmation_is_confirmed_by_its_owner(
+    double: DoubleAccount, payer: Payer, overdue: Overdue, amount: int, status: str
+) -> None:
+    overdue(status)
+    payer.with_card(NEEDS_CONFIRMATION)
+    with pytest.raises(AuthenticationRequired) as refusal:
+        payer.upsert(amount)
+    double.confirm(refusal.value.members["clientSecret"])
+    healed = payer.upsert(amount)
+    assert healed.status == "active"
+    assert charges(double) == [amount, amount]
+
+
+def test_an_overdue_subscription_is_cancelled_at_once_without_a_charge(
+    double: DoubleAccount, payer: Payer, overdue: Overdue, amount: int
+) -> None:
+    overdue("past_due")
+    assert payer.cancel(immediately=True).status == "canceled"
+    assert charges(double) == [amount]
+    payer.with_card(VISA)
+    assert payer.upsert(amount).status == "active"
+
+
+def test_a_cancellation_with_a_date_at_stripe_is_seen_and_taken_back(
+    double: DoubleAccount, payer: Payer, amount: int
+) -> None:
+    made = payer.upsert(amount)
+    row = double.v1.subscriptions.retrieve(made.stripe_subscription_id)
+    end = row["items"].data[0].current_period_end
+    double.v1.subscriptions.update(made.stripe_subscription_id, {"cancel_at": end})
+    process_all_events(double)
+    made.refresh_from_db()
+    assert made.cancels_at_period_end
+    assert not double.v1.subscriptions.retrieve(made.stripe_subscription_id).cancel_at_period_end
+
+    assert not payer.upsert(amount).cancels_at_period_end
+    assert double.v1.subscriptions.retrieve(made.stripe_subscription_id).cancel_at is None
+    assert payer.upsert(amount, cancels=True).cancels_at_period_end
+
+
+def test_a_setup_intent_asks_for_cards_whatever_the_account_offers(
+    double: DoubleAccount, payer: Payer
+) -> None:
+    secret = customers.setup_secret(user=payer.user, now=double.now())
+    intent = double.v1.setup_intents.retrieve(secret.split("_secret")[0])
+    assert (intent.payment_method_types, intent.automatic_payment_methods) == (["card"], None)

@@ -7,10 +7,11 @@ from django.views.generic import RedirectView
 from gateway.metrics import MetricsView
 
 urlpatterns = [
+    # Patterns are tried one after the other, so those that are asked for most come first.
+    path("", include("relay.api.urls")),
     path("admin/", admin.site.urls),
     path("admin", RedirectView.as_view(url="/admin/")),
     path("", include("users.api.views")),
-    path("", include("relay.api.urls")),
     path("", include("payments.api.views")),
     path("", include("checkin.api.views")),
     path("", include("earnings.api")),

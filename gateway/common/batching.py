@@ -50,7 +50,8 @@ class Round:
     @contextmanager
     def caller(self, item: object) -> Iterator[None]:
         """Count the caller who brings this item, to the end of its second step or until it gives up."""
-        self._steps[id(item)] = 0
+        with self._changed:
+            self._steps[id(item)] = 0
         try:
             yield
         finally:
@@ -178,13 +179,14 @@ class Together(Generic[Item, Result]):
                 self._followers -= 1
 
     def _lead(self, own: _Ticket[Item, Result]) -> None:
-        self._before_run()
-        if self._size > 1 and (seconds := self._gather_seconds(self._size)):
-            time.sleep(seconds)
-        batch = self._next_batch(own)
-        self._began_at = time.monotonic()
-        self._size = len(batch)
+        batch = [own]
         try:
+            self._before_run()
+            if self._size > 1 and (seconds := self._gather_seconds(self._size)):
+                time.sleep(seconds)
+            batch = self._next_batch(own)
+            self._began_at = time.monotonic()
+            self._size = len(batch)
             outcomes = self._run([ticket.item for ticket in batch])
             for ticket, outcome in zip(batch, outcomes, strict=True):
                 ticket.outcome = outcome

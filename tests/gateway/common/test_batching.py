@@ -140,6 +140,20 @@ def test_a_run_after_a_shared_one_waits_a_moment_for_more(
     assert (together(5), slept) == (-5, [0.25])
 
 
+def test_a_wait_before_a_run_that_breaks_fails_its_leader_alone(work: Work) -> None:
+    work.proceed.set()
+    waits = iter([KeyError("broken"), None])
+
+    def wait() -> None:
+        if (error := next(waits)) is not None:
+            raise error
+
+    together = Together(work, most=32, before_run=wait)
+    with pytest.raises(KeyError, match="broken"):
+        together(3)
+    assert together(4) == -4
+
+
 class TestPatience:
     """Callers do not wait for ever for a run that does not come back."""
 

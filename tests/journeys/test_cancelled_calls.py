@@ -115,7 +115,7 @@ def test_a_call_that_expired_in_the_pool_is_replaced_by_a_self_transfer(stack: S
     assert_every_relayer_goes_on(stack, person)
 
 
-def test_a_call_whose_fee_went_above_the_cap_is_cancelled_when_the_chain_is_affordable_again(
+def test_a_call_whose_fee_went_above_the_cap_waits_until_the_chain_is_affordable_again(
     stack: Stack, person: Person
 ) -> None:
     late = stack.newcomer()
@@ -130,13 +130,13 @@ def test_a_call_whose_fee_went_above_the_cap_is_cancelled_when_the_chain_is_affo
         assert refused.retry_after
         assert stack.records.calls(late.profile.profile_address) == []
         assert stack.records.account(late.profile.profile_address).held == 0
-        until("the call is given up", lambda: call_of(stack, person).terminal_status == "Cancelled")
-        assert not stack.chain.knows(transaction_hash)
-        assert call_of(stack, person).hold == "HELD"
+        until("the node refuses the call", lambda: "fee" in last_attempt(stack, person).node_message)
+        assert person.status(transaction_hash)["status"] == "Pending"
+        assert (call_of(stack, person).terminal_status, call_of(stack, person).hold) == ("", "HELD")
 
         stack.chain.price_next_block(GWEI)
 
-        assert_ends_once_the_transfer_is_confirmed(
-            stack, person, transaction_hash, "Cancelled", "refused-by-node"
-        )
+    ending = person.ending(transaction_hash)
+    assert ending["status"] == "Success"
+    assert stack.records.charges(person.profile.profile_address) == [ending["creditsUsed"]]
     assert_every_relayer_goes_on(stack, person)

@@ -12,7 +12,7 @@ from eth_account import Account
 from gateway.chain.client import get_chain_client
 from gateway.chain.types import SendKind
 from relay.models import GapFiller, Relayer, RelayTransaction
-from relay.services import gaps
+from relay.services import gaps, losses
 from relay.services.gaps import GapWatch
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.workers import broadcast_all, later, track
@@ -61,6 +61,18 @@ def test_the_relayer_goes_on_behind_a_gap(relayer: Relayer, chain: Chain, accept
     assert track() == 1
     row.refresh_from_db()
     assert row.status == "Success"
+
+
+def test_a_gap_waits_where_the_service_may_lose_no_more_gas(
+    relayer: Relayer, chain: Chain, settings: Any
+) -> None:
+    settings.RELAY_LOSS_PER_HOUR_WEI = 0
+    watch = GapWatch()
+    look(watch, 0)
+    assert (look(watch, LATER), GapFiller.objects.count()) == (0, 0)
+    settings.RELAY_LOSS_PER_HOUR_WEI = 10**18
+    assert look(watch, LATER + 1) == 1
+    assert losses.usage(now=timezone.now()).lost_wei > 0
 
 
 def test_two_workers_fill_a_gap_once(relayer: Relayer, chain: Chain) -> None:

@@ -17,10 +17,19 @@ from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from devstack.world.test_contracts import Flaky
 from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
 from gateway.chain.lsp25 import RelayCall
 from relay import queries
 from relay.models import FinalBlock, Relayer, RelayTransaction, ReversedSettlement
-from relay.services import broadcasting, cancellation, reconciliation, reorganisations, replacement
+from relay.services import (
+    broadcasting,
+    cancellation,
+    losses,
+    reconciliation,
+    relayers,
+    reorganisations,
+    replacement,
+)
 from relay.services.reorganisations import FinalBlockReplaced
 from rewards.models import Badge
 from tests.relay.callers import execute
@@ -352,6 +361,27 @@ class TestRepeats:
         assert balance_of(user) == (CREDITS - first.real_cost, 0, CREDITS - first.real_cost)
         audit()
 
+    def test_of_two_failures_the_newer_one_is_tried_again(
+        self, accept: Accept, new_call: Callable[..., RelayCall], chain: Chain, settle: Settle, flaky: Flaky
+    ) -> None:
+        call = new_call(payload=execute_payload(flaky.address))
+        rows = []
+        # Both are accepted while the target works, and fail when it does not.
+        for _ in range(2):
+            rows.append(accept(call))
+            flaky.flip()
+            settle()
+            flaky.flip()
+        for row in rows:
+            row.refresh_from_db()
+            assert row.status == "Failed"
+        chain.reorganise(self.depth_of(rows[0]))
+        track()
+        for row in rows:
+            row.refresh_from_db()
+        assert [row.status for row in rows] == ["Submitted", "Submitted"]
+        assert [row.is_superseded for row in rows] == [True, False]
+
     def test_a_wallet_that_repeats_meanwhile_gets_one_of_both(
         self,
         user: User,
@@ -371,6 +401,52 @@ class TestRepeats:
         again = execute(user=user, call=call, now=timezone.now())
         assert again in {first.transaction_hash, second.transaction_hash}
         assert RelayTransaction.objects.count() == 2
+
+
+def test_a_retired_relayer_is_brought_back_for_what_is_reopened(
+    accept: Accept, settle: Settle, chain: Chain
+) -> None:
+    row = accept()
+    settle()
+    relayers.set_active(relayer_id=row.relayer_id, is_active=False)
+    assert relayers.retire(relayer_id=row.relayer_id, now=timezone.now())
+    chain.reorganise(settings.CONFIRMATIONS)
+    track()
+    relayer = Relayer.objects.get(pk=row.relayer_id)
+    assert (relayer.retired_at, relayer.is_active, relayer.in_flight) == (None, False, 1)
+    resend()
+    assert mine_and_settle(chain) == 1
+
+
+def test_what_a_reopened_call_may_cost_the_service_is_reserved_again(accept: Accept, chain: Chain) -> None:
+    row = accept()
+    cancellation.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
+    broadcast_all()
+    mine_and_settle(chain)
+    assert losses.usage(now=timezone.now()).reserved_wei == 0
+    chain.reorganise(settings.CONFIRMATIONS)
+    track()
+    usage = losses.usage(now=timezone.now())
+    assert (usage.lost_wei, usage.reserved_wei > 0) == (0, True)
+    resend()
+    mine_and_settle(chain)
+    usage = losses.usage(now=timezone.now())
+    assert (usage.lost_wei > 0, usage.reserved_wei) == (True, 0)
+
+
+def test_two_workers_undo_a_settlement_once(accept: Accept, settle: Settle, chain: Chain) -> None:
+    row = accept()
+    settle()
+    watch = reorganisations.watch()
+    chain.reorganise(settings.CONFIRMATIONS, [bytes(row.attempts.get().raw)])
+    view = get_chain_client().read_chain(
+        transaction_hashes=[], accounts=[], confirmations=1, heights=watch.heights
+    )
+    # The other one undoes it and settles it in its new block.
+    assert track() == 1
+    assert reorganisations.reopen_vanished(watch=watch, view=view, now=timezone.now()) == 0
+    row.refresh_from_db()
+    assert (row.status, ReversedSettlement.objects.count()) == ("Success", 1)
 
 
 def test_an_executed_call_that_somebody_else_overtakes_on_the_new_chain(
@@ -419,6 +495,26 @@ class TestFinality:
         track()
         assert FinalBlock.objects.get().number == block
         assert reorganisations.watch().settled == []
+
+    def test_what_a_node_did_not_say_is_compared_later(
+        self, accept: Accept, settle: Settle, chain: Chain, settings: Any
+    ) -> None:
+        settings.FINALITY_BLOCKS = 3
+        accept()
+        settle()
+        before, watch = FinalBlock.objects.get(), reorganisations.watch()
+        chain.mine(5)
+        view = get_chain_client().read_chain(
+            transaction_hashes=[],
+            accounts=[],
+            confirmations=1,
+            heights=[before.number],
+            finality=get_chain().finality,
+        )
+        assert reorganisations.reopen_vanished(watch=watch, view=view, now=timezone.now()) == 0
+        assert FinalBlock.objects.get().number == before.number
+        track()
+        assert FinalBlock.objects.get().number > before.number
 
     def test_the_nodes_tag_decides_where_the_setting_says_so(
         self, accept: Accept, settle: Settle, chain: Chain, settings: Any

@@ -7,6 +7,7 @@ It is composed of the queries of the apps below, in a fixed number of statements
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import NamedTuple
 
 from django.db.models import QuerySet
 
@@ -24,6 +25,15 @@ from users.models import User
 _NEWEST = 100
 
 
+class Earning(NamedTuple):
+    """What the dashboard shows of an entry of the ledger."""
+
+    source: str
+    amount: int
+    balance_before: int
+    balance_after: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Dashboard:
     """Everything the dashboard shows of `user`; credits are whole, the subscription in major units."""
@@ -33,7 +43,7 @@ class Dashboard:
     rewards: CurrentRewards
     subscription_amount: Decimal
     check_in: CheckInStatus
-    earnings: list[CreditEntry]
+    earnings: list[Earning]
     transactions: list[ListedTransaction]
 
 
@@ -41,6 +51,7 @@ def dashboard_of(*, user: User, now: datetime) -> Dashboard:
     """Return the user's dashboard at `now`, with the newest 100 of each history."""
     account = credits_queries.account_of(user) or CreditAccount(user_id=user.pk)
     rewards = rewards_queries.current_rewards(user=user, now=now)
+    newest = credits_queries.earnings_of(account).order_by("-account_version")
     return Dashboard(
         user=user,
         account=account,
@@ -48,7 +59,7 @@ def dashboard_of(*, user: User, now: datetime) -> Dashboard:
         # A subscription whose first payment was declined is no subscriber's yet.
         subscription_amount=monthly_amount_of(user) if rewards.is_subscriber else Decimal(0),
         check_in=status_of(user=user, rewards=rewards, now=now),
-        earnings=list(credits_queries.earnings_of(account).order_by("-account_version")[:_NEWEST]),
+        earnings=[Earning(*row) for row in newest.values_list(*Earning._fields)[:_NEWEST]],
         transactions=list(relay_queries.transactions_of(user).order_by("-id")[:_NEWEST]),
     )
 

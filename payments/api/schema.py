@@ -47,6 +47,7 @@ UPSERT = problem_responses(
     errors.CardDeclined,
     errors.AuthenticationRequired,
 )
+REPORT = problem_responses(common.NotAuthenticated, errors.BillingUnavailable, errors.NoSubscription)
 CANCEL = problem_responses(*_ALWAYS, *BODY_ERRORS, errors.NoSubscription)
 
 
@@ -69,6 +70,11 @@ Begins the subscription, or changes the one that runs; a repeat with the same va
 * Where a renewal was not collected (`past_due`, `unpaid`), its open invoice is tried with the newest card.
 * 402 `payment-method-required`: no card yet. 402 `card-declined`: see `declineCode`. 402 `authentication-required`:
   the wallet confirms the payment with `clientSecret`, then repeats the request.
+""".strip()
+
+REPORT_DESCRIPTION = """
+Answers how the subscription stands and what to do next: what the running period has cost, what the next one will, and
+what is open because a renewal was not collected. The secret must not be stored or logged.
 """.strip()
 
 CANCEL_DESCRIPTION = """
@@ -101,6 +107,24 @@ UPSERT_EXAMPLES = [
             "subscriptionAmount": "$25.50",
         },
     ),
+]
+REPORT_EXAMPLES = [
+    _answer(
+        "A renewal was declined",
+        {
+            "subscriptionId": "sub_1QXw0aT2bQ1nD",
+            "status": "past_due",
+            "currency": "usd",
+            "paidCost": None,
+            "nextCost": 2550,
+            "currentPeriodEnd": 1_798_761_600,
+            "cancelAtEndOfBillingPeriod": False,
+            "openCost": 2550,
+            "clientSecret": "",
+            "declineCode": "insufficient_funds",
+            "nextStep": "capture-card",
+        },
+    )
 ]
 CANCEL_EXAMPLES = [
     OpenApiExample("With the period", request_only=True, value={"cancelImmediately": False}),

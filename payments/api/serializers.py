@@ -1,6 +1,7 @@
 """Shapes of the payment bodies, as they are on the wire."""
 
 import re
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -8,6 +9,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from gateway.common.serializers import AddressField, BodySerializer, StrictIntegerField
+from payments.models import Subscription
+from payments.services.subscriptions import NextStep
 
 DEFAULT_CURRENCY = "usd"
 _MAJOR_UNITS = re.compile(r"[0-9]{1,7}\.[0-9]{1,2}")
@@ -86,6 +89,54 @@ class SubscriptionSerializer(serializers.Serializer[Any]):
     subscriptionId = serializers.CharField()
     subscriptionFor = serializers.CharField(help_text="The customer's id.")
     subscriptionAmount = serializers.CharField(help_text="Monthly amount as text, such as $25.50.")
+
+
+class UnixTimeField(serializers.IntegerField):
+    """A moment, in unix seconds."""
+
+    def to_representation(self, value: datetime) -> int:
+        return int(value.timestamp())
+
+
+class SubscriptionReportSerializer(serializers.Serializer[Any]):
+    """How the subscription stands. Amounts are in minor units, times in unix seconds."""
+
+    subscriptionId = serializers.CharField(source="subscription.stripe_subscription_id")
+    status = serializers.ChoiceField(
+        Subscription.Status.values, source="subscription.status", help_text="Stripe's word for it."
+    )
+    currency = serializers.CharField(source="subscription.currency")
+    paidCost = serializers.IntegerField(
+        source="paid_minor",
+        allow_null=True,
+        help_text="What the running period has cost; null while it is unpaid.",
+    )
+    nextCost = serializers.IntegerField(
+        source="next_minor",
+        allow_null=True,
+        help_text="What the next period will cost; null where there is none.",
+    )
+    currentPeriodEnd = UnixTimeField(
+        source="subscription.current_period_end", help_text="From when `nextCost` is charged."
+    )
+    cancelAtEndOfBillingPeriod = serializers.BooleanField(source="subscription.cancels_at_period_end")
+    openCost = serializers.IntegerField(
+        source="open_minor", help_text="What waits to be paid; 0 for nothing."
+    )
+    clientSecret = serializers.CharField(
+        source="client_secret",
+        allow_blank=True,
+        help_text="Confirms what is open, by Stripe's library; else empty.",
+    )
+    declineCode = serializers.CharField(
+        source="decline_code", allow_blank=True, help_text="Why the card was declined last; else empty."
+    )
+    nextStep = serializers.ChoiceField(
+        [step.value for step in NextStep],
+        source="next_step",
+        help_text="`nothing`; `confirm` with `clientSecret`; `capture-card` by a setup intent, then "
+        "upsertSubscription; `pay` by upsertSubscription; `subscribe` anew.",
+    )
 
 
 class CancelSerializer(BodySerializer):

@@ -30,6 +30,7 @@ from payments.api.serializers import (
     CancelSerializer,
     CustomerSerializer,
     SetupIntentSerializer,
+    SubscriptionReportSerializer,
     SubscriptionSerializer,
     UpsertSerializer,
 )
@@ -108,6 +109,19 @@ class PaymentsViewSet(ViewSet):
                 ),
             }
         )
+
+    @extend_schema(
+        operation_id="getSubscription",
+        tags=["payments"],
+        summary="Get how the subscription stands",
+        description=schema.REPORT_DESCRIPTION,
+        responses={200: SubscriptionReportSerializer, **schema.REPORT},
+        examples=schema.REPORT_EXAMPLES,
+    )
+    @action(detail=False, methods=["get"], url_path="subscription")
+    def subscription(self, request: ProfileRequest) -> Response:
+        report = subscriptions.report(user=request.user, now=timezone.now())
+        return Response(SubscriptionReportSerializer(report).data, headers={"Cache-Control": "no-store"})
 
     @extend_schema(
         operation_id="cancelSubscription",

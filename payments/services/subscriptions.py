@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from django.conf import settings
 
@@ -144,6 +145,74 @@ def _pay_or_replace(
         return _collect(customer=customer, state=state, now=now)
     _cancel_now(user=user, customer=customer, subscription_id=state.subscription_id, now=now)
     return None
+
+
+class NextStep(StrEnum):
+    """What the owner of a subscription does next."""
+
+    NOTHING = "nothing"
+    SUBSCRIBE = "subscribe"
+    CAPTURE_CARD = "capture-card"
+    CONFIRM = "confirm"
+    PAY = "pay"
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionReport:
+    """
+    How a subscription stands. Amounts are minor units.
+
+    `paid_minor` is what the running period has cost, None where it is not paid; `next_minor` what the next one
+    will cost, None where there is none. What is open can be confirmed with `client_secret`.
+    """
+
+    subscription: Subscription
+    paid_minor: int | None
+    next_minor: int | None
+    open_minor: int
+    client_secret: str
+    decline_code: str
+    next_step: NextStep
+
+
+def report(*, user: User, now: datetime) -> SubscriptionReport:
+    """
+    Return how the user's living subscription stands, or else the one that ended last.
+
+    Stripe is asked only where something is open.
+
+    Raises:
+        NoSubscription: there never was one.
+    """
+    mine = Subscription.objects.select_related("customer").filter(user_id=user.pk)
+    row = mine.living().first() or mine.order_by("-pk").first()
+    if row is None:
+        raise NoSubscription("There is no subscription. Begin one with upsertSubscription.")
+    state = None
+    if row.status in Subscription.COLLECTABLE:
+        state = _refresh(customer=row.customer, subscription_id=row.stripe_subscription_id, now=now)
+        row.refresh_from_db()
+    has_ended = row.status in Subscription.ENDED
+    paid = row.payouts.filter(period_start__lte=now, period_end__gt=now).order_by("-period_start").first()
+    return SubscriptionReport(
+        subscription=row,
+        paid_minor=paid.amount_minor if paid else None,
+        next_minor=None if has_ended or row.cancels_at_period_end else row.amount_minor,
+        open_minor=state.open_minor if state else 0,
+        client_secret=state.payment_client_secret if state else "",
+        decline_code=state.decline_code if state else "",
+        next_step=_next_step(row, state),
+    )
+
+
+def _next_step(row: Subscription, state: SubscriptionState | None) -> NextStep:
+    if row.status in Subscription.ENDED:
+        return NextStep.SUBSCRIBE
+    if state is None or row.status not in Subscription.COLLECTABLE:
+        return NextStep.NOTHING
+    if state.payment_client_secret:
+        return NextStep.CONFIRM
+    return NextStep.CAPTURE_CARD if state.decline_code else NextStep.PAY
 
 
 def _collect(*, customer: Customer, state: SubscriptionState, now: datetime) -> SubscriptionState:

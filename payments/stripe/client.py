@@ -36,7 +36,7 @@ class SubscriptionState:
 
     `latest_invoice_id` is empty where there is none yet. Of a subscription that is `incomplete`, `past_due` or
     `unpaid`, `payment_client_secret` is set while the payment of its open invoice waits for the card holder, and
-    `decline_code` where it was declined.
+    `decline_code` where it was declined; `open_minor` is what that invoice asks for.
     """
 
     subscription_id: str
@@ -52,6 +52,7 @@ class SubscriptionState:
     latest_invoice_id: str
     payment_client_secret: str
     decline_code: str
+    open_minor: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

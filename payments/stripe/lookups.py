@@ -24,6 +24,8 @@ from payments.stripe.requests import GuardedClient, translated_errors
 API_VERSION = "2026-10-28.endive"
 PAGE = {"limit": 100}
 _NETWORK_RETRIES = 2
+# Invoices that can be paid. Stripe finalizes a draft when it is; renewals of an `unpaid` subscription stay drafts.
+COLLECTABLE = ("open", "draft")
 _PAYMENTS = ["payments"]
 _LATEST_PAYMENTS = ["latest_invoice.payments"]
 
@@ -144,20 +146,24 @@ class Lookups:
 
     def _subscription(self, subscription_id: str) -> SubscriptionState:
         subscription = self._v1.subscriptions.retrieve(subscription_id, {"expand": _LATEST_PAYMENTS})
-        if subscription.status not in Subscription.COLLECTABLE or isinstance(
-            subscription.latest_invoice, str | None
-        ):
+        invoice = subscription.latest_invoice
+        if subscription.status not in Subscription.COLLECTABLE or isinstance(invoice, str | None):
             return objects.subscription_state(subscription)
-        intent_id = objects.payment_intent_of_invoice(subscription.latest_invoice)
-        if not intent_id or subscription.latest_invoice.status != "open":
+        if invoice.status not in COLLECTABLE:
             return objects.subscription_state(subscription)
+        due = int(invoice.amount_remaining)
+        intent_id = objects.payment_intent_of_invoice(invoice)
+        if not intent_id:
+            return objects.subscription_state(subscription, open_minor=due)
         intent = self._v1.payment_intents.retrieve(intent_id)
         failure = intent.last_payment_error
         code = (getattr(failure, "decline_code", None) or failure.code) if failure else "generic_decline"
         # A bank may also decline what it wants confirmed; the wallet confirms the same payment then.
         if intent.status == "requires_action" or code == "authentication_required":
-            return objects.subscription_state(subscription, client_secret=str(intent.client_secret))
-        return objects.subscription_state(subscription, decline_code=str(code))
+            return objects.subscription_state(
+                subscription, client_secret=str(intent.client_secret), open_minor=due
+            )
+        return objects.subscription_state(subscription, decline_code=str(code), open_minor=due)
 
 
 def _created_since(since: datetime) -> dict[str, Any]:

@@ -19,7 +19,7 @@ def customer_state(customer: Any) -> CustomerState:
 
 
 def subscription_state(
-    subscription: Any, *, client_secret: str = "", decline_code: str = ""
+    subscription: Any, *, client_secret: str = "", decline_code: str = "", open_minor: int = 0
 ) -> SubscriptionState:
     item = subscription["items"].data[0]
     return SubscriptionState(
@@ -37,6 +37,7 @@ def subscription_state(
         latest_invoice_id=id_of(subscription.latest_invoice),
         payment_client_secret=client_secret,
         decline_code=decline_code,
+        open_minor=open_minor,
     )
 
 

@@ -9,12 +9,10 @@ import stripe
 from payments.models import Subscription
 from payments.stripe import objects
 from payments.stripe.client import SubscriptionState
-from payments.stripe.lookups import PAGE, Lookups
+from payments.stripe.lookups import COLLECTABLE, PAGE, Lookups
 from payments.stripe.requests import idempotent_request, is_made_by, translated_errors
 
 _PRODUCT_NAME = "Relay credits"
-# Stripe finalizes a draft when it is paid; renewals of an `unpaid` subscription stay drafts.
-_COLLECTABLE = ("open", "draft")
 
 
 class Cards(Lookups):
@@ -42,7 +40,7 @@ class Cards(Lookups):
 
     def pay_invoice(self, *, invoice_id: str) -> None:
         with translated_errors():
-            if self._v1.invoices.retrieve(invoice_id).status in _COLLECTABLE:
+            if self._v1.invoices.retrieve(invoice_id).status in COLLECTABLE:
                 self._pay(invoice_id)
 
     def use_newest_card(self, *, customer_id: str) -> None:
@@ -67,7 +65,7 @@ class Cards(Lookups):
             pass  # The subscription's state shows a decline, as after creation.
         except stripe.InvalidRequestError:
             # Another request was faster.
-            if self._v1.invoices.retrieve(invoice_id).status in _COLLECTABLE:
+            if self._v1.invoices.retrieve(invoice_id).status in COLLECTABLE:
                 raise
 
     def _newest_card(self, customer_id: str) -> str | None:

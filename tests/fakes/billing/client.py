@@ -180,7 +180,11 @@ def _customer_state(customer: Customer) -> CustomerState:
 
 def _subscription_state(subscription: Subscription) -> SubscriptionState:
     latest = subscription.invoices[-1]
-    waits = subscription.status in ("incomplete", "past_due", "unpaid") and latest.status == "open"
+    is_due = subscription.status in ("incomplete", "past_due", "unpaid") and latest.status in (
+        "open",
+        "draft",
+    )
+    waits = is_due and latest.status == "open"
     needs_confirmation = waits and latest.needs_confirmation
     return SubscriptionState(
         subscription_id=subscription.id,
@@ -196,6 +200,7 @@ def _subscription_state(subscription: Subscription) -> SubscriptionState:
         latest_invoice_id=latest.id,
         payment_client_secret=f"{latest.intent}_secret_{latest.id}" if needs_confirmation else "",
         decline_code=latest.decline_code if waits else "",
+        open_minor=latest.amount if is_due else 0,
     )
 
 

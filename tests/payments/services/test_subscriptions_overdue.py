@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from payments.errors import AuthenticationRequired, CardDeclined
+from payments.errors import AuthenticationRequired, CardDeclined, NoSubscription
 from payments.models import Subscription
-from payments.services import customers
+from payments.services import customers, subscriptions
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import NEEDS_CONFIRMATION, VISA, DoubleAccount
 from tests.payments.webhook_events import process_all_events
@@ -131,3 +131,46 @@ def test_a_setup_intent_asks_for_cards_whatever_the_account_offers(
     secret = customers.setup_secret(user=payer.user, now=double.now())
     intent = double.v1.setup_intents.retrieve(secret.split("_secret")[0])
     assert (intent.payment_method_types, intent.automatic_payment_methods) == (["card"], None)
+
+
+@pytest.mark.parametrize("status", ["past_due", "unpaid"])
+def test_the_report_tells_what_is_open_why_and_what_to_do(
+    double: DoubleAccount, payer: Payer, overdue: Overdue, amount: int, status: str
+) -> None:
+    made = overdue(status)
+
+    def report() -> tuple[str, int | None, int, str, str]:
+        told = subscriptions.report(user=payer.user, now=double.now())
+        return told.subscription.status, told.paid_minor, told.open_minor, told.decline_code, told.next_step
+
+    reason = "insufficient_funds" if status == "past_due" else ""
+    assert report() == (status, None, amount, reason, "capture-card" if reason else "pay")
+    payer.with_card(NEEDS_CONFIRMATION)
+    with pytest.raises(AuthenticationRequired) as refusal:
+        payer.upsert(amount)
+    assert report() == (status, None, amount, "", "confirm")
+    double.confirm(refusal.value.members["clientSecret"])
+    process_all_events(double)
+    assert report() == ("active", amount, 0, "", "nothing")
+    made.refresh_from_db()
+    payer.cancel(immediately=True)
+    assert report() == ("canceled", amount, 0, "", "subscribe")
+
+
+def test_the_report_tells_from_when_a_changed_amount_counts_and_asks_stripe_nothing(
+    double: DoubleAccount, payer: Payer, amount: int
+) -> None:
+    payer.upsert(amount)
+    process_all_events(double)
+    payer.upsert(amount + 50)
+    with double.frozen_log() as requests:
+        told = subscriptions.report(user=payer.user, now=double.now())
+    assert requests == []
+    assert (told.paid_minor, told.next_minor) == (amount, amount + 50)
+    payer.upsert(amount + 50, cancels=True)
+    assert subscriptions.report(user=payer.user, now=double.now()).next_minor is None
+
+
+def test_who_never_subscribed_has_no_subscription_to_report(double: DoubleAccount, payer: Payer) -> None:
+    with pytest.raises(NoSubscription):
+        subscriptions.report(user=payer.user, now=double.now())

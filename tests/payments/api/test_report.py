@@ -1,0 +1,42 @@
+"""GET subscription on the wire."""
+
+import pytest
+
+from tests.payments.api.conftest import upsert
+from tests.payments.payers import Payer
+from tests.payments.stripe_accounts import DoubleAccount
+from tests.payments.webhook_events import process_all_events
+from tests.relay.api.conftest import Wallet
+from tests.relay.api.test_execute import assert_problem
+
+pytestmark = pytest.mark.django_db
+PATH = "/api/payments/subscription"
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_a_running_subscription_tells_costs_period_and_that_nothing_is_to_do(
+    double: DoubleAccount, payer: Payer, wallet: Wallet, slash: str
+) -> None:
+    upsert(wallet, 2550)
+    process_all_events(double)
+    row = payer.subscription
+    answer = wallet.send("get", PATH + slash)
+    assert answer.status == 200
+    assert answer.body == {
+        "subscriptionId": row.stripe_subscription_id,
+        "status": "active",
+        "currency": "usd",
+        "paidCost": 2550,
+        "nextCost": 2550,
+        "currentPeriodEnd": int(row.current_period_end.timestamp()),
+        "cancelAtEndOfBillingPeriod": False,
+        "openCost": 0,
+        "clientSecret": "",
+        "declineCode": "",
+        "nextStep": "nothing",
+    }
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
+def test_without_a_subscription_there_is_none_to_report(payer: Payer, wallet: Wallet) -> None:
+    assert_problem(wallet.send("get", PATH), 404, "no-subscription")

@@ -230,7 +230,10 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "SCHEMA_PATH_PREFIX": r"/api",
     "OAS_VERSION": "3.1.0",
-    "ENUM_NAME_OVERRIDES": {"SubscriptionStatusEnum": "payments.models.Subscription.Status"},
+    "ENUM_NAME_OVERRIDES": {
+        "StatusEnum": "relay.models.RelayStatus",
+        "SubscriptionStatusEnum": "payments.models.Subscription.Status",
+    },
     "PREPROCESSING_HOOKS": ["gateway.docs.paths_as_documented"],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

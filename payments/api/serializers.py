@@ -5,6 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -91,7 +92,8 @@ class SubscriptionSerializer(serializers.Serializer[Any]):
     subscriptionAmount = serializers.CharField(help_text="Monthly amount as text, such as $25.50.")
 
 
-class UnixTimeField(serializers.IntegerField):
+@extend_schema_field(OpenApiTypes.INT64)
+class UnixTimeField(serializers.Field[datetime, Any, int, datetime]):
     """A moment, in unix seconds."""
 
     def to_representation(self, value: datetime) -> int:
@@ -103,7 +105,7 @@ class SubscriptionReportSerializer(serializers.Serializer[Any]):
 
     subscriptionId = serializers.CharField(source="subscription.stripe_subscription_id")
     status = serializers.ChoiceField(
-        Subscription.Status.values, source="subscription.status", help_text="Stripe's word for it."
+        Subscription.Status.choices, source="subscription.status", help_text="Stripe's word for it."
     )
     currency = serializers.CharField(source="subscription.currency")
     paidCost = serializers.IntegerField(

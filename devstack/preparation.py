@@ -43,9 +43,13 @@ def demo_plan(*, people: int = _DEMO_PEOPLE) -> Plan:
 
 def load_plan() -> Plan:
     """Return what a load generator needs: many profiles that can pay, many relayers, little logging."""
-    # Each profile stands for many users.
-    limits = ("RELAY_MAX_IN_FLIGHT", "RELAY_CANCELLED_CALLS_PER_HOUR", "RELAY_CANCELLED_CALLS_PER_DAY")
-    settings = {"LOG_LEVEL": "WARNING", **dict.fromkeys(limits, str(_LOAD_IN_FLIGHT))}
+    # A profile stands for many users, none of whom is limited.
+    limits = ("RELAY_CANCELLED_CALLS_PER_HOUR", "RELAY_CANCELLED_CALLS_PER_DAY")
+    settings = {
+        "LOG_LEVEL": "WARNING",
+        "RELAY_MAX_IN_FLIGHT": str(_LOAD_IN_FLIGHT),
+        **dict.fromkeys(limits, "1000000"),
+    }
     profiles = [ProfilePlan() for _ in range(_LOAD_PROFILES)]
     return Plan(profiles, credits=_LOAD_CREDITS, relayers=_LOAD_RELAYERS, settings=settings)
 

@@ -97,7 +97,11 @@ class NoSpareRelayer(DomainError):
 
 
 class RelayShareUsed(DomainError):
-    """As many calls of the profile wait to be mined as may: `maximum`. Nothing was held; repeat after `Retry-After`."""
+    """
+    As many calls of the profile wait to be mined as may: `maximum`. Nothing was held; repeat after `Retry-After`.
+
+    The more other profiles relay, and the more calls of this one have ended without effect lately, the fewer may wait.
+    """
 
     code, title, status, retryable = "relay-share-used", "Too many of your calls wait to be mined", 503, True
 
@@ -106,8 +110,8 @@ class TooManyCancelledCalls(DomainError):
     """
     Too many calls of the profile ended without effect: reverted, expired, behind one that failed, executed elsewhere.
 
-    Within `windowSeconds` there may be `maximum` of them, calls in flight included until they have succeeded.
-    Nothing was held. Sign for what the chain executes now, with a validity of minutes, and repeat after `Retry-After`.
+    Within `windowSeconds` there may be `maximum` of them. Nothing was held. Sign for what the chain executes now, with
+    a validity of minutes, and repeat after `Retry-After`.
     """
 
     code, title, status, retryable = "too-many-dead-ends", "Too many calls ended without effect", 429, True

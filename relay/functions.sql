@@ -67,9 +67,8 @@ END $$;
 --   nonce-taken    an active call has this relay nonce
 --   nonce-gap      `number` is the relay nonce before this one that has no living call here
 --   channel-full   too many calls of the channel wait before this one
---   share-used     the user holds `number` account nonces already, as many as one may
---   hour-used      the user's calls in flight, and those that ended without effect within the hour, are `number`
---   day-used       the same within a day
+--   share-used     the user holds `number` account nonces already: as many as one may while others want some too, or
+--                  while calls of the last hour or day have ended without effect
 --   channel-busy   the relayer of the channel's calls can take no more
 --   relayers-busy  no relayer can
 --   loss-limit     the call may cost the service `risk_wei`, which may lose no more
@@ -90,8 +89,6 @@ DECLARE
     slots integer;
     in_use integer;
     most_open integer;
-    ended_in_hour integer;
-    ended_in_day integer;
     call record;
     refused bigint[] := '{}';
     -- Of the calls that passed: place, hold, balance, worst cost, and the relayer of their channel if it has one.
@@ -171,28 +168,26 @@ BEGIN
                 outcome := 'channel-full';
             END IF;
         END IF;
-        IF outcome IS NULL AND share < 100 THEN
-            -- A user has a share of what all others leave free. With 50 percent, n users who want all they can get
-            -- come to one of n + 1 equal parts each, and the last part stays free for whoever comes next.
-            most_open := greatest(1, (slots - greatest(0, in_use - call.open_holds + 1)) * share / 100);
+        IF outcome IS NULL THEN
+            most_open := call.open_holds;
+            IF share < 100 THEN
+                -- A user has a share of what all others leave free. With 50 percent, n users who want all they can get
+                -- come to one of n + 1 equal parts each, and the last part stays free for whoever comes next.
+                most_open := greatest(1, (slots - greatest(0, in_use - call.open_holds + 1)) * share / 100);
+            END IF;
+            IF call.open_holds > 1 THEN
+                -- Each call in flight may still end without effect. What was read before the account was locked has
+                -- ruled out that those which ended are too many by themselves.
+                SELECT least(most_open, per_day - count(*),
+                             per_hour - count(*) FILTER (WHERE ended.settled_at > call.now - interval '1 hour'))
+                INTO most_open
+                FROM relay_relaytransaction AS ended
+                WHERE ended.user_id = call.owner_id AND ended.settled_at > call.now - interval '1 day'
+                  AND ended.status IN @unsuccessful@ AND @callers_doing@;
+            END IF;
             IF call.open_holds > most_open THEN
                 outcome := 'share-used';
-                number := most_open;
-            END IF;
-        END IF;
-        -- What was read before the account was locked has ruled out that the calls which ended suffice by themselves.
-        IF outcome IS NULL AND call.open_holds > 1 THEN
-            SELECT count(*) FILTER (WHERE ended.settled_at > call.now - interval '1 hour'), count(*)
-            INTO ended_in_hour, ended_in_day
-            FROM relay_relaytransaction AS ended
-            WHERE ended.user_id = call.owner_id AND ended.settled_at > call.now - interval '1 day'
-              AND ended.status IN @unsuccessful@ AND @callers_doing@;
-            IF ended_in_hour + call.open_holds > per_hour THEN
-                outcome := 'hour-used';
-                number := per_hour;
-            ELSIF ended_in_day + call.open_holds > per_day THEN
-                outcome := 'day-used';
-                number := per_day;
+                number := greatest(0, most_open);
             END IF;
         END IF;
         IF outcome IS NOT NULL THEN

@@ -31,7 +31,6 @@ from relay.errors import (
     RelayNonceTaken,
     RelayPaused,
     RelayShareUsed,
-    TooManyCancelledCalls,
 )
 from relay.models import Loss
 from relay.pricing import cost_in_credits
@@ -306,14 +305,6 @@ def _hash_or_refusal(approved: ApprovedCall, slot: _Slot) -> str | Exception:
                 f"{number} calls of the profile wait to be mined.",
                 retry_after=seconds_until_next_block(),
                 maximum=number,
-            )
-        case "hour-used" | "day-used":
-            # The seconds until a call in flight has ended with effect; until then all of them count.
-            return TooManyCancelledCalls(
-                f"{number} calls of the profile are in flight or have ended without effect.",
-                retry_after=seconds_until_next_block(),
-                maximum=number,
-                windowSeconds=3600 if slot.outcome == "hour-used" else 86400,
             )
         case "channel-busy":
             return RelayersBusy(

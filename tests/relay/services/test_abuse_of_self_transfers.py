@@ -18,7 +18,7 @@ from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import SendKind
-from relay.errors import TooManyCancelledCalls
+from relay.errors import RelayShareUsed, TooManyCancelledCalls
 from relay.models import Loss, Relayer, RelayTransaction
 from relay.services import broadcasting, cancellation, losses
 from tests.relay.attacks import LossMeter
@@ -89,7 +89,7 @@ def test_a_user_lets_as_many_calls_expire_as_there_may_be(
     for _ in range(limit):
         accept(channel=any_channel(), validity=soon())
     call = new_call(channel=any_channel())
-    with refused(TooManyCancelledCalls):
+    with refused(RelayShareUsed):
         execute(user=user, call=call, now=timezone.now())
     if is_sent:
         broadcast_all()

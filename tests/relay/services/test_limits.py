@@ -400,9 +400,9 @@ def test_calls_in_flight_count_as_if_they_ended_without_effect(
     for _ in range(2):
         accept(channel=any_channel())
     call = new_call(channel=any_channel())
-    with refused(TooManyCancelledCalls) as refusal:
+    with refused(RelayShareUsed) as refusal:
         execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members == {"maximum": 3, "windowSeconds": 3600}
+    assert refusal.value.members == {"maximum": 2}
     assert 0 < (refusal.value.retry_after or 0) < 60
     settle()
     assert execute(user=user, call=call, now=timezone.now())
@@ -421,9 +421,9 @@ def test_calls_in_flight_count_within_a_day_too(
         end_calls(random.choice(WITHOUT_EFFECT), ago=3600 * hours)
     accept(channel=any_channel())
     call = new_call(channel=any_channel())
-    with refused(TooManyCancelledCalls) as refusal:
+    with refused(RelayShareUsed) as refusal:
         execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members == {"maximum": 3, "windowSeconds": 86400}
+    assert refusal.value.members == {"maximum": 1}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -434,7 +434,7 @@ def test_requests_at_once_bring_no_more_calls_in_flight_than_may_end_without_eff
     calls = [new_call(channel=any_channel()) for _ in range(12)]
     answers = at_once([partial(execute, user=user, call=call, now=timezone.now()) for call in calls])
     refusals = [answer for answer in answers if not isinstance(answer, str)]
-    assert [type(refusal) for refusal in refusals] == [TooManyCancelledCalls] * 8
+    assert [type(refusal) for refusal in refusals] == [RelayShareUsed] * 8
     assert RelayTransaction.objects.count() == 4
 
 

@@ -51,6 +51,8 @@ DATABASES["default"]["OPTIONS"]["options"] += "".join(
     f" -c {name}={seconds}s" for name, seconds in _PATIENCE.items()
 )
 
+# A storm of threads may wait for the node or the double together.
+WEB_THREADS = 256
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CELERY_BROKER_URL = "memory://"
 # Tests look at what they have just written.

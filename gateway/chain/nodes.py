@@ -137,7 +137,7 @@ class Node:
 
     def health(self) -> NodeHealth:
         """Return what is known of the node."""
-        fault = self.fault or ("" if self.guard.is_open else "no answer")
+        fault = self.fault or ("no answer" if self.guard.is_tripped else "")
         head = self.head
         if head is None:
             return NodeHealth(self.name, fault)

@@ -19,13 +19,15 @@ from typing import Generic, TypeVar
 from gateway.common.errors import DomainError
 
 logger = logging.getLogger(__name__)
+# How often callers whose patience has ended look whether they may stay.
+_LOOK_SECONDS = 0.05
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Patience:
-    """After `seconds` in which nothing came back, only so many callers stay; the others get the refusal at once."""
+    """When a run has taken so many seconds, only so many callers stay; the others get the refusal at once."""
 
     seconds: float
     callers: int
@@ -154,12 +156,12 @@ class Together(Generic[Item, Result]):
 
     def _refuse_where_stuck(self) -> None:
         patience = self._patience
-        if (
-            patience is not None
-            and self._followers >= patience.callers
-            and time.monotonic() > self._began_at + patience.seconds
-        ):
+        if patience and self._followers >= patience.callers and self._patience_left() <= 0:
             raise patience.refusal()
+
+    def _patience_left(self) -> float:
+        seconds = self._patience.seconds if self._patience else 0.0
+        return self._began_at + seconds - time.monotonic()
 
     def _await(self, ticket: _Ticket[Item, Result]) -> None:
         """Wait for the outcome, or to lead; leave where the patience ends and too many wait."""
@@ -167,9 +169,10 @@ class Together(Generic[Item, Result]):
             if self._patience is None:
                 ticket.gate.acquire()
                 return
-            while not ticket.gate.acquire(timeout=self._patience.seconds):
+            while not ticket.gate.acquire(timeout=max(_LOOK_SECONDS, self._patience_left())):
                 with self._lock:
-                    if ticket.leads or self._followers <= self._patience.callers:
+                    is_patient = self._patience_left() > 0 or self._followers <= self._patience.callers
+                    if is_patient or ticket.leads:
                         continue
                     if ticket in self._waiting:
                         self._waiting.remove(ticket)

@@ -14,8 +14,6 @@ from contextlib import contextmanager
 # With so many failures in a row, it is left alone for so long; then one call at a time tries whether it is back.
 _FAILURES = 3
 _REST_SECONDS = 10.0
-# Where every place is taken, a further caller waits while those inside are served within this time.
-_PATIENCE_SECONDS = 0.5
 
 
 class NotLetThrough(Exception):
@@ -23,10 +21,14 @@ class NotLetThrough(Exception):
 
 
 class Guard:
-    """Lets at most `places` threads wait for one part at the same time, and none while it does not answer."""
+    """
+    Lets at most `places` threads wait for one part at the same time, and none while it does not answer.
 
-    def __init__(self, *, places: int) -> None:
-        self._places = max(1, places)
+    Where every place is taken, a further caller waits while those inside are served within `patience_seconds`.
+    """
+
+    def __init__(self, *, places: int, patience_seconds: float = 0.7) -> None:
+        self._places, self._patience_seconds = max(1, places), patience_seconds
         self._changed = threading.Condition()
         # When each of those inside came, the oldest first.
         self._inside: dict[object, float] = {}
@@ -34,9 +36,9 @@ class Guard:
         self._rests_until = 0.0
 
     @property
-    def is_open(self) -> bool:
-        """Whether calls are let through; a trial now and then is let through even so."""
-        return self._failures < _FAILURES
+    def is_tripped(self) -> bool:
+        """Whether it has failed so often that only a trial is let through now and then."""
+        return self._failures >= _FAILURES
 
     @contextmanager
     def place(self) -> Iterator[None]:
@@ -65,14 +67,14 @@ class Guard:
         """Note that it did not answer."""
         with self._changed:
             self._failures += 1
-            if not self.is_open:
+            if self.is_tripped:
                 self._rests_until = time.monotonic() + _REST_SECONDS
                 self._changed.notify_all()
 
     def _await_place(self) -> None:
         while True:
             now = time.monotonic()
-            if not self.is_open:
+            if self.is_tripped:
                 if now < self._rests_until:
                     raise NotLetThrough
                 # This call is the trial, and the next one comes after another rest.
@@ -80,7 +82,7 @@ class Guard:
                 return
             if len(self._inside) < self._places:
                 return
-            patience = next(iter(self._inside.values())) + _PATIENCE_SECONDS - now
+            patience = next(iter(self._inside.values())) + self._patience_seconds - now
             if patience <= 0:
                 raise NotLetThrough
             self._changed.wait(patience)

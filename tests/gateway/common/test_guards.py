@@ -55,7 +55,7 @@ def test_after_three_failures_in_a_row_it_is_left_alone(monkeypatch: pytest.Monk
     _fail(guard, 2)
     guard.answered()
     _fail(guard, 2)
-    assert guard.is_open
+    assert not guard.is_tripped
     _fail(guard, 1)
     with pytest.raises(NotLetThrough), guard.place():
         pytest.fail("let through")
@@ -71,7 +71,7 @@ def test_one_trial_at_a_time_finds_that_it_is_back(monkeypatch: pytest.MonkeyPat
             pytest.fail("a second trial beside the first")
         guard.answered()
     with guard.place(), guard.place():
-        assert guard.is_open
+        assert not guard.is_tripped
 
 
 def test_those_who_wait_for_a_place_are_let_go_when_it_fails() -> None:

@@ -9,12 +9,14 @@ from contextlib import closing
 import pytest
 
 from payments.errors import BillingUnavailable
+from payments.stripe import requests
 from payments.stripe.sdk import StripeBillingClient
 
 
 @pytest.fixture
-def silent() -> Iterator[StripeBillingClient]:
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[StripeBillingClient]:
     """A client of it, for which two threads may wait."""
+    monkeypatch.setattr(requests, "_PATIENCE_SECONDS", 0.3)
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         yield StripeBillingClient(
             secret_key="sk_test_silent",

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Callable
 
 import pytest
+from django.conf import settings
 
 from relay.models import RelayTransaction
 from tests.factories import UserFactory
@@ -48,6 +49,23 @@ def test_a_call_is_followed_from_pending_to_success(
         "creditsUsed": row.real_cost,
         "creditsBefore": 10_000,
         "creditsAfter": 10_000 - row.real_cost,
+    }
+
+
+def test_a_call_whose_block_disappears_is_submitted_again(
+    wallet: Wallet, accept: Callable[..., RelayTransaction], settle: Callable[[], int], chain: Chain
+) -> None:
+    row = accept()
+    settle()
+    chain.reorganise(settings.CONFIRMATIONS)
+    track()
+    answer = wallet.post(STATUS, {"transactionHash": row.transaction_hash})
+    assert answer.body == {
+        "status": "Submitted",
+        "transactionSenderAddress": row.profile_address,
+        "creditsUsed": row.expected_cost,
+        "creditsBefore": 10_000,
+        "creditsAfter": 10_000 - row.expected_cost,
     }
 
 

@@ -361,6 +361,14 @@ class TestRepeats:
         assert balance_of(user) == (CREDITS - first.real_cost, 0, CREDITS - first.real_cost)
         audit()
 
+        # And once more: still it is the newer one that is wanted.
+        chain.reorganise(self.depth_of(first))
+        track()
+        for row in (first, second):
+            row.refresh_from_db()
+            assert row.status == "Submitted"
+        assert (first.is_superseded, second.is_superseded) == (True, False)
+
     def test_of_two_failures_the_newer_one_is_tried_again(
         self, accept: Accept, new_call: Callable[..., RelayCall], chain: Chain, settle: Settle, flaky: Flaky
     ) -> None:

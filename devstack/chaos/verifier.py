@@ -280,7 +280,7 @@ FROM credits_hold WHERE coalesce(closed_at, now()) >= to_timestamp(%s)
 
 # What each postback has given, beside what its own factors make.
 _POSTBACKS = """
-SELECT postback.external_id AS name, entry.amount AS given,
+SELECT postback.external_id AS name, coalesce(entry.amount, 0) AS given,
        floor(postback.amount * postback.rate * (1 + postback.badge_bonus + postback.modifier_bonus)) AS worth
 FROM earnings_postback AS postback LEFT JOIN credits_entry AS entry ON entry.id = postback.entry_id
 WHERE postback.external_id = ANY(%s) AND postback.kind = 'CREDIT'

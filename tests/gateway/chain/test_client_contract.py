@@ -31,6 +31,12 @@ class TestReading:
         assert after.timestamp >= before.timestamp
         assert after.base_fee_wei > 0
 
+    def test_every_node_has_a_name_and_a_node_that_answers_has_no_fault(self, chain: Setting) -> None:
+        chain.client.head()
+        nodes = chain.client.nodes()
+        assert nodes
+        assert all(node.name and not node.fault for node in nodes)
+
     def test_a_profile_tells_its_code_its_owner_and_what_a_controller_may_do(self, chain: Setting) -> None:
         profile = chain.world.create_profile()
         digest = secrets.token_bytes(32)

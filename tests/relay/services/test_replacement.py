@@ -263,8 +263,9 @@ def test_a_spike_of_the_base_fee_ends_in_waiting_and_not_in_a_loss(
 
 
 def test_a_spike_that_outlasts_the_deadline_ends_in_a_cancellation(
-    accept: Accept, user: User, calm: Chain, spend_the_rest: Callable[[], None]
+    accept: Accept, user: User, calm: Chain, spend_the_rest: Callable[[], None], settings: Settings
 ) -> None:
+    settings.RELAY_USER_LOSS_PER_HOUR_WEI = 0
     unsent, sent = accept(channel=1), accept(channel=2)
     calm.set_base_fee(15 * GWEI)
     spend_the_rest()
@@ -287,8 +288,9 @@ def test_a_spike_that_outlasts_the_deadline_ends_in_a_cancellation(
 
 
 def test_a_sent_call_that_stays_too_cheap_is_cancelled_at_its_deadline(
-    accept: Accept, calm: Chain, spend_the_rest: Callable[[], None]
+    accept: Accept, calm: Chain, spend_the_rest: Callable[[], None], settings: Settings
 ) -> None:
+    settings.RELAY_USER_LOSS_PER_HOUR_WEI = 0
     row = accept()
     broadcast_all()
     calm.drop_pool()

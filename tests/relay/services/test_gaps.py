@@ -158,6 +158,18 @@ def test_a_filler_that_the_node_does_not_take_is_sent_with_the_next_block(
     assert filler.sent_at is not None
 
 
+def test_a_filler_that_waits_in_the_pool_is_sent_again_only_after_a_while(
+    relayer: Relayer, chain: Chain, node: FaultyClient
+) -> None:
+    watch = GapWatch()
+    look(watch, 0)
+    look(watch, LATER)
+    look(watch, LATER + 1)
+    assert len(node.sent) == 1
+    look(watch, LATER + settings.RELAY_RESEND_SECONDS + 1)
+    assert node.sent == [bytes(GapFiller.objects.get().raw)] * 2
+
+
 def test_a_filler_removed_by_a_reorganisation_is_sent_again(relayer: Relayer, chain: Chain) -> None:
     watch = GapWatch()
     look(watch, 0)

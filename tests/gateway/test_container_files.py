@@ -142,6 +142,8 @@ def test_the_image_runs_the_web_server_as_the_dev_stack_does(tmp_path: Path) -> 
     address = ["--host", "0.0.0.0"]  # noqa: S104 - inside a container
     stack = " ".join(Web(tmp_path, {}, port=8000).command()[2:])
 
+    # Without it, granian ends all web processes when one of them is killed.
+    assert "--respawn-failed-workers" in image
     assert set(image) - set(address) == set(
         stack.replace("--host 127.0.0.1", "").replace("--workers-kill-timeout 5", "").split()
     )

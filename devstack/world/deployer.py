@@ -57,7 +57,9 @@ class Deployer:
         """
         self.fund(1_000_000 * ETHER, self.address)
         number = int(self.rpc.call("eth_getTransactionCount", self.address, "latest"), 16)
-        fee = 4 * int(self.rpc.call("eth_getBlockByNumber", "latest", False)["baseFeePerGas"], 16) + 10**9
+        # Of the next block: after `evm_revert` anvil goes on from the base fee of blocks that never were.
+        base_fee = self.rpc.call("eth_feeHistory", "0x1", "latest", [])["baseFeePerGas"][-1]
+        fee = 4 * int(base_fee, 16) + 10**9
         raws = [self._sign(call, number + index, fee) for index, call in enumerate(calls)]
         hashes = self.rpc.batch([("eth_sendRawTransaction", raw) for raw in raws])
         receipts: list[Receipt] = []

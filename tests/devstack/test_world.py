@@ -148,3 +148,16 @@ def test_keys_are_addressed_and_sign_as_with_eth_account() -> None:
     assert sign_digest(private_key, digest) == account.unsafe_sign_hash(digest).signature
     signed = account.sign_transaction({"type": 2, **fields})
     assert sign_transaction(private_key, fields) == signed.raw_transaction.to_0x_hex()
+
+
+def test_transactions_are_mined_also_where_the_base_fee_is_that_of_blocks_that_never_were(
+    services: Services,
+) -> None:
+    snapshot = services.rpc.call("evm_snapshot")
+    services.rpc.call("anvil_setNextBlockBaseFeePerGas", hex(100 * 10**9))
+    services.rpc.call("evm_mine")
+    services.rpc.call("evm_revert", snapshot)
+    deployer = services.world.deployer
+    assert len(deployer.send([Call(deployer.address)])) == 1
+    # Empty blocks make it cheap again for the tests to come.
+    services.rpc.call("anvil_mine", hex(60))

@@ -139,7 +139,7 @@ BEGIN
         END IF;
 
         outcome := NULL;
-        -- The names of the statuses are put in by relay/models.py, from the one place that has them.
+        -- The names of the statuses are put in by relay/models, from the one place that has them.
         SELECT earlier.relayer_id INTO sticky
         FROM relay_relaytransaction AS earlier
         WHERE earlier.chain_id = chain AND earlier.key_manager_address = call.key_manager

@@ -1,0 +1,67 @@
+"""
+The rows of the relay: relay transactions, attempts, relayers, and what the worker keeps.
+
+Every row names its chain, so that the rows of a second chain never collide with these.
+"""
+
+from pathlib import Path
+
+from relay.models.attempts import Attempt, AttemptQuerySet, AttemptStatus
+from relay.models.calls import (
+    CALLERS_DOING,
+    PREDECESSOR_FAILED,
+    RelayStatus,
+    RelayTransaction,
+    RelayTransactionQuerySet,
+    ReversedSettlement,
+    current_chain_id,
+    sql_values,
+)
+from relay.models.relayers import GapFiller, Relayer, TopUp, TopUpStatus, Treasury
+from relay.models.worker import FinalBlock, Loss, WorkerLoop
+
+__all__ = [
+    "CALLERS_DOING",
+    "FUNCTIONS",
+    "PREDECESSOR_FAILED",
+    "Attempt",
+    "AttemptQuerySet",
+    "AttemptStatus",
+    "FinalBlock",
+    "GapFiller",
+    "Loss",
+    "RelayStatus",
+    "RelayTransaction",
+    "RelayTransactionQuerySet",
+    "Relayer",
+    "ReversedSettlement",
+    "TopUp",
+    "TopUpStatus",
+    "Treasury",
+    "WorkerLoop",
+    "current_chain_id",
+    "sql_values",
+]
+
+
+def _functions() -> str:
+    """Return the SQL of `functions.sql`, with the names of statuses from the one place that has them."""
+    names = {
+        "in_progress": sql_values(*RelayTransaction.IN_PROGRESS),
+        "active": sql_values(*RelayTransaction.ACTIVE),
+        "unsuccessful": sql_values(*RelayTransaction.UNSUCCESSFUL),
+        "callers_doing": CALLERS_DOING,
+        "costless": sql_values(*Attempt.COSTLESS),
+        "pending": f"'{RelayTransaction.Status.PENDING}'",
+        "call_kind": f"'{Attempt.Kind.CALL}'",
+        "signed": f"'{Attempt.Status.SIGNED}'",
+        "untrusted": f"'{Loss.Kind.UNTRUSTED}'",
+    }
+    text = (Path(__file__).parents[1] / "functions.sql").read_text()
+    for name, sql in names.items():
+        text = text.replace(f"@{name}@", sql)
+    return text
+
+
+# Accepting calls, set-based.
+FUNCTIONS = _functions()

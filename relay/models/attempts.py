@@ -1,0 +1,132 @@
+"""Attempts: transactions signed for a relay call on an account nonce; their bytes are stored before they are sent."""
+
+from typing import Self, TypeAlias
+
+from django.contrib.postgres.indexes import BrinIndex
+from django.db import models
+from django.db.models import Q
+
+from gateway.common.fields import HashField, Uint256Field
+from relay.models.calls import RelayTransaction, current_chain_id
+
+
+class AttemptStatus(models.TextChoices):
+    """How far an attempt's bytes have come."""
+
+    SIGNED = "signed"
+    SENT = "sent"
+    # A newer attempt on the same account nonce took over: after this one was sent, or before.
+    REPLACED = "replaced"
+    WITHDRAWN = "withdrawn"
+    MINED = "mined"
+
+
+class AttemptQuerySet(models.QuerySet["Attempt"]):
+    """Filters by status, and what to leave out of a long row."""
+
+    def with_hash(self, transaction_hash: str) -> Self:
+        """Keep the one with this transaction hash, in any casing, on the chain that this process serves."""
+        return self.filter(chain_id=current_chain_id(), transaction_hash=transaction_hash.lower())
+
+    def in_progress(self) -> Self:
+        """Keep attempts of relay transactions that are not settled."""
+        return self.filter(relay_transaction__status__in=RelayTransaction.IN_PROGRESS)
+
+    def unsent(self) -> Self:
+        """Keep those that wait for their first broadcast."""
+        return self.in_progress().filter(status=Attempt.Status.SIGNED)
+
+    def broadcasted(self) -> Self:
+        """Keep those that were broadcast and are not mined."""
+        return self.in_progress().filter(status=Attempt.Status.SENT)
+
+    def without_payload(self) -> Self:
+        """Leave out what the controller has signed; if it is needed after all, it is read separately."""
+        return self.defer("relay_transaction__payload", "relay_transaction__signature")
+
+    def without_bytes(self) -> Self:
+        """Leave out everything that is long; if it is needed after all, it is read separately."""
+        return self.without_payload().defer("raw", "node_message")
+
+    def in_nonce_order(self) -> Self:
+        """Order as the chain will execute them."""
+        return self.order_by("relayer_id", "account_nonce", "sequence")
+
+
+class Attempt(models.Model):
+    """
+    One signed transaction. Several may share an account nonce; the chain takes one of them.
+
+    A `CALL` carries the relay call. A `CANCELLATION` is a self-transfer without value
+    that uses up the account nonce of a call that cannot be executed any more.
+    """
+
+    class Kind(models.TextChoices):
+        """What the transaction does on chain."""
+
+        CALL = "call"
+        CANCELLATION = "cancellation"
+
+    Status: TypeAlias = AttemptStatus
+    # These take nothing from the relayer's balance any more.
+    COSTLESS = (AttemptStatus.WITHDRAWN, AttemptStatus.MINED)
+
+    chain_id = models.BigIntegerField(default=current_chain_id)
+    relay_transaction = models.ForeignKey(RelayTransaction, models.PROTECT, related_name="attempts")
+    # `attempt_slot` begins with the relayer.
+    relayer = models.ForeignKey("relay.Relayer", models.PROTECT, related_name="attempts", db_index=False)
+    account_nonce = models.BigIntegerField()
+    sequence = models.PositiveSmallIntegerField(default=0)
+    kind = models.CharField(max_length=12, choices=Kind, default=Kind.CALL)
+    status = models.CharField(max_length=12, choices=Status, default=Status.SIGNED)
+    transaction_hash = HashField()
+    raw = models.BinaryField()
+    gas_limit = models.BigIntegerField()
+    max_fee_per_gas_wei = Uint256Field()
+    max_priority_fee_per_gas_wei = Uint256Field()
+    node_message = models.TextField(blank=True, default="")
+    block_number = models.BigIntegerField(null=True)
+    block_hash = models.CharField(max_length=66, blank=True, default="")
+    succeeded = models.BooleanField(null=True)
+    gas_used = models.BigIntegerField(null=True)
+    effective_gas_price_wei = Uint256Field(null=True)
+    created_at = models.DateTimeField()
+    first_sent_at = models.DateTimeField(null=True)
+    sent_at = models.DateTimeField(null=True)
+    mined_at = models.DateTimeField(null=True, help_text="When its block was first seen here.")
+
+    objects = AttemptQuerySet.as_manager()
+
+    class Meta:
+        permissions = [("export_attempt", "Can take the list of attempts away")]
+        constraints = [
+            models.UniqueConstraint(fields=["chain_id", "transaction_hash"], name="attempt_transaction_hash"),
+            # A relayer is of one chain, and so are its account nonces.
+            models.UniqueConstraint(fields=["relayer", "account_nonce", "sequence"], name="attempt_slot"),
+            models.CheckConstraint(
+                condition=Q(block_number__isnull=True, succeeded__isnull=True, gas_used__isnull=True)
+                | Q(block_number__isnull=False, succeeded__isnull=False, gas_used__isnull=False),
+                name="attempt_receipt_whole",
+            ),
+        ]
+        indexes = [
+            # Rows come in the order of time: a few pages contain what was signed in a week.
+            BrinIndex(fields=["created_at"], name="attempt_by_time", autosummarize=True),
+            # What waits for its first broadcast, however much is in flight.
+            models.Index(
+                fields=["relayer", "account_nonce"],
+                condition=Q(status=AttemptStatus.SIGNED),
+                name="attempt_unsent",
+            ),
+            models.Index(
+                fields=["block_number"], condition=Q(block_number__isnull=False), name="attempt_of_block"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.transaction_hash
+
+    @property
+    def worst_cost_wei(self) -> int:
+        """The most that this attempt can take from the relayer's balance, in wei."""
+        return self.gas_limit * self.max_fee_per_gas_wei

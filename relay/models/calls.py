@@ -1,0 +1,232 @@
+"""Relay transactions: relay calls that were accepted, with their outcome, and how a reorganisation undid it."""
+
+from typing import ClassVar, Self, TypeAlias
+
+import pgtrigger
+from django.conf import settings
+from django.contrib.postgres.indexes import BrinIndex
+from django.db import models
+from django.db.models import Q
+
+from gateway.chain.config import get_chain
+from gateway.chain.contracts import encode_execute_relay_call
+from gateway.chain.lsp25 import valid_until_of
+from gateway.common.db import APPEND_ONLY
+from gateway.common.fields import AddressField, HashField, Uint256Field
+
+
+def current_chain_id() -> int:
+    """Return the id of the chain that this process serves: the chain of every new row."""
+    return get_chain().id
+
+
+class RelayStatus(models.TextChoices):
+    """The statuses as the API answers them. Only a reorganisation changes a final one."""
+
+    PENDING = "Pending"
+    SUBMITTED = "Submitted"
+    SUCCESS = "Success"
+    FAILED = "Failed"
+    EXPIRED = "Expired"
+    CANCELLED = "Cancelled"
+    EXECUTED_EXTERNALLY = "ExecutedExternally"
+
+
+_IN_PROGRESS = (RelayStatus.PENDING, RelayStatus.SUBMITTED)
+# By us, or by somebody else.
+_EXECUTED = (RelayStatus.SUCCESS, RelayStatus.EXECUTED_EXTERNALLY)
+_ACTIVE = (*_IN_PROGRESS, *_EXECUTED)
+# Every final status but success, in the order that the indexes name.
+_UNSUCCESSFUL = (
+    RelayStatus.FAILED,
+    RelayStatus.EXPIRED,
+    RelayStatus.CANCELLED,
+    RelayStatus.EXECUTED_EXTERNALLY,
+)
+# The only failure code of a cancelled call that is the caller's doing, and so counts against the limits.
+PREDECESSOR_FAILED = "predecessor-failed"
+# Whether a call, named `ended`, that ended without effect did so by its caller's doing, and not by staff's, a node's
+# or a relayer's.
+CALLERS_DOING = (
+    f"(ended.status <> '{RelayStatus.CANCELLED.value}' OR ended.failure_code = '{PREDECESSOR_FAILED}')"
+)
+
+
+def sql_values(*statuses: models.TextChoices) -> str:
+    """Return the statuses as the list of an SQL `IN`. They are constants, so that partial indexes apply."""
+    return "({})".format(", ".join(f"'{status.value}'" for status in statuses))
+
+
+class RelayTransactionQuerySet(models.QuerySet["RelayTransaction"]):
+    """Filters by status and by nonce channel."""
+
+    def in_progress(self) -> Self:
+        """Keep those that are not settled."""
+        return self.filter(status__in=RelayTransaction.IN_PROGRESS)
+
+    def active(self) -> Self:
+        """Keep those that occupy their relay nonce: in progress, or executed."""
+        return self.filter(status__in=RelayTransaction.ACTIVE)
+
+    def of_channel(self, *, chain_id: int, key_manager: str, controller: str, channel: int) -> Self:
+        """Keep one controller's calls on one nonce channel."""
+        return self.filter(
+            chain_id=chain_id, key_manager_address=key_manager, controller_address=controller, channel=channel
+        )
+
+
+class RelayTransaction(models.Model):
+    """
+    One relay call that was accepted, with the credits held for it.
+
+    Its identity is the LSP-25 digest and the controller recovered from the
+    signature; a repeat of a call that ended without success is a new `generation` of the same identity.
+    """
+
+    Status: TypeAlias = RelayStatus
+    IN_PROGRESS = _IN_PROGRESS
+    EXECUTED = _EXECUTED
+    ACTIVE = _ACTIVE
+    UNSUCCESSFUL = _UNSUCCESSFUL
+
+    chain_id = models.BigIntegerField(default=current_chain_id)
+    # The indexes below begin with the user; by relayer, only attempts are ever looked up.
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="relay_transactions", db_index=False
+    )
+    profile_address = AddressField()
+    key_manager_address = AddressField()
+    controller_address = AddressField()
+    digest = HashField()
+    generation = models.PositiveSmallIntegerField(default=0)
+    channel = Uint256Field()
+    relay_nonce = Uint256Field()
+    validity = Uint256Field(default=0)
+    payload = models.BinaryField()
+    signature = models.BinaryField()
+    # Accepted ahead of the chain's nonce: it depends on the calls before it in its channel.
+    is_follower = models.BooleanField(default=False)
+    relayer = models.ForeignKey("relay.Relayer", models.PROTECT, related_name="transactions", db_index=False)
+    # A reorganisation reopened it after a newer call had taken its relay nonce.
+    is_superseded = models.BooleanField(db_default=False)
+    hold = models.OneToOneField("credits.CreditHold", models.PROTECT, related_name="relay_transaction")
+    # The hash that was answered; once the call has landed, the hash of the attempt that carried it.
+    transaction_hash = HashField()
+    gas_limit = models.BigIntegerField()
+    expected_cost = models.BigIntegerField()
+    real_cost = models.BigIntegerField(default=0)
+    credits_before = models.BigIntegerField()
+    status = models.CharField(max_length=20, choices=Status, default=Status.PENDING)
+    # What the status will be once the chain has confirmed it; empty while that is open, and once it is final.
+    terminal_status = models.CharField(max_length=20, choices=Status, blank=True, default="")
+    failure_code = models.CharField(max_length=64, blank=True, default="")
+    failure_detail = models.TextField(blank=True, default="")
+    request_id = models.CharField(max_length=64, blank=True, default="")
+    created_at = models.DateTimeField()
+    settled_at = models.DateTimeField(null=True)
+
+    objects = RelayTransactionQuerySet.as_manager()
+
+    class Meta:
+        permissions = [
+            ("rebroadcast_relaytransaction", "Can broadcast a relay transaction again"),
+            ("cancel_relaytransaction", "Can cancel a relay transaction that was never broadcast"),
+            ("release_orphaned_hold", "Can release a hold that nothing can close any more"),
+            ("export_relaytransaction", "Can take the list of relay transactions away"),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["chain_id", "digest", "controller_address", "generation"],
+                name="relaytransaction_identity",
+            ),
+            models.UniqueConstraint(
+                fields=["chain_id", "key_manager_address", "controller_address", "relay_nonce"],
+                condition=Q(status__in=_ACTIVE, is_superseded=False),
+                name="relaytransaction_active_nonce",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=_IN_PROGRESS, settled_at__isnull=True)
+                | (~Q(status__in=_IN_PROGRESS) & Q(settled_at__isnull=False)),
+                name="relaytransaction_settled_when_final",
+            ),
+        ]
+        indexes = [
+            # Rows come in the order of time: a few pages contain the last day.
+            BrinIndex(fields=["created_at"], name="relaytransaction_by_time", autosummarize=True),
+            models.Index(fields=["user", "-id"], name="relaytransaction_of_user"),
+            # What the limit on unsuccessful calls counts; most calls are never added to this index.
+            models.Index(
+                fields=["user", "-settled_at"],
+                condition=Q(status__in=_UNSUCCESSFUL),
+                name="relaytransaction_of_limits",
+            ),
+            # What staff look for. Most calls succeed, and a list of those is found without an index.
+            models.Index(
+                fields=["status", "-id"],
+                condition=Q(status__in=_UNSUCCESSFUL),
+                name="relaytransaction_unsuccessful",
+            ),
+            models.Index(
+                fields=["request_id"], condition=~Q(request_id=""), name="relaytransaction_of_request"
+            ),
+            models.Index(
+                fields=["chain_id", "key_manager_address", "controller_address", "channel", "relay_nonce"],
+                name="relaytransaction_of_channel",
+            ),
+            # Also what lists all that is in progress.
+            models.Index(
+                fields=["chain_id", "key_manager_address", "controller_address", "channel"],
+                condition=Q(status__in=_IN_PROGRESS),
+                name="relaytransaction_channel_busy",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.transaction_hash
+
+    @property
+    def is_in_progress(self) -> bool:
+        """Whether the chain has not yet proved how it ended."""
+        return self.status in self.IN_PROGRESS
+
+    @property
+    def calldata(self) -> bytes:
+        """What a relayer sends to the key manager to execute the call."""
+        return encode_execute_relay_call(
+            signature=bytes(self.signature),
+            nonce=self.relay_nonce,
+            validity=self.validity,
+            payload=bytes(self.payload),
+        )
+
+    def expires_before(self, timestamp: int) -> bool:
+        """Return whether the call's validity ends before this unix time; an open end never does."""
+        valid_until = valid_until_of(self.validity)
+        return valid_until is not None and valid_until < timestamp
+
+
+class ReversedSettlement(models.Model):
+    """A settlement that was undone because its block disappeared: how the call had ended, and where."""
+
+    relay_transaction = models.ForeignKey(
+        RelayTransaction, models.PROTECT, related_name="reversed_settlements"
+    )
+    number = models.PositiveSmallIntegerField(help_text="0 for the call's first settlement.")
+    status = models.CharField(max_length=20, choices=RelayStatus)
+    failure_code = models.CharField(max_length=64, blank=True, default="")
+    real_cost = models.BigIntegerField()
+    transaction_hash = HashField()
+    block_number = models.BigIntegerField()
+    block_hash = models.CharField(max_length=66)
+    settled_at = models.DateTimeField()
+    reversed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["relay_transaction", "number"], name="reversedsettlement_number"),
+        ]
+        indexes = [models.Index(fields=["-reversed_at"], name="reversedsettlement_newest")]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
+
+    def __str__(self) -> str:
+        return f"settlement {self.number} of {self.transaction_hash}"

@@ -1,0 +1,94 @@
+"""What the relay worker keeps: who runs its loops, how far the chain is final, and what the service has lost."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from gateway.common.fields import Uint256Field
+from relay.models.calls import current_chain_id
+
+
+class WorkerLoop(models.Model):
+    """
+    A loop of the relay worker: which worker holds its lease, and when its work last ended, succeeded and moved a call.
+
+    The lease keeps two workers from doing the same work; correctness never depends on it.
+    """
+
+    chain_id = models.BigIntegerField(default=current_chain_id)
+    name = models.CharField(max_length=32)
+    owner = models.CharField(max_length=255)
+    expires_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    succeeded_at = models.DateTimeField(null=True)
+    moved_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["chain_id", "name"], name="workerloop_name")]
+
+    def __str__(self) -> str:
+        return f"{self.name}, run by {self.owner}"
+
+
+class FinalBlock(models.Model):
+    """
+    The newest final block up to which every settled call was compared with the chain.
+
+    Calls that were settled in blocks above it are reopened when their block disappears. If
+    it disappears itself, the tracker stops until an operator decides.
+    """
+
+    chain_id = models.BigIntegerField(default=current_chain_id, unique=True)
+    number = models.BigIntegerField()
+    block_hash = models.CharField(max_length=66)
+    replaced_at = models.DateTimeField(
+        null=True, help_text="Since when the node has had another block at this height."
+    )
+
+    def __str__(self) -> str:
+        return f"block {self.number}"
+
+
+class Loss(models.Model):
+    """
+    Gas that the service may lose, or has lost, because no user pays for it.
+
+    Reserved in the transaction that signs what may cost it, at the most it can cost, and corrected once that is known.
+    """
+
+    class Kind(models.TextChoices):
+        """What costs the service gas."""
+
+        REPLACEMENT = "replacement", "replacement beyond the hold"
+        CANCELLATION = "cancellation", "self-transfer that cancels a call"
+        UNTRUSTED = "untrusted", "call of unvetted code"
+        GAP = "gap", "self-transfer that fills a gap"
+        QUOTE = "quote", "price that was promised"
+
+    chain_id = models.BigIntegerField(default=current_chain_id)
+    # Of a call the key of its hold.
+    key = models.CharField(max_length=255, help_text="Names the cause; the same key is counted once.")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="losses", null=True)
+    kind = models.CharField(max_length=16, choices=Kind)
+    reserved_wei = Uint256Field()
+    lost_wei = Uint256Field(null=True)
+    reserved_at = models.DateTimeField()
+    settled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "losses"
+        constraints = [
+            models.UniqueConstraint(fields=["chain_id", "key"], name="loss_key"),
+            models.CheckConstraint(
+                condition=Q(lost_wei__isnull=True, settled_at__isnull=True)
+                | Q(lost_wei__isnull=False, settled_at__isnull=False),
+                name="loss_settled_whole",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["chain_id", "settled_at"], name="loss_by_time"),
+            models.Index(fields=["chain_id"], condition=Q(settled_at__isnull=True), name="loss_in_flight"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key

@@ -17,7 +17,7 @@ from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees, bump
 from gateway.chain.signing import get_signer
 from gateway.chain.treasury import TRANSFER_GAS, get_treasury
-from gateway.chain.types import AccountState, ChainView, Head
+from gateway.chain.types import AccountState, ChainView, Head, Receipt
 from gateway.common.fields import checksum
 from relay import queries
 from relay.models import Relayer, TopUp, Treasury
@@ -116,7 +116,9 @@ def _poorest() -> Relayer | None:
     )
     # The tracker has to see a transfer arrive before there is another one.
     unseen = TopUp.objects.filter(
-        relayer=OuterRef("pk"), status=_Status.MINED, ended_at__gte=OuterRef("synced_at")
+        relayer=OuterRef("pk"),
+        status__in=(_Status.MINED, _Status.LOST),
+        ended_at__gte=OuterRef("synced_at"),
     )
     return poor.exclude(Exists(unseen)).order_by("balance_wei", "pk").first()
 
@@ -126,10 +128,10 @@ def _follow(slot: list[TopUp], view: ChainView, account: AccountState, *, now: d
     for row in slot:
         receipt = view.receipts.get(row.transaction_hash)
         if receipt and receipt.block_number <= view.head.number - get_chain().confirmations + 1:
-            _end(slot, row, fee_wei=receipt.gas_used * receipt.effective_gas_price_wei, now=now)
-            TopUp.objects.filter(pk=row.pk).update(block_number=receipt.block_number)
+            _end(slot, row, receipt, now=now)
             return None
-        if receipt:
+        # In a block that is not confirmed yet, or of which the nodes say different things.
+        if receipt or row.transaction_hash in view.undecided:
             return None
     if account.confirmed_nonce > newest.account_nonce:
         logger.error("the treasury's account nonce %d was used elsewhere", newest.account_nonce)
@@ -139,9 +141,14 @@ def _follow(slot: list[TopUp], view: ChainView, account: AccountState, *, now: d
 
 
 @transaction.atomic(durable=True)
-def _end(slot: list[TopUp], mined: TopUp, *, fee_wei: int, now: datetime) -> None:
+def _end(slot: list[TopUp], mined: TopUp, receipt: Receipt, *, now: datetime) -> None:
     TopUp.objects.filter(pk__in=[row.pk for row in slot]).update(status=_Status.REPLACED)
-    TopUp.objects.filter(pk=mined.pk).update(status=_Status.MINED, fee_wei=fee_wei, ended_at=now)
+    TopUp.objects.filter(pk=mined.pk).update(
+        status=_Status.MINED,
+        fee_wei=receipt.gas_used * receipt.effective_gas_price_wei,
+        block_number=receipt.block_number,
+        ended_at=now,
+    )
 
 
 @transaction.atomic(durable=True)

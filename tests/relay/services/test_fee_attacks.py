@@ -18,7 +18,7 @@ _LOOKED_AT = 10
 @pytest.mark.usefixtures("node")
 @pytest.mark.parametrize(
     ("tip_gwei", "most_spent_wei"),
-    [pytest.param(12, 3 * 10**15, id="dearer"), pytest.param(40, 10**16, id="too-high")],
+    [pytest.param(12, 3 * 10**15, id="higher-price"), pytest.param(40, 10**16, id="too-high")],
 )
 def test_a_stranger_who_pays_tips_in_quiet_blocks_moves_no_price(
     accept: Accept, chain: Chain, settle: Callable[[], int], tip_gwei: int, most_spent_wei: int

@@ -90,6 +90,11 @@ def state_of_session(*, user_id: int, session_id: uuid.UUID | None, now: datetim
     return state
 
 
+def sessions_of(*, user_id: int, now: datetime) -> list[SignInSession]:
+    """Return the user's active sessions, the one used last first."""
+    return list(SignInSession.objects.filter(user_id=user_id).active(now=now).order_by("-refreshed_at", "id"))
+
+
 # The codes of profiles and key managers that were vetted, each as `trusted_code` writes it, in one row.
 TRUSTED_CODES = """
 SELECT coalesce(array_agg(kind || ' ' || coalesce(address, code_hash)), '{}')

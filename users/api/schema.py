@@ -78,6 +78,14 @@ user, which then ends too. A token of an external issuer is not ended: it is goo
 issuer as well.
 """.strip()
 ME_DESCRIPTION = "What the access token stands for."
+SESSIONS_DESCRIPTION = """
+The sessions of the profile that have not ended, each of one signature of one controller. Tokens of an external issuer
+belong to no session.
+""".strip()
+LOGOUT_EVERYWHERE_DESCRIPTION = """
+Ends every session of the profile at once, this one included: no access or refresh token of them is good any more. A
+token of an external issuer is not ended: it is good until it expires.
+""".strip()
 KEYS_DESCRIPTION = """
 The public keys of our access tokens (RFC 7517). While a key is being replaced there are two; choose by `kid`.
 """.strip()
@@ -168,6 +176,24 @@ ME_EXAMPLES = [
         },
     ),
 ]
+SESSIONS_EXAMPLES = [
+    _response(
+        "Signed in on one device",
+        {
+            "sessions": [
+                {
+                    "sessionId": _SESSION,
+                    "controller": _CONTROLLER,
+                    "signedInAt": "2026-11-21T10:08:57.767256Z",
+                    "refreshedAt": "2026-11-21T10:38:12.104771Z",
+                    "expiresAt": "2026-12-21T10:08:57.767256Z",
+                    "isCurrent": True,
+                }
+            ]
+        },
+    )
+]
+LOGOUT_EVERYWHERE_EXAMPLES = [_response("Signed out everywhere", {"sessionsEnded": 2})]
 KEYS_EXAMPLES = [
     _response(
         "One key",

@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from gateway.common.serializers import AddressField, BodySerializer, HexField
+from users.models import SignInSession
 
 # Long enough for signatures that wrap others, so that they are refused by their own name.
 _MAX_SIGNATURE_BYTES = 8192
@@ -91,6 +92,28 @@ class MeResponseSerializer(serializers.Serializer[Any]):
         source="expires_at", help_text="When this access token runs out."
     )
     issuer = serializers.CharField(help_text="Who issued the access token.")
+
+
+class SessionResponseSerializer(serializers.Serializer[Any]):
+    sessionId = serializers.UUIDField(source="pk")
+    controller = AddressField(source="controller_address", help_text="The key that signed in.")
+    signedInAt = serializers.DateTimeField(source="created_at")
+    refreshedAt = serializers.DateTimeField(source="refreshed_at", help_text="When it last got new tokens.")
+    expiresAt = serializers.DateTimeField(source="expires_at", help_text="When it ends for good.")
+    isCurrent = serializers.SerializerMethodField(
+        "is_current", help_text="Whether the access token is of this session."
+    )
+
+    def is_current(self, session: SignInSession) -> bool:
+        return bool(session == self.context["current"])
+
+
+class SessionsResponseSerializer(serializers.Serializer[Any]):
+    sessions = SessionResponseSerializer(many=True, help_text="The one used last first.")
+
+
+class SessionsEndedResponseSerializer(serializers.Serializer[Any]):
+    sessionsEnded = serializers.IntegerField(help_text="How many ended by this request, its own among them.")
 
 
 class KeyResponseSerializer(serializers.Serializer[Any]):

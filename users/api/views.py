@@ -16,9 +16,11 @@ from gateway.common.http import client_ip
 from gateway.common.routers import ApiRouter
 from gateway.common.serializers import rendered
 from gateway.common.throttling import network_rate
+from users import queries
 from users.api import schema, serializers
 from users.api.authentication import ProfileRequest
 from users.keys import public_key_set
+from users.models import SignInSession
 from users.services import sessions, sign_in
 
 # For clients that are not signed in yet, so that an access token that has expired does no harm.
@@ -118,6 +120,36 @@ class SignInViewSet(ViewSet):
         return _answer(serializers.MeResponseSerializer, request.auth)
 
 
+class SessionViewSet(ViewSet):
+    @extend_schema(
+        operation_id="authSessions",
+        tags=["sign-in"],
+        summary="List where the profile is signed in",
+        description=schema.SESSIONS_DESCRIPTION,
+        responses={200: serializers.SessionsResponseSerializer, **schema.ME},
+        examples=schema.SESSIONS_EXAMPLES,
+    )
+    @action(detail=False)
+    def sessions(self, request: ProfileRequest) -> Response:
+        rows = queries.sessions_of(user_id=request.user.pk, now=now())
+        current = request.auth.session
+        answer = rendered(serializers.SessionsResponseSerializer, {"sessions": rows}, current=current)
+        return Response(answer, headers=_PRIVATE)
+
+    @extend_schema(
+        operation_id="authLogoutEverywhere",
+        tags=["sign-in"],
+        summary="Sign out everywhere",
+        description=schema.LOGOUT_EVERYWHERE_DESCRIPTION,
+        responses={200: serializers.SessionsEndedResponseSerializer, **schema.ME},
+        examples=schema.LOGOUT_EVERYWHERE_EXAMPLES,
+    )
+    @sessions.mapping.delete
+    def logout_everywhere(self, request: ProfileRequest) -> Response:
+        ended = sessions.end_all(user_id=request.user.pk, reason=SignInSession.Reason.SIGNED_OUT, now=now())
+        return Response({"sessionsEnded": ended}, headers=_PRIVATE)
+
+
 class KeySetViewSet(ViewSet):
     @extend_schema(
         operation_id="jwks",
@@ -144,5 +176,6 @@ def _client(request: Request) -> str:
 
 router = ApiRouter()
 router.register("api/auth", SignInViewSet, basename="auth")
+router.register("api/auth", SessionViewSet, basename="auth-sessions")
 router.register(r"\.well-known", KeySetViewSet, basename="well-known")
 urlpatterns = router.urls

@@ -4,6 +4,7 @@ page for each error code, made from the docstrings.
 """
 
 import functools
+import json
 import re
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -53,12 +54,23 @@ def paths_as_documented(endpoints: list[tuple[Any, ...]]) -> list[tuple[Any, ...
     return [(path.rstrip("/") or "/", *others) for path, *others in endpoints]
 
 
-def waits_as_documented(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Show the header Retry-After of every 429 and 503; drf-spectacular calls this."""
+def ready_for_generators(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """
+    Say what generators of clients need to know; drf-spectacular calls this.
+
+    Every 429 and 503 shows the header Retry-After, and what takes no token says so. Defaults of request members become
+    words, because generators take a member that has a default for one that is always there.
+    """
     for operations in result["paths"].values():
         for operation in operations.values():
+            operation.setdefault("security", [])
             for status in _WITH_RETRY_AFTER & set(operation["responses"]):
                 operation["responses"][status]["headers"] = {"Retry-After": _RETRY_AFTER}
+    for name, schema in result["components"]["schemas"].items():
+        for member in schema["properties"].values() if name.endswith("Request") else ():
+            if "default" in member:
+                without = f"Without it: {json.dumps(member.pop('default'))}."
+                member["description"] = f"{member['description']} {without}"
     return result
 
 

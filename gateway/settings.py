@@ -223,6 +223,15 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Credit relay gateway",
     "DESCRIPTION": (BASE_DIR / "gateway/description.md").read_text(encoding="utf-8"),
     "VERSION": "1.0.0",
+    "SERVERS": [{"url": "/", "description": "The service that this document comes from."}],
+    "TAGS": [
+        {"name": "sign-in", "description": "Sessions and tokens of a profile."},
+        {"name": "relay", "description": "Relay calls, their status, and the quota."},
+        {"name": "user", "description": "Dashboard, histories, check-ins and ad networks."},
+        {"name": "payments", "description": "The monthly subscription by card."},
+        {"name": "LSP-15 wallets", "description": "Paths for wallets that speak LSP-15 and send no token."},
+        {"name": "ad networks", "description": "Where ad networks report earnings."},
+    ],
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
@@ -237,7 +246,7 @@ SPECTACULAR_SETTINGS = {
     "PREPROCESSING_HOOKS": ["gateway.docs.paths_as_documented"],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "gateway.docs.waits_as_documented",
+        "gateway.docs.ready_for_generators",
     ],
 }
 

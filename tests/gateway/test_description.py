@@ -158,3 +158,20 @@ def test_every_path_that_it_names_is_one_of_the_service(description: Any) -> Non
 def test_the_sizes_of_pages_are_described_as_they_are_checked(description: Any) -> None:
     text = " ".join(description["info"]["description"].split())
     assert f"({NewestFirst.page_size} by default, at most {NewestFirst.max_page_size})" in text
+
+
+def test_a_generated_client_demands_no_member_that_may_be_left_out(description: Any) -> None:
+    requests = [name for name in description["components"]["schemas"] if name.endswith("Request")]
+
+    for name in requests:
+        assert [part for part in _objects(_fields(description, name)) if "default" in part] == [], name
+    assert _fields(description, "UpsertRequest")["currency"]["description"].endswith('Without it: "usd".')
+
+
+def test_every_operation_says_whether_it_takes_a_token_and_has_a_described_tag(description: Any) -> None:
+    described = {tag["name"] for tag in description["tags"] if tag["description"]}
+
+    for operation in (each for path in description["paths"].values() for each in path.values()):
+        assert operation["security"] in ([], [{"accessToken": []}])
+        assert set(operation["tags"]) <= described
+    assert description["servers"][0]["url"] == "/"

@@ -251,6 +251,7 @@ SPECTACULAR_SETTINGS = {
 }
 
 RELAY_EXECUTE_RATE = env.rate("RELAY_EXECUTE_RATE", "600/minute")
+RELAY_PREPARE_RATE = env.rate("RELAY_PREPARE_RATE", "600/minute")
 # Callers of the LSP-15 paths have no token: counted by network address, then by signer.
 LSP15_RATE = env.rate("LSP15_RATE", "120/minute")
 LSP15_SIGNER_RATE = env.rate("LSP15_SIGNER_RATE", "120/minute")

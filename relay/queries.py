@@ -1,5 +1,6 @@
 """Reading the rows of the relay. Nothing here writes."""
 
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -162,6 +163,41 @@ def active_transaction(*, user_id: int, identity: Identity) -> RelayTransaction 
         )
         .first()
     )
+
+
+def controller_of_session(*, user_id: int, session_id: UUID | None, now: datetime) -> str | None:
+    """
+    Return the controller who signed in; None for a token of an external issuer.
+
+    Raises:
+        SessionEnded, AccountInactive: the session or the account has ended.
+    """
+    params = {"user": user_id, "session": session_id, "now": now}
+    state, controller = db.only_row(_CONTROLLER_OF_SESSION, params)
+    require_active_state(state)
+    return None if controller is None else str(controller)
+
+
+_CONTROLLER_OF_SESSION = f"""
+SELECT {SESSION_STATE},
+       (SELECT controller_address FROM users_signinsession WHERE id = CAST(%(session)s AS uuid))
+"""  # noqa: S608 - constants of our own
+
+
+def next_relay_nonce(*, key_manager: str, controller: str, chain_nonce: int) -> int:
+    """Return the relay nonce that follows the calls in progress here; `chain_nonce` is what the chain expects next."""
+    taken = set(
+        RelayTransaction.objects.active()
+        .of_channel(
+            chain_id=get_chain().id,
+            key_manager=key_manager,
+            controller=controller,
+            channel=chain_nonce >> 128,
+        )
+        .filter(relay_nonce__gte=chain_nonce, terminal_status="")
+        .values_list("relay_nonce", flat=True)
+    )
+    return next(nonce for nonce in itertools.count(chain_nonce) if nonce not in taken)
 
 
 class QuotaRows(NamedTuple):

@@ -75,6 +75,8 @@ def _selector(name: str) -> bytes:
     return function_abi_to_4byte_selector(_BY_NAME[name])
 
 
+# ERC-725X: what a profile does for whoever may.
+EXECUTE = bytes.fromhex("44c028fe")
 EXECUTE_RELAY_CALL = _selector("executeRelayCall")
 GET_DATA = _selector("getData")
 GET_NONCE = _selector("getNonce")
@@ -114,6 +116,12 @@ def encode_execute_relay_call(*, signature: bytes, nonce: int, validity: int, pa
             payload_words,
         )
     )
+
+
+def encode_execute(*, to: str, value_wei: int, data: bytes) -> bytes:
+    """Return the calldata with which a profile calls `to` (ERC-725X `execute`, operation CALL)."""
+    head = _uint(0) + _uint(int(to, 16)) + _uint(value_wei) + _uint(4 * _WORD)
+    return EXECUTE + head + _uint(len(data)) + _padded(data)
 
 
 def encode_get_nonce(*, controller: str, channel: int) -> bytes:

@@ -182,7 +182,12 @@ class Uint256Field(serializers.Field[int, Any, "int | str", Any]):
         return number
 
     def to_representation(self, value: int) -> int | str:
-        return value if value <= SAFE_INTEGER_MAX else str(value)
+        return number(value)
+
+
+def number(value: int) -> int | str:
+    """Return a number as JSON can hold it without loss: as decimal text above 2^53."""
+    return value if value <= SAFE_INTEGER_MAX else str(value)
 
 
 @extend_schema_field(OpenApiTypes.INT64)

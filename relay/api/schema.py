@@ -36,6 +36,13 @@ CALL: tuple[type[DomainError], ...] = (
 )
 
 EXECUTE = problem_responses(*_WITH_TOKEN, common.WrongChecksum, *CALL, relay_errors.NotYourProfile)
+PREPARE = problem_responses(
+    *_WITH_TOKEN,
+    common.WrongChecksum,
+    chain.NodeUnavailable,
+    relay_errors.KeyManagerNotFound,
+    relay_errors.NotYourProfile,
+)
 QUOTA = problem_responses(
     *_WITH_TOKEN,
     common.WrongChecksum,
@@ -75,6 +82,16 @@ A nonce ahead of the key manager's is accepted behind calls of the same channel 
 {settings.RELAY_MAX_FOLLOWERS} of them.
 
 `docs/signing.md` of the repository shows how to compute the hash.
+""".strip()
+
+PREPARE_DESCRIPTION = """
+Answers everything that a controller needs in order to sign a relay call: the key manager, the encoded call, the next
+nonce and the hash. Sign `hash` as it is, add the signature to `transaction`, and send both with `keyManagerAddress`
+to execute.
+
+Nothing is held, stored or sent. `refusals` holds a problem document for each reason for which execute would refuse the
+call now; the answer is 200 all the same. The call is tried by its parts, without its signature, so `highestCost` is
+often some percent above what execute will hold.
 """.strip()
 
 QUOTA_DESCRIPTION = """
@@ -129,6 +146,39 @@ EXECUTE_EXAMPLES = [
         },
     ),
     OpenApiExample("Accepted", response_only=True, status_codes=["200"], value={"transactionHash": _HASH}),
+]
+PREPARE_EXAMPLES = [
+    OpenApiExample(
+        "Send 1 LYX",
+        request_only=True,
+        value={
+            "transaction": {
+                "to": "0xcAcacaCacacACaCACaCaCACAcacAcaCACacAcAcA",
+                "value": "1000000000000000000",
+            }
+        },
+    ),
+    OpenApiExample(
+        "An encoded call, on channel 5",
+        request_only=True,
+        value={"transaction": {"abi": _TRANSACTION["abi"]}, "channel": 5},
+    ),
+    OpenApiExample(
+        "To be signed",
+        response_only=True,
+        status_codes=["200"],
+        value={
+            "keyManagerAddress": "0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB",
+            "transaction": {"abi": _TRANSACTION["abi"], "nonce": 0, "validityTimestamps": 0},
+            "controller": "0xB8ac9a5bF0dA3Ea2DFD4B1d1D4dDD6E2B7a7c0d1",
+            "hash": _HASH,
+            "chainId": 42,
+            "gasLimit": 154084,
+            "expectedCost": 268,
+            "highestCost": 463,
+            "refusals": [],
+        },
+    ),
 ]
 LSP15_EXECUTE_EXAMPLES = [
     OpenApiExample("Send 1 LYX", request_only=True, value={"address": _PROFILE, "transaction": _TRANSACTION}),

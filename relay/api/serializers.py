@@ -5,7 +5,10 @@ from typing import Any
 from django.conf import settings
 from rest_framework import serializers
 
+from gateway.chain.config import get_chain
+from gateway.chain.contracts import encode_execute
 from gateway.chain.lsp25 import RelayCall
+from gateway.common.problems import ProblemSerializer, document
 from gateway.common.serializers import (
     AddressField,
     BodySerializer,
@@ -13,8 +16,10 @@ from gateway.common.serializers import (
     HexField,
     StrictIntegerField,
     Uint256Field,
+    number,
 )
 from relay.models import RelayTransaction
+from relay.services.preparation import Draft, PreparedCall
 
 SIGNATURE_BYTES = {"min_bytes": 64, "max_bytes": 65}
 
@@ -26,6 +31,23 @@ class PayloadField(HexField):
         super().__init__(min_bytes=4, max_bytes=settings.RELAY_MAX_PAYLOAD_BYTES, **kwargs)
 
 
+def _starts_before_its_end(value: int) -> None:
+    """Refuse a window that no moment lies in."""
+    start, end = divmod(value, 2**128)
+    if end and start > end:
+        raise serializers.ValidationError("The start lies after the end.", code="range")
+
+
+def _validity_field() -> Uint256Field:
+    return Uint256Field(
+        required=False,
+        allow_null=True,
+        default=0,
+        validators=[_starts_before_its_end],
+        help_text="start << 128 | end, in unix seconds; 0 for always.",
+    )
+
+
 class TransactionSerializer(BodySerializer):
     """The signed LSP-25 relay call."""
 
@@ -34,19 +56,7 @@ class TransactionSerializer(BodySerializer):
     nonce = Uint256Field(
         help_text="The controller's nonce from the key manager's getNonce: channel << 128 | sequence."
     )
-    validityTimestamps = Uint256Field(
-        required=False,
-        allow_null=True,
-        default=0,
-        help_text="start << 128 | end, in unix seconds; 0 for always.",
-    )
-
-    def validate_validityTimestamps(self, value: int | None) -> int | None:  # noqa: N802 - named after the field
-        """Refuse a window that no moment lies in."""
-        start, end = divmod(value or 0, 2**128)
-        if end and start > end:
-            raise serializers.ValidationError("The start lies after the end.", code="range")
-        return value
+    validityTimestamps = _validity_field()
 
 
 class ExecuteSerializer(BodySerializer):
@@ -70,6 +80,95 @@ class TransactionHashSerializer(BodySerializer):
     """A transaction's hash, as answered by execute."""
 
     transactionHash = HashField()
+
+
+# A payload of `execute` has so much around the data that it sends.
+_AROUND_DATA_BYTES = 4 + 5 * 32 + 31
+
+
+class CallSerializer(BodySerializer):
+    """What the profile is to do: an encoded call of its own (`abi`), or a call to another address (`to`)."""
+
+    abi = PayloadField(
+        required=False, allow_null=True, help_text="Encoded call for the profile, such as setData or execute."
+    )
+    to = AddressField(required=False, allow_null=True, help_text="Whom the profile calls. Not with `abi`.")
+    value = Uint256Field(
+        required=False, allow_null=True, default=0, help_text="The wei it sends along. Not with `abi`."
+    )
+    data = HexField(  # type: ignore[assignment] # REST framework takes it off the class, whose `data` stays
+        required=False,
+        allow_null=True,
+        max_bytes=max(0, settings.RELAY_MAX_PAYLOAD_BYTES - _AROUND_DATA_BYTES),
+        help_text="The calldata it sends along; by default none. Not with `abi`.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Require the one form or the other."""
+        abi, to = attrs.get("abi"), attrs.get("to")
+        if (abi is None) == (to is None):
+            raise serializers.ValidationError({"abi": "Send either this or `to`."}, code="required")
+        others = [name for name in ("value", "data") if attrs.get(name)]
+        if abi is not None and others:
+            raise serializers.ValidationError(
+                dict.fromkeys(others, "This goes with `to`; `abi` holds its own."), code="invalid"
+            )
+        return attrs
+
+
+class PrepareSerializer(BodySerializer):
+    """The body of prepare."""
+
+    transaction = CallSerializer()
+    channel = Uint256Field(
+        required=False,
+        allow_null=True,
+        default=0,
+        help_text="Below 2^128. Calls of one channel are executed one after the other.",
+    )
+    validityTimestamps = _validity_field()
+    controller = AddressField(
+        required=False, allow_null=True, help_text="Who will sign; by default the controller who signed in."
+    )
+    address = AddressField(
+        required=False, allow_null=True, help_text="The profile; if sent, it must be the signed-in one."
+    )
+
+    def validate_channel(self, value: int | None) -> int | None:
+        """Refuse what a nonce has no room for."""
+        if value is not None and value >= 2**128:
+            raise serializers.ValidationError("The number must lie below 2^128.", code="range")
+        return value
+
+
+class UnsignedTransactionSerializer(serializers.Serializer[Any]):
+    """The `transaction` of execute, without its signature."""
+
+    abi = HexField(max_bytes=settings.RELAY_MAX_PAYLOAD_BYTES, help_text="The encoded call for the profile.")
+    nonce = Uint256Field(help_text="The next nonce of the channel, behind the calls in progress here.")
+    validityTimestamps = Uint256Field(help_text="As it was sent; 0 for always.")
+
+
+class PreparedSerializer(serializers.Serializer[Any]):
+    """A relay call that lacks nothing but its signature, and what it would come to."""
+
+    keyManagerAddress = AddressField(help_text="The key manager that controls the profile.")
+    transaction = UnsignedTransactionSerializer(help_text="Add `signature` and send it to execute.")
+    controller = AddressField(help_text="Who is to sign.")
+    hash = HashField(help_text="What to sign, as it is: LSP-25 adds no further prefix.")
+    chainId = serializers.IntegerField(help_text="The chain that the hash is for.")
+    gasLimit = serializers.IntegerField(
+        allow_null=True, help_text="The gas that the service would allow; null where the call reverts."
+    )
+    expectedCost = serializers.IntegerField(
+        allow_null=True, help_text="Credits that it costs at the current price; null where that is unknown."
+    )
+    highestCost = serializers.IntegerField(
+        allow_null=True, help_text="Credits that would be held for it now; null where that is unknown."
+    )
+    refusals = ProblemSerializer(
+        many=True, help_text="Why execute would refuse the call now; empty where it would accept it."
+    )
 
 
 class QuotaRequestSerializer(BodySerializer):
@@ -118,3 +217,32 @@ def relay_call(*, key_manager: str, transaction: dict[str, Any]) -> RelayCall:
         relay_nonce=transaction["nonce"],
         validity=transaction["validityTimestamps"] or 0,
     )
+
+
+def draft_of(body: dict[str, Any]) -> Draft:
+    """Return the validated body of prepare as what the profile is to do."""
+    call = body["transaction"]
+    payload = call.get("abi") or encode_execute(
+        to=call["to"], value_wei=call["value"] or 0, data=call.get("data") or b""
+    )
+    return Draft(payload, body["channel"] or 0, body["validityTimestamps"] or 0, body.get("controller"))
+
+
+def prepared_answer(prepared: PreparedCall) -> dict[str, Any]:
+    """Return the answer of prepare."""
+    call = prepared.call
+    return {
+        "keyManagerAddress": call.key_manager,
+        "transaction": {
+            "abi": "0x" + call.payload.hex(),
+            "nonce": number(call.relay_nonce),
+            "validityTimestamps": number(call.validity),
+        },
+        "controller": prepared.identity.controller,
+        "hash": prepared.identity.digest,
+        "chainId": get_chain().id,
+        "gasLimit": prepared.gas_limit,
+        "expectedCost": prepared.expected_cost,
+        "highestCost": prepared.highest_cost,
+        "refusals": [document(refusal) for refusal in prepared.refusals],
+    }

@@ -1,4 +1,4 @@
-"""POST execute, quota and transactionStatus for the signed-in profile."""
+"""POST prepare, execute, quota and transactionStatus for the signed-in profile."""
 
 from typing import Any, cast
 
@@ -14,13 +14,17 @@ from relay import queries
 from relay.api import schema
 from relay.api.serializers import (
     ExecuteSerializer,
+    PreparedSerializer,
+    PrepareSerializer,
     QuotaRequestSerializer,
     QuotaSerializer,
     TransactionHashSerializer,
     TransactionStatusSerializer,
+    draft_of,
+    prepared_answer,
     relay_call,
 )
-from relay.services import quota, submission
+from relay.services import preparation, quota, submission
 from relay.services.acceptance import Caller
 from relay.services.preflight import check_own
 from users.api.authentication import SessionReadLate, VerifiedTokenAuthentication
@@ -34,6 +38,12 @@ class ExecuteRate(RateLimit):
     """Relay calls per user; the hold limits the spend, this limits the work."""
 
     setting = "RELAY_EXECUTE_RATE"
+
+
+class PrepareRate(RateLimit):
+    """Preparations per user; each asks the node about as much as a relay call does."""
+
+    setting = "RELAY_PREPARE_RATE"
 
 
 class ReadRate(RateLimit):
@@ -71,6 +81,25 @@ class RelayViewSet(SessionReadLate, ViewSet):
         call = relay_call(key_manager=body["keyManagerAddress"], transaction=body["transaction"])
         transaction_hash = submission.execute(caller=caller, call=call, now=timezone.now())
         return Response({"transactionHash": transaction_hash})
+
+    @extend_schema(
+        operation_id="prepare",
+        tags=["relay"],
+        summary="Prepare a relay transaction",
+        description=schema.PREPARE_DESCRIPTION,
+        auth=_TOKEN,
+        request=PrepareSerializer,
+        responses={200: PreparedSerializer, **schema.PREPARE},
+        examples=schema.PREPARE_EXAMPLES,
+    )
+    @action(detail=False, methods=["post"], throttle_classes=[PrepareRate])
+    def prepare(self, request: Request) -> Response:
+        """Answer what is to be signed, what it would cost, and why it would be refused."""
+        caller, body = _caller(request), PrepareSerializer.read(request.data)
+        if body.get("address") is not None:
+            check_own(profile_address=caller.profile_address, address=body["address"])
+        prepared = preparation.prepare(caller=caller, draft=draft_of(body), now=timezone.now())
+        return Response(prepared_answer(prepared))
 
     @extend_schema(
         operation_id="quota",

@@ -24,6 +24,7 @@ from gateway.chain.signing import SELF_TRANSFER_GAS, SignedTransaction, Unsigned
 from gateway.chain.types import RelayQuery
 from gateway.common import db
 from gateway.common.batching import Round, Together
+from gateway.common.errors import DomainError
 from relay.errors import (
     ChannelBusy,
     RelayersBusy,
@@ -143,6 +144,19 @@ accept = Together(
     key=lambda approved: approved.request.channel,
     before_run=ROUND.before_second,
 )
+
+
+def refusal_of(approved: ApprovedCall) -> DomainError | None:
+    """Return why the call would not be accepted now, or None; what finding out takes is rolled back."""
+    with transaction.atomic(durable=True):
+        (slot,) = _take_slots([approved])
+        transaction.set_rollback(True)
+    if slot.outcome in {"taken", "repeated"}:
+        return None
+    refusal = _hash_or_refusal(approved, slot)
+    if not isinstance(refusal, DomainError):
+        raise refusal if isinstance(refusal, Exception) else RuntimeError(refusal)
+    return refusal
 
 
 def _accept_batch(batch: Sequence[ApprovedCall]) -> list[str | Exception]:

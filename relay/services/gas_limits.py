@@ -11,6 +11,7 @@ import time
 from typing import NamedTuple
 
 from gateway.chain.client import get_chain_client
+from gateway.chain.contracts import EXECUTE
 from gateway.chain.errors import CallReverted
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import RelayQuery, Trial
@@ -19,9 +20,10 @@ from relay.pricing import gas_limit_for
 # A remembered limit may be this many times what its call uses; the hold is as many times too large.
 MOST_TIMES_USED = 2
 _KEPT_SECONDS = 600.0
+# What the first call of a channel uses more, which followers never are.
+FIRST_OF_CHANNEL_GAS = 17_400
 # Of all profiles together. What a full memory drops is estimated again.
 _MOST_KEPT = 50_000
-_EXECUTE = bytes.fromhex("44c028fe")
 _WORD = 32
 # Of `execute(operation, target, value, data)`: the target, and the selector that is called there.
 _TARGET, _INNER = slice(4 + _WORD, 4 + 2 * _WORD), slice(4 + 5 * _WORD, 8 + 5 * _WORD)
@@ -95,6 +97,22 @@ def of_follower(*, call: RelayCall, query: RelayQuery) -> Gas:
     return Gas(gas_limit_for(estimate=estimate), estimate)
 
 
+def before_signing(*, call: RelayCall, query: RelayQuery) -> Gas:
+    """
+    Return the gas of a call that is not signed yet, so that the node can only try its parts.
+
+    Raises:
+        CallReverted: the controller may not make the call, or the payload reverts.
+        NodeUnavailable: no node answered.
+    """
+    gas = of_follower(call=call, query=query)
+    if call.sequence == 0:
+        gas = Gas(gas.limit + FIRST_OF_CHANNEL_GAS, gas.expected + FIRST_OF_CHANNEL_GAS)
+    learned = _learned.get(_kind_of(query.profile, call))
+    # What such calls were seen to use is nearer than what their parts add up to, but proves nothing for this one.
+    return Gas(max(gas.limit, learned.gas.limit), learned.gas.expected) if learned else gas
+
+
 def forget() -> None:
     """Forget every limit that was learned."""
     with _lock:
@@ -113,7 +131,7 @@ def _of_execution(call: RelayCall, query: RelayQuery, trial: Trial) -> Gas | Non
 def _kind_of(profile: str, call: RelayCall) -> _Kind:
     """Return what calls have in common that use about the same gas."""
     payload = call.payload
-    target = payload[_TARGET] + payload[_INNER] if payload.startswith(_EXECUTE) else b""
+    target = payload[_TARGET] + payload[_INNER] if payload.startswith(EXECUTE) else b""
     return profile, payload[:4] + target, len(payload) // _WORD
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.lsp15 import quota_digests
 from gateway.chain.lsp25 import RelayCall
@@ -68,7 +67,7 @@ def _caller(user: User) -> Caller:
 
 
 def _addressed(user: User, call: RelayCall) -> RelayCall:
-    return replace(call, key_manager=owner_of(profile=str(user.profile_address)))
+    return replace(call, key_manager=preflight.owner_of(profile=str(user.profile_address)))
 
 
 def read_quota(*, user: User, timestamp: int, signature: bytes, now: datetime, admit: Admit) -> quota.Quota:
@@ -108,19 +107,3 @@ def known_signer(*, key_manager: str, signers: list[str]) -> str | None:
         chain_id=get_chain().id, key_manager_address=key_manager, controller_address__in=signers
     )
     return accepted.values_list("controller_address", flat=True).first()
-
-
-def owner_of(*, profile: str) -> str:
-    """
-    Return the address of the profile's owner; the preflight checks whether it is a key manager.
-
-    Raises:
-        KeyManagerNotFound: the profile does not answer `owner()`.
-        NodeUnavailable: no node answered.
-    """
-    state = get_chain_client().read_profile(
-        profile=profile, controller=profile, digest=bytes(32), signature=b""
-    )
-    if state.owner is None:
-        raise KeyManagerNotFound(f"{profile} has no owner on this chain.")
-    return state.owner

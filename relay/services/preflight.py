@@ -6,6 +6,8 @@ said; only where no gas limit was known, or the one that was tried does not do, 
 where the signer is unknown, for a known signing mistake). No row is written and no transaction is open.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -63,26 +65,43 @@ def approve(
         DomainError: the call cannot be relayed; see `relay.errors` and `gateway.chain.errors`.
         NodeUnavailable: no node answered.
     """
-    is_trusted = _check_ownership(call=call, query=query, state=state, trusted_codes=trusted_codes)
+    is_trusted = check_ownership(query=query, state=state, trusted_codes=trusted_codes)
     _check_controller(call=call, query=query, state=state)
     chain_nonce = _check_nonce(call=call, state=state)
     check_validity(call=call, now=state.head.timestamp)
+    fees = fees_of(state)
+    with explained_reverts():
+        if call.relay_nonce > chain_nonce:
+            gas = gas_limits.of_follower(call=call, query=query)
+        else:
+            gas = gas_limits.of_call(call=call, query=query, trial=state.trial)
+    check_gas(gas_limit=gas.limit, is_trusted=is_trusted)
+    return Approval(gas, fees, chain_nonce, is_trusted)
+
+
+def fees_of(state: RelayState) -> Fees:
+    """
+    Return what a new call offers now.
+
+    Raises:
+        FeesTooHigh: the chain asks for more than the service pays.
+    """
     policy = get_chain().fees
-    fees = quote_fees(
+    return quote_fees(
         base_fee_wei=state.head.base_fee_wei,
         tip_wei=policy.tip_for(state.market_tip_wei),
         floor_wei=policy.floor_wei,
         cap_wei=policy.new_call_cap_wei,
     )
+
+
+@contextmanager
+def explained_reverts() -> Iterator[None]:
+    """Turn a revert into the error that tells the caller why."""
     try:
-        if call.relay_nonce > chain_nonce:
-            gas = gas_limits.of_follower(call=call, query=query)
-        else:
-            gas = gas_limits.of_call(call=call, query=query, trial=state.trial)
+        yield
     except CallReverted as reverted:
         raise refusal_from_revert(reverted.data) from reverted
-    _check_gas(gas_limit=gas.limit, is_trusted=is_trusted)
-    return Approval(gas, fees, chain_nonce, is_trusted)
 
 
 def check_validity(*, call: RelayCall, now: int) -> None:
@@ -117,18 +136,16 @@ def check_validity(*, call: RelayCall, now: int) -> None:
         )
 
 
-def _check_ownership(
-    *, call: RelayCall, query: RelayQuery, state: RelayState, trusted_codes: frozenset[str]
-) -> bool:
+def check_ownership(*, query: RelayQuery, state: RelayState, trusted_codes: frozenset[str]) -> bool:
     """Check in both directions that the key manager is the profile's; return whether their code is trusted."""
     if not state.key_manager_code_name or state.target is None:
-        raise KeyManagerNotFound(f"{call.key_manager} is no key manager on chain {get_chain().id}.")
+        raise KeyManagerNotFound(f"{query.key_manager} is no key manager on chain {get_chain().id}.")
     if state.target != query.profile:
         raise ForeignKeyManager(
-            f"{call.key_manager} controls {state.target}; you are signed in as {query.profile}.",
+            f"{query.key_manager} controls {state.target}; you are signed in as {query.profile}.",
             target=state.target,
         )
-    if state.owner != call.key_manager:
+    if state.owner != query.key_manager:
         raise KeyManagerNotOwner(f"{query.profile} is owned by {state.owner}.", owner=state.owner)
     kinds = TrustedImplementation.Kind
     is_trusted = trusted_codes >= {
@@ -147,6 +164,11 @@ def _check_ownership(
 def _check_controller(*, call: RelayCall, query: RelayQuery, state: RelayState) -> None:
     if state.permissions == 0:
         raise _explain_unknown_signer(profile=query.profile, call=call, controller=query.controller)
+    check_relay_permission(query=query, state=state)
+
+
+def check_relay_permission(*, query: RelayQuery, state: RelayState) -> None:
+    """Refuse a controller who may not use relayers."""
     if not has(state.permissions, Permission.EXECUTE_RELAY_CALL):
         raise RelayPermissionMissing(
             f"The controller {query.controller} lacks EXECUTE_RELAY_CALL on {query.profile}.",
@@ -184,7 +206,8 @@ def _check_nonce(*, call: RelayCall, state: RelayState) -> int:
     return state.relay_nonce
 
 
-def _check_gas(*, gas_limit: int, is_trusted: bool) -> None:
+def check_gas(*, gas_limit: int, is_trusted: bool) -> None:
+    """Refuse a call that needs more gas than the service relays at once."""
     cap = settings.RELAY_MAX_GAS if is_trusted else settings.RELAY_MAX_GAS_UNTRUSTED
     if gas_limit > cap:
         raise GasLimitExceeded(
@@ -203,3 +226,19 @@ def check_own(*, profile_address: str | None, address: str) -> None:
     """
     if address != profile_address:
         raise NotYourProfile(f"You are signed in as {profile_address}.", profile=profile_address)
+
+
+def owner_of(*, profile: str) -> str:
+    """
+    Return the address of the profile's owner; the preflight checks whether it is a key manager.
+
+    Raises:
+        KeyManagerNotFound: the profile does not answer `owner()`.
+        NodeUnavailable: no node answered.
+    """
+    state = get_chain_client().read_profile(
+        profile=profile, controller=profile, digest=bytes(32), signature=b""
+    )
+    if state.owner is None:
+        raise KeyManagerNotFound(f"{profile} has no owner on this chain.")
+    return state.owner

@@ -106,6 +106,7 @@ def test_clients_of_others_are_a_level_quieter_and_keep_their_debug_lines(level:
         "AUTH_VERIFY_RATE",
         "AUTH_REFRESH_RATE",
         "RELAY_EXECUTE_RATE",
+        "RELAY_PREPARE_RATE",
         "LSP15_RATE",
         "LSP15_SIGNER_RATE",
         "LSP15_NEW_SIGNER_RATE",

@@ -14,6 +14,7 @@ from tests.factories import UserFactory
 from tests.relay.api.conftest import Wallet, execute_body, network_address
 from tests.relay.api.test_bodies import QUOTA, STATUS
 from tests.relay.api.test_execute import EXECUTE, assert_problem
+from tests.relay.api.test_prepare import PREPARE
 from tests.relay.api.test_quota import quota_body
 from tests.relay.chain import FaultyClient
 from users.models import SignInSession, User
@@ -21,7 +22,7 @@ from users.models import SignInSession, User
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("path", [EXECUTE, QUOTA, STATUS])
+@pytest.mark.parametrize("path", [EXECUTE, PREPARE, QUOTA, STATUS])
 def test_without_a_token_the_answer_is_401(anonymous: Wallet, path: str) -> None:
     answer = anonymous.post(path, {})
     assert_problem(answer, 401, "not-authenticated")
@@ -34,7 +35,7 @@ def test_a_bare_token_is_accepted(wallet: Wallet, new_call: Callable[..., RelayC
     assert bare.post(EXECUTE, body, Authorization=str(wallet.token)).status == 200
 
 
-@pytest.mark.parametrize("path", [EXECUTE, QUOTA, STATUS])
+@pytest.mark.parametrize("path", [EXECUTE, PREPARE, QUOTA, STATUS])
 def test_staff_without_a_profile_have_nothing_to_relay(path: str) -> None:
     client = APIClient(REMOTE_ADDR=network_address())
     client.force_authenticate(UserFactory.create(profile_address=None, is_staff=True))
@@ -43,7 +44,7 @@ def test_staff_without_a_profile_have_nothing_to_relay(path: str) -> None:
     assert RelayTransaction.objects.count() == 0
 
 
-@pytest.mark.parametrize("path", [EXECUTE, QUOTA, STATUS])
+@pytest.mark.parametrize("path", [EXECUTE, PREPARE, QUOTA, STATUS])
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_what_an_ended_session_asks_is_refused_for_that_first(
     wallet: Wallet,
@@ -55,6 +56,7 @@ def test_what_an_ended_session_asks_is_refused_for_that_first(
 ) -> None:
     bodies = {
         EXECUTE: execute_body(new_call()),
+        PREPARE: {"transaction": {"abi": "0x11223344"}},
         QUOTA: quota_body(profile),
         STATUS: {"transactionHash": "0x" + 64 * "1"},
     }
@@ -63,10 +65,11 @@ def test_what_an_ended_session_asks_is_refused_for_that_first(
     assert node.requests == 0
 
 
-@pytest.mark.parametrize("path", [EXECUTE, QUOTA, STATUS])
+@pytest.mark.parametrize("path", [EXECUTE, PREPARE, QUOTA, STATUS])
 def test_a_closed_account_may_not_ask(wallet: Wallet, profile: Profile, user: User, path: str) -> None:
     User.objects.filter(pk=user.pk).update(is_active=False)
-    body = quota_body(profile) if path == QUOTA else {"transactionHash": "0x" + 64 * "1"}
+    bodies = {QUOTA: quota_body(profile), PREPARE: {"transaction": {"abi": "0x11223344"}}}
+    body = bodies.get(path, {"transactionHash": "0x" + 64 * "1"})
     assert_problem(wallet.post(path, body), 401, "account-inactive")
 
 

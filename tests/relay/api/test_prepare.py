@@ -1,0 +1,121 @@
+"""POST /api/relay/prepare on the wire: what is to be signed, what it costs, and why it would be refused."""
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from credits.services import entries
+from devstack.world.profiles import Profile
+from gateway.admin.pauses import switch
+from relay.models import RelayTransaction
+from relay.queries import RELAY
+from tests.factories import random_address
+from tests.relay.api.conftest import Wallet
+from tests.relay.api.test_bodies import spoiled
+from tests.relay.api.test_execute import EXECUTE, assert_problem
+from tests.relay.chain import node_away
+from tests.relay.rows import everything
+from tests.relay.signing import execute_payload, set_data_payload, sign_digest, window
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+PREPARE = "/api/relay/prepare"
+Accept = Callable[..., RelayTransaction]
+
+
+def signed(prepared: dict[str, Any], private_key: str) -> dict[str, Any]:
+    """Return the body of execute for what was prepared, signed as a wallet would."""
+    signature = sign_digest(private_key, bytes.fromhex(prepared["hash"][2:]))
+    transaction = {**prepared["transaction"], "signature": "0x" + signature.hex()}
+    return {"keyManagerAddress": prepared["keyManagerAddress"], "transaction": transaction}
+
+
+def codes(prepared: dict[str, Any]) -> list[str]:
+    return [refusal["code"] for refusal in prepared["refusals"]]
+
+
+@pytest.mark.parametrize(
+    ("transaction", "channel", "validity"),
+    [
+        ({"abi": "0x" + set_data_payload(b"12 bytes").hex()}, 0, 0),
+        ({"to": random_address().lower(), "value": "5", "data": None}, 7, window(0, 2**40)),
+        ({"to": random_address(), "data": "0x" + "11" * 37}, 2**128 - 1, 0),
+    ],
+)
+def test_what_is_prepared_is_executed_once_it_is_signed(
+    wallet: Wallet,
+    profile: Profile,
+    accept: Accept,
+    settle: Callable[[], int],
+    transaction: dict[str, Any],
+    channel: int,
+    validity: int,
+) -> None:
+    before = everything()
+    body = {"transaction": transaction, "channel": channel, "validityTimestamps": str(validity)}
+    prepared = wallet.post(PREPARE, body).body
+    assert (codes(prepared), everything()) == ([], before)
+    assert prepared["controller"] == profile.controller.address
+    answer = wallet.post(EXECUTE, signed(prepared, profile.controller.private_key))
+    assert answer.status == 200, answer.body
+    row = RelayTransaction.objects.get()
+    assert (row.channel, row.validity, row.digest) == (channel, validity, prepared["hash"])
+    if "to" in transaction:
+        data = bytes.fromhex((transaction["data"] or "0x")[2:])
+        assert bytes(row.payload) == execute_payload(
+            transaction["to"], int(transaction.get("value", 0)), data
+        )
+    assert row.hold.amount <= prepared["highestCost"] <= 1.6 * row.hold.amount
+    assert row.gas_limit <= prepared["gasLimit"]
+    # The next one is prepared behind it.
+    assert int(wallet.post(PREPARE, body).body["transaction"]["nonce"]) == row.relay_nonce + 1
+    settle()
+    row.refresh_from_db()
+    assert row.status == "Success"
+    assert row.real_cost <= prepared["expectedCost"] <= 1.6 * row.real_cost
+
+
+def test_each_reason_that_execute_would_give_is_given_and_nothing_changes(wallet: Wallet, user: User) -> None:
+    switch(RELAY, is_paused=True, actor=user, reason="the chain forks")
+    entries.adjust(user=user, credits=-9_999, key=secrets.token_hex(8), actor=user, reason="spent")
+    before = everything()
+    cases: list[tuple[dict[str, Any], list[str]]] = [
+        ({}, ["insufficient-credits"]),
+        ({"validityTimestamps": window(0, 1)}, ["relay-call-expired", "insufficient-credits"]),
+        ({"controller": random_address()}, ["signer-not-a-controller"]),
+        ({"transaction": {"to": random_address(), "value": str(10**30)}}, ["profile-balance-too-low"]),
+    ]
+    for changes, expected in cases:
+        answer = wallet.post(PREPARE, {"transaction": {"abi": "0x" + set_data_payload().hex()}, **changes})
+        assert (answer.status, codes(answer.body)) == (200, ["relay-paused", *expected])
+        assert all(refusal["type"] == f"/problems/{refusal['code']}" for refusal in answer.body["refusals"])
+        assert (answer.body["highestCost"] is None) == ("insufficient-credits" not in expected)
+    assert everything() == before
+
+
+SHAPES: dict[str, list[Any]] = {
+    "channel": [-1, 2**128, "soon", 1.5],
+    "controller": ["0x12", 5],
+    "transaction": [None, 5, []],
+    "transaction/abi": [None, "0x", 5],
+    "validityTimestamps": [hex(2 << 128 | 1)],
+}
+
+
+@pytest.mark.parametrize("pointer", SHAPES)
+def test_each_error_has_its_pointer(wallet: Wallet, pointer: str) -> None:
+    for value in SHAPES[pointer]:
+        body = spoiled({"transaction": {"abi": "0x11223344"}}, pointer, value)
+        members = assert_problem(wallet.post(PREPARE, body), 400, "invalid-request")
+        assert [fault["pointer"] for fault in members["errors"]] == [f"/{pointer}"], value
+    both = {"transaction": {"abi": "0x11223344", "value": 1}}
+    members = assert_problem(wallet.post(PREPARE, both), 400, "invalid-request")
+    assert [fault["pointer"] for fault in members["errors"]] == ["/transaction/value"]
+
+
+def test_a_node_that_is_away_is_no_answer_about_the_call(wallet: Wallet) -> None:
+    with node_away():
+        answer = wallet.post(PREPARE, {"transaction": {"abi": "0x11223344"}})
+    assert_problem(answer, 503, "chain-unavailable")

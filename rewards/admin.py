@@ -23,7 +23,7 @@ from gateway.admin import navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.base import Previewed, StaffAdmin
 from rewards.errors import InvalidLevels
-from rewards.models import Badge, ExperienceEntry, Modifier, ModifierType, Progress
+from rewards.models import Badge, CashbackEntry, ExperienceEntry, Modifier, ModifierType, Progress
 from rewards.services import levels, modifiers
 from rewards.services.levels import Preview
 
@@ -33,6 +33,7 @@ navigation.register(
         "rewards.Badge": "military_tech",
         "rewards.Progress": "stairs",
         "rewards.ExperienceEntry": "trending_up",
+        "rewards.CashbackEntry": "savings",
         "rewards.Modifier": "bolt",
     },
 )
@@ -197,7 +198,7 @@ class BadgeAdmin(Previewed, StaffAdmin[Badge]):
 @admin.register(Progress)
 class ProgressAdmin(OwnedAdmin):
     owner_path = "user"
-    list_display = ("id", "profile", "permanent_experience", "subscriber_experience")
+    list_display = ("id", "profile", "permanent_experience", "subscriber_experience", "cashback_remainder")
 
 
 @admin.register(ExperienceEntry)
@@ -205,6 +206,15 @@ class ExperienceEntryAdmin(OwnedAdmin):
     owner_path = "progress__user"
     list_display = ("id", "profile", "track", "cause", "base", "amount", "total_after", "created_at")
     list_filter = ("track",)
+
+
+@admin.register(CashbackEntry)
+class CashbackEntryAdmin(OwnedAdmin):
+    """What came back of each charge, to the fraction; the ledger has the whole credits."""
+
+    owner_path = "progress__user"
+    search_fields = ("key__startswith",)
+    list_display = ("id", "profile", "key", "amount", "credits", "remainder_after", "created_at")
 
 
 def _end(row: Modifier, decision: Decision) -> str:

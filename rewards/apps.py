@@ -20,6 +20,9 @@ class RewardsConfig(AppConfig):
     name = "rewards"
 
     def ready(self) -> None:
+        from credits.services.reconciliation import add_rules
+        from rewards.services.statements import CASHBACK_RULES
         from users.models import user_created
 
+        add_rules("cashback", CASHBACK_RULES)
         user_created.connect(_open_progress, dispatch_uid="rewards.open_progress")

@@ -24,6 +24,8 @@ from gateway.common.fields import SAFE_INTEGER_MAX, staff_reference
 FUNCTIONS = Path(__file__).with_name("functions.sql").read_text()
 LARGEST_BONUS = Decimal(10)
 LARGEST_EXPERIENCE = SAFE_INTEGER_MAX
+# Cashback is counted in ten-thousandths of a credit: a fraction has four decimals, so nothing is smaller.
+CREDIT_PARTS = 10_000
 
 
 class BadgeTrack(models.TextChoices):
@@ -146,7 +148,7 @@ class Badge(models.Model):
 
 
 class Progress(models.Model):
-    """How much experience a user has on each track: the running totals of the experience entries."""
+    """How much experience a user has on each track, and cashback that is no credit yet: running totals of entries."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="progress")
     permanent_experience = models.BigIntegerField(
@@ -154,6 +156,9 @@ class Progress(models.Model):
     )
     subscriber_experience = models.BigIntegerField(
         default=0, db_default=0, help_text="The sum of the subscriber track."
+    )
+    cashback_remainder = models.SmallIntegerField(
+        default=0, db_default=0, help_text="Cashback that is no whole credit yet, in ten-thousandths of one."
     )
 
     class Meta:
@@ -163,6 +168,10 @@ class Progress(models.Model):
             models.CheckConstraint(
                 condition=Q(permanent_experience__gte=0, subscriber_experience__gte=0),
                 name="rewards_progress_not_negative",
+            ),
+            models.CheckConstraint(
+                condition=Q(cashback_remainder__range=(0, CREDIT_PARTS - 1)),
+                name="rewards_progress_remainder_is_no_credit",
             ),
         ]
 
@@ -199,6 +208,39 @@ class ExperienceEntry(models.Model):
 
     def __str__(self) -> str:
         return f"experience {self.pk}: {self.amount:+d} {self.track}"
+
+
+class CashbackEntry(models.Model):
+    """
+    What came back of one charge, exactly, or was taken back with it; posted once and never altered.
+
+    The credits are whole, and what is left over counts with the next one. All amounts of a user
+    add up to the credits of all entries and the remainder of the last.
+    """
+
+    progress = models.ForeignKey(Progress, on_delete=models.PROTECT, related_name="cashback", db_index=False)
+    amount = models.BigIntegerField(help_text="In ten-thousandths of a credit; negative where taken back.")
+    credits = models.BigIntegerField(help_text="Posted to the account under the same key, if any.")
+    remainder_after = models.SmallIntegerField(help_text="In ten-thousandths of a credit.")
+    key = models.CharField(max_length=255, help_text="Names the cause; the same key posts once.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "rewards_cashback"
+        verbose_name_plural = "cashback entries"
+        indexes = [models.Index(fields=["progress", "id"], name="rewards_cashback_progress")]
+        constraints = [
+            models.UniqueConstraint(fields=["key"], name="rewards_cashback_key"),
+            models.CheckConstraint(condition=~Q(amount=0), name="rewards_cashback_not_zero"),
+            models.CheckConstraint(
+                condition=Q(remainder_after__range=(0, CREDIT_PARTS - 1)),
+                name="rewards_cashback_remainder_is_no_credit",
+            ),
+        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
+
+    def __str__(self) -> str:
+        return f"cashback {self.pk}: {self.credits:+d}"
 
 
 class ModifierType(models.TextChoices):

@@ -14,7 +14,7 @@ from itertools import pairwise
 from math import floor
 
 from credits.models import EntrySource
-from rewards.models import LARGEST_EXPERIENCE, Badge, Modifier, ModifierType
+from rewards.models import CREDIT_PARTS, LARGEST_EXPERIENCE, Badge, Modifier, ModifierType
 
 # All modifiers of a type together add no more than this.
 MAX_MODIFIER_SUM = Decimal(1)
@@ -90,9 +90,12 @@ def cashback_fraction(*, badges: Iterable[Decimal], modifiers: Iterable[Decimal]
     return min(Decimal(1), sum(badges, Decimal(0)) + modified)
 
 
-def cashback_credits(*, cost: int, fraction: Decimal) -> int:
-    """Return the part of a cost in credits that comes back, rounded down; never more than the cost."""
-    return min(cost, floor(cost * Fraction(fraction)))
+def cashback_parts(*, cost: int, fraction: Decimal) -> int:
+    """Return what comes back of a cost, in parts of a credit: exactly, since a fraction has four decimals."""
+    parts = cost * Fraction(fraction) * CREDIT_PARTS
+    if parts.denominator != 1:
+        raise ValueError("a fraction of cashback has four decimals at most")
+    return parts.numerator
 
 
 def progress_within(*, badge: Badge, experience: int) -> Decimal:

@@ -3,7 +3,7 @@ Reconciliation: recompute the ledger from its rows, and keep what each compariso
 
 CHECKs and unique constraints are not checked again; they hold even for a superuser who switches triggers and
 foreign keys off. Everything that spans rows is checked here, in one statement and so at one moment, while the
-service runs. `relay` and `payments` bring their own comparisons to `run`.
+service runs. `rewards` adds its rules to that statement; `relay` and `payments` bring their own comparisons to `run`.
 """
 
 import logging
@@ -76,8 +76,14 @@ WHERE source = 'RELAY_TRANSACTION' AND NOT EXISTS (SELECT FROM credits_hold WHER
         WHERE reversal.key = 'reversal:' || entry.key AND reversal.account_id = entry.account_id
             AND reversal.amount = -entry.amount
     )
-ORDER BY 2, 3, 1
 """
+# By name: SELECTs of a rule, the account, the row, what is expected and what was found, as above.
+_further_rules: dict[str, str] = {}
+
+
+def add_rules(name: str, sql: str) -> None:
+    """Have these rules of another package checked at the same moment as the ledger's; once per process and name."""
+    _further_rules[name] = sql
 
 
 class Finding(NamedTuple):
@@ -101,7 +107,8 @@ def find_differences() -> list[Finding]:
     with transaction.atomic(), connection.cursor() as cursor:
         # A whole ledger takes longer than any request may.
         cursor.execute("SET LOCAL statement_timeout = '30min'")
-        cursor.execute(_FIND_DIFFERENCES)
+        rules = "\nUNION ALL\n".join([_FIND_DIFFERENCES, *_further_rules.values()])
+        cursor.execute(f"{rules}\nORDER BY 2, 3, 1")
         rows = cursor.fetchall()
     return [
         Finding(rule, account_id, row_id, int(expected), None if stored is None else int(stored))

@@ -18,7 +18,7 @@ concurrent moves right in READ COMMITTED, without a read in Python before a writ
 
 Closing takes any number of holds; a single one is a batch of one. Posting has two statements, because what
 they do with a repeated key differs. `POST_ENTRY` returns no row for it, and its caller looks up the first entry.
-In `POST_ENTRIES` the totals of one row's account build on the row before, so none can be left out: a repeated key
+In `POST_WANTED` the totals of one row's account build on the row before, so none can be left out: a repeated key
 fails the whole statement. What is behind its keys happens once with its hold.
 """
 
@@ -166,13 +166,9 @@ WITH due AS (
 SELECT reopened.id, account_id, user_id, key FROM reopened JOIN locked USING (account_id) ORDER BY reopened.id
 """
 
-# Lock the accounts, insert the entries on top of the newest balances in the order they are given, then
-# move each account to where its last entry ends.
-POST_ENTRIES = """
-WITH wanted AS (
-    SELECT * FROM unnest(%(accounts)s::bigint[], %(credits)s::bigint[], %(keys)s::text[])
-        WITH ORDINALITY AS wanted (account_id, credits, key, place)
-), totals AS (
+# What posts the rows of `wanted (account_id, credits, key, place)`, with which a statement begins: lock the accounts,
+# insert the entries on top of the newest balances by `place`, then move each account to where its last entry ends.
+POST_WANTED = """, totals AS (
     SELECT account_id, sum(credits)::bigint AS credits, count(*) AS entries FROM wanted GROUP BY account_id
 ), locked AS (
     SELECT account.id, balance, version, totals.credits, totals.entries

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from checkin.models import CheckIn, DailySeed
 from credits.models import CreditAccount, CreditEntry, CreditHold
-from rewards.models import ExperienceEntry, Modifier
+from rewards.models import CashbackEntry, ExperienceEntry, Modifier
 from users.models import User
 
 # The first column tells when a row was written; the others are moved with it.
@@ -26,6 +26,7 @@ _COLUMNS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (CreditHold, ("closed_at",)),
     (CreditHold, ("created_at",)),
     (ExperienceEntry, ("created_at",)),
+    (CashbackEntry, ("created_at",)),
     (Modifier, ("created_at", "expires_at")),
     (CheckIn, ("created_at",)),
     (DailySeed, ("revealed_at",)),

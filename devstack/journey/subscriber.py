@@ -25,6 +25,7 @@ class Subscriber:
     credits: int
     patience: float
     subscription: str = ""
+    _cashback_due: Fraction = Fraction(0)
 
     def create_customer(self) -> None:
         """Have a customer created, or get the one there is."""
@@ -117,7 +118,9 @@ class Subscriber:
         """Check the credits back of a call on the dashboard; the experience that it gave counts already."""
         dashboard = Dashboard.of(self.wallet)
         fraction = min(Fraction(1), dashboard.bonus("CREDITS_BACK"))
-        returned = floor(cost * fraction)
+        self._cashback_due += cost * fraction
+        returned = floor(self._cashback_due)
+        self._cashback_due -= returned
         newest = dashboard.newest or {}
         if returned:
             entry = newest.get("credit_source"), newest.get("credits_earned")

@@ -23,6 +23,37 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name="CashbackEntry",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "amount",
+                    models.BigIntegerField(
+                        help_text="In ten-thousandths of a credit; negative where taken back."
+                    ),
+                ),
+                (
+                    "credits",
+                    models.BigIntegerField(help_text="Posted to the account under the same key, if any."),
+                ),
+                ("remainder_after", models.SmallIntegerField(help_text="In ten-thousandths of a credit.")),
+                (
+                    "key",
+                    models.CharField(help_text="Names the cause; the same key posts once.", max_length=255),
+                ),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+            ],
+            options={
+                "verbose_name_plural": "cashback entries",
+                "db_table": "rewards_cashback",
+            },
+        ),
+        migrations.CreateModel(
             name="ExperienceEntry",
             fields=[
                 (
@@ -113,6 +144,14 @@ class Migration(migrations.Migration):
                     "subscriber_experience",
                     models.BigIntegerField(
                         db_default=0, default=0, help_text="The sum of the subscriber track."
+                    ),
+                ),
+                (
+                    "cashback_remainder",
+                    models.SmallIntegerField(
+                        db_default=0,
+                        default=0,
+                        help_text="Cashback that is no whole credit yet, in ten-thousandths of one.",
                     ),
                 ),
             ],
@@ -352,6 +391,16 @@ class Migration(migrations.Migration):
                 to="rewards.progress",
             ),
         ),
+        migrations.AddField(
+            model_name="cashbackentry",
+            name="progress",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="cashback",
+                to="rewards.progress",
+            ),
+        ),
         migrations.AddIndex(
             model_name="modifier",
             index=models.Index(fields=["user", "expires_at"], name="rewards_modifier_user"),
@@ -399,6 +448,13 @@ class Migration(migrations.Migration):
                 name="rewards_progress_not_negative",
             ),
         ),
+        migrations.AddConstraint(
+            model_name="progress",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("cashback_remainder__range", (0, 9999))),
+                name="rewards_progress_remainder_is_no_credit",
+            ),
+        ),
         migrations.AddIndex(
             model_name="experienceentry",
             index=models.Index(fields=["progress", "id"], name="rewards_experience_progress"),
@@ -436,6 +492,41 @@ class Migration(migrations.Migration):
                     operation="UPDATE OR DELETE",
                     pgid="pgtrigger_append_only_8f3b0",
                     table="rewards_experience",
+                    when="BEFORE",
+                ),
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="cashbackentry",
+            index=models.Index(fields=["progress", "id"], name="rewards_cashback_progress"),
+        ),
+        migrations.AddConstraint(
+            model_name="cashbackentry",
+            constraint=models.UniqueConstraint(fields=("key",), name="rewards_cashback_key"),
+        ),
+        migrations.AddConstraint(
+            model_name="cashbackentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("amount", 0), _negated=True), name="rewards_cashback_not_zero"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="cashbackentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("remainder_after__range", (0, 9999))),
+                name="rewards_cashback_remainder_is_no_credit",
+            ),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name="cashbackentry",
+            trigger=pgtrigger.compiler.Trigger(
+                name="append_only",
+                sql=pgtrigger.compiler.UpsertTriggerSql(
+                    func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;",
+                    hash="bb5aa770ea7ca8e9264a23448c5ffd2c33bf2739",
+                    operation="UPDATE OR DELETE",
+                    pgid="pgtrigger_append_only_34827",
+                    table="rewards_cashback",
                     when="BEFORE",
                 ),
             ),

@@ -8,17 +8,25 @@ Of many holds at once, in a fixed number of statements. The ledger is written th
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from credits.models import CreditEntry, EntrySource
 from credits.queries import period_from
-from credits.services import statements as credits_statements
 from credits.services.holds import ClosedHold, capture, close, reopen
 from gateway.common import db
-from rewards.models import BadgeTrack, ExperienceEntry
-from rewards.rules import cashback_credits, cashback_fraction
+from rewards.models import BadgeTrack, CashbackEntry, ExperienceEntry
+from rewards.rules import cashback_fraction, cashback_parts
 from rewards.services import statements
 from rewards.services.experience import open_progress, take_back
+
+
+class _Returned(NamedTuple):
+    """What comes back to a user, in parts of a credit; negative where it is taken back."""
+
+    user_id: int
+    account_id: int
+    parts: int
+    key: str
 
 
 def settle(
@@ -28,7 +36,8 @@ def settle(
     Close these holds at their costs in credits, and reward the users for what they paid, except for the `unrewarded`.
 
     A hold at no cost is released. The permanent track gains each cost; badges and active modifiers decide how
-    much of it comes back, as an entry of its own. With `capped` nobody pays more than was held. Runs inside
+    much of it comes back. Whole credits of that are an entry of their own, and what is left over counts with
+    what comes back later. With `capped` nobody pays more than was held. Runs inside
     the caller's transaction, which an error must end, in the same number of statements for any number of
     holds. A hold that was captured before stays as it is and rewards nothing.
 
@@ -52,9 +61,18 @@ def reverse(*, hold_ids: Collection[int]) -> None:
     """
     reopened = reopen(hold_ids=hold_ids)
     keys = [row.entry_key for row in reopened if row.entry_key is not None]
-    returned = CreditEntry.objects.filter(key__in=[f"back:{key}" for key in keys]).order_by("pk")
+    owners = {f"back:{row.entry_key}": row for row in reopened}
+    returned = CashbackEntry.objects.filter(key__in=[f"back:{key}" for key in keys]).order_by("pk")
     _post(
-        [(entry.account_id, -entry.amount, f"reversal:{entry.key}") for entry in returned],
+        [
+            _Returned(
+                owners[entry.key].user_id,
+                owners[entry.key].account_id,
+                -entry.amount,
+                f"reversal:{entry.key}",
+            )
+            for entry in returned
+        ],
         source=EntrySource.RELAY_REVERSAL,
     )
     gained = ExperienceEntry.objects.filter(key__in=[f"spent:{key}" for key in keys], amount__gt=0)
@@ -71,10 +89,15 @@ def reverse(*, hold_ids: Collection[int]) -> None:
 def _reward(charged: Sequence[tuple[ClosedHold, CreditEntry]], now: datetime) -> None:
     fractions = _gain_experience(charged, now)
     returned = [
-        (hold.account_id, cashback_credits(cost=-entry.amount, fraction=fraction), f"back:{entry.key}")
+        _Returned(
+            hold.user_id,
+            hold.account_id,
+            cashback_parts(cost=-entry.amount, fraction=fraction),
+            f"back:{entry.key}",
+        )
         for (hold, entry), fraction in zip(charged, fractions, strict=True)
     ]
-    _post([row for row in returned if row[1]], source=EntrySource.CREDITS_BACK)
+    _post([row for row in returned if row.parts], source=EntrySource.CREDITS_BACK)
 
 
 def _gain_experience(charged: Sequence[tuple[ClosedHold, CreditEntry]], now: datetime) -> list[Decimal]:
@@ -100,9 +123,9 @@ def _fraction(
     return cashback_fraction(badges=badges, modifiers=modifiers)
 
 
-def _post(rows: Sequence[tuple[int, int, str]], *, source: EntrySource) -> None:
+def _post(rows: Sequence[_Returned], *, source: EntrySource) -> None:
     if not rows:
         return
-    accounts, amounts, keys = (list(column) for column in zip(*rows, strict=True))
-    params = {"accounts": accounts, "credits": amounts, "keys": keys, "source": source}
-    db.all_rows(credits_statements.POST_ENTRIES, params)
+    users, accounts, parts, keys = (list(column) for column in zip(*rows, strict=True))
+    params = {"users": users, "accounts": accounts, "parts": parts, "keys": keys, "source": source}
+    db.all_rows(statements.POST_CASHBACK, params)

@@ -1,10 +1,13 @@
 """
-The SQL that moves experience: a total changes together with the entry that explains it.
+The SQL that moves experience and cashback: a total changes together with the entry that explains it.
 
 The rules of `credits.services.statements` hold here too. Posting has two statements for the same
 reason: `POST_EXPERIENCE` returns no row for a repeated key, while in `GAIN_EXPERIENCE` each total builds
 on the one before, so a repeated key fails the whole statement.
 """
+
+from credits.services.statements import POST_WANTED
+from rewards.models import CREDIT_PARTS
 
 # Lock the progress, let the base grow by the badge of that total, insert the entry by its key, move the total.
 # A database without badges grows at 1. No row: the key is taken, or the user has no progress row.
@@ -85,3 +88,70 @@ LEFT JOIN LATERAL rewards_badge_at('PERMANENT', posted.total_after) AS permanent
 LEFT JOIN LATERAL rewards_badge_at('SUBSCRIBER', locked.subscriber_experience) AS subscriber ON true
 LEFT JOIN credits_allowance AS allowance ON allowance.user_id = locked.user_id
 """
+
+# Give, or take back, these parts of a credit, one after the other: what has come together since the last whole
+# credit counts too, and what makes no whole one stays as the remainder. The caller's transaction has locked the
+# accounts before. Progress that is missing gives nothing; `GAIN_EXPERIENCE` makes sure of it.
+POST_CASHBACK = f"""
+WITH exact AS (
+    SELECT * FROM unnest(%(users)s::bigint[], %(accounts)s::bigint[], %(parts)s::bigint[], %(keys)s::text[])
+        WITH ORDINALITY AS exact (user_id, account_id, parts, key, place)
+), progress AS (
+    SELECT id, user_id, cashback_remainder FROM rewards_progress WHERE user_id = ANY(%(users)s)
+    ORDER BY user_id FOR NO KEY UPDATE
+), due AS (
+    SELECT progress.id AS progress_id, account_id, parts, key, place,
+           cashback_remainder + sum(parts) OVER so_far AS after
+    FROM exact JOIN progress USING (user_id)
+    WINDOW so_far AS (PARTITION BY user_id ORDER BY place)
+), whole AS (
+    SELECT *, (floor(after / {CREDIT_PARTS}) - floor((after - parts) / {CREDIT_PARTS}))::bigint AS credits,
+           (after - floor(after / {CREDIT_PARTS}) * {CREDIT_PARTS})::smallint AS remainder
+    FROM due
+), explained AS (
+    INSERT INTO rewards_cashback (progress_id, amount, credits, remainder_after, key)
+    SELECT progress_id, parts, credits, remainder, key FROM whole ORDER BY place
+), carried AS (
+    UPDATE rewards_progress AS progress SET cashback_remainder = remainder
+    FROM (SELECT DISTINCT ON (progress_id) progress_id, remainder FROM whole ORDER BY progress_id, place DESC) AS last
+    WHERE progress.id = progress_id
+), wanted AS (
+    SELECT account_id, credits, key, place FROM whole WHERE credits <> 0
+){POST_WANTED}"""  # noqa: S608 (constants of our own)
+
+# What the nightly comparison of the ledger checks of cashback: each entry follows from the one before it, the
+# remainder is the last one's, and the account has what the entries say, no more and no less.
+CASHBACK_RULES = f"""
+SELECT 'cashback makes whole credits of what is due', account.id, chain.id,
+       (chain.before + chain.amount - chain.remainder_after) / {CREDIT_PARTS}, chain.credits
+FROM (
+    SELECT *, lag(remainder_after, 1, 0::smallint) OVER (PARTITION BY progress_id ORDER BY id) AS before
+    FROM rewards_cashback
+) AS chain
+JOIN rewards_progress AS progress ON progress.id = chain.progress_id
+JOIN credits_account AS account ON account.user_id = progress.user_id
+WHERE chain.before + chain.amount <> chain.credits * {CREDIT_PARTS} + chain.remainder_after
+UNION ALL
+SELECT 'the cashback remainder is what the last entry left', account.id, progress.id, coalesce(last.remainder_after, 0),
+       progress.cashback_remainder
+FROM rewards_progress AS progress
+JOIN credits_account AS account ON account.user_id = progress.user_id
+LEFT JOIN (
+    SELECT DISTINCT ON (progress_id) progress_id, remainder_after FROM rewards_cashback ORDER BY progress_id, id DESC
+) AS last ON last.progress_id = progress.id
+WHERE progress.cashback_remainder <> coalesce(last.remainder_after, 0)
+UNION ALL
+SELECT 'cashback is posted to the account of its user', account.id, cashback.id, cashback.credits,
+       coalesce(entry.amount, 0)
+FROM rewards_cashback AS cashback
+JOIN rewards_progress AS progress ON progress.id = cashback.progress_id
+JOIN credits_account AS account ON account.user_id = progress.user_id
+LEFT JOIN credits_entry AS entry ON entry.key = cashback.key AND entry.account_id = account.id
+WHERE cashback.credits <> coalesce(entry.amount, 0)
+UNION ALL
+SELECT 'credits that came back have a cashback entry', entry.account_id, entry.id, 0, entry.amount
+FROM credits_entry AS entry
+WHERE (entry.source = 'CREDITS_BACK' AND entry.key LIKE 'back:%'
+       OR entry.source = 'RELAY_REVERSAL' AND entry.key LIKE 'reversal:back:%')
+  AND NOT EXISTS (SELECT FROM rewards_cashback AS cashback WHERE cashback.key = entry.key)
+"""  # noqa: S608 (constants of our own)

@@ -87,6 +87,7 @@ MATRIX = {
     "payments.PayoutRate": Row(ALL, add="fS"),
     "rewards.Progress": Row(ALL),
     "rewards.ExperienceEntry": Row(ALL),
+    "rewards.CashbackEntry": Row(ALL),
     "rewards.Modifier": Row(ALL, actions={"end": "sS"}),
     "rewards.Badge": Row(ALL, add="fS", change="fS", delete="fS"),
     "credits.ReconciliationRun": Row(ALL, actions={"run": "fS"}),
@@ -103,7 +104,7 @@ MATRIX = {
 
 MONEY = [
     "credits.CreditAccount", "credits.CreditEntry", "credits.CreditHold", "credits.AdjustmentRequest",
-    "credits.Allowance", "rewards.Progress", "rewards.ExperienceEntry", "earnings.Postback",
+    "credits.Allowance", "rewards.Progress", "rewards.ExperienceEntry", "rewards.CashbackEntry", "earnings.Postback",
     "relay.RelayTransaction", "relay.Attempt", "relay.Loss",
     "payments.Customer", "payments.Subscription", "payments.Payout", "payments.Clawback",
     "payments.BillingOperation", "payments.StripeEvent", "checkin.CheckIn", "checkin.DailySeed",

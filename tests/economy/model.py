@@ -42,7 +42,7 @@ class ModelHold:
     amount: int
     paid: int | None = None
     gained: int = 0
-    returned: int = 0
+    returned: Fraction = Fraction(0)
 
 
 @dataclass
@@ -100,6 +100,7 @@ class ModelAccount:
     payouts: list[ModelPayout] = field(default_factory=list)
     earnings: dict[tuple[str, int], ModelEarning] = field(default_factory=dict)
     check_ins: dict[str, int] = field(default_factory=dict)
+    cashback_due: Fraction = Fraction(0)
     renews: bool = True
 
     @property
@@ -180,20 +181,25 @@ class ModelAccount:
         hold.paid = cost
         self.post(-cost, "RELAY_TRANSACTION")
         hold.gained = self.gain(PERMANENT, cost)
-        hold.returned = min(cost, floor(cost * self.bonus(BACK, now)))
-        if hold.returned:
-            self.post(hold.returned, "CREDITS_BACK")
+        hold.returned = cost * min(Fraction(1), self.bonus(BACK, now))
+        self._give_back(hold.returned, "CREDITS_BACK")
+
+    def _give_back(self, exact: Fraction, source: str) -> None:
+        """Post the whole credits of what is due by now; the rest stays due."""
+        self.cashback_due += exact
+        if whole := floor(self.cashback_due):
+            self.cashback_due -= whole
+            self.post(whole, source)
 
     def reopen(self, hold: ModelHold) -> None:
         """Give back what was charged, take back what followed from it, and hold the credits as before."""
         if hold.paid:
             self.post(hold.paid, "RELAY_REVERSAL")
-            if hold.returned:
-                self.post(-hold.returned, "RELAY_REVERSAL")
+            self._give_back(-hold.returned, "RELAY_REVERSAL")
             if hold.gained:
                 self.move_experience(PERMANENT, -hold.gained)
         hold.paid = None
-        hold.gained = hold.returned = 0
+        hold.gained, hold.returned = 0, Fraction(0)
 
     def pay_out(self, payout: ModelPayout, *, base: int) -> None:
         """Turn a collected month into credits and experience on both tracks."""

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from credits.queries import PaidPeriod
-from rewards.models import Badge, Modifier, ModifierType
-from rewards.rules import benefits_of, cashback_credits, earned_credits, level_faults, progress_within
+from rewards.models import CREDIT_PARTS, Badge, Modifier, ModifierType
+from rewards.rules import benefits_of, cashback_parts, earned_credits, level_faults, progress_within
 
 _END = datetime(2032, 3, 1, tzinfo=UTC)
 _HOUR = timedelta(hours=1)
@@ -64,9 +64,14 @@ def test_an_earning_is_rounded_down_once(amount: Decimal, rate: Decimal, bonus: 
     assert earned_credits(amount=amount, rate=rate, bonus=bonus) == floor(exact)
 
 
-@given(cost=st.integers(min_value=0, max_value=10**15), fraction=_FRACTIONS)
-def test_what_comes_back_is_rounded_down_and_never_more_than_the_cost(cost: int, fraction: Decimal) -> None:
-    assert cashback_credits(cost=cost, fraction=fraction) == min(cost, floor(cost * Fraction(fraction)))
+@given(cost=st.integers(min_value=0, max_value=10**12), fraction=st.decimals(0, 1, places=4))
+def test_what_comes_back_is_exact_in_parts_of_a_credit(cost: int, fraction: Decimal) -> None:
+    assert cashback_parts(cost=cost, fraction=fraction) == cost * Fraction(fraction) * CREDIT_PARTS
+
+
+def test_a_fraction_of_a_part_is_refused() -> None:
+    with pytest.raises(ValueError, match="four decimals"):
+        cashback_parts(cost=3, fraction=Decimal("0.00005"))
 
 
 def test_badges_and_modifiers_add_up_and_the_larger_debt_counts() -> None:

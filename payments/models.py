@@ -15,15 +15,34 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 
-class Customer(models.Model):
-    """A user's customer at Stripe; a user has one, for good."""
+class CustomerQuerySet(models.QuerySet["Customer"]):
+    def current(self) -> Self:
+        """Keep those that are not deleted at Stripe."""
+        return self.filter(deleted_at__isnull=True)
 
-    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.PROTECT, related_name="billing_customer")
+
+class Customer(models.Model):
+    """A user's customer at Stripe. A user has at most one that is not deleted there; deleted ones stay as history."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="billing_customers")
     stripe_customer_id = models.CharField(max_length=255, unique=True)
     # When the newest stored answer of Stripe about the customer had arrived, by the
     # database's clock. An answer that was requested before that may be older than the rows.
     last_synced_at = models.DateTimeField(null=True)
+    # When we learned that Stripe has deleted it, which is for good.
+    deleted_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = CustomerQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user"],
+                condition=Q(deleted_at__isnull=True),
+                name="customer_one_not_deleted_per_user",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.stripe_customer_id

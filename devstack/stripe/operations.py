@@ -6,6 +6,7 @@ from devstack.stripe.resources import (
     disputes,
     events,
     payment_methods,
+    prices,
     products,
     refunds,
     setup_intents,
@@ -13,6 +14,6 @@ from devstack.stripe.resources import (
 
 _MODULES = (
     charges, customers, disputes, events, invoices, payment_intents, payment_methods,
-    products, refunds, setup_intents, subscriptions,
+    prices, products, refunds, setup_intents, subscriptions,
 )  # fmt: skip
 OPERATIONS = tuple(route for module in _MODULES for route in module.ROUTES)

@@ -25,13 +25,89 @@ class Migration(migrations.Migration):
                 ),
                 ("stripe_customer_id", models.CharField(max_length=255, unique=True)),
                 ("last_synced_at", models.DateTimeField(null=True)),
+                ("deleted_at", models.DateTimeField(null=True)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="billing_customers",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Payout",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("stripe_invoice_id", models.CharField(max_length=255, unique=True)),
+                (
+                    "stripe_payment_intent_id",
+                    models.CharField(blank=True, db_index=True, default="", max_length=255),
+                ),
+                (
+                    "amount_minor",
+                    models.BigIntegerField(help_text="Money collected for the period, in minor units."),
+                ),
+                ("currency", models.CharField(max_length=3)),
+                ("period_start", models.DateTimeField()),
+                ("period_end", models.DateTimeField()),
+                ("credits", models.BigIntegerField()),
+                ("created_at", models.DateTimeField()),
+                (
+                    "entry",
                     models.OneToOneField(
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="billing_customer",
+                        related_name="payout",
+                        to="credits.creditentry",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="payouts",
                         to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "permissions": [("export_payout", "Can take the list of payouts away")],
+            },
+        ),
+        migrations.CreateModel(
+            name="Clawback",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("key", models.CharField(max_length=300, unique=True)),
+                ("credits", models.BigIntegerField()),
+                ("created_at", models.DateTimeField()),
+                (
+                    "entry",
+                    models.OneToOneField(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="clawback",
+                        to="credits.creditentry",
+                    ),
+                ),
+                (
+                    "payout",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="clawbacks",
+                        to="payments.payout",
                     ),
                 ),
             ],
@@ -62,6 +138,13 @@ class Migration(migrations.Migration):
                     ),
                 ],
             },
+        ),
+        migrations.AddField(
+            model_name="payout",
+            name="rate",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="payouts", to="payments.payoutrate"
+            ),
         ),
         migrations.CreateModel(
             name="StripeEvent",
@@ -193,65 +276,14 @@ class Migration(migrations.Migration):
                 "permissions": [("cancel_subscription", "Can cancel a subscription")],
             },
         ),
-        migrations.CreateModel(
-            name="Payout",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("stripe_invoice_id", models.CharField(max_length=255, unique=True)),
-                (
-                    "stripe_payment_intent_id",
-                    models.CharField(blank=True, db_index=True, default="", max_length=255),
-                ),
-                (
-                    "amount_minor",
-                    models.BigIntegerField(help_text="Money collected for the period, in minor units."),
-                ),
-                ("currency", models.CharField(max_length=3)),
-                ("period_start", models.DateTimeField()),
-                ("period_end", models.DateTimeField()),
-                ("credits", models.BigIntegerField()),
-                ("created_at", models.DateTimeField()),
-                (
-                    "entry",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="payout",
-                        to="credits.creditentry",
-                    ),
-                ),
-                (
-                    "user",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="payouts",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "rate",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="payouts",
-                        to="payments.payoutrate",
-                    ),
-                ),
-                (
-                    "subscription",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="payouts",
-                        to="payments.subscription",
-                    ),
-                ),
-            ],
-            options={
-                "permissions": [("export_payout", "Can take the list of payouts away")],
-            },
+        migrations.AddField(
+            model_name="payout",
+            name="subscription",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="payouts",
+                to="payments.subscription",
+            ),
         ),
         migrations.CreateModel(
             name="BillingOperation",
@@ -311,48 +343,24 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.CreateModel(
-            name="Clawback",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+        migrations.AddConstraint(
+            model_name="customer",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("deleted_at__isnull", True)),
+                fields=("user",),
+                name="customer_one_not_deleted_per_user",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="clawback",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("credits", 0), ("entry__isnull", True)),
+                    models.Q(models.Q(("credits", 0), _negated=True), ("entry__isnull", False)),
+                    _connector="OR",
                 ),
-                ("key", models.CharField(max_length=300, unique=True)),
-                ("credits", models.BigIntegerField()),
-                ("created_at", models.DateTimeField()),
-                (
-                    "entry",
-                    models.OneToOneField(
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="clawback",
-                        to="credits.creditentry",
-                    ),
-                ),
-                (
-                    "payout",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="clawbacks",
-                        to="payments.payout",
-                    ),
-                ),
-            ],
-            options={
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(("credits", 0), ("entry__isnull", True)),
-                            models.Q(models.Q(("credits", 0), _negated=True), ("entry__isnull", False)),
-                            _connector="OR",
-                        ),
-                        name="clawback_entry_when_moved",
-                    )
-                ],
-            },
+                name="clawback_entry_when_moved",
+            ),
         ),
         migrations.AddConstraint(
             model_name="subscription",

@@ -92,7 +92,7 @@ def create_customer(*, operation: BillingOperation, now: datetime) -> Customer:
             [Customer(user_id=operation.user_id, stripe_customer_id=customer_id)], ignore_conflicts=True
         )
         finish(operation=operation, outcome=customer_id, now=now)
-    return Customer.objects.get(user_id=operation.user_id)
+    return Customer.objects.current().get(user_id=operation.user_id)
 
 
 def change_subscription(
@@ -181,11 +181,20 @@ def _resume(*, operation: BillingOperation, now: datetime) -> None:
     elif operation.kind == _Kind.CREATE_CUSTOMER:
         create_customer(operation=operation, now=now)
     else:
-        customer = Customer.objects.get(user_id=operation.user_id)
-        change_subscription(operation=operation, customer=customer, now=now)
+        change_subscription(operation=operation, customer=_customer_of(operation), now=now)
+
+
+def _customer_of(operation: BillingOperation) -> Customer:
+    """Return the customer that the command is about, which Stripe may have deleted since."""
+    parameters = operation.parameters
+    if operation.kind == _Kind.CREATE_SUBSCRIPTION:
+        return Customer.objects.get(stripe_customer_id=parameters["customer_id"])
+    return Customer.objects.get(subscriptions__stripe_subscription_id=parameters["subscription_id"])
 
 
 def _sync_subscriptions_of(user_id: int, *, now: datetime) -> None:
-    customer = Customer.objects.get(user_id=user_id)
+    customer = Customer.objects.current().filter(user_id=user_id).first()
+    if customer is None:
+        return
     for state in get_billing_client().list_subscriptions(customer_id=customer.stripe_customer_id):
         synchronisation.sync_subscription(subscription_id=state.subscription_id, now=now)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 
 from django.conf import settings
 
@@ -20,7 +21,7 @@ from payments.errors import (
 )
 from payments.models import BillingOperation, Customer, Subscription
 from payments.services import operations, synchronisation
-from payments.services.customers import ensure_customer
+from payments.services.customers import with_customer
 from payments.stripe import get_billing_client
 from payments.stripe.client import SubscriptionState
 from users.models import User
@@ -52,11 +53,15 @@ def upsert(*, user: User, request: SubscriptionRequest, now: datetime) -> Subscr
         PaymentMethodRequired, CardDeclined, AuthenticationRequired: the card cannot pay now.
     """
     check_sellable(request=request)
-    customer = ensure_customer(user=user, now=now)
+    act = partial(_upsert, user=user, request=request, now=now)
+    return with_customer(user=user, now=now, act=act)
+
+
+def _upsert(customer: Customer, *, user: User, request: SubscriptionRequest, now: datetime) -> Subscription:
     for _ in range(_MAX_STEPS):
         state = _step(user=user, customer=customer, request=request, now=now)
         if state is not None:
-            return _outcome(customer=customer, state=state)
+            return _outcome(state)
     raise BillingInProgress("Another request keeps changing the subscription.", retry_after=2)
 
 
@@ -81,9 +86,10 @@ def _step(
     *, user: User, customer: Customer, request: SubscriptionRequest, now: datetime
 ) -> SubscriptionState | None:
     """Take the next step towards the request; None where something has changed and another step is needed."""
-    living = Subscription.objects.living().filter(user_id=user.pk).first()
+    living = Subscription.objects.select_related("customer").living().filter(user_id=user.pk).first()
     if living is None:
         return _create(user=user, customer=customer, request=request, now=now)
+    customer = living.customer
     state = _refresh(customer=customer, subscription_id=living.stripe_subscription_id, now=now)
     if state.status in Subscription.ENDED:
         return None
@@ -254,7 +260,7 @@ def _cancel_now(*, user: User, customer: Customer, subscription_id: str, now: da
     return operations.change_subscription(operation=operation, customer=customer, now=now)
 
 
-def _outcome(*, customer: Customer, state: SubscriptionState) -> Subscription:
+def _outcome(state: SubscriptionState) -> Subscription:
     if state.status in Subscription.COLLECTABLE and state.decline_code:
         raise CardDeclined(
             "The card was declined. Capture another one and repeat.", declineCode=state.decline_code
@@ -263,4 +269,4 @@ def _outcome(*, customer: Customer, state: SubscriptionState) -> Subscription:
         raise AuthenticationRequired(
             "The card holder must confirm the payment.", clientSecret=state.payment_client_secret
         )
-    return Subscription.objects.get(stripe_subscription_id=state.subscription_id, customer=customer)
+    return Subscription.objects.select_related("customer").get(stripe_subscription_id=state.subscription_id)

@@ -11,15 +11,17 @@ the rows is as good as any; one that differs is fetched again.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
 from django.db import connection, transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from gateway.common.db import Sweep
-from payments.errors import BillingInProgress, StaleSnapshot
+from payments.errors import BillingInProgress, PaymentMethodRequired, StaleSnapshot
 from payments.models import Customer, StripeEvent, Subscription
 from payments.services import clawbacks, payouts
 from payments.stripe import get_billing_client
@@ -123,6 +125,20 @@ def store_latest(
         else:
             return state
     raise BillingInProgress("Other requests keep changing the subscription.", retry_after=2)
+
+
+def note_if_deleted(*, customer: Customer, now: datetime) -> bool:
+    """
+    Ask Stripe whether it has deleted the customer; if so, store that and the end of its subscriptions.
+
+    A customer that Stripe has never heard of is no deleted one: the key is probably that of another account.
+    """
+    if not get_billing_client().is_customer_deleted(customer_id=customer.stripe_customer_id):
+        return False
+    for subscription in customer.subscriptions.living():
+        sync_subscription(subscription_id=subscription.stripe_subscription_id, now=now)
+    Customer.objects.current().filter(pk=customer.pk).update(deleted_at=now)
+    return True
 
 
 def refresh_subscriptions(*, now: datetime) -> int:
@@ -260,17 +276,26 @@ def _fetch_card(object_id: str) -> Snapshot:
     customer_id, method_id = client.payment_method_of_setup(setup_intent_id=object_id)
     if not _is_ours(customer_id):
         return _empty(is_foreign=True)
-    if not method_id:
+    if not method_id or client.is_customer_deleted(customer_id=customer_id):
         return _empty()
     # Not the card of this event: events come in any order, and an older one must not bring an older card back.
     client.use_newest_card(customer_id=customer_id)
     waiting = {Subscription.Status.INCOMPLETE, Subscription.Status.PAST_DUE, Subscription.Status.UNPAID}
     for state in client.list_subscriptions(customer_id=customer_id):
         if state.status in waiting and state.latest_invoice_id:
-            client.pay_invoice(invoice_id=state.latest_invoice_id)
+            with suppress(PaymentMethodRequired):  # The card was detached meanwhile.
+                client.pay_invoice(invoice_id=state.latest_invoice_id)
     requested_at = db_now()
     states = client.list_subscriptions(customer_id=customer_id)
     return Snapshot(requested_at=requested_at, received_at=db_now(), subscriptions=tuple(states))
+
+
+def _fetch_customer(object_id: str) -> Snapshot:
+    """Note at once that a customer is deleted: nothing that happens later makes it untrue."""
+    customer = Customer.objects.current().filter(stripe_customer_id=object_id).first()
+    if customer is not None:
+        note_if_deleted(customer=customer, now=timezone.now())
+    return _empty(is_foreign=not _is_ours(object_id))
 
 
 def _fetch_returned_money(object_id: str) -> Snapshot:
@@ -289,6 +314,7 @@ def _is_ours(customer_id: str) -> bool:
 
 _FETCHERS: tuple[tuple[str, Callable[[str], Snapshot]], ...] = (
     ("invoice.", _fetch_invoice),
+    ("customer.deleted", _fetch_customer),
     ("customer.subscription.", _fetch_subscription),
     ("setup_intent.succeeded", _fetch_card),
     ("refund.", _fetch_returned_money),
@@ -302,6 +328,7 @@ EVENT_TYPES = (
     "invoice.payment_failed",
     "invoice.payment_action_required",
     "invoice.voided",
+    "customer.deleted",
     "customer.subscription.created",
     "customer.subscription.updated",
     "customer.subscription.deleted",

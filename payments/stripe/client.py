@@ -113,6 +113,9 @@ class BillingClient(Protocol):
     def create_customer(self, *, profile_address: str, user_id: str, key: str) -> str:
         """Create a customer and return its id."""
 
+    def is_customer_deleted(self, *, customer_id: str) -> bool:
+        """Return whether Stripe once had this customer and has deleted it, which is for good."""
+
     def create_setup_intent(self, *, customer_id: str) -> str:
         """Create a setup intent for off-session use and return its client secret."""
 

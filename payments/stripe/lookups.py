@@ -66,6 +66,10 @@ class Lookups:
             raise BillingUnavailable("Payments are not set up on this service.", retry_after=3600)
         return self._client.v1
 
+    def is_customer_deleted(self, *, customer_id: str) -> bool:
+        with translated_errors():
+            return is_deleted(self._v1.customers.retrieve(customer_id))
+
     def retrieve_subscription(self, *, subscription_id: str) -> SubscriptionState:
         with translated_errors():
             return self._subscription(subscription_id)
@@ -164,6 +168,11 @@ class Lookups:
                 subscription, client_secret=str(intent.client_secret), open_minor=due
             )
         return objects.subscription_state(subscription, decline_code=str(code), open_minor=due)
+
+
+def is_deleted(row: Any) -> bool:
+    """Return whether Stripe answers with what it keeps of a deleted customer or product."""
+    return bool(getattr(row, "deleted", False))
 
 
 def _created_since(since: datetime) -> dict[str, Any]:

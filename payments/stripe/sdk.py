@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import stripe
 
+from payments.errors import BillingRefused
 from payments.models import Subscription
 from payments.stripe import objects
 from payments.stripe.client import SubscriptionState
-from payments.stripe.lookups import COLLECTABLE, PAGE, Lookups
+from payments.stripe.lookups import COLLECTABLE, PAGE, Lookups, is_deleted
 from payments.stripe.requests import idempotent_request, is_made_by, translated_errors
 
 _PRODUCT_NAME = "Relay credits"
@@ -32,7 +34,10 @@ class Cards(Lookups):
 
     def has_payment_method(self, *, customer_id: str) -> bool:
         with translated_errors():
-            default = self._v1.customers.retrieve(customer_id).invoice_settings.default_payment_method
+            customer = self._v1.customers.retrieve(customer_id)
+            if is_deleted(customer):
+                raise BillingRefused("The customer is deleted at Stripe.", reason="resource_missing")
+            default = customer.invoice_settings.default_payment_method
             newest = self._newest_card(customer_id)
             if newest is not None and newest != default:
                 self._make_default(customer_id, newest)
@@ -112,7 +117,7 @@ class StripeBillingClient(Cards):
             return next((str(row.id) for row in rows if is_made_by(row, key)), None)
 
         def send(options: dict[str, str]) -> str:
-            return str(self._v1.subscriptions.create(parameters, options).id)
+            return self._sell(partial(self._v1.subscriptions.create, parameters), options)
 
         # A repeated key gets the answer that was true the first time, so the subscription is read again.
         return self.retrieve_subscription(subscription_id=self._send_once(key, send, find))
@@ -145,7 +150,7 @@ class StripeBillingClient(Cards):
             return subscription_id if is_updated else None
 
         def send(options: dict[str, str]) -> str:
-            return str(self._v1.subscriptions.update(subscription_id, parameters, options).id)
+            return self._sell(partial(self._v1.subscriptions.update, subscription_id, parameters), options)
 
         return self.retrieve_subscription(subscription_id=self._send_once(key, send, find))
 
@@ -175,6 +180,33 @@ class StripeBillingClient(Cards):
         self, key: str, send: Callable[[dict[str, str]], str], find: Callable[[], str | None]
     ) -> str:
         return idempotent_request(key=key, send=send, find=find, patience_seconds=self._timeout_seconds)
+
+    def _sell(self, send: Callable[[dict[str, str]], Any], options: dict[str, str]) -> str:
+        """Send a command that names our product; where Stripe refuses, once more with the product put right."""
+        try:
+            return str(send(options).id)
+        except stripe.InvalidRequestError:
+            if not self._restore_product():
+                raise
+        # Stripe may answer the first key with its refusal for a day.
+        return str(send({"idempotency_key": f"{options['idempotency_key']}:product"}).id)
+
+    def _restore_product(self) -> bool:
+        """Make our product anew where it was deleted, sell it again where it was archived; say whether it was."""
+        try:
+            product = self._v1.products.retrieve(self._product_id)
+        except stripe.InvalidRequestError as error:
+            if error.code != "resource_missing":
+                raise
+            product = None
+        if product is not None and not is_deleted(product):
+            if product.active:
+                return False
+            self._v1.products.update(self._product_id, {"active": True})
+            return True
+        self._has_product = False
+        self._ensure_product()
+        return True
 
     def _price(self, amount_minor: int, currency: str) -> dict[str, Any]:
         self._ensure_product()

@@ -34,6 +34,9 @@ class StripeAccount(Protocol):
     def decline_from_now(self, payment_method_id: str, code: str | None) -> None:
         """Let a captured card be declined for this reason, or accepted again."""
 
+    def delete_customer(self, customer_id: str) -> None:
+        """Delete a customer for good, as at Stripe's dashboard; its subscriptions end at once."""
+
     def confirm(self, client_secret: str) -> None:
         """Confirm the intent as the card holder."""
 
@@ -83,6 +86,9 @@ class DoubleAccount:
 
     def decline_from_now(self, payment_method_id: str, code: str | None) -> None:
         self.controls.change_card(payment_method_id, decline_code=code)
+
+    def delete_customer(self, customer_id: str) -> None:
+        self.v1.customers.delete(customer_id)
 
     def confirm(self, client_secret: str) -> None:
         self.controls.authenticate(client_secret.split("_secret_")[0])

@@ -3,7 +3,7 @@
 from typing import Any
 
 from devstack.stripe.account import Account, find, find_param
-from devstack.stripe.errors import CardError, InvalidRequest
+from devstack.stripe.errors import CardError, InvalidRequest, ResourceMissing
 from devstack.stripe.events import emit, emit_changes
 from devstack.stripe.parameters import CURSORS, Enum, String, takes
 from devstack.stripe.resources.cards import CARDS, card_of, decline_error
@@ -51,9 +51,17 @@ def detach(account: Account, _params: dict[str, Any], identifier: str) -> Resour
     customer = account.store.get("customer", method["customer"])
     with emit_changes(account, "payment_method.detached", method):
         method["customer"] = None
-    if customer and customer["invoice_settings"]["default_payment_method"] == identifier:
+    if (
+        customer
+        and not customer.get("deleted")
+        and customer["invoice_settings"]["default_payment_method"] == identifier
+    ):
         with emit_changes(account, "customer.updated", customer):
             customer["invoice_settings"]["default_payment_method"] = None
+    for row in account.store.all("subscription"):
+        if row["default_payment_method"] == identifier:
+            subscription = account.store.get("subscription", row["id"]) or row
+            subscription["default_payment_method"] = None
     return method
 
 
@@ -69,7 +77,8 @@ def list_all(account: Account, params: dict[str, Any]) -> Resource:
 
 def list_for_customer(account: Account, params: dict[str, Any], customer: str) -> Resource:
     """Return a page of the cards of the customer in the path."""
-    find(account, "customer", customer)
+    if find(account, "customer", customer).get("deleted"):
+        raise ResourceMissing("customer", customer)
     return _list(account, params, customer, f"/v1/customers/{customer}/payment_methods")
 
 

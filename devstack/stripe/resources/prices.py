@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from devstack.stripe.account import Account, find_param
+from devstack.stripe.account import Account, find, find_param
 from devstack.stripe.errors import InvalidRequest
-from devstack.stripe.events import emit
-from devstack.stripe.parameters import Enum, Hash, Integer, Parameter, String
-from devstack.stripe.store import Resource, new_id
+from devstack.stripe.events import emit, emit_changes
+from devstack.stripe.parameters import Boolean, Enum, Hash, Integer, Metadata, Parameter, String, takes
+from devstack.stripe.routing import Route, list_route, retrieve_route
+from devstack.stripe.store import Resource, apply_fields, new_id
 
 _MAX_AMOUNT = 99_999_999
 MINIMUM_CHARGES = {
@@ -24,6 +25,12 @@ _AMOUNT: dict[str, Parameter] = {
     "tax_behavior": Enum(("exclusive", "inclusive", "unspecified")),
     "unit_amount": Integer(minimum=0),
 }
+_PATH = "/v1/prices"
+_FIELDS: dict[str, Parameter] = {
+    "active": Boolean(),
+    "metadata": Metadata(),
+    "nickname": String(can_unset=True),
+}
 PRICE_DATA = Hash({**_AMOUNT, "recurring": _RECURRING}, required=("currency", "product", "recurring"))
 
 
@@ -34,6 +41,9 @@ def create_price(account: Account, data: dict[str, Any], *, active: bool, param:
         return f"{param}[{field}]" if param else field
 
     product = find_param(account, "product", data["product"], name("product"))
+    if not product["active"]:
+        message = f"The product {product['id']} is marked as inactive, and thus no new subscriptions can be created."
+        raise InvalidRequest(message, param=name("product"))
     amount = _unit_amount(data, name("unit_amount"))
     recurring = data.get("recurring")
     price: Resource = {
@@ -62,6 +72,14 @@ def create_price(account: Account, data: dict[str, Any], *, active: bool, param:
     return price
 
 
+def update(account: Account, params: dict[str, Any], identifier: str) -> Resource:
+    """Change a price; `active` false archives it: what is sold at it goes on."""
+    price = find(account, "price", identifier)
+    with emit_changes(account, "price.updated", price):
+        apply_fields(price, params, _FIELDS)
+    return price
+
+
 def parse_currency(code: str, param: str) -> str:
     """Return the currency in lower case; one that no card is charged in is refused."""
     currency = code.lower()
@@ -81,3 +99,10 @@ def _unit_amount(data: dict[str, Any], param: str) -> int:
         message = "Amount must be no more than $999,999.99"
         raise InvalidRequest(message, code="amount_too_large", param=param)
     return amount
+
+
+ROUTES = (
+    list_route(_PATH, "price", active=Boolean(), product=String()),
+    retrieve_route(_PATH, "price"),
+    Route("POST", f"{_PATH}/{{id}}", update, takes(**_FIELDS)),
+)

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from devstack.stripe.account import Account
+from devstack.stripe.account import Account, find
 from devstack.stripe.errors import InvalidRequest
-from devstack.stripe.events import emit
+from devstack.stripe.events import emit, emit_changes
 from devstack.stripe.parameters import Boolean, Metadata, Parameter, String, takes
-from devstack.stripe.routing import Route
+from devstack.stripe.routing import Route, list_route, retrieve_route
 from devstack.stripe.store import Resource, apply_fields, new_id
 
 _PATH = "/v1/products"
@@ -50,4 +50,29 @@ def create(account: Account, params: dict[str, Any]) -> Resource:
     return product
 
 
-ROUTES = (Route("POST", _PATH, create, takes("name", **_FIELDS, id=String())),)
+def update(account: Account, params: dict[str, Any], identifier: str) -> Resource:
+    """Change a product; `active` false archives it, and nothing new is sold of it."""
+    product = find(account, "product", identifier)
+    with emit_changes(account, "product.updated", product):
+        apply_fields(product, params, _FIELDS)
+        product["updated"] = account.now
+    return product
+
+
+def delete(account: Account, _params: dict[str, Any], identifier: str) -> Resource:
+    """Delete a product that has no price."""
+    product = find(account, "product", identifier)
+    if any(price["product"] == identifier for price in account.store.all("price")):
+        raise InvalidRequest("This product cannot be deleted because it has one or more user-created prices.")
+    emit(account, "product.deleted", product)
+    account.store.remove("product", identifier)
+    return {"object": "product", "id": identifier, "deleted": True}
+
+
+ROUTES = (
+    Route("POST", _PATH, create, takes("name", **_FIELDS, id=String())),
+    list_route(_PATH, "product", active=Boolean()),
+    retrieve_route(_PATH, "product"),
+    Route("POST", f"{_PATH}/{{id}}", update, takes(**_FIELDS)),
+    Route("DELETE", f"{_PATH}/{{id}}", delete, takes()),
+)

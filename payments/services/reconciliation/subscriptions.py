@@ -36,7 +36,7 @@ def compare_customers(*, window: Window, counts: Counter[str]) -> Iterator[Findi
                 compared.add(row.pk)
                 yield from _customer_differences(row, state)
         yield from _missing_customers([state for state in page if state.customer_id not in rows], window)
-    for row in customers.iterator():
+    for row in customers.current().iterator():
         counts["customers"] += 1
         if row.pk not in compared:
             ids = _customer_ids(row)
@@ -71,7 +71,12 @@ def _missing_customers(states: list[CustomerState], window: Window) -> Iterator[
         user = users.get(state.profile_address)
         if user is None or str(user.pk) != state.user_id:
             continue
-        stored = Customer.objects.filter(user_id=user.pk).values_list("stripe_customer_id", flat=True).first()
+        stored = (
+            Customer.objects.current()
+            .filter(user_id=user.pk)
+            .values_list("stripe_customer_id", flat=True)
+            .first()
+        )
         yield Finding(
             rule=Rule.CUSTOMER_MISSING,
             have=stored or "none",

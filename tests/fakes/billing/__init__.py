@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from tests.fakes.billing.account import Card, new_id
+from tests.fakes.billing.account import ENDED, Card, new_id
 from tests.fakes.billing.client import AccountClient
 
 __all__ = ["FakeBilling"]
@@ -51,6 +51,14 @@ class FakeBilling(AccountClient):
             for card in customer.cards:
                 if card.id == payment_method_id:
                     card.decline_code = code or ""
+
+    def delete_customer(self, customer_id: str) -> None:
+        customer = self._customer(customer_id)
+        for subscription in self._subscriptions.values():
+            if subscription.customer is customer and subscription.status not in ENDED:
+                self._end(subscription, self._now)
+        customer.is_deleted = True
+        self._emit("customer.deleted", customer_id)
 
     def confirm(self, client_secret: str) -> None:
         intent = client_secret.split("_secret_")[0]

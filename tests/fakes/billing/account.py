@@ -37,6 +37,7 @@ class Customer:
     created: datetime
     cards: list[Card] = field(default_factory=list)
     default: Card | None = None
+    is_deleted: bool = False
 
 
 @dataclass
@@ -215,7 +216,13 @@ class Account:
             self._undelivered.append(self.events[-1])
 
     def _customer(self, identifier: str) -> Customer:
-        return _get(self._customers, identifier)
+        customer = _get(self._customers, identifier)
+        if customer.is_deleted:
+            raise BillingRefused("Stripe refused the request.", reason="resource_missing")
+        return customer
+
+    def _is_deleted(self, identifier: str) -> bool:
+        return _get(self._customers, identifier).is_deleted
 
     def _subscription(self, identifier: str) -> Subscription:
         return _get(self._subscriptions, identifier)

@@ -26,6 +26,10 @@ class AccountClient(Account):
             key, (profile_address, user_id), lambda: self._new_customer(user_id, profile_address)
         )
 
+    def is_customer_deleted(self, *, customer_id: str) -> bool:
+        self._count("is_customer_deleted")
+        return self._is_deleted(customer_id)
+
     def create_setup_intent(self, *, customer_id: str) -> str:
         self._count("create_setup_intent")
         identifier = new_id("seti")
@@ -121,7 +125,8 @@ class AccountClient(Account):
 
     def customers(self) -> Iterator[CustomerState]:
         self._count("customers")
-        yield from map(_customer_state, reversed(self._customers.values()))
+        living = [customer for customer in self._customers.values() if not customer.is_deleted]
+        yield from map(_customer_state, reversed(living))
 
     def living_subscriptions(self) -> Iterator[SubscriptionState]:
         self._count("living_subscriptions")

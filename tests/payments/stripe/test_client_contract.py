@@ -68,6 +68,18 @@ class TestCustomers:
         owner, method = seam.client.payment_method_of_setup(setup_intent_id=intent)
         assert (owner, method[:3]) == (customer_id, "pm_")
 
+    def test_a_deleted_customer_is_known_as_such_and_refused(self, seam: SeamCase, customer_id: str) -> None:
+        assert not seam.client.is_customer_deleted(customer_id=customer_id)
+        seam.account.delete_customer(customer_id)
+        assert seam.client.is_customer_deleted(customer_id=customer_id)
+        for ask in (seam.client.create_setup_intent, seam.client.has_payment_method):
+            with pytest.raises(BillingRefused):
+                ask(customer_id=customer_id)
+
+    def test_a_customer_that_never_was_is_not_deleted(self, seam: SeamCase) -> None:
+        with pytest.raises(BillingRefused):
+            seam.client.is_customer_deleted(customer_id=f"cus_{secrets.token_hex(7)}")
+
 
 class TestCreatingSubscriptions:
     def test_a_subscription_is_paid_and_lasts_a_month(

@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PREPARED := $(VENV)/.prepared
+NPM := $(BIN)/python -m devstack npm
 # A stack is several processes that import the same modules: compile each once, also where the shell says not to.
 export PYTHONDONTWRITEBYTECODE :=
 # Static checks read settings and models, never a server; the test settings carry an environment for that.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run test lint bench chaos manage clean lock schema format structure
+.PHONY: help run test lint bench chaos manage clean lock schema format structure bundle
 
 help: ## Show the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -44,11 +45,16 @@ lint: $(INSTALLED) ## Style, types, import contract, migrations, API schema, con
 	@mkdir -p var
 	$(CHECK) spectacular --validate --fail-on-warn --file var/openapi.yaml
 	diff -u docs/openapi.yaml var/openapi.yaml
+	$(NPM) run check
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
 
-schema: $(INSTALLED) ## Write docs/openapi.yaml anew
+schema: $(INSTALLED) ## Write docs/openapi.yaml, and what the clients take from it
 	$(CHECK) spectacular --validate --fail-on-warn --file docs/openapi.yaml
+	$(NPM) run generate
+
+bundle: $(INSTALLED) ## Bundle the TypeScript client for the pages of the service
+	$(NPM) run bundle
 
 format: $(INSTALLED) ## Format the code
 	$(BIN)/ruff check --fix .

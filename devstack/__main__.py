@@ -40,6 +40,9 @@ def _parser() -> argparse.ArgumentParser:
         "prepare", help="make what the first start needs: chain node, database template"
     )
     prepare.set_defaults(action=_prepare)
+    npm = commands.add_parser("npm", help="npm for the TypeScript client, its packages installed")
+    npm.add_argument("arguments", nargs=argparse.REMAINDER)
+    npm.set_defaults(action=_npm)
     journey = commands.add_parser("journey", help="make the wallet journey on the running stack")
     journey.set_defaults(action=_journey)
     bench = commands.add_parser(
@@ -96,6 +99,12 @@ def _prepare(_: argparse.Namespace) -> int:
         for work in [pool.submit(install_toolchain), pool.submit(make_template)]:
             work.result()
     return 0
+
+
+def _npm(options: argparse.Namespace) -> int:
+    from devstack.toolchain import run_npm
+
+    return run_npm(*options.arguments)
 
 
 def _journey(options: argparse.Namespace) -> int:

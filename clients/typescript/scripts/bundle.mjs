@@ -1,0 +1,27 @@
+/** Bundles what browsers load, each into one file; with --check, fails if that would change a file. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const root = fileURLToPath(new URL("../../../", import.meta.url));
+const bundles = [
+  { entry: "clients/typescript/src/index.ts", file: "portal/static/portal/relay-client.js", format: "esm" },
+  { entry: "clients/typescript/browser/extension.ts", file: "devstack/extension/extension.js", format: "iife" },
+];
+
+for (const { entry, file, format } of bundles) {
+  const { outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: [entry],
+    bundle: true,
+    format,
+    target: "es2022",
+    charset: "utf8",
+    legalComments: "inline",
+    banner: { js: `// Made from ${entry} by \`make bundle\`; change it there.` },
+    write: false,
+  });
+  const text = outputFiles[0].text;
+  if (!process.argv.includes("--check")) writeFileSync(root + file, text);
+  else if (readFileSync(root + file, "utf8") !== text) throw new Error(`${file} differs from its sources: run make bundle.`);
+}

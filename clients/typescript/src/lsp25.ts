@@ -1,0 +1,121 @@
+/** What is signed: the payload of a call, its LSP-25 hash, and the message that asks for the quota. */
+import { keccak_256 } from "@noble/hashes/sha3.js";
+
+export type Hex = `0x${string}`;
+
+/** Something that a profile does: a transfer, a call of a contract, or both. */
+export interface Call {
+  to: string;
+  /** In wei. */
+  value?: bigint;
+  /** Calldata for `to`. */
+  data?: string;
+}
+
+/** What a relay call consists of. */
+export interface RelayCall {
+  chainId: bigint;
+  keyManager: string;
+  /** The whole number that the key manager's `getNonce` returns: channel << 128 | sequence. */
+  nonce: bigint;
+  payload: string;
+  /** start << 128 | end, in unix seconds; 0 for always. */
+  validityTimestamps?: bigint;
+}
+
+const LSP25_VERSION = 25n;
+const OPERATION_CALL = 0n;
+const OFFSET_OF_BYTES = 128n;
+
+/** The 32 bytes that a controller signs, without any further prefix. */
+export function relayCallHash(call: RelayCall): Hex {
+  const { chainId, keyManager, nonce, payload, validityTimestamps = 0n } = call;
+  // The last word is the value that the relayer sends along; a service that relays sends none.
+  const words = [LSP25_VERSION, chainId, nonce, validityTimestamps, 0n].map(word);
+  return keccak256(join(["0x1900", address(keyManager), ...words, payload]));
+}
+
+/** The payload that makes a profile do one thing, or several at once. */
+export function encodeCalls(calls: Call | readonly Call[]): Hex {
+  const list = calls instanceof Array ? calls : [calls];
+  const [only] = list;
+  if (only === undefined) throw new TypeError("There is no call to encode.");
+  return list.length === 1 ? encodeExecute(only) : encodeExecuteBatch(list);
+}
+
+function encodeExecute({ to, value = 0n, data = "0x" }: Call): Hex {
+  const head = [word(OPERATION_CALL), addressWord(to), word(value), word(OFFSET_OF_BYTES)];
+  return join([selector("execute(uint256,address,uint256,bytes)"), ...head, tail(data)]);
+}
+
+function encodeExecuteBatch(calls: readonly Call[]): Hex {
+  const count = BigInt(calls.length);
+  const array = (words: readonly Hex[]): Hex => join([word(count), ...words]);
+  const datas = calls.map(({ data = "0x" }) => tail(data));
+  const offsets = datas.map((_, index) => word(32n * count + sizeOf(join(datas.slice(0, index)))));
+  const members = [
+    array(calls.map(() => word(OPERATION_CALL))),
+    array(calls.map(({ to }) => addressWord(to))),
+    array(calls.map(({ value = 0n }) => word(value))),
+    array([...offsets, ...datas]),
+  ];
+  const head = members.map((_, index) => word(OFFSET_OF_BYTES + sizeOf(join(members.slice(0, index)))));
+  return join([selector("executeBatch(uint256[],address[],uint256[],bytes[])"), ...head, ...members]);
+}
+
+/** The 32 bytes that `personal_sign` takes to ask for the quota. */
+export function quotaMessage(profile: string, timestamp: number): Uint8Array {
+  return bytes(keccak256(join([address(profile), word(BigInt(timestamp))])));
+}
+
+/** The first four bytes of a function's calldata. */
+export function selector(signature: string): Hex {
+  return hex(keccak_256(new TextEncoder().encode(signature)).slice(0, 4));
+}
+
+/** A number as a word of 32 bytes. */
+export function word(value: bigint): Hex {
+  if (value < 0n || value >> 256n) throw new RangeError(`${value} does not fit into 256 bits.`);
+  return `0x${value.toString(16).padStart(64, "0")}`;
+}
+
+/** An address as a word of 32 bytes. */
+export function addressWord(value: string): Hex {
+  return word(BigInt(address(value)));
+}
+
+export function join(parts: readonly string[]): Hex {
+  return `0x${parts.map((part) => checked(part).slice(2)).join("")}`;
+}
+
+export function hex(value: Uint8Array): Hex {
+  return `0x${Array.from(value, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+export function bytes(value: string): Uint8Array {
+  return Uint8Array.from(checked(value).slice(2).match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+}
+
+export function keccak256(value: string): Hex {
+  return hex(keccak_256(bytes(value)));
+}
+
+function address(value: string): Hex {
+  if (!/^0x[0-9a-f]{40}$/i.test(value)) throw new TypeError(`${value} is not an address.`);
+  return value as Hex;
+}
+
+function checked(value: string): Hex {
+  if (!/^0x([0-9a-f]{2})*$/i.test(value)) throw new TypeError(`${value} is not hex with 0x.`);
+  return value as Hex;
+}
+
+/** Bytes as the ABI has them: their length, and they themselves filled up to whole words. */
+function tail(data: string): Hex {
+  const digits = checked(data).slice(2);
+  return join([word(BigInt(digits.length / 2)), `0x${digits.padEnd(Math.ceil(digits.length / 64) * 64, "0")}`]);
+}
+
+function sizeOf(value: Hex): bigint {
+  return BigInt((value.length - 2) / 2);
+}

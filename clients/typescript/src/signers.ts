@@ -1,0 +1,69 @@
+/** Keys that sign for a profile: of viem, of ethers, or your own. The types say what is used; neither library is loaded. */
+import type { Hex } from "./lsp25.ts";
+import { hex } from "./lsp25.ts";
+
+/** A controller of a profile: a key that the profile has given LSP-6 permissions. */
+export interface Signer {
+  readonly address: string;
+  /** Signs as `personal_sign` does: sign-in and quota. */
+  signMessage(message: string | Uint8Array): Promise<string>;
+  /** Signs 32 bytes as they are: relay calls. */
+  signHash(hash: Hex): Promise<string>;
+}
+
+/** What is used of an account of viem, such as `privateKeyToAccount` returns. */
+export interface ViemAccount {
+  readonly address: string;
+  signMessage(parameters: { message: string | { raw: Uint8Array } }): Promise<string>;
+  sign?: ((parameters: { hash: Hex }) => Promise<string>) | undefined;
+}
+
+/** What is used of a `Wallet` of ethers 6. */
+export interface EthersWallet {
+  readonly address: string;
+  signMessage(message: string | Uint8Array): Promise<string>;
+  readonly signingKey: { sign(digest: string): { readonly serialized: string } };
+}
+
+/** Signs with an account of viem that has its key at hand. */
+export function viemSigner(account: ViemAccount): Signer {
+  const { address, sign } = account;
+  if (!sign) throw new TypeError("This account of viem cannot sign a hash; use one made from a key.");
+  return {
+    address,
+    signMessage: (message) =>
+      account.signMessage({ message: typeof message === "string" ? message : { raw: message } }),
+    signHash: (hash) => sign({ hash }),
+  };
+}
+
+/** Signs with a `Wallet` of ethers. */
+export function ethersSigner(wallet: EthersWallet): Signer {
+  return {
+    address: wallet.address,
+    signMessage: (message) => wallet.signMessage(message),
+    signHash: async (hash) => wallet.signingKey.sign(hash).serialized,
+  };
+}
+
+/** What EIP-1193 demands of a provider. */
+export interface Eip1193Provider {
+  request(request: { method: string; params?: readonly unknown[] | object }): Promise<unknown>;
+}
+
+/** Lets the wallet behind a provider sign a message for one of its accounts. */
+export async function personalSign(
+  provider: Eip1193Provider,
+  profile: string,
+  message: string | Uint8Array,
+): Promise<string> {
+  const raw = typeof message === "string" ? new TextEncoder().encode(message) : message;
+  return text(await provider.request({ method: "personal_sign", params: [hex(raw), profile] }));
+}
+
+/** A string that a provider or node must have answered. */
+export function text(answer: unknown): string {
+  if (typeof answer !== "string") throw new TypeError(`Expected a string, not ${JSON.stringify(answer)}.`);
+  return answer;
+}
+

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { addRelayer, connect, encodeCalls, findExtension } from "../src/index.ts";
+import { FakeExtension } from "../src/testing.ts";
+import { FakeService, HASH, KEY_MANAGER, PAYLOAD, PROFILE, URL, fakeNode, signer } from "./service.ts";
+
+function extensionOf(service: FakeService, refused: readonly string[] = []): FakeExtension {
+  const approves = ({ method }: { method: string }) => !refused.includes(method);
+  return new FakeExtension({ profiles: [PROFILE], signer, node: fakeNode(), fetch: service.fetch, approves });
+}
+
+const RELAYER = { name: "Credit relay", url: URL, chainIds: [42] };
+
+test("a page signs in, adds the relayer and relays by the extension", async () => {
+  const service = new FakeService();
+  const provider = extensionOf(service);
+  const relay = await connect({ url: URL, provider, fetch: service.fetch });
+
+  assert.deepEqual(relay.profiles, [PROFILE]);
+  assert.deepEqual(await addRelayer(provider, RELAYER), [PROFILE]);
+  const tx = await relay.send(PROFILE, { to: KEY_MANAGER, value: 1n });
+  assert.equal((await tx.wait()).status, "Success");
+
+  assert.equal(tx.hash, HASH);
+  const [{ signature }] = service.sent("/api/auth/verify") as [{ signature: string }];
+  assert.match(signature, /^signed \d+$/);
+  const [body] = service.sent("/api/lsp15/execute") as [{ address: string; transaction: { abi: string } }];
+  assert.deepEqual([body.address, body.transaction.abi], [PROFILE, PAYLOAD]);
+});
+
+test("several calls, and calls of the profile itself, go as a transaction to itself", async () => {
+  const service = new FakeService();
+  const provider = extensionOf(service);
+  const relay = await connect({ url: URL, provider, fetch: service.fetch });
+  await addRelayer(provider, RELAYER);
+  const calls = [{ to: KEY_MANAGER }, { to: PROFILE, value: 2n }];
+
+  await relay.send(PROFILE, calls);
+  await relay.send(PROFILE, { payload: "0x7f23690c" });
+
+  const payloads = service.sent("/api/lsp15/execute").map(({ transaction }) => (transaction as { abi: string }).abi);
+  assert.deepEqual(payloads, [encodeCalls(calls), "0x7f23690c"]);
+});
+
+test("what the user declines ends with 4001, and so does a relayer that is there already", async () => {
+  const provider = extensionOf(new FakeService());
+  await addRelayer(provider, RELAYER);
+
+  await assert.rejects(addRelayer(provider, RELAYER), { code: 4001 });
+  const declining = extensionOf(new FakeService(), ["eth_requestAccounts"]);
+  await assert.rejects(connect({ url: URL, provider: declining }), { code: 4001 });
+  assert.deepEqual((await connect({ url: URL, provider: declining, ask: false })).profiles, []);
+});
+
+test("it refuses as EIP-1193 says", async () => {
+  const provider = extensionOf(new FakeService());
+  const refusals = [
+    [{ method: "personal_sign", params: ["0x00", PROFILE] }, 4100],
+    [{ method: "eth_signTypedData_v4", params: [] }, 4200],
+    [{ method: "up_addTransactionRelayer", params: [{ name: "No address" }] }, -32602],
+    [{ method: "wallet_switchEthereumChain", params: [{ chainId: "0x1" }] }, 4902],
+  ] as const;
+  for (const [request, code] of refusals) await assert.rejects(provider.request(request), { code });
+  assert.equal(await provider.request({ method: "wallet_switchEthereumChain", params: [{ chainId: "0x2a" }] }), null);
+});
+
+test("a page finds it as EIP-6963 and as window.lukso say", async () => {
+  const page = new EventTarget();
+  Object.assign(globalThis, { window: page });
+  const provider = extensionOf(new FakeService());
+
+  assert.equal(await findExtension(0), undefined);
+  provider.install(page as Window);
+  assert.equal(await findExtension(0), provider);
+  assert.equal((page as { lukso?: unknown }).lukso, provider);
+});

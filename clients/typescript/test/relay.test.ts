@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { connect, RelayProblem, ServiceUnreachable } from "../src/index.ts";
+import type { Relay } from "../src/index.ts";
+import { FakeService, HASH, KEY_MANAGER, PAYLOAD, PROFILE, URL, fakeNode, problem, signer } from "./service.ts";
+
+const CALL = { to: KEY_MANAGER, value: 1n };
+const EXECUTE = "/api/relay/execute";
+
+function relayOf(service: FakeService, options: object = {}): Promise<Relay> {
+  return connect({ url: URL, signer, node: fakeNode(), fetch: service.fetch, ...options });
+}
+
+function nonces(service: FakeService): unknown[] {
+  return service.sent(EXECUTE).map(({ transaction }) => (transaction as { nonce: string }).nonce);
+}
+
+test("a call is signed, handed in and followed", async () => {
+  const service = new FakeService();
+  const relay = await relayOf(service);
+
+  const tx = await relay.send(PROFILE, CALL);
+  const { status, creditsUsed } = await tx.wait();
+
+  assert.deepEqual([tx.hash, status, creditsUsed], [HASH, "Success", 7]);
+  const [body] = service.sent(EXECUTE) as [{ keyManagerAddress: string; transaction: Record<string, string> }];
+  assert.equal(body.keyManagerAddress, KEY_MANAGER.toLowerCase());
+  assert.equal(body.transaction["abi"], PAYLOAD);
+  assert.equal(body.transaction["nonce"], "4");
+  const left = Number(body.transaction["validityTimestamps"]) - Date.now() / 1000;
+  assert.ok(left > 3500 && left <= 3600);
+});
+
+test("while the service is busy or away, exactly the same call is sent again", async () => {
+  const away = () => {
+    throw new TypeError("fetch failed");
+  };
+  const service = new FakeService().next(EXECUTE, () => problem(503, "chain-unavailable"), away);
+  const relay = await relayOf(service);
+
+  assert.equal((await relay.send(PROFILE, CALL)).hash, HASH);
+
+  const bodies = service.sent(EXECUTE);
+  assert.equal(bodies.length, 3);
+  assert.deepEqual(bodies[0], bodies[1]);
+  assert.deepEqual(bodies[1], bodies[2]);
+});
+
+test("patience ends, and other refusals are not repeated", async () => {
+  const busy = () => problem(503, "busy");
+  const service = new FakeService().next(EXECUTE, () => problem(402, "insufficient-credits", { available: 3 }), busy);
+  const impatient = await relayOf(service, { patienceSeconds: -1 });
+
+  await assert.rejects(impatient.send(PROFILE, CALL), (error: RelayProblem) => {
+    assert.deepEqual([error.code, error.status, error.members["available"]], ["insufficient-credits", 402, 3]);
+    return error instanceof RelayProblem;
+  });
+  await assert.rejects(impatient.send(PROFILE, CALL), { name: "RelayProblem", retryAfter: 0.01 });
+  service.next(EXECUTE, () => [502, {}]);
+  await assert.rejects(impatient.send(PROFILE, CALL), ServiceUnreachable);
+  assert.equal(service.sent(EXECUTE).length, 3);
+});
+
+test("calls of a channel take one nonce after the other, also when the chain does not know of them yet", async () => {
+  const service = new FakeService();
+  const relay = await relayOf(service);
+
+  await Promise.all([relay.send(PROFILE, CALL), relay.send(PROFILE, CALL), relay.send(PROFILE, CALL)]);
+
+  assert.deepEqual(nonces(service), ["4", "5", "6"]);
+});
+
+test("a refused call keeps no nonce, and a gap is closed with the nonce that is expected", async () => {
+  const service = new FakeService();
+  const relay = await relayOf(service);
+  await relay.send(PROFILE, CALL);
+  service.next(EXECUTE, () => problem(422, "not-authorised"), () => problem(409, "relay-nonce-gap", { expectedNonce: "4" }));
+
+  await assert.rejects(relay.send(PROFILE, CALL), { code: "not-authorised" });
+  await relay.send(PROFILE, CALL);
+
+  assert.deepEqual(nonces(service), ["4", "5", "5", "4"]);
+});
+
+test("a sign-in is tried again with a nonce of its own", async () => {
+  const service = new FakeService().next("/api/auth/verify", () => problem(503, "chain-unavailable"));
+
+  await (await relayOf(service)).signIn(PROFILE);
+
+  const attempts = service.sent("/api/auth/verify");
+  assert.equal(attempts.length, 2);
+  for (const { nonce, signature } of attempts) assert.equal(signature, `signed ${String(nonce)}`);
+  assert.notEqual(attempts[0]?.["nonce"], attempts[1]?.["nonce"]);
+});
+
+test("the message of another service is not signed", async () => {
+  const relay = await relayOf(new FakeService(), { domain: "elsewhere.example" });
+
+  await assert.rejects(relay.signIn(PROFILE), /not for elsewhere.example/);
+});
+
+test("an expired token is renewed once for all who need it", async () => {
+  const expired = () => problem(401, "access-token-expired");
+  const service = new FakeService().next("/api/user/dashboardInfo", expired, expired);
+  const relay = await relayOf(service);
+  await relay.signIn(PROFILE);
+
+  await Promise.all([relay.dashboard(PROFILE), relay.dashboard(PROFILE)]);
+
+  assert.equal(service.sent("/api/auth/refresh").length, 1);
+  assert.equal(service.sent("/api/auth/verify").length, 1);
+  assert.equal(new Set(service.authorizations.slice(-2)).size, 1);
+});
+
+test("after the end of a session the profile signs in again", async () => {
+  const service = new FakeService()
+    .next("/api/user/dashboardInfo", () => problem(401, "session-ended"))
+    .next("/api/auth/refresh", () => problem(401, "session-ended"));
+  const relay = await relayOf(service);
+  await relay.signIn(PROFILE);
+
+  await relay.dashboard(PROFILE);
+
+  assert.equal(service.sent("/api/auth/verify").length, 2);
+});
+
+test("the quota is asked for with the time of now, also when asking again", async () => {
+  const service = new FakeService().next("/api/relay/quota", () => [...problem(503, "busy").slice(0, 2), { "retry-after": "1" }] as never);
+
+  assert.equal((await (await relayOf(service)).quota(PROFILE)).quota, 5);
+
+  const [first, second] = service.sent("/api/relay/quota");
+  assert.ok(Number(second?.["timestamp"]) > Number(first?.["timestamp"]));
+});
+
+test("histories are read page by page, from this service alone", async () => {
+  const page = (results: unknown[], next: string | null) => () => [200, { results, next, previous: null }] as never;
+  const next = "https://elsewhere.example/api/user/transactions?cursor=x%3D";
+  const service = new FakeService().next("/api/user/transactions", page([1, 2], next), page([3], null));
+  const rows: unknown[] = [];
+
+  for await (const row of (await relayOf(service)).transactions(PROFILE)) rows.push(row);
+
+  assert.deepEqual(rows, [1, 2, 3]);
+  assert.equal(service.sent("/api/user/transactions?cursor=x%3D").length, 1);
+});
+
+test("tokens that are kept outlive the program, and signing out forgets them", async () => {
+  const values = new Map<string, string>();
+  const storage = {
+    getItem: (key: string) => values.get(key) ?? null,
+    setItem: (key: string, value: string) => void values.set(key, value),
+    removeItem: (key: string) => void values.delete(key),
+  };
+  const service = new FakeService();
+  await (await relayOf(service, { storage })).signIn(PROFILE);
+
+  const later = await relayOf(service, { storage });
+  assert.ok(later.isSignedIn(PROFILE.toLowerCase()));
+  await later.dashboard(PROFILE);
+  await later.signOut(PROFILE);
+
+  assert.equal(service.sent("/api/auth/verify").length, 1);
+  assert.ok(!later.isSignedIn(PROFILE));
+});

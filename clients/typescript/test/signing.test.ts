@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { Interface, Wallet } from "ethers";
+import { encodeFunctionData, parseAbi } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { keySigner } from "../browser/extension.ts";
+import { encodeCalls, ethersSigner, quotaMessage, relayCallHash, viemSigner } from "../src/index.ts";
+import type { Hex } from "../src/index.ts";
+
+interface Vectors {
+  private_key: Hex;
+  controller: string;
+  profile: string;
+  key_manager: string;
+  payload: string;
+  lsp25: { chain_id: number; nonce: string; validity_timestamps: string; hash: Hex; signature: string }[];
+  quota: { timestamp: number; personal_sign_of_inner: { signature: string } };
+}
+
+const file = new URL("../../../docs/examples/vectors.json", import.meta.url);
+const vectors = JSON.parse(readFileSync(file, "utf8")) as Vectors;
+const signers = {
+  viem: viemSigner(privateKeyToAccount(vectors.private_key)),
+  ethers: ethersSigner(new Wallet(vectors.private_key)),
+  "a plain key": keySigner(vectors.private_key),
+};
+const ABI = [
+  "function execute(uint256 operation, address to, uint256 value, bytes data)",
+  "function executeBatch(uint256[] operations, address[] to, uint256[] values, bytes[] data)",
+] as const;
+
+for (const [name, signer] of Object.entries(signers)) {
+  test(`with ${name}, hashes and signatures are those of the vectors`, async () => {
+    assert.equal(signer.address.toLowerCase(), vectors.controller.toLowerCase());
+    for (const vector of vectors.lsp25) {
+      const hash = relayCallHash({
+        chainId: BigInt(vector.chain_id),
+        keyManager: vectors.key_manager,
+        nonce: BigInt(vector.nonce),
+        payload: vectors.payload,
+        validityTimestamps: BigInt(vector.validity_timestamps),
+      });
+      assert.equal(hash, vector.hash);
+      assert.equal(await signer.signHash(hash), vector.signature);
+    }
+    const message = quotaMessage(vectors.profile, vectors.quota.timestamp);
+    assert.equal(await signer.signMessage(message), vectors.quota.personal_sign_of_inner.signature);
+    const text = "Größe: 1 LYX";
+    assert.equal(await signer.signMessage(text), await new Wallet(vectors.private_key).signMessage(text));
+  });
+}
+
+test("calls are encoded as viem and ethers encode them", () => {
+  const calls = [
+    { to: vectors.profile as Hex, value: 5n, data: "0x" as Hex },
+    { to: vectors.key_manager as Hex, value: 0n, data: `0x${"12".repeat(33)}` as Hex },
+    { to: vectors.profile as Hex, value: 2n ** 255n, data: `0x${"34".repeat(64)}` as Hex },
+  ];
+  for (const call of calls) {
+    const args = [0n, call.to, call.value, call.data] as const;
+    const expected = encodeFunctionData({ abi: parseAbi(ABI), functionName: "execute", args });
+    assert.equal(encodeCalls(call), expected);
+    assert.equal(encodeCalls([call]), expected);
+  }
+  const columns = [calls.map(() => 0n), ...(["to", "value", "data"] as const).map((name) => calls.map((call) => call[name]))];
+  assert.equal(encodeCalls(calls), new Interface(ABI).encodeFunctionData("executeBatch", columns));
+});
+
+test("what is no address, no hex and no 256-bit number is refused", () => {
+  const to = vectors.profile;
+  assert.throws(() => encodeCalls({ to: "alice.lyx" }), /is not an address/);
+  assert.throws(() => encodeCalls({ to, data: "0x123" }), /is not hex/);
+  assert.throws(() => encodeCalls({ to, value: -1n }), /256 bits/);
+  assert.throws(() => encodeCalls([]), /no call/);
+});

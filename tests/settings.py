@@ -41,7 +41,7 @@ for _name, _value in _environment.items():
     os.environ.setdefault(_name, _value)
 
 from gateway.settings import *  # noqa: E402, F403
-from gateway.settings import DATABASES  # noqa: E402
+from gateway.settings import DATABASES, LOGGING  # noqa: E402
 
 # Tests open connections from many threads of their own; a refused one should say so at once.
 DATABASES["default"]["OPTIONS"].pop("pool")
@@ -51,6 +51,8 @@ DATABASES["default"]["OPTIONS"]["options"] += "".join(
     f" -c {name}={seconds}s" for name, seconds in _PATIENCE.items()
 )
 
+# pytest keeps what a test logs; to write it as JSON as well takes longer than many a request.
+LOGGING["root"] = {"level": "INFO"}
 # A storm of threads may wait for the node or the double together.
 WEB_THREADS = 256
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -7,13 +7,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
-from django_otp import DEVICE_ID_SESSION_KEY
-from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from credits.services import entries, holds
 from credits.services.allowance import set_allowance
 from tests.credits.rows import everything
 from tests.factories import UserFactory
+from tests.staff import log_in_staff
 from users.models import User
 
 _MODELS = ["creditaccount", "creditentry", "credithold", "allowance"]
@@ -22,11 +21,7 @@ _MODELS = ["creditaccount", "creditentry", "credithold", "allowance"]
 @pytest.fixture
 def staff(db: None, client: Client) -> Client:
     """Return a browser of a superuser who has shown a second factor."""
-    person = UserFactory.create(profile_address=None, is_staff=True, is_superuser=True)
-    client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
-    session = client.session
-    session[DEVICE_ID_SESSION_KEY] = TOTPDevice.objects.create(user=person).persistent_id
-    session.save()
+    log_in_staff(client)
     return client
 
 

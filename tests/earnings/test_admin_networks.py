@@ -10,27 +10,21 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
-from django_otp import DEVICE_ID_SESSION_KEY
-from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from earnings.models import AdNetwork, Postback
 from earnings.services import networks
 from gateway.admin.audit import details_of
 from tests.earnings.ad_networks import SENDER, set_up
 from tests.factories import UserFactory
-from tests.staff import confirm, confirmed
+from tests.staff import browser_of, confirm, confirmed
 from users.models import User
 
 pytestmark = pytest.mark.django_db
 
 
 def _browser(**who: Any) -> tuple[Client, User]:
-    person, client = UserFactory.create(profile_address=None, is_staff=True, **who), Client()
-    client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
-    session = client.session
-    session[DEVICE_ID_SESSION_KEY] = TOTPDevice.objects.create(user=person).persistent_id
-    session.save()
-    return client, person
+    person = UserFactory.create(profile_address=None, is_staff=True, **who)
+    return browser_of(person), person
 
 
 @pytest.fixture

@@ -12,8 +12,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
-from django_otp import DEVICE_ID_SESSION_KEY
-from django_otp.plugins.otp_totp.models import TOTPDevice
 from pytest_django import Settings
 
 from credits.models import HoldStatus
@@ -26,11 +24,10 @@ from gateway.chain.fees import Fees
 from relay.models import Loss, Relayer, RelayTransaction
 from relay.queries import RELAY
 from relay.services import losses, replacement
-from tests.factories import UserFactory
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.signing import window
 from tests.relay.workers import broadcast_all, later
-from tests.staff import address_of, browser_of, confirm, everything, member, messages_of, prove
+from tests.staff import address_of, browser_of, confirm, everything, log_in_staff, member, messages_of, prove
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -40,11 +37,7 @@ Accept = Callable[..., RelayTransaction]
 @pytest.fixture
 def staff(client: Client) -> Client:
     """Return a browser of a superuser who has shown a second factor."""
-    person = UserFactory.create(profile_address=None, is_staff=True, is_superuser=True)
-    client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
-    session = client.session
-    session[DEVICE_ID_SESSION_KEY] = TOTPDevice.objects.create(user=person).persistent_id
-    session.save()
+    log_in_staff(client)
     return client
 
 

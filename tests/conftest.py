@@ -26,6 +26,8 @@ from tests.database import keep_first_rows
 
 # Names the key of a test account at Stripe; with it the contract is held against Stripe itself, too.
 STRIPE_TEST_KEY = "STRIPE_TEST_SECRET_KEY"
+# Names another address than Stripe's to hold the contract against with that key.
+STRIPE_TEST_BASE = "STRIPE_TEST_API_BASE"
 _LONG_HEX = re.compile("[0-9a-fA-F]{20}")
 # No test is about speed: on a busy machine any example may take its time, and so may thinking of one.
 hypothesis_settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])

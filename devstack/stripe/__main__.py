@@ -16,6 +16,8 @@ from devstack.stripe.events import set_endpoint
 from devstack.stripe.faults import Faults
 from devstack.stripe.http import Application, HttpServer, Request, Response
 from devstack.stripe.operations import OPERATIONS
+from devstack.stripe.pages import PREFIX as PAGES_PREFIX
+from devstack.stripe.pages import HostedPages
 from devstack.stripe.scheduler import Scheduler
 
 
@@ -39,7 +41,7 @@ def _application(account: Account, scheduler: Scheduler, secret_key: str) -> App
     faults, log = Faults(), RequestLog()
     api = Api(account, OPERATIONS, secret_key, faults=faults, log=log)
     control = ControlServer(Context(account, scheduler, faults, log), secret_key)
-    authentication = AuthenticationPage(account)
+    authentication, pages = AuthenticationPage(account), HostedPages(account)
 
     def handle(request: Request) -> Response:
         if request.path == "/healthz":
@@ -48,6 +50,8 @@ def _application(account: Account, scheduler: Scheduler, secret_key: str) -> App
             return control.handle(request)
         if request.path.startswith(AUTHENTICATION_PREFIX):
             return authentication.handle(request)
+        if request.path.startswith(PAGES_PREFIX):
+            return pages.handle(request)
         return api.handle(request)
 
     return handle

@@ -230,6 +230,10 @@ class _Dashboard(_Connection):
         """Set what happens to a subscription after the last retry: cancel, unpaid or leave."""
         self._post("settings", after_retries=outcome)
 
+    def off_session(self, outcome: str) -> None:
+        """Set whether the bank asks for a confirmation (action) or declines for want of one (decline)."""
+        self._post("settings", off_session=outcome)
+
 
 class ControlClient(_Time, _Webhooks, _Requests, _Dashboard):
     """Controls one running double, given its URL and secret key."""

@@ -1,6 +1,6 @@
 """Every operation under `/v1`."""
 
-from devstack.stripe.billing import customers, invoices, payment_intents, subscriptions
+from devstack.stripe.billing import customers, invoices, payment_intents, subscriptions, test_clocks
 from devstack.stripe.resources import (
     charges,
     disputes,
@@ -9,11 +9,14 @@ from devstack.stripe.resources import (
     prices,
     products,
     refunds,
+    sessions,
     setup_intents,
+    webhook_endpoints,
 )
 
 _MODULES = (
     charges, customers, disputes, events, invoices, payment_intents, payment_methods,
-    prices, products, refunds, setup_intents, subscriptions,
+    prices, products, refunds, sessions, setup_intents, subscriptions,
+    test_clocks, webhook_endpoints,
 )  # fmt: skip
 OPERATIONS = tuple(route for module in _MODULES for route in module.ROUTES)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from devstack.stripe.account import Account
+from devstack.stripe.billing import test_clocks
 from devstack.stripe.billing.collection import collect_invoice, expire_subscription
 from devstack.stripe.billing.invoicing import finalization_due_at, finalize_invoice
 from devstack.stripe.billing.payments import payment_intent_of
@@ -88,9 +89,17 @@ class Scheduler:
                 self._account.wakeup.wait(_IDLE_SECONDS)
                 self._account.wakeup.clear()
                 self.run_due()
+                self._advance_test_clocks()
         except Exception:  # noqa: BLE001 (whatever it is, time stands still)
             traceback.print_exc()
             os._exit(1)  # a double whose time stands still would mislead; its end is noticed
+
+    def _advance_test_clocks(self) -> None:
+        target = test_clocks.target_of(self._account)
+        if target is not None:
+            self.advance_to(target)
+            with self._account.transaction():
+                test_clocks.arrive(self._account)
 
     def _run(self, until: int) -> None:
         start = self._account.now

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from devstack.stripe.account import Account, find, find_customer_card
+from devstack.stripe.account import Account, find, find_customer_card, find_param
 from devstack.stripe.billing.collection import cancel_subscription, stop_collecting
 from devstack.stripe.errors import ResourceMissing
 from devstack.stripe.events import emit, emit_changes
@@ -36,6 +36,10 @@ def create(account: Account, params: dict[str, Any]) -> Resource:
     """Create a customer, with a card if one is named."""
     customer = account.add(_new_customer(account.now))
     _apply(account, customer, params)
+    if "test_clock" in params:
+        customer["test_clock"] = find_param(
+            account, "test_helpers.test_clock", params["test_clock"], "test_clock"
+        )["id"]
     emit(account, "customer.created", customer)
     if "payment_method" in params:
         attach_card(account, find_or_create_card(account, params["payment_method"]), customer["id"])
@@ -44,15 +48,19 @@ def create(account: Account, params: dict[str, Any]) -> Resource:
 
 def update(account: Account, params: dict[str, Any], identifier: str) -> Resource:
     """Change a customer."""
-    customer = _find_existing(account, identifier)
+    customer = find_existing(account, identifier)
     with emit_changes(account, "customer.updated", customer):
         _apply(account, customer, params)
     return customer
 
 
 def list_all(account: Account, params: dict[str, Any]) -> Resource:
-    """Return a page of customers without the deleted ones."""
-    customers = [customer for customer in account.store.all("customer") if not customer.get("deleted")]
+    """Return a page of customers without the deleted ones, and those of test clocks only where one is named."""
+    customers = [
+        customer
+        for customer in account.store.all("customer")
+        if not customer.get("deleted") and customer["test_clock"] == params.get("test_clock")
+    ]
     if "email" in params:
         customers = [customer for customer in customers if customer["email"] == params["email"]]
     return paginate(customers, params, _PATH)
@@ -60,7 +68,7 @@ def list_all(account: Account, params: dict[str, Any]) -> Resource:
 
 def delete(account: Account, _params: dict[str, Any], identifier: str) -> Resource:
     """Delete a customer for good; its subscriptions end at once."""
-    customer = _find_existing(account, identifier)
+    customer = find_existing(account, identifier)
     for subscription in account.store.all("subscription"):
         if subscription["customer"] == identifier:
             cancel_subscription(account, subscription["id"], reason="cancellation_requested")
@@ -73,7 +81,8 @@ def delete(account: Account, _params: dict[str, Any], identifier: str) -> Resour
     return customer
 
 
-def _find_existing(account: Account, identifier: str) -> Resource:
+def find_existing(account: Account, identifier: str) -> Resource:
+    """Return a customer that is not deleted."""
     customer = find(account, "customer", identifier)
     if customer.get("deleted"):
         raise ResourceMissing("customer", identifier)
@@ -110,8 +119,8 @@ def _new_customer(now: int) -> Resource:
 
 
 ROUTES = (
-    Route("POST", _PATH, create, takes(**_FIELDS, payment_method=String())),
-    Route("GET", _PATH, list_all, takes(**PAGE, email=String())),
+    Route("POST", _PATH, create, takes(**_FIELDS, payment_method=String(), test_clock=String())),
+    Route("GET", _PATH, list_all, takes(**PAGE, email=String(), test_clock=String())),
     retrieve_route(_PATH, "customer"),
     Route("POST", f"{_PATH}/{{id}}", update, takes(**_FIELDS)),
     Route("DELETE", f"{_PATH}/{{id}}", delete, takes()),

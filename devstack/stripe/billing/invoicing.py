@@ -3,6 +3,7 @@
 from devstack.stripe.account import Account, find_param
 from devstack.stripe.billing.invoice_lines import Period
 from devstack.stripe.billing.payments import cancel_payment, create_payment
+from devstack.stripe.billing.taxes import add_taxes
 from devstack.stripe.errors import InvalidRequest
 from devstack.stripe.events import emit, emit_changes, undelivered
 from devstack.stripe.resources.prices import MINIMUM_CHARGES
@@ -41,6 +42,7 @@ def create_invoice(
 ) -> Resource:
     """Create a draft."""
     invoice = _new_invoice(account.now, customer, currency, reason, period)
+    invoice["test_clock"] = customer["test_clock"]
     identifier = invoice["id"]
     for line in lines:
         line["invoice"] = identifier
@@ -62,6 +64,8 @@ def create_invoice(
     invoice["amount_due"] = invoice["amount_remaining"] = max(0, total + customer["balance"])
     if auto_advance and reason != "subscription_create":
         invoice["automatically_finalizes_at"] = account.now + _DRAFT_SECONDS
+    if subscription is not None and subscription["automatic_tax"]["enabled"]:
+        add_taxes(account, invoice, subscription["items"]["data"])
     emit(account, "invoice.created", account.add(invoice))
     return invoice
 
@@ -85,6 +89,9 @@ def finalize_invoice(account: Account, invoice: Resource) -> None:
     invoice.update(status="open", automatically_finalizes_at=None, effective_at=account.now)
     invoice["status_transitions"]["finalized_at"] = account.now
     invoice["number"] = f"{customer['invoice_prefix']}-{customer['next_invoice_sequence']:04d}"
+    invoice["_secret"] = new_id("test", 40)
+    invoice["hosted_invoice_url"] = f"{account.url}/_pages/invoice/{invoice['_secret']}"
+    invoice["invoice_pdf"] = f"{invoice['hosted_invoice_url']}.pdf"
     if invoice["parent"]:
         details = invoice["parent"]["subscription_details"]
         subscription = account.store.get("subscription", details["subscription"])

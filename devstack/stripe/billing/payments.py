@@ -85,6 +85,9 @@ def attempt_payment(
     """Try to collect with the card; return the intent's status after it."""
     intent["payment_method"] = method["id"]
     if requires_authentication(method, off_session=off_session):
+        if off_session and account.setting("off_session", "action") == "decline":
+            error = decline_error("authentication_required") | {"payment_method": public(method)}
+            return _fail(account, intent, error)
         intent.update(status="requires_action", next_action=next_action(account, intent, return_url))
         emit(account, "payment_intent.requires_action", intent)
         return "requires_action"

@@ -9,6 +9,7 @@ from devstack.stripe.billing.invoicing import create_invoice, finalize_invoice
 from devstack.stripe.billing.payments import payment_intent_of
 from devstack.stripe.billing.renewals import period_start
 from devstack.stripe.billing.subscription_items import new_item, require_compatible
+from devstack.stripe.billing.taxes import require_location
 from devstack.stripe.errors import CardError, InvalidRequest
 from devstack.stripe.events import emit, emit_changes
 from devstack.stripe.store import Resource, list_object, new_id, public
@@ -25,7 +26,10 @@ _NULL = (
 def create_subscription(account: Account, customer: Resource, params: dict[str, Any]) -> Resource:
     """Create the subscription with its first invoice, and collect it as `payment_behavior` says."""
     subscription = _new_subscription(account, customer["id"], params)
+    subscription["test_clock"] = customer["test_clock"]
     _require_one_currency(account, customer, subscription["currency"])
+    if subscription["automatic_tax"]["enabled"]:
+        require_location(customer)
     behavior = params.get("payment_behavior", "allow_incomplete")
     if behavior != "default_incomplete":
         _require_payment_method(account, customer, subscription)
@@ -83,13 +87,18 @@ def _card_error(intent: Resource) -> CardError:
 
 def _new_subscription(account: Account, customer: str, params: dict[str, Any]) -> Resource:
     identifier, now = new_id("sub"), account.now
+    is_taxed = params.get("automatic_tax", {}).get("enabled", False)
     items = _new_items(account, identifier, params["items"])
     end = items[0]["current_period_end"]
     subscription: Resource = {
         "object": "subscription",
         "id": identifier,
         **dict.fromkeys(_NULL),
-        "automatic_tax": {"disabled_reason": None, "enabled": False, "liability": None},
+        "automatic_tax": {
+            "disabled_reason": None,
+            "enabled": is_taxed,
+            "liability": {"type": "self"} if is_taxed else None,
+        },
         "billing_cycle_anchor": now,
         "billing_mode": {"flexible": {"proration_discounts": "included"}, "type": "flexible"},
         "billing_schedules": [],

@@ -8,6 +8,7 @@ from devstack.stripe.billing.invoice_lines import period_lines, proration_lines
 from devstack.stripe.billing.invoicing import create_invoice, finalize_invoice
 from devstack.stripe.billing.renewals import reset_anchor
 from devstack.stripe.billing.subscription_items import updated_items
+from devstack.stripe.billing.taxes import require_location
 from devstack.stripe.errors import InvalidRequest
 from devstack.stripe.events import emit_changes
 from devstack.stripe.store import Resource, apply_fields
@@ -32,6 +33,9 @@ def update_subscription(account: Account, subscription: Resource, params: dict[s
         apply_fields(subscription, params, ("default_payment_method", "description", "metadata"))
         subscription["payment_settings"] |= params.get("payment_settings", {})
         subscription["cancellation_details"] |= params.get("cancellation_details", {})
+        if params.get("automatic_tax", {}).get("enabled"):
+            require_location(account.store.get("customer", subscription["customer"]) or {})
+        subscription["automatic_tax"] |= params.get("automatic_tax", {})
         if "cancel_at" in params:
             _cancel_at(account, subscription, params)
         if "cancel_at_period_end" in params:

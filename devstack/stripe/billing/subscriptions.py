@@ -40,6 +40,7 @@ _ITEM: dict[str, Parameter] = {
 }
 _CANCELLATION_DETAILS = Hash({"comment": String(can_unset=True), "feedback": Enum(_FEEDBACK)})
 _FIELDS: dict[str, Parameter] = {
+    "automatic_tax": Hash({"enabled": Boolean()}, required=("enabled",)),
     "cancel_at_period_end": Boolean(),
     "collection_method": Enum(("charge_automatically",)),
     "default_payment_method": String(),

@@ -13,6 +13,8 @@ from devstack.stripe.resources import disputes, refunds
 from devstack.stripe.resources.prices import parse_currency
 from devstack.stripe.store import public
 
+_SETTINGS = {"after_retries": ("cancel", "unpaid", "leave"), "off_session": ("action", "decline")}
+
 
 def authenticate_intent(context: Context, body: Body) -> Any:
     """Complete the 3-D Secure challenge of a setup or payment intent; with `succeeds` false, fail it."""
@@ -31,10 +33,16 @@ def change_card(context: Context, body: Body) -> Any:
 
 
 def change_settings(context: Context, body: Body) -> Any:
-    """Change the account's settings: `after_retries` is cancel, unpaid or leave."""
-    if body.get("after_retries") not in ("cancel", "unpaid", "leave"):
-        raise InvalidRequest("after_retries must be cancel, unpaid or leave.")
-    context.account.change_settings(after_retries=body["after_retries"])
+    """
+    Change the account's settings.
+
+    `after_retries` is cancel, unpaid or leave; `off_session` is action or decline: what becomes of a payment
+    without its card holder that wants a confirmation.
+    """
+    for name, value in body.items():
+        if value not in _SETTINGS.get(name, ()):
+            raise InvalidRequest(f"{name} must be one of {_SETTINGS.get(name, ())}.")
+    context.account.change_settings(**body)
     return {}
 
 

@@ -53,6 +53,10 @@ CARDS = {
 }
 
 _CODES_AND_MESSAGES = {
+    "authentication_required": (
+        "authentication_required",
+        "Your card was declined. This transaction requires authentication.",
+    ),
     "insufficient_funds": ("card_declined", "Your card has insufficient funds."),
     "expired_card": ("expired_card", "Your card has expired."),
     "incorrect_cvc": ("incorrect_cvc", "Your card's security code is incorrect."),

@@ -141,8 +141,10 @@ class DoubleAccount(StripeAccount):
 class RealAccount(StripeAccount):
     """Stripe itself, in test mode; every customer has a test clock of its own."""
 
-    def __init__(self, secret_key: str) -> None:
-        self.client = stripe.StripeClient(secret_key, http_client=CheckingClient(OpenApi(strict=False)))
+    def __init__(self, secret_key: str, api_base: str | None = None) -> None:
+        http = CheckingClient(OpenApi(strict=False))
+        base: Any = {"api": api_base} if api_base else {}
+        self.client = stripe.StripeClient(secret_key, base_addresses=base, http_client=http)
 
     def create_customer(self, **params: Any) -> stripe.Customer:
         """Create a customer on a new test clock."""
@@ -152,12 +154,14 @@ class RealAccount(StripeAccount):
     def pass_time(self, customer: stripe.Customer, seconds: int) -> None:
         """Advance the customer's clock and wait until Stripe has caught up."""
         clock = self._clock(customer)
+        pause = 0.05
         self.v1.test_helpers.test_clocks.advance(clock.id, {"frozen_time": clock.frozen_time + seconds})
         deadline = time.monotonic() + 180
         while self._clock(customer).status != "ready":
             if time.monotonic() > deadline:
                 raise TimeoutError("Stripe's test clock did not get ready.")
-            time.sleep(2)
+            time.sleep(pause)
+            pause = min(2, 2 * pause)
 
     def now(self, customer: stripe.Customer) -> int:
         """Ask the customer's clock."""

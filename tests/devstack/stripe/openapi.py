@@ -12,7 +12,12 @@ from jsonschema import Draft202012Validator
 _FILE = Path(__file__).parents[2] / "data" / "stripe-shapes.json"
 # Members of 2026-10-28.endive that the description, one version older, does not have yet.
 _NEWER = {"subscription": {"status_details"}, "invoice": {"status_details"}}
-_UNPUBLISHED = {"credit_note": stripe.CreditNote}
+_UNPUBLISHED = {
+    "credit_note": stripe.CreditNote,
+    "checkout.session": stripe.checkout.Session,
+    "billing_portal.session": stripe.billing_portal.Session,
+    "billing_portal.configuration": stripe.billing_portal.Configuration,
+}
 Schema = dict[str, Any]
 
 

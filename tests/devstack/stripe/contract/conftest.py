@@ -5,7 +5,7 @@ import os
 import pytest
 import stripe
 
-from tests.conftest import STRIPE_TEST_KEY
+from tests.conftest import STRIPE_TEST_BASE, STRIPE_TEST_KEY
 from tests.devstack.stripe.accounts import DoubleAccount, RealAccount, StripeAccount
 
 _ACCOUNTS = ["double", "stripe"] if STRIPE_TEST_KEY in os.environ else ["double"]
@@ -15,7 +15,7 @@ _ACCOUNTS = ["double", "stripe"] if STRIPE_TEST_KEY in os.environ else ["double"
 def account(request: pytest.FixtureRequest) -> StripeAccount:
     """Return each account that the contract holds for."""
     if request.param == "stripe":
-        return RealAccount(os.environ[STRIPE_TEST_KEY])
+        return RealAccount(os.environ[STRIPE_TEST_KEY], os.environ.get(STRIPE_TEST_BASE))
     return DoubleAccount(request.getfixturevalue("double"))
 
 

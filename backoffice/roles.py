@@ -17,7 +17,7 @@ OURS = ("users", "credits", "rewards", "earnings", "relay", "payments", "checkin
 ROLES: dict[str, tuple[str, ...]] = {
     "support": (
         *(f"{app}.view_*" for app in OURS),
-        "credits.add_adjustmentrequest",
+        "credits.adjust_credits",
         "rewards.add_modifier",
         "payments.process_stripeevent",
         "payments.cancel_subscription",
@@ -25,6 +25,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     ),
     "finance": (
         *(f"{app}.view_*" for app in OURS),
+        "gateway_admin.decide_approvalrequest",
         "credits.decide_adjustment",
         "earnings.decide_earning",
         "payments.add_payoutrate",
@@ -49,6 +50,8 @@ ROLES: dict[str, tuple[str, ...]] = {
     ),
     "operations": (
         *(f"{app}.view_*" for app in OURS),
+        "gateway_admin.decide_approvalrequest",
+        "payments.decide_payoutrate",
         "credits.run_reconciliation",
         "relay.pause_relayer",
         "relay.add_spare_relayer",

@@ -6,7 +6,6 @@ from operator import or_
 from typing import Any, ClassVar
 
 from django import forms
-from django.conf import settings
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
@@ -14,14 +13,12 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from credits.models import (
     LARGEST_ADJUSTMENT,
-    AdjustmentDecision,
-    AdjustmentRequest,
     Allowance,
     CreditEntry,
     CreditHold,
 )
 from credits.services import adjustments
-from gateway.admin import navigation
+from gateway.admin import approvals, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.base import OwnedRows
 from gateway.admin.exports import Column, Exportable
@@ -34,7 +31,6 @@ navigation.register(
         "credits.CreditAccount": "account_balance_wallet",
         "credits.CreditEntry": "receipt_long",
         "credits.CreditHold": "lock_clock",
-        "credits.AdjustmentRequest": "rule",
         "credits.Allowance": "event_repeat",
         "credits.ReconciliationRun": "fact_check",
     },
@@ -61,68 +57,27 @@ class AdjustForm(ReasonForm):
 
 def adjust_credits(owner: Owner) -> ReasonedAction:
     def run(row: Any, decision: Decision) -> str:
-        adjustment = adjustments.request(
+        moved = decision.answers["credits"]
+        asked = adjustments.request(
             user=owner(row),
-            credits=decision.answers["credits"],
+            credits=moved,
             key=decision.key(row),
             actor=decision.actor,
             reason=decision.reason,
         )
-        if adjustment.decision == AdjustmentDecision.PENDING:
-            return (
-                f"Adjustment {adjustment.pk} over {adjustment.credits:+d} credits waits for a second person."
-            )
-        return f"{adjustment.credits:+d} credits are posted."
+        return approvals.outcome_of(asked, f"{moved:+d} credits are posted.")
 
     return ReasonedAction(
         name="adjust_credits",
         label="Adjust credits",
-        permission="credits.add_adjustmentrequest",
-        effect=lambda row: (
-            f"For {owner(row).profile_address}. "
-            f"Up to {settings.ADJUSTMENT_APPROVAL_LIMIT:,} credits per user and day are posted at once, "
-            "by an entry that names you and your reason. More waits until a second person approves."
-        ),
+        permission=adjustments.ADJUST.asks,
+        effect=lambda row: f"For {owner(row).profile_address}, by an entry that names you and your reason.",
         run=run,
         form=AdjustForm,
         applies_to=lambda row: owner(row).profile_address is not None,
+        kind=adjustments.ADJUST,
+        person=owner,
     )
-
-
-def _waits(row: AdjustmentRequest) -> bool:
-    return row.decision == AdjustmentDecision.PENDING
-
-
-def _summary_of(row: AdjustmentRequest) -> str:
-    return f"{row.credits:+d} credits for {row.user}, asked for by {row.requested_by}: {row.reason}"
-
-
-def _approve(row: AdjustmentRequest, decision: Decision) -> str:
-    adjustments.approve(request_id=row.pk, actor=decision.actor)
-    return f"{row.credits:+d} credits are posted."
-
-
-def _reject(row: AdjustmentRequest, decision: Decision) -> str:
-    adjustments.reject(request_id=row.pk, actor=decision.actor)
-    return "Nothing is posted."
-
-
-APPROVE_ADJUSTMENT = ReasonedAction(
-    name="approve",
-    label="Approve",
-    permission="credits.decide_adjustment",
-    effect=lambda row: f"Posted at once: {_summary_of(row)}",
-    run=_approve,
-    applies_to=_waits,
-)
-REJECT_ADJUSTMENT = ReasonedAction(
-    name="reject",
-    label="Reject",
-    permission="credits.decide_adjustment",
-    effect=lambda row: f"Never posted: {_summary_of(row)}",
-    run=_reject,
-    applies_to=_waits,
-)
 
 
 class OwnedAdmin(OwnedRows):
@@ -188,22 +143,3 @@ class AllowanceAdmin(OwnedAdmin):
     owner_path = "user"
     list_display = ("id", "profile", "credits", "starts_at", "ends_at", "resets_at", "renews")
     list_filter = ("renews",)
-
-
-@admin.register(AdjustmentRequest)
-class AdjustmentRequestAdmin(ReasonedActions, OwnedAdmin):
-    owner_path = "user"
-    list_display = (
-        "id",
-        "profile",
-        "credits",
-        "decision",
-        "needs_second_person",
-        "requested_by",
-        "decided_by",
-        "reason",
-        "created_at",
-    )
-    list_filter = ("decision", "needs_second_person")
-    list_select_related = ("user", "requested_by", "decided_by")
-    staff_actions = (APPROVE_ADJUSTMENT, REJECT_ADJUSTMENT)

@@ -37,21 +37,3 @@ class HoldReleased(DomainError):
 
     def __init__(self, *, hold_id: int) -> None:
         super().__init__("The hold was released before it could be captured.", holdId=hold_id)
-
-
-class OwnAdjustment(DomainError):
-    """Staff do not decide their own adjustment requests."""
-
-    code, title, status = "own-adjustment", "Somebody else decides", 403
-
-    def __init__(self) -> None:
-        super().__init__("You asked for this adjustment. Somebody else may approve or reject it.")
-
-
-class AdjustmentDecided(DomainError):
-    """An adjustment is approved or rejected once."""
-
-    code, title, status = "adjustment-decided", "The adjustment is decided", 409
-
-    def __init__(self, *, decision: str) -> None:
-        super().__init__(f"Somebody has decided it already. {decision}.")

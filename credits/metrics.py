@@ -23,11 +23,6 @@ def ledger() -> Iterator[Metric]:
     yield gauge(
         "credit_holds_oldest_age_seconds", "Since the oldest open hold was made.", figures.oldest_hold_age
     )
-    yield gauge(
-        "adjustment_requests_oldest_age_seconds",
-        "Since the oldest adjustment was asked for that waits for a second person; 0 without one.",
-        figures.oldest_request_age,
-    )
 
 
 @register

@@ -137,8 +137,6 @@ class Figures(NamedTuple):
     open_holds: int
     open_hold_credits: int
     oldest_hold_age: float
-    # Since the oldest adjustment was asked for that nobody has decided.
-    oldest_request_age: float
 
 
 def figures() -> Figures:
@@ -147,15 +145,13 @@ def figures() -> Figures:
 
 
 _FIGURES = """
-SELECT account.*, hold.*, request.*
+SELECT account.*, hold.*
 FROM (SELECT count(*), coalesce(sum(balance) FILTER (WHERE balance > 0), 0)::bigint,
              coalesce(-sum(balance) FILTER (WHERE balance < 0), 0)::bigint, coalesce(sum(held), 0)::bigint
       FROM credits_account) AS account,
      (SELECT count(*), coalesce(sum(amount), 0)::bigint,
              coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(created_at))), 0)::float
-      FROM credits_hold WHERE status = 'HELD') AS hold,
-     (SELECT coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(created_at))), 0)::float
-      FROM credits_adjustment WHERE decision = 'PENDING') AS request
+      FROM credits_hold WHERE status = 'HELD') AS hold
 """
 
 

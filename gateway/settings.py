@@ -579,5 +579,25 @@ STAFF_ENVIRONMENT = env.optional("STAFF_ENVIRONMENT")
 UNFOLD = THEME
 # Nobody may read the key of somebody else's second factor.
 OTP_ADMIN_HIDE_SENSITIVE_DATA = True
-# Credits that one member of staff may move alone; more takes a second person.
-ADJUSTMENT_APPROVAL_LIMIT = env.integer("ADJUSTMENT_APPROVAL_LIMIT", default=10_000, minimum=0)
+# What staff may do in 24 hours without a second person, and what nobody may do; a bonus of 5 % for a week is 35
+# percent-days.
+APPROVAL_LIMITS = {
+    "credits": {
+        "clerk": env.integer("APPROVAL_CREDITS_PER_CLERK", default=10_000),
+        "person": env.integer("APPROVAL_CREDITS_PER_PERSON", default=10_000),
+        "day": env.integer("APPROVAL_CREDITS_PER_DAY", default=50_000),
+        "ceiling": env.integer("CEILING_CREDITS", default=10_000_000),
+        "ceiling_day": env.integer("CEILING_CREDITS_PER_DAY", default=50_000_000),
+    },
+    "bonuses": {
+        "clerk": env.integer("APPROVAL_BONUS_PER_CLERK", default=200),
+        "person": env.integer("APPROVAL_BONUS_PER_PERSON", default=100),
+        "day": env.integer("APPROVAL_BONUS_PER_DAY", default=1_000),
+        "ceiling": env.integer("CEILING_BONUS", default=3_100),
+        "ceiling_day": env.integer("CEILING_BONUS_PER_DAY", default=31_000),
+    },
+}
+# After this many hours a request can no longer be approved.
+APPROVAL_HOURS = env.integer("APPROVAL_HOURS", default=72, minimum=1)
+# Prices that nobody may set: credits for 1.00 of a currency.
+CEILING_PAYOUT_RATE = env.integer("CEILING_PAYOUT_RATE", default=100_000, minimum=1)

@@ -15,7 +15,9 @@ from unfold.widgets import UnfoldBooleanSwitchWidget
 
 from gateway.admin import navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
-from gateway.admin.base import OwnedRows, Previewed, ReadOnlyAdmin, one_of
+from gateway.admin.approval_forms import ApprovedForm, form_kind
+from gateway.admin.approvals import AboveCeiling
+from gateway.admin.base import OwnedRows, ReadOnlyAdmin, one_of
 from gateway.admin.exports import Column, Exportable
 from gateway.common.fields import checksum
 from payments.models import (
@@ -111,10 +113,23 @@ CANCEL_SUBSCRIPTION = ReasonedAction(
 )
 
 
-@admin.register(PayoutRate)
-class PayoutRateAdmin(Previewed, ReadOnlyAdmin):
-    """Rates are history: a new one is added, none is changed or deleted."""
+def _check_rate(rate: PayoutRate) -> None:
+    if rate.credits_per_major_unit > settings.CEILING_PAYOUT_RATE:
+        raise AboveCeiling(f"Nobody may pay out more than {settings.CEILING_PAYOUT_RATE:,} credits for 1.00.")
 
+
+@admin.register(PayoutRate)
+class PayoutRateAdmin(ApprovedForm, ReadOnlyAdmin):
+    """Rates are history: a new one is added when a second person agrees, none is changed or deleted."""
+
+    saves = form_kind(
+        name="add_payout_rate",
+        title="Add a payout rate",
+        model=PayoutRate,
+        asks="payments.add_payoutrate",
+        decides="payments.decide_payoutrate",
+        check=_check_rate,
+    )
     preview_template = "payments/rate_preview.html"
     list_display = (
         "currency",

@@ -225,6 +225,7 @@ class PayoutRate(models.Model):
     objects = PayoutRateQuerySet.as_manager()
 
     class Meta:
+        permissions = [("decide_payoutrate", "Can approve or reject a payout rate of somebody else")]
         constraints = [
             models.UniqueConstraint(fields=["currency", "valid_from"], name="payoutrate_one_per_moment"),
             models.CheckConstraint(

@@ -27,7 +27,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from backoffice.roles import ROLES
 from gateway.admin.audit import details_of
-from gateway.admin.models import Pause
+from gateway.admin.models import ApprovalRequest, Pause
 from tests.factories import UserFactory
 from users.models import SignInSession, User
 
@@ -98,10 +98,18 @@ def messages_of(answer: Any) -> str:
 
 
 def confirmed(client: Client, url: str, body: dict[str, Any]) -> Any:
-    """Send a form whose effect is shown first, then what that page holds, as a browser would."""
+    """Send a form whose effect is shown first, then what that page holds with a reason, as a browser would."""
     page: Any = client.post(url, body)
     assert (page.status_code, "preview" in page.context) == (200, True)
-    return client.post(url, {**dict(page.context["sent"]), page.context["confirmed"]: "1"}, follow=True)
+    sent = {**dict(page.context["sent"]), page.context["confirmed"]: "1"}
+    why = {"why-reason": "because", "why-token": page.context["form"]["token"].value()}
+    return client.post(url, {**sent, **why}, follow=True)
+
+
+def approve(role: str, *, action: str = "approve") -> str:
+    """Have somebody of that role decide the newest request, and return the message."""
+    request = ApprovalRequest.objects.latest("pk")
+    return messages_of(confirm(browser_of(member(role)), "gateway_admin_approvalrequest", action, request))
 
 
 _OURS = ("credits", "rewards", "earnings", "relay", "payments", "checkin")
@@ -118,7 +126,7 @@ def everything() -> dict[str, Any]:
 def _every_row() -> str:
     """Return one statement for all tables: who compares rows asks at least twice."""
     models: list[type[Model]] = [model for app in _OURS for model in apps.get_app_config(app).get_models()]
-    models += [Pause, SignInSession]
+    models += [ApprovalRequest, Pause, SignInSession]
     tables = [model._meta.db_table for model in models]
     one = "SELECT '{0}', array_agg(kept::text ORDER BY kept::text) FROM {0} AS kept"
     return " UNION ALL ".join(one.format(table) for table in tables)
@@ -141,7 +149,7 @@ def prove(model: str, action: str, *rows: Any, roles: set[str], **answers: Any) 
         unexplained = confirm(client, model, action, *rows, **{**answers, "reason": "  "})
         assert "reason" in unexplained.context["form"].errors  # type: ignore[attr-defined]
     assert everything() == before
-    assert not LogEntry.objects.filter(change_message__contains=f'"action": "{action}"').exists()
+    assert not LogEntry.objects.filter(change_message__contains=f'"action": "{action}').exists()
     client, once = browsers[min(roles)], {"token": uuid.uuid4(), "reason": secrets.token_hex(8), **answers}
     message = messages_of(confirm(client, model, action, *rows, **once))
     after = everything()
@@ -150,5 +158,8 @@ def prove(model: str, action: str, *rows: Any, roles: set[str], **answers: Any) 
     assert "this page was sent before" in again or "does not apply" in again
     assert everything() == after
     entries = LogEntry.objects.filter(change_message__contains=once["reason"], action_flag=CHANGE)
-    assert [details_of(entry)["action"] for entry in entries].count(action) == len(rows or [None])
+    written = [details_of(entry)["action"] for entry in entries]
+    # One that takes approval is logged when it is asked for, and again when it is carried out.
+    assert len(set(written) & {action, f"{action} asked"}) == 1
+    assert (written.count(action) or written.count(f"{action} asked")) == len(rows or [None])
     return message

@@ -46,6 +46,10 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "credits_account",
+                "permissions": [
+                    ("adjust_credits", "Can ask for an adjustment"),
+                    ("decide_adjustment", "Can approve or reject an adjustment of somebody else"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -117,86 +121,6 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "credit entries",
                 "db_table": "credits_entry",
                 "permissions": [("export_creditentry", "Can take the list of entries away")],
-            },
-        ),
-        migrations.CreateModel(
-            name="AdjustmentRequest",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("credits", models.BigIntegerField(help_text="Credits; negative to take away.")),
-                ("reason", models.TextField()),
-                (
-                    "key",
-                    models.CharField(
-                        help_text="Names the request; the same key asks once.", max_length=255, unique=True
-                    ),
-                ),
-                (
-                    "needs_second_person",
-                    models.BooleanField(help_text="It was above what one person may do."),
-                ),
-                (
-                    "decision",
-                    models.CharField(
-                        choices=[
-                            ("PENDING", "Pending: waits for a second person"),
-                            ("APPROVED", "Approved: posted"),
-                            ("REJECTED", "Rejected: nothing was posted"),
-                        ],
-                        default="PENDING",
-                        max_length=10,
-                    ),
-                ),
-                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ("decided_at", models.DateTimeField(null=True)),
-                (
-                    "decided_by",
-                    models.ForeignKey(
-                        help_text="Who approved or rejected it; empty where nobody else was needed.",
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "requested_by",
-                    models.ForeignKey(
-                        help_text="Who requested it.",
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "user",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="adjustments",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "entry",
-                    models.OneToOneField(
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="adjustment_request",
-                        to="credits.creditentry",
-                    ),
-                ),
-            ],
-            options={
-                "db_table": "credits_adjustment",
-                "ordering": ("-id",),
-                "permissions": [
-                    ("decide_adjustment", "Can approve or reject an adjustment of somebody else")
-                ],
             },
         ),
         migrations.CreateModel(
@@ -526,110 +450,6 @@ class Migration(migrations.Migration):
                     operation="TRUNCATE",
                     pgid="pgtrigger_never_emptied_2146d",
                     table="credits_entry",
-                    when="BEFORE",
-                ),
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="adjustmentrequest",
-            index=models.Index(
-                condition=models.Q(("decision", "PENDING")), fields=["id"], name="credits_adjustment_pending"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="adjustmentrequest",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("credits", 0), _negated=True),
-                    ("credits__range", (-9007199254740991, 9007199254740991)),
-                ),
-                name="credits_adjustment_credits_in_range",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="adjustmentrequest",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("reason", ""), _negated=True), name="credits_adjustment_has_reason"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="adjustmentrequest",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("decided_at", None), ("decided_by", None), ("decision", "PENDING"), ("entry", None)
-                    ),
-                    models.Q(
-                        ("decided_at__isnull", False),
-                        ("decision", "APPROVED"),
-                        ("entry__isnull", False),
-                        models.Q(
-                            ("needs_second_person", False), ("decided_by__isnull", False), _connector="OR"
-                        ),
-                    ),
-                    models.Q(
-                        ("decided_at__isnull", False),
-                        ("decided_by__isnull", False),
-                        ("decision", "REJECTED"),
-                        ("entry", None),
-                    ),
-                    _connector="OR",
-                ),
-                name="credits_adjustment_decision_fits_columns",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="adjustmentrequest",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("decided_by", None),
-                    models.Q(("decided_by", models.F("requested_by")), _negated=True),
-                    _connector="OR",
-                ),
-                name="credits_adjustment_second_person",
-                violation_error_message="A second person decides.",
-            ),
-        ),
-        pgtrigger.migrations.AddTrigger(
-            model_name="adjustmentrequest",
-            trigger=pgtrigger.compiler.Trigger(
-                name="never_deleted",
-                sql=pgtrigger.compiler.UpsertTriggerSql(
-                    func="RAISE EXCEPTION 'pgtrigger: Cannot delete rows from % table', TG_TABLE_NAME;",
-                    hash="d0386b7c152129c4432c61172b8ed2bb7198ea1b",
-                    operation="DELETE",
-                    pgid="pgtrigger_never_deleted_d758e",
-                    table="credits_adjustment",
-                    when="BEFORE",
-                ),
-            ),
-        ),
-        pgtrigger.migrations.AddTrigger(
-            model_name="adjustmentrequest",
-            trigger=pgtrigger.compiler.Trigger(
-                name="decided_once",
-                sql=pgtrigger.compiler.UpsertTriggerSql(
-                    condition="WHEN (NOT (OLD.\"decision\" = 'PENDING'))",
-                    func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME;",
-                    hash="c7662a43fc0272752ce9c7afbddd3d51f2d38571",
-                    operation="UPDATE",
-                    pgid="pgtrigger_decided_once_cdc19",
-                    table="credits_adjustment",
-                    when="BEFORE",
-                ),
-            ),
-        ),
-        pgtrigger.migrations.AddTrigger(
-            model_name="adjustmentrequest",
-            trigger=pgtrigger.compiler.Trigger(
-                name="asked_for_good",
-                sql=pgtrigger.compiler.UpsertTriggerSql(
-                    condition='WHEN (OLD."created_at" IS DISTINCT FROM (NEW."created_at") OR OLD."credits" IS DISTINCT FROM (NEW."credits") OR OLD."key" IS DISTINCT FROM (NEW."key") OR OLD."needs_second_person" IS DISTINCT FROM (NEW."needs_second_person") OR OLD."reason" IS DISTINCT FROM (NEW."reason") OR OLD."requested_by_id" IS DISTINCT FROM (NEW."requested_by_id") OR OLD."user_id" IS DISTINCT FROM (NEW."user_id"))',
-                    func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME;",
-                    hash="718ea0cccdef00f482b19e1db703e89b46d1b4b5",
-                    operation="UPDATE",
-                    pgid="pgtrigger_asked_for_good_478e5",
-                    table="credits_adjustment",
                     when="BEFORE",
                 ),
             ),

@@ -10,6 +10,7 @@ from itertools import cycle
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import Group
 from django.db import transaction
 from eth_utils.address import to_checksum_address
 
@@ -171,10 +172,11 @@ class Demo:
     def _request_large_adjustments(self) -> None:
         """Leave requests of a colleague that need the approval of a second person."""
         colleague = User.objects.create_user("colleague", is_staff=True)
+        colleague.groups.add(Group.objects.get(name="support"))
         for place, person in enumerate(self.people[:_LARGE_ADJUSTMENTS], 1):
             adjustments.request(
                 user=person.user,
-                credits=place * 10 * settings.ADJUSTMENT_APPROVAL_LIMIT,
+                credits=place * 10 * settings.APPROVAL_LIMITS["credits"]["clerk"],
                 key=f"demo:large:{person.profile_address}",
                 actor=colleague,
                 reason="Demo: an offer worth this much was never credited.",

@@ -9,6 +9,9 @@ An action on our own rows and its entry in the audit log are one transaction. An
 asks Stripe, the node or the broker cannot be one: it has one entry when it begins and another
 with its outcome. Without the second entry the outcome is unknown, and the same page may be
 sent again, because such services may be repeated.
+
+An action of a `kind` asks for approval, and `gateway.admin.approvals` writes its entries: one when it is asked for,
+one when it is carried out.
 """
 
 import uuid
@@ -26,10 +29,12 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path
+from django.utils.html import format_html
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from gateway.admin import audit
+from gateway.admin import approvals, audit
 from gateway.admin.audit import AdminMixin, staff_of
+from gateway.admin.models import ApprovalRequest
 from gateway.common.db import try_advisory_lock
 from gateway.common.errors import DomainError
 
@@ -71,7 +76,9 @@ class ReasonedAction:
     `reaches_out` over a network; then it may be repeated. `initial` returns the form's initial values for the
     rows, read before their effects are shown; `changes` returns what the action changes in a row, from and
     to, for the log. An action with a `subject` is about the whole thing that the subject names: it is offered
-    on the list, chooses no rows, and its functions get a row that is not stored.
+    on the list, chooses no rows, and its functions get a row that is not stored. An action of a `kind` calls a
+    service that asks for approval, with `decision.key(row)`; `person` is the user whose credits it moves. `refusal`
+    says why an action that applies is not for this member of staff.
     """
 
     name: str
@@ -85,12 +92,27 @@ class ReasonedAction:
     applies_to: Callable[[Any], bool] = lambda row: True
     subject: str = ""
     reaches_out: bool = False
+    kind: approvals.Kind | None = None
+    person: Callable[[Any], Any] = lambda row: None
+    refusal: Callable[[Any, Any], str] = lambda row, actor: ""
 
     def is_allowed(self, request: HttpRequest) -> bool:
         return request.user.has_perm(self.permission)
 
     def name_of(self, row: Any) -> str:
         return self.subject or str(row)
+
+    def effect_for(self, row: Any, actor: Any) -> Any:
+        """Return what will happen, and at once or after whose approval."""
+        effect = self.effect(row)
+        if self.kind is None:
+            return effect
+        notice = approvals.notice(kind=self.kind, actor=actor, person=self.person(row))
+        return format_html("{}<br>{}", effect, notice)
+
+    def why_not(self, row: Any, actor: Any) -> str:
+        """Return why nothing will happen to the row if this member of staff confirms; empty where something will."""
+        return self.refusal(row, actor) if self.applies_to(row) else "It does not apply."
 
 
 class SentBefore(Exception):
@@ -105,11 +127,19 @@ def carry_out(action: ReasonedAction, row: Any, decision: Decision) -> str:
         SentBefore: the decision was carried out before, or is being carried out now.
         DomainError: the service refused, which is logged. As far as we know, nothing else has changed.
     """
+    way = _asking if action.kind else _reaching_out if action.reaches_out else _in_one_transaction
     try:
-        return (_reaching_out if action.reaches_out else _in_one_transaction)(action, row, decision)
+        return way(action, row, decision)
     except DomainError as refusal:
         _note(action, row, decision, "refused", outcome=refusal.code)
         raise
+
+
+def _asking(action: ReasonedAction, row: Any, decision: Decision) -> str:
+    # A page that is sent twice at once asks once as well: the key is unique.
+    if ApprovalRequest.objects.filter(key=decision.key(row)).exists():
+        raise SentBefore("Its history says what became of it.")
+    return action.run(row, decision) or action.label
 
 
 @transaction.atomic
@@ -154,7 +184,7 @@ def _note(
         row=row,
         action=f"{action.name} {stage}".strip(),
         reason=decision.reason,
-        changes={name: ("", str(answer)) for name, answer in answers.items()}
+        changes={name: ("", audit.shown(name, answer)) for name, answer in answers.items()}
         | (dict(action.changes(row)) if once else {}),
         decision=decision.key(row) if once else "",
         name=action.subject,
@@ -204,7 +234,7 @@ class ReasonedActions(AdminMixin):
             if row is not None
             and not action.subject
             and action.is_allowed(request)
-            and action.applies_to(row)
+            and not action.why_not(row, staff_of(request))
         ]
 
     def confirm_url(self, action: ReasonedAction, ids: Sequence[Any]) -> str:
@@ -234,14 +264,17 @@ class ReasonedActions(AdminMixin):
     def _page(
         self, request: HttpRequest, action: ReasonedAction, rows: list[Any], form: ReasonForm
     ) -> dict[str, Any]:
-        applicable = [row for row in rows if action.applies_to(row)]
+        actor = staff_of(request)
+        reasons = [(row, action.why_not(row, actor)) for row in rows]
         return {
             **self.admin_site.each_context(request),
             "title": action.label,
             "opts": self.opts,
             "form": form,
-            "effects": [(action.name_of(row), action.effect(row)) for row in applicable],
-            "others": [action.name_of(row) for row in rows if not action.applies_to(row)],
+            "effects": [
+                (action.name_of(row), action.effect_for(row, actor)) for row, why in reasons if not why
+            ],
+            "others": [(action.name_of(row), why) for row, why in reasons if why],
             "back": self.page_url("changelist")
             if action.subject or len(rows) > 1
             else self.page_url("change", rows[0].pk),

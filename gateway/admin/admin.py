@@ -19,12 +19,14 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from gateway.admin import audit, navigation, pauses
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
+from gateway.admin.approval_pages import ApprovalRequestAdmin
 from gateway.admin.base import ReadOnlyAdmin, StaffAdmin
-from gateway.admin.models import Pause, StaffAction
+from gateway.admin.models import ApprovalRequest, Pause, StaffAction
 
 navigation.register(
     "System",
     {
+        "gateway_admin.ApprovalRequest": "rule",
         "gateway_admin.StaffAction": "history",
         "gateway_admin.Pause": "pause_circle",
         "auth.Group": "shield_person",
@@ -37,6 +39,9 @@ navigation.register(
 
 for _model in (Group, TOTPDevice, AccessAttempt, AccessFailureLog, AccessLog):
     admin.site.unregister(_model)
+
+
+admin.site.register(ApprovalRequest, ApprovalRequestAdmin)
 
 
 @admin.register(Group)

@@ -132,6 +132,11 @@ def removals_of(form: BaseModelForm[Any]) -> Changes:
     return {name: (text, "") for name, text in before.items() if text}
 
 
+def shown(name: str, value: Any) -> str:
+    """Return the value of the field as text, and a secret as dots."""
+    return _HIDDEN if _SECRET.search(name) else str(value)
+
+
 def _pair(form: BaseForm, name: str, is_new: bool) -> tuple[str, str]:
     field = form.fields[name]
     if _SECRET.search(name) or isinstance(field.widget, forms.PasswordInput):

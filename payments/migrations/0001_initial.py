@@ -128,6 +128,9 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
+                "permissions": [
+                    ("decide_payoutrate", "Can approve or reject a payout rate of somebody else")
+                ],
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("currency", "valid_from"), name="payoutrate_one_per_moment"

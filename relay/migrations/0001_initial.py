@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import gateway.common.fields
-import relay.models
+import relay.models.calls
 from relay.models import FUNCTIONS
 
 
@@ -28,7 +28,10 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("chain_id", models.BigIntegerField(default=relay.models.current_chain_id, unique=True)),
+                (
+                    "chain_id",
+                    models.BigIntegerField(default=relay.models.calls.current_chain_id, unique=True),
+                ),
                 ("number", models.BigIntegerField()),
                 ("block_hash", models.CharField(max_length=66)),
                 (
@@ -48,7 +51,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("chain_id", models.BigIntegerField(default=relay.models.current_chain_id)),
+                ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
                 ("address", gateway.common.fields.AddressField()),
                 ("next_account_nonce", models.BigIntegerField()),
                 ("mined_account_nonce", models.BigIntegerField()),
@@ -100,7 +103,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("chain_id", models.BigIntegerField(default=relay.models.current_chain_id)),
+                ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
                 ("profile_address", gateway.common.fields.AddressField()),
                 ("key_manager_address", gateway.common.fields.AddressField()),
                 ("controller_address", gateway.common.fields.AddressField()),
@@ -201,7 +204,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("chain_id", models.BigIntegerField(default=relay.models.current_chain_id)),
+                ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
                 ("account_nonce", models.BigIntegerField()),
                 ("sequence", models.PositiveSmallIntegerField(default=0)),
                 (
@@ -317,7 +320,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("chain_id", models.BigIntegerField(default=relay.models.current_chain_id)),
+                ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
                 ("treasury_address", gateway.common.fields.AddressField()),
                 ("account_nonce", models.BigIntegerField()),
                 ("sequence", models.PositiveSmallIntegerField(default=0)),
@@ -362,7 +365,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("chain_id", models.BigIntegerField(default=relay.models.current_chain_id)),
+                ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
                 ("address", gateway.common.fields.AddressField()),
                 ("balance_wei", gateway.common.fields.Uint256Field(default=0)),
                 ("synced_at", models.DateTimeField()),
@@ -383,7 +386,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("chain_id", models.BigIntegerField(default=relay.models.current_chain_id)),
+                ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
                 ("name", models.CharField(max_length=32)),
                 ("owner", models.CharField(max_length=255)),
                 ("expires_at", models.DateTimeField()),
@@ -404,7 +407,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("chain_id", models.BigIntegerField(default=relay.models.current_chain_id)),
+                ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
                 (
                     "key",
                     models.CharField(

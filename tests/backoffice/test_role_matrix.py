@@ -56,7 +56,7 @@ MATRIX = {
     "credits.CreditAccount": Row(ALL, actions={"adjust_credits": "sS", "grant_modifier": "sS"}),
     "credits.CreditEntry": Row(ALL, export="fS"),
     "credits.CreditHold": Row(ALL, actions={"release_orphaned_hold": "oS"}),
-    "credits.AdjustmentRequest": Row(ALL, actions={"approve": "fS", "reject": "fS"}),
+    "gateway_admin.ApprovalRequest": Row(ALL, actions={"approve": "foS", "reject": "foS"}),
     "credits.Allowance": Row(ALL),
     "earnings.AdNetwork": Row(
         ALL, add="oS", change="oS",
@@ -103,7 +103,7 @@ MATRIX = {
 }  # fmt: skip
 
 MONEY = [
-    "credits.CreditAccount", "credits.CreditEntry", "credits.CreditHold", "credits.AdjustmentRequest",
+    "credits.CreditAccount", "credits.CreditEntry", "credits.CreditHold", "gateway_admin.ApprovalRequest",
     "credits.Allowance", "rewards.Progress", "rewards.ExperienceEntry", "rewards.CashbackEntry", "earnings.Postback",
     "relay.RelayTransaction", "relay.Attempt", "relay.Loss",
     "payments.Customer", "payments.Subscription", "payments.Payout", "payments.Clawback",

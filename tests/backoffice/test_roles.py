@@ -35,7 +35,7 @@ def test_a_group_that_was_meddled_with_is_brought_in_line_by_the_next_migration(
     before = names_of("support")
     stray = Permission.objects.get(codename="change_user")
     group.permissions.add(stray)
-    group.permissions.remove(Permission.objects.get(codename="add_adjustmentrequest"))
+    group.permissions.remove(Permission.objects.get(codename="adjust_credits"))
     Group.objects.get(name="finance").delete()
     call_command("migrate", verbosity=0)
     assert names_of("support") == before
@@ -53,6 +53,6 @@ def test_no_role_makes_staff_or_touches_what_proves_them() -> None:
 
 
 def test_who_asks_for_an_adjustment_and_who_agrees_are_two_roles() -> None:
-    asking = {role for role in roles.ROLES if "credits.add_adjustmentrequest" in names_of(role)}
+    asking = {role for role in roles.ROLES if "credits.adjust_credits" in names_of(role)}
     agreeing = {role for role in roles.ROLES if "credits.decide_adjustment" in names_of(role)}
     assert (asking, agreeing) == ({"support"}, {"finance"})

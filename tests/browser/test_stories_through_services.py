@@ -12,9 +12,10 @@ from django.utils import timezone
 from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
-from credits.models import AdjustmentDecision, AdjustmentRequest, CreditEntry, EntrySource
+from credits.models import CreditEntry, EntrySource
 from credits.queries import balance_of
 from credits.services import entries
+from gateway.admin.models import ApprovalRequest
 from gateway.chain.client import set_chain_client
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
@@ -228,14 +229,14 @@ def test_a_month_that_was_lost_while_stripe_was_away_is_paid_out_once(
 def test_what_is_large_waits_for_others_and_two_who_approve_at_once_post_once(
     admin_in: AdminClientIn, live_server: LiveServer
 ) -> None:
-    large = settings.ADJUSTMENT_APPROVAL_LIMIT + secrets.randbelow(1_000) + 1
+    large = settings.APPROVAL_LIMITS["credits"]["clerk"] + secrets.randbelow(1_000) + 1
     user, support = UserFactory.create(), colleague("support")
     asking = admin_in("light").log_in(support, path=person_path(user))
     confirm(asking, "Adjust credits", credits=str(large), reason="an offer was lost")
     expect(asking.get_by_text("waits for a second person").first).to_be_visible()
-    request = AdjustmentRequest.objects.get()
-    assert (request.decision, CreditEntry.objects.exists()) == (AdjustmentDecision.PENDING, False)
-    path = f"/admin/credits/adjustmentrequest/{request.pk}/change/"
+    request = ApprovalRequest.objects.get()
+    assert (request.status, CreditEntry.objects.exists()) == ("waiting", False)
+    path = f"/admin/gateway_admin/approvalrequest/{request.pk}/change/"
     asking.goto(f"{live_server.url}{path}")
     expect(asking.get_by_role("link", name="Approve")).to_have_count(0)
 
@@ -251,5 +252,5 @@ def test_what_is_large_waits_for_others_and_two_who_approve_at_once_post_once(
     expect(pages[0].get_by_text(f"{large:+d} credits are posted").first).to_be_visible()
     expect(pages[1].get_by_text("does not apply").first).to_be_visible()
     request.refresh_from_db()
-    assert request.decision == AdjustmentDecision.APPROVED
+    assert request.status == "done"
     assert request.decided_by_id not in {None, support.user.pk}

@@ -12,34 +12,36 @@ from django.contrib.admin.models import LogEntry
 from django.urls import reverse
 from django.utils import timezone
 
-from credits.models import AdjustmentRequest, CreditEntry, CreditHold
+from credits.models import CreditEntry, CreditHold
 from credits.queries import balance_of
 from credits.services import holds
 from earnings.models import AdNetwork, Postback
 from earnings.services import networks
 from gateway.admin.audit import details_of, sentence_of
+from gateway.admin.models import ApprovalRequest
 from gateway.common.errors import NotFound
 from rewards.models import Modifier, ModifierType
 from rewards.queries import current_rewards
 from rewards.services import modifiers
 from tests.earnings.ad_networks import set_up
-from tests.staff import address_of, browser_of, confirm, everything, member, messages_of, prove
+from tests.staff import address_of, approve, browser_of, confirm, everything, member, messages_of, prove
 from users.models import User
 
 pytestmark = pytest.mark.django_db
+QUEUE = "gateway_admin_approvalrequest"
 SUPPORT, FINANCE, OPERATIONS = {"support"}, {"finance"}, {"operations"}
 
 
 @pytest.fixture
 def small() -> int:
     """Return an amount that one person may move."""
-    return random.randint(1, settings.ADJUSTMENT_APPROVAL_LIMIT)
+    return random.randint(1, int(settings.APPROVAL_LIMITS["credits"]["clerk"]))
 
 
 @pytest.fixture
 def large() -> int:
     """Return an amount that takes a second person."""
-    return settings.ADJUSTMENT_APPROVAL_LIMIT + random.randint(1, 10**6)
+    return int(settings.APPROVAL_LIMITS["credits"]["clerk"]) + random.randint(1, 10**6)
 
 
 @pytest.mark.parametrize("model", ["users_user", "credits_creditaccount"])
@@ -61,10 +63,11 @@ def test_a_large_one_waits_for_a_second_person_who_approves(user: User, large: i
     message = prove("users_user", "adjust_credits", user, roles=SUPPORT, credits=large)
     assert "waits for a second person" in message
     assert balance_of(user).balance == funds
-    request = AdjustmentRequest.objects.get()
-    shown = browser_of(member("finance")).get(address_of("credits_adjustmentrequest", "approve", request))
-    assert request.reason in shown.content.decode()
-    message = prove("credits_adjustmentrequest", "approve", request, roles=FINANCE)
+    request = ApprovalRequest.objects.get()
+    shown = browser_of(member("finance")).get(address_of(QUEUE, "approve", request)).content.decode()
+    assert request.reason in shown
+    assert f"balance: {funds} → {funds + large}" in shown
+    message = approve("finance")
     assert f"{large:+d} credits are posted" in message
     assert balance_of(user).balance == funds + large
     assert CreditEntry.objects.latest("pk").actor == request.requested_by
@@ -72,22 +75,25 @@ def test_a_large_one_waits_for_a_second_person_who_approves(user: User, large: i
 
 def test_a_large_one_that_is_rejected_posts_nothing(user: User, large: int, funds: int) -> None:
     confirm(browser_of(member("support")), "users_user", "adjust_credits", user, credits=-large)
-    request = AdjustmentRequest.objects.get()
-    prove("credits_adjustmentrequest", "reject", request, roles=FINANCE)
+    assert "Nothing is done" in approve("finance", action="reject")
     assert balance_of(user).balance == funds
-    again = confirm(browser_of(member("finance")), "credits_adjustmentrequest", "approve", request)
-    assert "does not apply" in messages_of(again)
+    assert "does not apply" in approve("finance")
     assert balance_of(user).balance == funds
 
 
-def test_nobody_decides_what_they_asked_for(user: User, large: int) -> None:
+def test_who_asked_is_told_before_any_form_that_somebody_else_decides(user: User, large: int) -> None:
     client = browser_of(member("superuser"))
+    form = client.get(address_of("users_user", "adjust_credits", user)).content.decode()
+    assert "More waits until a second person approves (finance). You cannot approve it yourself." in form
     confirm(client, "users_user", "adjust_credits", user, credits=large)
-    before, request = everything(), AdjustmentRequest.objects.get()
+    before, request = everything(), ApprovalRequest.objects.get()
+    shown = client.get(reverse(f"admin:{QUEUE}_change", args=[request.pk])).content.decode()
+    assert "You asked for this. Somebody else, of another role, may approve or reject it." in shown
+    assert address_of(QUEUE, "approve", request) not in shown
     for action in ("approve", "reject"):
-        assert "Somebody else decides" in messages_of(
-            confirm(client, "credits_adjustmentrequest", action, request)
-        )
+        page = client.get(address_of(QUEUE, action, request)).content.decode()
+        assert ("You asked for this." in page, 'name="reason"' in page) == (True, False)
+        assert "Somebody else decides" in messages_of(confirm(client, QUEUE, action, request))
     assert everything() == before
 
 
@@ -167,7 +173,7 @@ def test_its_page_says_what_ends_and_offers_it_while_there_is_something_to_end(u
     assert name == str(given)
     assert effect.startswith(f"{user.profile_address} loses +10.0000 of Bonus Surveys Credits at once")
     assert f"{given.expires_at:%Y-%m-%d %H:%M} UTC" in effect
-    assert request.context["others"] == [str(expired)]
+    assert request.context["others"] == [(str(expired), "It does not apply.")]
     for row, is_offered in ((given, True), (expired, False)):
         page = client.get(reverse("admin:rewards_modifier_change", args=[row.pk])).content.decode()
         assert (address_of("rewards_modifier", "end", row) in page) is is_offered

@@ -9,11 +9,12 @@ from django.utils import timezone
 
 from checkin.models import DailySeed
 from checkin.services.verification import verify_day
-from credits.models import AdjustmentDecision, AdjustmentRequest, CreditEntry, CreditHold, EntrySource
+from credits.models import CreditEntry, CreditHold, EntrySource
 from credits.services.reconciliation import find_differences
 from devstack.demo.people import addresses_of
 from devstack.services.stack import Services
 from earnings.models import Postback, PostbackState
+from gateway.admin.models import ApprovalRequest
 from relay.models import RelayTransaction
 from tests.demo.generating import generate
 from users.models import User
@@ -64,10 +65,10 @@ def _assert_draws_can_be_recomputed() -> None:
 
 
 def _assert_requests_wait_for_a_second_person(staff: User) -> None:
-    waiting = AdjustmentRequest.objects.filter(decision=AdjustmentDecision.PENDING)
+    waiting = ApprovalRequest.objects.waiting()
     assert waiting.count() == 3
     assert all(row.needs_second_person and row.requested_by != staff for row in waiting)
-    assert not CreditEntry.objects.filter(key__in=waiting.values("key")).exists()
+    assert not CreditEntry.objects.filter(key__startswith="approval:").exists()
 
 
 def _assert_rows_are_spread_over_weeks(now: Any) -> None:

@@ -14,10 +14,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from checkin.errors import CheckInUnavailable
 from checkin.services import checkins
-from credits.errors import AdjustmentDecided, HoldReleased, InsufficientCredits, KeyConflict, OwnAdjustment
-from credits.models import AdjustmentRequest, CreditEntry
+from credits.errors import HoldReleased, InsufficientCredits, KeyConflict
+from credits.models import CreditEntry
 from credits.services import adjustments, holds
 from earnings.services import earnings, postbacks
+from gateway.admin import approvals
+from gateway.admin.approvals import OwnRequest, RequestConflict, RequestDecided
+from gateway.admin.models import ApprovalRequest
 from payments.services import clawbacks, payouts
 from payments.stripe.client import ReturnedMoney
 from rewards import queries
@@ -50,7 +53,7 @@ class EconomyMachine(RuleBasedStateMachine):
         self.moved = 0
         self.refused_on: date | None = None
         self.named_holds: dict[tuple[int, int], ModelHold] = {}
-        self.requests: dict[tuple[int, int], AdjustmentRequest] = {}
+        self.requests: dict[tuple[int, int], ApprovalRequest] = {}
         self.check_in_keys: dict[tuple[int, int], int] = {}
 
     def _of(self, owner: int) -> Subject:
@@ -281,7 +284,7 @@ class EconomyMachine(RuleBasedStateMachine):
     def ask_to_adjust(self, owner: int, name: int, amount: int, large: bool, takes: bool) -> None:
         """Ask for a correction: small ones are posted at once, until they are a large one together."""
         subject, asker = self._of(owner), self.setup.staff[name % 2]
-        limit = settings.ADJUSTMENT_APPROVAL_LIMIT
+        limit = settings.APPROVAL_LIMITS["credits"]["person"]
         wanted = (amount + large * limit) * (-1 if takes else 1)
         earlier = self.requests.get((owner, name))
         try:
@@ -292,17 +295,17 @@ class EconomyMachine(RuleBasedStateMachine):
                 actor=asker,
                 reason="machine",
             )
-        except KeyConflict:
+        except RequestConflict:
             assert earlier is not None
-            assert earlier.credits != wanted
+            assert (earlier.payload["credits"], earlier.requested_by) != (wanted, asker)
             return
         assert earlier is None or request.pk == earlier.pk
         if earlier is not None:
             return
         alone = [
-            abs(other.credits)
+            other.amount
             for (of, _), other in self.requests.items()
-            if of == owner and other.requested_by == asker and not other.needs_second_person
+            if of == owner and not other.needs_second_person
         ]
         assert request.needs_second_person is (sum(alone) + abs(wanted) > limit)
         self.requests[owner, name] = request
@@ -313,18 +316,18 @@ class EconomyMachine(RuleBasedStateMachine):
         if not self.requests:
             return
         (owner, name), request = list(self.requests.items())[which % len(self.requests)]
-        decide = adjustments.approve if agrees else adjustments.reject
+        decide = approvals.approve if agrees else approvals.reject
         try:
-            decided = decide(request_id=request.pk, actor=self.setup.staff[who])
-        except AdjustmentDecided:
-            assert request.decision != "PENDING"
-        except OwnAdjustment:
-            assert (request.decision, who) == ("PENDING", name % 2)
+            decide(request_id=request.pk, actor=self.setup.staff[who], reason="machine")
+        except RequestDecided:
+            assert request.status != "waiting"
+        except OwnRequest:
+            assert (request.status, who) == ("waiting", name % 2)
         else:
-            assert (request.decision, who) == ("PENDING", 1 - name % 2)
-            self.requests[owner, name] = decided
+            assert (request.status, who) == ("waiting", 1 - name % 2)
+            request.refresh_from_db()
             if agrees:
-                self.subjects[owner].model.post(request.credits, "STAFF_ADJUSTMENT")
+                self.subjects[owner].model.post(request.payload["credits"], "STAFF_ADJUSTMENT")
 
     # --- what must hold after every move -----------------------------------------------------
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
+from django.contrib.auth.models import Group
 from django.utils import timezone
 
 from credits.models import CreditAccount
@@ -20,6 +21,7 @@ from payments.stripe.client import InvoiceState
 from rewards.models import Badge
 from tests.economy.model import BACK, NETWORKS, ModelAccount, ModelBadge, ModelNetwork, bonus_on
 from tests.economy.rows import query
+from tests.staff import member
 from users.models import User
 from users.services.profiles import user_of_profile
 
@@ -73,7 +75,9 @@ def set_up() -> Setup:
         experience_per_minor_unit=EXPERIENCE_PER_CENT,
         valid_from=timezone.now() - timedelta(hours=1),
     )
-    staff = [User.objects.create(username=f"machine-{secrets.token_hex(6)}", is_staff=True) for _ in range(2)]
+    # Of two roles, so that each decides what the other asks for.
+    staff = [member("superuser"), member("finance")]
+    staff[1].groups.add(Group.objects.get(name="support"))
     opened = {network.slug: _open(network) for network in NETWORKS}
     rows = {network.slug: AdNetwork.objects.get(slug=network.slug) for network in NETWORKS}
     return Setup([_model_of(badge) for badge in Badge.objects.all()], staff, opened, rows)

@@ -13,7 +13,8 @@ pytestmark = pytest.mark.django_db
 
 
 def test_any_sequence_of_moves_leaves_the_rows_of_the_model(settings_of_django: Settings) -> None:
-    settings_of_django.ADJUSTMENT_APPROVAL_LIMIT = 100
+    unlimited = dict.fromkeys(settings_of_django.APPROVAL_LIMITS["credits"], 10**12)
+    settings_of_django.APPROVAL_LIMITS = {"credits": {**unlimited, "person": 100}}
     EconomyMachine.setup = set_up()
     run_state_machine_as_test(
         EconomyMachine,

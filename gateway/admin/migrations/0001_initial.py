@@ -1,4 +1,5 @@
 import django.contrib.admin.models
+import django.contrib.postgres.fields
 import django.db.models.deletion
 import django.db.models.functions.datetime
 import pgtrigger.compiler
@@ -14,10 +15,17 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("admin", "0003_logentry_add_action_flag_choices"),
+        ("contenttypes", "0002_remove_content_type_name"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
+        migrations.CreateModel(
+            name="ApprovalPool",
+            fields=[
+                ("name", models.CharField(max_length=20, primary_key=True, serialize=False)),
+            ],
+        ),
         migrations.CreateModel(
             name="StaffAction",
             fields=[],
@@ -31,6 +39,116 @@ class Migration(migrations.Migration):
             managers=[
                 ("objects", django.contrib.admin.models.LogEntryManager()),
             ],
+        ),
+        migrations.CreateModel(
+            name="ApprovalRequest",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("kind", models.CharField(max_length=40)),
+                (
+                    "object_id",
+                    models.CharField(
+                        blank=True, help_text="The row it is about; empty for a new one.", max_length=64
+                    ),
+                ),
+                ("subject", models.CharField(help_text="What it is about, in words.", max_length=200)),
+                (
+                    "pool",
+                    models.CharField(
+                        blank=True, default="", help_text="What limits are counted in.", max_length=20
+                    ),
+                ),
+                ("amount", models.BigIntegerField(default=0, help_text="What it takes from the pool.")),
+                ("payload", models.JSONField()),
+                (
+                    "changes",
+                    models.JSONField(help_text="What it changes, from and to, when it was asked for."),
+                ),
+                ("reason", models.TextField()),
+                ("key", models.CharField(help_text="The same key asks once.", max_length=255, unique=True)),
+                (
+                    "requested_roles",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=150),
+                        help_text="Roles of the asker, then.",
+                        size=None,
+                    ),
+                ),
+                (
+                    "needs_second_person",
+                    models.BooleanField(help_text="It was above what one person may do."),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "Waits for a second person"),
+                            ("done", "Carried out"),
+                            ("rejected", "Rejected"),
+                        ],
+                        default="waiting",
+                        max_length=10,
+                    ),
+                ),
+                ("decision_reason", models.TextField(blank=True, default="")),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("expires_at", models.DateTimeField(help_text="Nobody can approve it from then on.")),
+                ("decided_at", models.DateTimeField(null=True)),
+                (
+                    "content_type",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="contenttypes.contenttype",
+                    ),
+                ),
+                (
+                    "decided_by",
+                    models.ForeignKey(
+                        db_index=False,
+                        help_text="Who approved or rejected it; empty where nobody else was needed.",
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "person",
+                    models.ForeignKey(
+                        db_index=False,
+                        help_text="Whose credits it moves.",
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="approvals",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "requested_by",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ("-id",),
+                "permissions": [
+                    (
+                        "decide_approvalrequest",
+                        "Can approve or reject what somebody of another role asked for",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Pause",
@@ -82,6 +200,106 @@ class Migration(migrations.Migration):
                     operation="TRUNCATE",
                     pgid="pgtrigger_never_emptied_ca178",
                     table="django_admin_log",
+                    when="BEFORE",
+                ),
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="approvalrequest",
+            index=models.Index(
+                condition=models.Q(("status", "waiting")), fields=["created_at"], name="approval_waiting"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="approvalrequest",
+            index=models.Index(
+                condition=models.Q(("status", "done")), fields=["pool", "decided_at"], name="approval_taken"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="approvalrequest",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("reason", ""), _negated=True), name="approval_has_reason"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="approvalrequest",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("amount__gte", 0)), name="approval_amount_not_negative"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="approvalrequest",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("decided_at", None), ("decided_by", None), ("status", "waiting")),
+                    models.Q(
+                        ("decided_at__isnull", False),
+                        ("status", "done"),
+                        models.Q(
+                            ("needs_second_person", False), ("decided_by__isnull", False), _connector="OR"
+                        ),
+                    ),
+                    models.Q(
+                        ("decided_at__isnull", False), ("decided_by__isnull", False), ("status", "rejected")
+                    ),
+                    _connector="OR",
+                ),
+                name="approval_decision_fits_columns",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="approvalrequest",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("decided_by", None),
+                    models.Q(("decided_by", models.F("requested_by")), _negated=True),
+                    _connector="OR",
+                ),
+                name="approval_second_person",
+                violation_error_message="A second person decides.",
+            ),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name="approvalrequest",
+            trigger=pgtrigger.compiler.Trigger(
+                name="never_deleted",
+                sql=pgtrigger.compiler.UpsertTriggerSql(
+                    func="RAISE EXCEPTION 'pgtrigger: Cannot delete rows from % table', TG_TABLE_NAME;",
+                    hash="3c450b82b3a6546dbd62f0311e54d8a860835954",
+                    operation="DELETE",
+                    pgid="pgtrigger_never_deleted_87b8b",
+                    table="gateway_admin_approvalrequest",
+                    when="BEFORE",
+                ),
+            ),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name="approvalrequest",
+            trigger=pgtrigger.compiler.Trigger(
+                name="decided_once",
+                sql=pgtrigger.compiler.UpsertTriggerSql(
+                    condition="WHEN (NOT (OLD.\"status\" = 'waiting'))",
+                    func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME;",
+                    hash="4e4ce214e8949367ecc2d62cb86ca2d5d0f7e093",
+                    operation="UPDATE",
+                    pgid="pgtrigger_decided_once_b8f0e",
+                    table="gateway_admin_approvalrequest",
+                    when="BEFORE",
+                ),
+            ),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name="approvalrequest",
+            trigger=pgtrigger.compiler.Trigger(
+                name="asked_for_good",
+                sql=pgtrigger.compiler.UpsertTriggerSql(
+                    condition='WHEN (OLD."amount" IS DISTINCT FROM (NEW."amount") OR OLD."changes" IS DISTINCT FROM (NEW."changes") OR OLD."content_type_id" IS DISTINCT FROM (NEW."content_type_id") OR OLD."created_at" IS DISTINCT FROM (NEW."created_at") OR OLD."expires_at" IS DISTINCT FROM (NEW."expires_at") OR OLD."key" IS DISTINCT FROM (NEW."key") OR OLD."kind" IS DISTINCT FROM (NEW."kind") OR OLD."needs_second_person" IS DISTINCT FROM (NEW."needs_second_person") OR OLD."object_id" IS DISTINCT FROM (NEW."object_id") OR OLD."payload" IS DISTINCT FROM (NEW."payload") OR OLD."person_id" IS DISTINCT FROM (NEW."person_id") OR OLD."pool" IS DISTINCT FROM (NEW."pool") OR OLD."reason" IS DISTINCT FROM (NEW."reason") OR OLD."requested_by_id" IS DISTINCT FROM (NEW."requested_by_id") OR OLD."requested_roles" IS DISTINCT FROM (NEW."requested_roles"))',
+                    func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME;",
+                    hash="c00a6a60527522e05593f4f2d1c1b00eecb2adfc",
+                    operation="UPDATE",
+                    pgid="pgtrigger_asked_for_good_2dc05",
+                    table="gateway_admin_approvalrequest",
                     when="BEFORE",
                 ),
             ),

@@ -26,7 +26,13 @@ Values = dict[str, Any]
 # What the constraints of a table demand, and relations that may be empty and are shown.
 _CHOSEN: dict[str, Callable[[], Values]] = {
     "credits.CreditEntry": lambda: {"amount": 5, "balance_before": 2, "balance_after": 7},
-    "credits.AdjustmentRequest": lambda: {"decided_by": None},
+    "gateway_admin.ApprovalRequest": lambda: {
+        "kind": "adjust_credits",
+        "changes": {"credits": ["", "+5"]},
+        "requested_roles": ["support"],
+        "content_type": ContentType.objects.get_for_model(_model("users.User")),
+        "object_id": "1",
+    },
     "earnings.Postback": lambda: {"user": UserFactory.create()},
     "payments.Payout": lambda: {"period_end": timezone.now() + timedelta(days=30)},
     "payments.Clawback": lambda: {"credits": 0},

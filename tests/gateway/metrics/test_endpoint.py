@@ -88,9 +88,9 @@ def test_it_costs_the_same_whatever_happened(scrape: Scrape) -> None:
         with CaptureQueriesContext(connection) as statements:
             scrape()
         counts.append(len(statements))
-    # Pauses; ledger, reconciliations; postbacks, networks; calls, ended calls, relayers, treasury,
+    # Pauses; approvals; ledger, reconciliations; postbacks, networks; calls, ended calls, relayers, treasury,
     # top-ups, losses, reorganisations, loops, stalls; payments.
-    assert counts == [15, 15]
+    assert counts == [16, 16]
 
 
 @pytest.mark.django_db

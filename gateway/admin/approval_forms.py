@@ -1,0 +1,206 @@
+"""
+Forms of the admin whose saving takes approval: prices, powers and secrets.
+
+Sent and valid, a form leads to a page that shows what it would do, and who decides, and asks why. Confirmed, it
+becomes a request; approved, its fields are written to the row as it is then, unless they have changed meanwhile.
+It works without JavaScript.
+"""
+
+import uuid
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from django.contrib import messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import ValidationError
+from django.db.models import Field, Model
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from gateway.admin import approvals, audit
+from gateway.admin.actions import ReasonForm
+from gateway.admin.approvals import Done, Kind, RequestOutdated
+from gateway.admin.audit import AdminMixin, staff_of
+from gateway.admin.models import ApprovalRequest
+from gateway.common.errors import DomainError
+
+_CONFIRMED = "_confirmed"
+_BUTTONS = {"_save", "_continue", "_addanother", "csrfmiddlewaretoken", _CONFIRMED}
+Values = dict[str, str | None]
+
+
+def save(row: Model, values: Values) -> Model:
+    row.full_clean()
+    row.save()
+    return row
+
+
+def form_kind(
+    *,
+    name: str,
+    title: str,
+    model: type[Model],
+    asks: str,
+    decides: str,
+    check: Callable[[Any], None] = lambda row: None,
+    save: Callable[[Any, Values], Model] = save,
+) -> Kind:
+    """
+    Register the kind of request that writes fields of a row of the model.
+
+    `check` gets the row as it would be, and raises `AboveCeiling`; `save` validates and stores it.
+    """
+
+    def carry_out(asked: ApprovalRequest) -> Done:
+        row = _locked(model, asked)
+        if _values(row, asked.payload["before"]) != asked.payload["before"]:
+            raise RequestOutdated(
+                "The row is no longer as the request shows it. Reject the request and ask again."
+            )
+        _write(row, asked.payload["values"])
+        try:
+            return Done(f"{row} is saved.", save(row, asked.payload["values"]))
+        except ValidationError as error:
+            raise RequestOutdated(" ".join(error.messages)) from error
+
+    def check_row(asked: ApprovalRequest) -> None:
+        row = model._default_manager.get(pk=asked.object_id) if asked.object_id else model()
+        _write(row, asked.payload["values"])
+        check(row)
+
+    return approvals.register(
+        Kind(name=name, title=title, asks=asks, decides=decides, carry_out=carry_out, check=check_row)
+    )
+
+
+def _locked(model: type[Model], asked: ApprovalRequest) -> Model:
+    if not asked.object_id:
+        return model()
+    return model._default_manager.select_for_update(of=("self",)).get(pk=asked.object_id)
+
+
+def _field(row: Model, name: str) -> "Field[Any, Any]":
+    field: Field[Any, Any] = row._meta.get_field(name)  # type: ignore[assignment]
+    return field
+
+
+def _values(row: Model, names: Any) -> Values:
+    """Return the named fields as text that `_write` reads back."""
+    fields = [_field(row, name) for name in names]
+    return {
+        field.name: None if field.value_from_object(row) is None else field.value_to_string(row)
+        for field in fields
+    }
+
+
+def _write(row: Model, values: Values) -> None:
+    for name, text in values.items():
+        field = _field(row, name)
+        setattr(row, field.attname, field.to_python(text))
+
+
+class ApprovedForm(AdminMixin):
+    """
+    Asks for approval of what a valid form would save, after a page that shows its effect and asks why.
+
+    `preview_template` draws what `preview_of` returns, as `preview`. The page carries what was sent, so no such form
+    may hold a secret.
+    """
+
+    change_form_outer_before_template = "admin/staff_actions.html"
+    saves: ClassVar[Kind]
+    preview_template: ClassVar[str] = ""
+
+    def preview_of(self, form: Any) -> Any:
+        """Return what saving the valid form would do, besides the change of its fields."""
+        return None
+
+    def takes_approval(self, row: Any) -> bool:
+        """Return whether saving the row takes approval; None is a new one."""
+        return True
+
+    def form_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        context = super().form_context(request, row)
+        if self._may_save(request, row) and self.takes_approval(row):
+            context["approval_notice"] = approvals.notice(kind=self.saves, actor=staff_of(request))
+        return context
+
+    def _may_save(self, request: HttpRequest, row: Any) -> bool:
+        return self.has_change_permission(request, row) if row else self.has_add_permission(request)
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        row = self.get_object(request, unquote(object_id)) if object_id else None
+        is_sent = request.method == "POST" and (row is not None or not object_id)
+        if is_sent and self._may_save(request, row) and self.takes_approval(row):
+            form = self.get_form(request, row, change=row is not None)(request.POST, instance=row)
+            if form.is_valid():
+                return self._ask_why(request, object_id, form)
+        return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def _ask_why(self, request: HttpRequest, object_id: str | None, form: Any) -> HttpResponse:
+        if object_id and not form.changed_data:
+            messages.info(request, "Nothing was changed.")
+            return HttpResponseRedirect(request.path)
+        is_confirmed = _CONFIRMED in request.POST
+        reasons = ReasonForm(
+            request.POST if is_confirmed else None, prefix="why", initial={"token": uuid.uuid4()}
+        )
+        if is_confirmed and reasons.is_valid():
+            return self._ask(request, form, reasons.cleaned_data)
+        return self._page(request, object_id, form, reasons)
+
+    def _ask(self, request: HttpRequest, form: Any, why: dict[str, Any]) -> HttpResponse:
+        try:
+            asked = approvals.ask(
+                kind=self.saves,
+                actor=staff_of(request),
+                reason=why["reason"],
+                key=f"staff:{why['token']}:{self.saves.name}",
+                row=form.instance,
+                payload=self.payload_of(form),
+                changes=audit.changes_of(form, is_new=form.instance.pk is None),
+            )
+        except DomainError as refusal:
+            messages.error(request, f"{refusal.title}. {refusal.detail}")
+            return HttpResponseRedirect(request.path)
+        messages.success(request, approvals.outcome_of(asked, "It is saved."))
+        return HttpResponseRedirect(reverse("admin:gateway_admin_approvalrequest_change", args=[asked.pk]))
+
+    def payload_of(self, form: Any) -> dict[str, Any]:
+        """Return the changed fields of the row: as they would be, and as they are."""
+        stored = self.model._base_manager.filter(pk=form.instance.pk).first()
+        names = [
+            name for name in form.changed_data if name in {field.name for field in self.opts.concrete_fields}
+        ]
+        return {
+            "values": _values(form.instance, names),
+            "before": _values(stored, names) if stored else {},
+        }
+
+    def _page(
+        self, request: HttpRequest, object_id: str | None, form: Any, reasons: ReasonForm
+    ) -> HttpResponse:
+        own = {*_BUTTONS, *(reasons.add_prefix(name) for name in reasons.fields)}
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"{self.saves.title}: {form.instance}",
+            "opts": self.opts,
+            "form": reasons,
+            "changes": audit.changes_of(form, is_new=form.instance.pk is None),
+            "notice": approvals.notice(kind=self.saves, actor=staff_of(request)),
+            "preview": self.preview_of(form),
+            "preview_template": self.preview_template,
+            "sent": [
+                (name, value) for name, values in request.POST.lists() if name not in own for value in values
+            ],
+            "confirmed": _CONFIRMED,
+            "back": request.path if object_id else self.page_url("changelist"),
+        }
+        return TemplateResponse(request, "admin/ask_approval.html", context)

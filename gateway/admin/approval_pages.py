@@ -1,0 +1,171 @@
+"""The queue of decisions: what waits for a second person, with what it changes, and what became of the rest."""
+
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
+from django.db.models.functions import Now
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from gateway.admin import approvals
+from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
+from gateway.admin.audit import staff_of
+from gateway.admin.base import ReadOnlyAdmin, one_of
+from gateway.admin.models import ApprovalRequest
+
+Status = ApprovalRequest.Status
+
+
+def _refusal(asked: ApprovalRequest, actor: Any) -> str:
+    obstacle = approvals.obstacle(asked, actor)
+    return obstacle.detail if obstacle else ""
+
+
+def _waits(asked: ApprovalRequest) -> bool:
+    return ApprovalRequest.objects.waiting().filter(pk=asked.pk).exists()
+
+
+def _summary(asked: ApprovalRequest) -> SafeString:
+    return format_html(
+        "{} for {}, asked for by {} ({}): {}{}",
+        approvals.kind_of(asked).title,
+        asked.subject,
+        asked.requested_by,
+        ", ".join(asked.requested_roles) or "no role",
+        asked.reason,
+        _lines(asked),
+    )
+
+
+def _lines(asked: ApprovalRequest) -> SafeString:
+    lines = (
+        (name, before or "(empty)", after or "(empty)") for name, (before, after) in asked.changes.items()
+    )
+    return format_html_join("", "<div>{}: {} → {}</div>", lines)
+
+
+def _approve(asked: ApprovalRequest, decision: Decision) -> str:
+    return approvals.approve(request_id=asked.pk, actor=decision.actor, reason=decision.reason)[1]
+
+
+def _reject(asked: ApprovalRequest, decision: Decision) -> str:
+    approvals.reject(request_id=asked.pk, actor=decision.actor, reason=decision.reason)
+    return "Nothing is done."
+
+
+APPROVE = ReasonedAction(
+    name="approve",
+    label="Approve",
+    permission="gateway_admin.decide_approvalrequest",
+    effect=lambda asked: format_html("Done at once: {}", _summary(asked)),
+    run=_approve,
+    applies_to=_waits,
+    refusal=_refusal,
+)
+REJECT = ReasonedAction(
+    name="reject",
+    label="Reject",
+    permission="gateway_admin.decide_approvalrequest",
+    effect=lambda asked: format_html("Never done: {}", _summary(asked)),
+    run=_reject,
+    applies_to=_waits,
+    refusal=_refusal,
+)
+
+
+class _State(admin.SimpleListFilter):
+    """Shows what waits unless something else is chosen."""
+
+    title, parameter_name = "state", "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("mine", "Waits for me"), ("decided", "Decided"), ("expired", "Expired"), ("all", "All")]
+
+    def choices(self, changelist: Any) -> Any:
+        yield {
+            "selected": self.value() is None,
+            "query_string": changelist.get_query_string(remove=[self.parameter_name]),
+            "display": "Waits for a second person",
+        }
+        yield from list(super().choices(changelist))[1:]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        waiting = queryset.model._default_manager.waiting().values("pk")
+        match self.value():
+            case "all":
+                return queryset
+            case "decided":
+                return queryset.exclude(status=Status.WAITING)
+            case "expired":
+                return queryset.filter(status=Status.WAITING).exclude(pk__in=waiting)
+            case "mine":
+                return queryset.filter(_for(staff_of(request)), pk__in=waiting)
+            case _:
+                return queryset.filter(pk__in=waiting)
+
+
+def _for(actor: Any) -> Q:
+    """Return the condition on what this member of staff may decide."""
+    condition = Q(pk__in=[])
+    for kind in approvals.kinds():
+        roles = approvals.deciding_roles(kind, actor)
+        if roles:
+            condition |= Q(kind=kind.name) & ~Q(requested_roles__contains=sorted(roles))
+    return condition & ~Q(requested_by=actor)
+
+
+class ApprovalRequestAdmin(ReasonedActions, ReadOnlyAdmin):
+    """One queue for everything that takes a second person."""
+
+    list_display = (
+        "created_at", "what", "subject", "changed", "reason", "requested_by", "state", "expires_at",
+    )  # fmt: skip
+    list_display_links = ("created_at", "what")
+    list_filter = (_State, one_of("kind", lambda: [kind.name for kind in approvals.kinds()]))
+    list_select_related = ("requested_by",)
+    list_defer = ("payload",)
+    ordering = ("-pk",)
+    staff_actions: ClassVar[tuple[ReasonedAction, ...]] = (APPROVE, REJECT)
+    fields = readonly_fields = (
+        "what", "about", "changed", "reason", "requested_by", "requested_roles", "state", "needs_second_person",
+        "pool", "amount", "decided_by", "decision_reason", "created_at", "expires_at", "decided_at",
+    )  # fmt: skip
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        is_open = ExpressionWrapper(
+            Q(status=Status.WAITING, expires_at__gt=Now()), output_field=BooleanField()
+        )
+        rows: QuerySet[Any] = super().get_queryset(request).annotate(is_open=is_open)
+        return rows
+
+    def form_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        context = super().form_context(request, row)
+        if row is not None and _waits(row):
+            refusal = _refusal(row, staff_of(request))
+            context["approval_notice"] = refusal or "It waits for a decision, and you may decide it."
+        return context
+
+    @admin.display(description="what")
+    def what(self, asked: ApprovalRequest) -> str:
+        return approvals.kind_of(asked).title
+
+    @admin.display(description="from → to")
+    def changed(self, asked: ApprovalRequest) -> SafeString:
+        return _lines(asked)
+
+    @admin.display(description="state")
+    def state(self, asked: ApprovalRequest) -> str:
+        is_expired = asked.status == Status.WAITING and not asked.is_open  # type: ignore[attr-defined]
+        return "Expired" if is_expired else asked.get_status_display()
+
+    @admin.display(description="about")
+    def about(self, asked: ApprovalRequest) -> str | SafeString:
+        kind = asked.content_type
+        try:
+            url = reverse(f"admin:{kind.app_label}_{kind.model}_change", args=[asked.object_id])
+        except NoReverseMatch:
+            return asked.subject
+        return format_html('<a href="{}">{}</a>', url, asked.subject)

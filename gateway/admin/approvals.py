@@ -1,0 +1,441 @@
+"""
+Approvals: whatever makes or prices credits is asked for here, and carried out by one person only within limits.
+
+Each kind of action is registered once, with who may ask and who may decide. A kind with a pool is carried out at
+once while its amount fits the limits of the last 24 hours: of the clerk, of the person whose credits it moves, and
+of the whole service. Everything else waits until a second person of another role approves. Ceilings bind
+everybody. Superusers have no way around: `superuser` is a role like the others here.
+
+Lock order: the request's row, then the pool's, then whatever carrying it out locks.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.contrib.contenttypes.models import ContentType
+from django.db import transaction
+from django.db.models import Count, Min, Model, Q, Sum
+from django.db.models.functions import Coalesce, Now
+from prometheus_client.core import Metric
+
+from gateway.admin import audit
+from gateway.admin.models import ApprovalPool, ApprovalRequest
+from gateway.common.errors import DomainError, PermissionDenied, stated
+from gateway.common.metrics import gauge
+from gateway.common.metrics import register as register_metrics
+
+SUPERUSER = "superuser"
+_COUNTED = timedelta(hours=24)
+
+
+class AboveCeiling(DomainError):
+    """The operator's ceilings hold for everybody; no approval passes them."""
+
+    code, title, status = "above-ceiling", "Above a ceiling", 422
+
+
+class RequestConflict(DomainError):
+    """The `key` already names another request of staff."""
+
+    code, title, status = "request-conflict", "The key is taken", 409
+
+    def __init__(self, *, key: str) -> None:
+        super().__init__("This key was used before, with other content. Use a new key.", key=key)
+
+
+class OwnRequest(DomainError):
+    """Staff do not decide what they asked for themselves."""
+
+    code, title, status = "own-request", "Somebody else decides", 403
+
+    def __init__(self) -> None:
+        super().__init__("You asked for this. Somebody else, of another role, may approve or reject it.")
+
+
+class AnotherRoleDecides(DomainError):
+    """A request is decided by a role that may decide its kind, and that the asker does not have."""
+
+    code, title, status = "another-role-decides", "Another role decides", 403
+
+
+class RequestDecided(DomainError):
+    """A request is approved or rejected once, and before it expires."""
+
+    code, title, status = "request-decided", "The request is decided", 409
+
+    def __init__(self, *, became: str) -> None:
+        super().__init__(f"It cannot be decided any more: {became}.")
+
+
+class RequestOutdated(DomainError):
+    """What the request would change has been changed since it was asked for, or it is no longer valid."""
+
+    code, title, status = "request-outdated", "It has changed meanwhile", 409
+
+
+class Limits(NamedTuple):
+    """What is carried out in 24 hours without a second person, and what nobody passes; in the pool's unit."""
+
+    clerk: int
+    person: int
+    day: int
+    ceiling: int
+    ceiling_day: int
+
+
+class Pool(NamedTuple):
+    """What limits are counted in. Several kinds may share a pool."""
+
+    name: str
+    unit: str
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(**settings.APPROVAL_LIMITS[self.name])
+
+
+CREDITS = Pool("credits", "credits")
+BONUSES = Pool("bonuses", "percent-days")
+
+
+class Done(NamedTuple):
+    """What carrying out did, as a sentence, and the row that the audit log names."""
+
+    message: str
+    row: Model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """
+    A kind of action that takes approval.
+
+    `asks` and `decides` are full permissions. `carry_out` runs once, in the transaction that decides, with what is
+    to be done locked by itself; it refuses what has changed since by `RequestOutdated`. `check` raises
+    `AboveCeiling`, when it is asked for and again before it is carried out. Without a `pool` it always waits.
+    """
+
+    name: str
+    title: str
+    asks: str
+    decides: str
+    carry_out: Callable[[ApprovalRequest], Done]
+    check: Callable[[ApprovalRequest], None] = lambda asked: None
+    pool: Pool | None = None
+
+
+_kinds: dict[str, Kind] = {}
+
+
+def register(kind: Kind) -> Kind:
+    _kinds[kind.name] = kind
+    return kind
+
+
+def kinds() -> list[Kind]:
+    return list(_kinds.values())
+
+
+def kind_of(asked: ApprovalRequest) -> Kind:
+    return _kinds[asked.kind]
+
+
+# --- Asking
+
+
+@transaction.atomic
+def ask(
+    *,
+    kind: Kind,
+    actor: Any,
+    reason: str,
+    key: str,
+    row: Model,
+    payload: Mapping[str, Any],
+    changes: audit.Changes,
+    person: Any = None,
+    amount: int = 0,
+) -> ApprovalRequest:
+    """
+    Ask for an action, and carry it out at once where one person may. Joins the caller's transaction.
+
+    `row` is what it is about, stored or new; `person` is the user whose credits it moves. A repeated key returns
+    the first request, whatever became of it.
+
+    Raises:
+        PermissionDenied: the actor's roles may not ask for this.
+        ReasonRequired: the reason is blank.
+        AboveCeiling: nobody may do this.
+        RequestConflict: the key names another request.
+        DomainError: it was carried out at once, and refused.
+    """
+    if not actor.has_perm(kind.asks):
+        raise PermissionDenied(f"{actor} has no role that may ask for this.")
+    asked = ApprovalRequest(
+        kind=kind.name,
+        content_type=ContentType.objects.get_for_model(row),
+        object_id="" if row.pk is None else str(row.pk),
+        subject=str(row)[:200],
+        person_id=person.pk if person else None,
+        pool=kind.pool.name if kind.pool else "",
+        amount=amount,
+        payload=dict(payload),
+        changes={name: list(pair) for name, pair in changes.items()},
+        reason=stated(reason),
+        key=key,
+        requested_by_id=actor.pk,
+        requested_roles=sorted(roles_of(actor)),
+        expires_at=Now() + timedelta(hours=settings.APPROVAL_HOURS),
+    )
+    _check(kind, asked)
+    asked.needs_second_person = not _fits_alone(kind, asked)
+    stored, is_new = ApprovalRequest.objects.get_or_create(
+        key=key, defaults={field: getattr(asked, field) for field in _ASKED}
+    )
+    if not is_new:
+        return _repeated(stored, asked)
+    stored.refresh_from_db(fields=["expires_at"])
+    _log(stored, "asked", actor=actor, row=row)
+    if not stored.needs_second_person:
+        _carry_out(kind, stored, decided_by=None, reason="")
+    return stored
+
+
+_ASKED = (
+    "kind", "content_type_id", "object_id", "subject", "person_id", "pool", "amount", "payload", "changes",
+    "reason", "requested_by_id", "requested_roles", "needs_second_person", "expires_at",
+)  # fmt: skip
+
+
+def _repeated(stored: ApprovalRequest, asked: ApprovalRequest) -> ApprovalRequest:
+    same = ("kind", "content_type_id", "object_id", "person_id", "payload", "requested_by_id")
+    if any(getattr(stored, field) != getattr(asked, field) for field in same):
+        raise RequestConflict(key=asked.key)
+    return stored
+
+
+def outcome_of(asked: ApprovalRequest, done: str) -> str:
+    """Return what to tell the asker: what was done at once, or who decides."""
+    if asked.status == ApprovalRequest.Status.DONE:
+        return done
+    return f"Request {asked.pk} waits for a second person ({_others(kind_of(asked), asked.requested_roles)})."
+
+
+def notice(*, kind: Kind, actor: Any, person: Any = None) -> str:
+    """Return what to tell somebody who is about to ask: what they may do alone, and who decides the rest."""
+    others = f"a second person approves ({_others(kind, roles_of(actor))}). You cannot approve it yourself."
+    if kind.pool is None:
+        return f"It waits until {others}"
+    pool, left = kind.pool, left_alone(pool=kind.pool, actor=actor, person=person)
+    return (
+        f"Now you may give or take {left:,} {pool.unit} alone. More waits until {others} "
+        f"Nobody may move more than {pool.limits.ceiling:,} at a time."
+    )
+
+
+def _others(kind: Kind, roles: Collection[str]) -> str:
+    return " or ".join(sorted(deciders(kind) - set(roles)))
+
+
+# --- Limits
+
+
+class Taken(NamedTuple):
+    """What was carried out in 24 hours without a second person, and in all."""
+
+    clerk: int
+    person: int
+    day: int
+    everything: int
+
+
+def taken(*, pool: Pool, actor: Any, person: Any) -> Taken:
+    done = ApprovalRequest.objects.filter(
+        pool=pool.name, status=ApprovalRequest.Status.DONE, decided_at__gt=Now() - _COUNTED
+    )
+    alone = Q(needs_second_person=False)
+    sums = {
+        "clerk": alone & Q(requested_by_id=actor.pk),
+        "person": alone & Q(person_id=person.pk if person else None),
+        "day": alone,
+        "everything": Q(),
+    }
+    amounts = {name: Coalesce(Sum("amount", filter=which), 0) for name, which in sums.items()}
+    return Taken(**{name: int(amount) for name, amount in done.aggregate(**amounts).items()})
+
+
+def left_alone(*, pool: Pool, actor: Any, person: Any) -> int:
+    """Return how much the clerk may do for the person now without a second one."""
+    limits, used = pool.limits, taken(pool=pool, actor=actor, person=person)
+    room = (limits.clerk - used.clerk, limits.person - used.person, limits.day - used.day)
+    return max(0, min(room))
+
+
+def _fits_alone(kind: Kind, asked: ApprovalRequest) -> bool:
+    """Count under the pool's lock, which stays until the transaction ends."""
+    if kind.pool is None:
+        return False
+    _lock(kind.pool)
+    return asked.amount <= left_alone(pool=kind.pool, actor=asked.requested_by, person=asked.person)
+
+
+def _lock(pool: Pool) -> None:
+    ApprovalPool.objects.bulk_create([ApprovalPool(name=pool.name)], ignore_conflicts=True)
+    ApprovalPool.objects.select_for_update().get(name=pool.name)
+
+
+def _check(kind: Kind, asked: ApprovalRequest) -> None:
+    if kind.pool and asked.amount > kind.pool.limits.ceiling:
+        raise AboveCeiling(
+            f"At most {kind.pool.limits.ceiling:,} {kind.pool.unit} at a time, whoever approves."
+        )
+    kind.check(asked)
+
+
+def _check_day(kind: Kind, asked: ApprovalRequest) -> None:
+    if kind.pool is None:
+        return
+    _lock(kind.pool)
+    used = taken(pool=kind.pool, actor=asked.requested_by, person=asked.person)
+    most = kind.pool.limits.ceiling_day
+    if used.everything + asked.amount > most:
+        raise AboveCeiling(
+            f"At most {most:,} {kind.pool.unit} in 24 hours, whoever approves. Wait, or ask for less."
+        )
+
+
+# --- Deciding
+
+
+@transaction.atomic
+def approve(*, request_id: int, actor: Any, reason: str) -> tuple[ApprovalRequest, str]:
+    """
+    Carry out, once, what somebody of another role asked for; return the request and what was done.
+
+    Raises:
+        OwnRequest, AnotherRoleDecides: `actor` may not decide it.
+        RequestDecided: it was decided before, or has expired.
+        RequestOutdated: what it would change is not as it was.
+        AboveCeiling: nobody may do this, or no more of it today.
+        DomainError: the service refused; the request goes on waiting.
+    """
+    asked = _lock_waiting(request_id, actor)
+    kind = kind_of(asked)
+    _check(kind, asked)
+    return asked, _carry_out(kind, asked, decided_by=actor, reason=stated(reason))
+
+
+@transaction.atomic
+def reject(*, request_id: int, actor: Any, reason: str) -> ApprovalRequest:
+    """
+    Reject what somebody of another role asked for; nothing else happens.
+
+    Raises:
+        OwnRequest, AnotherRoleDecides: `actor` may not decide it.
+        RequestDecided: it was decided before, or has expired.
+    """
+    asked = _lock_waiting(request_id, actor)
+    _decide(asked, ApprovalRequest.Status.REJECTED, decided_by=actor, reason=stated(reason))
+    _log(asked, "rejected", actor=actor)
+    return asked
+
+
+def obstacle(asked: ApprovalRequest, actor: Any) -> DomainError | None:
+    """Return why this person may not decide the request; None for those who may."""
+    if asked.requested_by_id == actor.pk:
+        return OwnRequest()
+    deciding = deciding_roles(kind_of(asked), actor)
+    if not deciding - set(asked.requested_roles):
+        others = _others(kind_of(asked), asked.requested_roles)
+        return AnotherRoleDecides(f"Somebody of another role than the asker's decides: {others}.")
+    return None
+
+
+def roles_of(person: Any) -> set[str]:
+    """Return the roles of a member of staff; to be a superuser is one of them."""
+    return set(person.groups.values_list("name", flat=True)) | ({SUPERUSER} if person.is_superuser else set())
+
+
+def deciders(kind: Kind) -> set[str]:
+    """Return the roles that decide requests of the kind."""
+    return set(_groups_with(kind.decides).values_list("name", flat=True)) | {SUPERUSER}
+
+
+def deciding_roles(kind: Kind, person: Any) -> set[str]:
+    """Return those of the person's roles that decide requests of the kind."""
+    return deciders(kind) & roles_of(person) if person.is_active else set()
+
+
+def _groups_with(permission: str) -> Any:
+    app, codename = permission.split(".")
+    return Group.objects.filter(
+        permissions__content_type__app_label=app, permissions__codename=codename
+    ).distinct()
+
+
+def _lock_waiting(request_id: int, actor: Any) -> ApprovalRequest:
+    """Lock the request, so that of two decisions at once the second sees the first."""
+    rows = ApprovalRequest.objects.select_for_update(of=("self",)).select_related("requested_by", "person")
+    asked = rows.get(pk=request_id)
+    if not ApprovalRequest.objects.waiting().filter(pk=asked.pk).exists():
+        raise RequestDecided(became=state_of(asked))
+    refusal = obstacle(asked, actor)
+    if refusal is not None:
+        raise refusal
+    return asked
+
+
+def state_of(asked: ApprovalRequest) -> str:
+    """Return in words what became of it; a request that still waits where it cannot be decided has expired."""
+    if asked.status == ApprovalRequest.Status.WAITING:
+        return "nobody decided it in time"
+    return asked.get_status_display().lower()
+
+
+def _carry_out(kind: Kind, asked: ApprovalRequest, *, decided_by: Any, reason: str) -> str:
+    _check_day(kind, asked)
+    done = kind.carry_out(asked)
+    _decide(asked, ApprovalRequest.Status.DONE, decided_by=decided_by, reason=reason)
+    _log(asked, "carried out", actor=decided_by or asked.requested_by, row=done.row)
+    return done.message
+
+
+def _decide(asked: ApprovalRequest, status: str, *, decided_by: Any, reason: str) -> None:
+    """Only a request that still waits is decided, whatever the caller has read."""
+    waiting = ApprovalRequest.objects.filter(pk=asked.pk, status=ApprovalRequest.Status.WAITING)
+    decided = waiting.update(
+        status=status,
+        decided_by_id=decided_by.pk if decided_by else None,
+        decision_reason=reason,
+        decided_at=Now(),
+    )
+    if not decided:
+        raise RequestDecided(became="somebody was faster")
+    asked.refresh_from_db(fields=["status", "decided_by", "decision_reason", "decided_at"])
+
+
+def _log(asked: ApprovalRequest, stage: str, *, actor: Any, row: Model | None = None) -> None:
+    """Log whether this was asked for, carried out or rejected; the request's id joins the entries."""
+    changes = {name: (str(before), str(after)) for name, (before, after) in asked.changes.items()}
+    audit.record(
+        actor=actor,
+        row=asked if row is None or row.pk is None else row,
+        action=f"{asked.kind} {stage}",
+        reason=asked.decision_reason or asked.reason,
+        changes={**changes, "request": ("", str(asked.pk))},
+    )
+
+
+@register_metrics
+def _gauges() -> Iterator[Metric]:
+    waiting = ApprovalRequest.objects.waiting()
+    oldest = waiting.aggregate(count=Count("pk"), age=Now() - Min("created_at"))
+    age = oldest["age"].total_seconds() if oldest["age"] else 0
+    yield gauge("approvals_waiting", "Requests of staff that wait for a second person.", oldest["count"])
+    yield gauge(
+        "approvals_oldest_age_seconds", "Since the oldest of them was made; 0 where none waits.", max(0, age)
+    )

@@ -21,7 +21,7 @@ from credits.admin import OwnedAdmin
 from earnings import queries
 from earnings.models import AdNetwork, NetworkUser, Postback
 from earnings.networks import ADAPTERS
-from earnings.networks.base import is_weak
+from earnings.networks.base import Adapter, is_weak
 from earnings.services import earnings, networks, trial
 from earnings.states import Event, allows
 from gateway.admin import navigation
@@ -102,12 +102,21 @@ class TrialForm(forms.Form):
         required=False, max_length=300, widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"})
     )
 
-    def __init__(self, *args: Any, header: str, **kwargs: Any) -> None:
+    body = forms.CharField(
+        required=False,
+        max_length=_MAX_ADDRESS_LENGTH,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 4, "autocomplete": "off"}),
+        help_text="What the network would post, if it does; empty for a GET.",
+    )
+
+    def __init__(self, *args: Any, adapter: Adapter | None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if header:
-            self.fields["signature"].help_text = f"The header {header}."
+        if adapter is not None and adapter.signature_header:
+            self.fields["signature"].help_text = f"The header {adapter.signature_header}."
         else:
             del self.fields["signature"]
+        if adapter is None or "POST" not in adapter.methods or not adapter.has_path_token:
+            del self.fields["body"]
 
 
 class TrialPage(StaffAdmin[AdNetwork]):
@@ -124,14 +133,15 @@ class TrialPage(StaffAdmin[AdNetwork]):
             raise PermissionDenied
         if network is None:
             raise Http404
-        header = ADAPTERS[network.slug].signature_header if network.slug in ADAPTERS else ""
-        form = TrialForm(request.POST if request.method == "POST" else None, header=header)
+        adapter = ADAPTERS.get(network.slug)
+        form = TrialForm(request.POST if request.method == "POST" else None, adapter=adapter)
         result = None
         if form.is_valid():
             result = trial.try_postback(
                 network=network,
                 address=form.cleaned_data["address"].strip(),
                 signature=form.cleaned_data.get("signature", ""),
+                body=form.cleaned_data.get("body", ""),
                 now=timezone.now(),
             )
         context = {
@@ -216,11 +226,21 @@ class AdNetworkAdmin(Previewed, ReasonedActions, TrialPage):
 
     form = AdNetworkForm
     preview_template = "earnings/rate_preview.html"
-    list_display = ("slug", "rewards", "is_enabled", "is_weak", "rate", "hold_hours", "secrets", "last_event")
+    list_display = (
+        "slug",
+        "rewards",
+        "is_enabled",
+        "is_weak",
+        "is_proven",
+        "rate",
+        "hold_hours",
+        "secrets",
+        "last_event",
+    )
     ordering = ("slug",)
     staff_actions = (PAUSE_NETWORK, RESUME_NETWORK, ISSUE_ADDRESS, RETIRE_SECRET)
-    readonly_fields = ("is_weak", "secrets", "secret_changed_at")
-    fields = ("slug", *_SETTINGS, "new_secret", "is_weak", "secrets", "secret_changed_at")
+    readonly_fields = ("is_weak", "proof", "secrets", "secret_changed_at")
+    fields = ("slug", *_SETTINGS, "new_secret", *readonly_fields)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AdNetwork]:
         latest = Postback.objects.filter(network=OuterRef("pk")).order_by().values("network")
@@ -258,6 +278,24 @@ class AdNetworkAdmin(Previewed, ReasonedActions, TrialPage):
     def rewards(self, network: AdNetwork) -> str:
         adapter = ADAPTERS.get(network.slug)
         return str(adapter.kind.label) if adapter else "no adapter"
+
+    @admin.display(description="proven", boolean=True)
+    def is_proven(self, network: AdNetwork) -> bool | None:
+        adapter = ADAPTERS.get(network.slug)
+        if adapter is None or not adapter.methods or not adapter.has_path_token:
+            return None  # Nothing of anybody else's is verified.
+        return bool(adapter.proven_by)
+
+    @admin.display(description="proof")
+    def proof(self, network: AdNetwork) -> str:
+        adapter = ADAPTERS.get(network.slug)
+        if adapter is None or self.is_proven(network) is None:
+            return "None is needed: this network calls nothing, or a link of ours."
+        if adapter.proven_by:
+            return f"A postback that the network itself has signed is accepted: {adapter.proven_by}"
+        return (
+            "Unproven: no postback that it has signed is public. Have it send a test before you rely on it."
+        )
 
     @admin.display(description="live secrets")
     def secrets(self, network: AdNetwork) -> str:

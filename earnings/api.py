@@ -85,7 +85,7 @@ class AdNetworkViewSet(ViewSet):
 
 
 _MAX_BYTES = 16 * 1024
-_KEPT_HEADERS = ("content-type", "user-agent", "x-ayetstudios-security-hash")
+_KEPT_HEADERS = ("content-type", "user-agent", "x-ayetstudios-security-hash", "signature")
 _MAX_HEADER_LENGTH = 300
 _DESCRIPTION = """
 For ad networks, which sign what they send; there is no access token. The path ends in the network's own token.

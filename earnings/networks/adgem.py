@@ -1,13 +1,14 @@
-"""AdGem: offers, by GET postback."""
+"""AdGem: offers, by GET (version 2) or by POST with a JSON body (version 3)."""
 
+import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from credits.models import EntrySource
 from earnings.models import PostbackKind
-from earnings.networks.base import Adapter, PostbackEvent, RawRequest, SignedFields
+from earnings.networks.base import Adapter, PostbackEvent, PostbackRefused, RawRequest, SignedFields
 from earnings.networks.parameters import (
     flag,
     hex_hmac,
@@ -15,29 +16,43 @@ from earnings.networks.parameters import (
     kind_of,
     number,
     optional_number,
+    require_match,
     signed_url,
+    without_repeats,
 )
+
+_REWARD, _INSTALL = "reward", "install"
 
 
 class AdGem(Adapter):
-    """HMAC-SHA256 of the whole address before `&verifier=`."""
+    """HMAC-SHA256: of the whole address before `&verifier=`, or of the body in the header `Signature`."""
 
     slug: ClassVar = "adgem"
     title: ClassVar = "AdGem"
     kind: ClassVar = EntrySource.OFFERWALL
     covers: ClassVar = frozenset({"external_id", "user", "amount", "payout_usd"})
+    methods: ClassVar = frozenset({"GET", "POST"})
+    signature_header: ClassVar = "signature"
     template: ClassVar = (
         "player_id={player_id}&amount={amount}&payout={payout}&transaction_id={transaction_id}"
         "&campaign_id={campaign_id}&goal_name={goal_name}"
     )
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
-        return signed_url(request, name="verifier", secrets=secrets, hmac_of=partial(hex_hmac, "sha256"))
+        if request.method != "POST":
+            return signed_url(request, name="verifier", secrets=secrets, hmac_of=partial(hex_hmac, "sha256"))
+        given = request.headers.get(self.signature_header, "").lower()
+        require_match(given, secrets=secrets, compute=hex_hmac("sha256", request.body))
+        return _conversion(request.body)
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
         """Read a reward; a negative amount or payout takes it back. An installation alone pays nothing."""
-        transaction, payout = identifier(fields, "transaction_id"), optional_number(fields, "payout")
-        if flag(fields, "nonpayable_install_goal"):
+        id_name = "conversion_id" if "conversion_id" in fields else "transaction_id"
+        transaction, payout = identifier(fields, id_name), optional_number(fields, "payout")
+        conversion = fields.get("conversion_type", _REWARD)
+        if conversion not in {_REWARD, _INSTALL}:
+            raise PostbackRefused("no usable conversion_type")
+        if conversion == _INSTALL or flag(fields, "nonpayable_install_goal"):
             kind, amount = PostbackKind.INFO, Decimal(0)
         else:
             amount = number(fields, "amount")
@@ -49,3 +64,26 @@ class AdGem(Adapter):
             amount=amount,
             payout_usd=payout,
         )
+
+
+def _conversion(body: bytes) -> dict[str, str]:
+    """
+    Return the texts and numbers of `data`, with numbers as plain decimals.
+
+    Raises:
+        PostbackRefused: it is no JSON object with such a member, or a name comes twice.
+    """
+    try:
+        document: Any = json.loads(
+            body,
+            parse_int=str,
+            parse_float=lambda text: f"{Decimal(text):f}",
+            parse_constant=str,
+            object_pairs_hook=without_repeats,
+        )
+    except (ValueError, RecursionError) as error:
+        raise PostbackRefused("unreadable body") from error
+    data = document.get("data") if isinstance(document, dict) else None
+    if not isinstance(data, dict):
+        raise PostbackRefused("no data")
+    return {name: value for name, value in data.items() if isinstance(value, str)}

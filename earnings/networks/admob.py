@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import ClassVar
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -45,21 +45,29 @@ class AdMob(Adapter):
     kind: ClassVar = EntrySource.VIDEO_ADS
     covers: ClassVar = frozenset({"external_id", "user", "amount", "occurred_at"})
     max_age: ClassVar = timedelta(hours=1)
+    proven_by: ClassVar = "https://github.com/hiyali/go-lib-ssv/issues/2"
     needs_secret: ClassVar = False
     signs_for_all: ClassVar = True
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
-        """Check Google's signature over the percent-decoded text before it."""
+        """
+        Check Google's signature over the query before it.
+
+        Google signs the percent-decoded text, as postbacks that it has signed show; its pages speak of the query
+        as it is sent, which is accepted too. Either way the signed text alone is split into parameters.
+        """
         match = _SIGNED.fullmatch(request.query)
         if match is None:
             raise PostbackRefused("no signature at the end")
-        # Google signs the decoded text, as its published test vectors show.
-        signed = unquote_to_bytes(match[1])
         pem = keys.get(match[3].decode())
         if pem is None:
             raise PostbackPostponed("unknown verifier key")
-        _require_signature(pem, signature=match[2], signed=signed)
-        return _ascending(signed)
+        decoded = unquote_to_bytes(match[1])
+        if _is_signed(pem, signature=match[2], text=decoded):
+            return _ascending(decoded)
+        if decoded != match[1] and _is_signed(pem, signature=match[2], text=match[1]):
+            return {name: unquote(value) for name, value in _ascending(match[1]).items()}
+        raise PostbackRefused("bad signature")
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
         """Read a reward; the amount is the one that the ad unit is configured with."""
@@ -79,22 +87,23 @@ class AdMob(Adapter):
         )
 
 
-def _require_signature(pem: str, *, signature: bytes, signed: bytes) -> None:
+def _is_signed(pem: str, *, signature: bytes, text: bytes) -> bool:
     try:
         key = load_pem_public_key(pem.encode())
         given = base64.urlsafe_b64decode(signature + b"=" * (-len(signature) % 4))
         if not isinstance(key, ec.EllipticCurvePublicKey):
             raise PostbackPostponed("unusable verifier key")
-        key.verify(given, signed, ec.ECDSA(SHA256()))
-    except (InvalidSignature, ValueError, UnsupportedAlgorithm) as error:
-        raise PostbackRefused("bad signature") from error
+        key.verify(given, text, ec.ECDSA(SHA256()))
+    except (InvalidSignature, ValueError, UnsupportedAlgorithm):
+        return False
+    return True
 
 
 def _ascending(signed: bytes) -> dict[str, str]:
     """
-    Split the decoded text, whose names Google sorts.
+    Split the signed text, whose names Google sorts.
 
-    An `&` inside a value cannot be told from one between parameters, and a wallet chooses
+    In decoded text an `&` inside a value cannot be told from one between parameters, and a wallet chooses
     `custom_data` freely; a parameter smuggled in there repeats a name or breaks the order.
     """
     try:

@@ -27,6 +27,10 @@ class AyetStudios(Adapter):
     title: ClassVar = "ayeT-Studios"
     kind: ClassVar = EntrySource.OFFERWALL
     covers: ClassVar = frozenset({"external_id", "user", "amount", "payout_usd"})
+    proven_by: ClassVar = (
+        "https://docs.ayetstudios.com/v/product-docs/callbacks-and-testing/callback-verification"
+        "/hmac-security-hash-optional"
+    )
     signature_header: ClassVar = "x-ayetstudios-security-hash"
     template: ClassVar = (
         "transaction_id={transaction_id}&external_identifier={external_identifier}"

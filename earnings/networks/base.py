@@ -109,6 +109,9 @@ class Adapter(Protocol):
     signature_header: ClassVar[str] = ""
     # Staff import its earnings from files.
     has_reports: ClassVar[bool] = False
+    # The public page with a postback that the network itself has signed, which the tests replay. Without one, only a
+    # test postback of the network proves the adapter.
+    proven_by: ClassVar[str] = ""
     # Query parameters of the address that staff paste into the network's page.
     template: ClassVar[str] = ""
 

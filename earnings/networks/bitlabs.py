@@ -9,8 +9,13 @@ from earnings.models import PostbackKind
 from earnings.networks.base import Adapter, PostbackEvent, PostbackRefused, RawRequest, SignedFields
 from earnings.networks.parameters import hex_hmac, identifier, kind_of, number, optional_number, signed_url
 
+# Publishers name the parameters; these are the names in BitLabs' own examples. Several may come in one address.
+_STATE_NAMES = ("state", "offer_state", "magic_receipt_state", "cashback_state")
+_NO_STATE = {"", "NONE"}
 _REWARDED = {"COMPLETE", "COMPLETED", "SCREENOUT", "START_BONUS"}
-_UNDECIDED = {"CREATED", "PENDING", "REVIEWING"}
+_UNDECIDED = {"CREATED", "PENDING", "REVIEWING", "STATE_CHANGE"}
+# The amount changed before it was decided; what counts is the amount that comes with COMPLETED.
+_ADJUSTED = "ADJUSTED"
 # An announced credit is rejected as a whole; a paid one is corrected by the amount that is reported.
 _REJECTED = "REJECTED"
 _UNDONE = {"RECONCILIATION", "RECONCILED", _REJECTED}
@@ -24,19 +29,21 @@ class BitLabs(Adapter):
     slug: ClassVar = "bitlabs"
     title: ClassVar = "BitLabs"
     kind: ClassVar = EntrySource.SURVEYS
+    proven_by: ClassVar = "https://developer.bitlabs.ai/docs/securing-callbacks-through-hashing"
     covers: ClassVar = frozenset({"external_id", "user", "amount", "payout_usd"})
     template: ClassVar = (
-        "uid=[%UID%]&tx=[%TX%]&val=[%VAL%]&raw=[%RAW%]&type=[%TYPE%]&state=[%OFFER:STATE%]&ref=[%REF%]"
+        "uid=[%USER:UID%]&tx=[%TX%]&val=[%VALUE:CURRENCY%]&raw=[%VALUE:USD%]&type=[%TYPE%]"
+        "&state=[%OFFER:TASK:STATE%]&ref=[%REF%]"
     )
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
         return signed_url(request, name="hash", secrets=secrets, hmac_of=partial(hex_hmac, "sha1"))
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
-        """Read what became of a survey or an offer; where an offer has a state, the type says nothing more."""
+        """Read what became of a survey, an offer, a receipt or a purchase; where there is a state, it decides."""
         transaction, amount = identifier(fields, "tx"), number(fields, "val")
-        status = fields.get("state") or fields.get("type") or ""
-        kind = _kind(status, is_negative=amount < 0)
+        status = _state(fields) or fields.get("type", "").upper()
+        kind = _kind(status, fields, is_negative=amount < 0)
         if kind is PostbackKind.CREDIT:
             kind = kind_of(amount)
         return PostbackEvent(
@@ -50,14 +57,26 @@ class BitLabs(Adapter):
         )
 
 
-def _kind(status: str, *, is_negative: bool) -> PostbackKind:
+def _state(fields: SignedFields) -> str:
+    states = {fields.get(name, "").upper() for name in _STATE_NAMES} - _NO_STATE
+    if len(states) > 1:
+        raise PostbackRefused("contradictory states")
+    return states.pop() if states else ""
+
+
+def _kind(status: str, fields: SignedFields, *, is_negative: bool) -> PostbackKind:
     if status in _UNDECIDED:
         return PostbackKind.PENDING
+    if status == _ADJUSTED:
+        return PostbackKind.INFO
     if status in _UNDONE or is_negative:
         return PostbackKind.REVERSAL
-    if status in _REWARDED:
-        return PostbackKind.CREDIT
-    raise PostbackRefused("no usable type")
+    # The type is a survey's: of an offer it is empty, or COMPLETE also while the offer is pending.
+    if status and status not in _REWARDED:
+        raise PostbackRefused("no usable type")
+    if fields["tx"].startswith(_OFFER) and not any(name in fields for name in _STATE_NAMES):
+        return PostbackKind.PENDING
+    return PostbackKind.CREDIT
 
 
 def _original(transaction: str, fields: SignedFields) -> str:

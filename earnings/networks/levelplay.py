@@ -17,7 +17,8 @@ from earnings.networks.base import (
 )
 from earnings.networks.parameters import event_of, hex_md5, parameters, require_match, require_reference
 
-_SIGNED = ("timestamp", "eventId", "userId", "rewards")
+# Publishers name the parameter of the user; these names are in the network's own examples.
+_USER_NAMES = ("userId", "appUserId", "userid")
 _MINUTE = re.compile(r"[0-9]{12}", re.ASCII)
 
 
@@ -42,7 +43,15 @@ class LevelPlay(Adapter):
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
         given = parameters(request.query)
-        signed = {name: given.get(name, "") for name in _SIGNED}
+        users = [given[name] for name in _USER_NAMES if name in given]
+        if len(users) != 1:
+            raise PostbackRefused("no usable user reference")
+        signed = {
+            "timestamp": given.get("timestamp", ""),
+            "eventId": given.get("eventId", ""),
+            "userId": users[0],
+            "rewards": given.get("rewards", ""),
+        }
         require_reference(signed["userId"])
         if not _MINUTE.fullmatch(signed["timestamp"]):
             raise PostbackRefused("no usable timestamp")

@@ -6,7 +6,7 @@ import hmac
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 from earnings.models import PostbackKind
@@ -21,6 +21,7 @@ from earnings.networks.base import (
 _NUMBER = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,12})?", re.ASCII)
 _IDENTIFIER = re.compile(r"[\x21-\x7e]{1,200}")
 _MAX_PARAMETERS = 100
+_Value = TypeVar("_Value")
 
 
 def parameters(query: bytes) -> dict[str, str]:
@@ -43,7 +44,7 @@ def parameters(query: bytes) -> dict[str, str]:
     return without_repeats(pairs)
 
 
-def without_repeats(pairs: list[tuple[str, str]]) -> dict[str, str]:
+def without_repeats(pairs: list[tuple[str, _Value]]) -> dict[str, _Value]:
     """Return the pairs by name; of two values it is unknown which one was meant."""
     fields = dict(pairs)
     if len(fields) != len(pairs):

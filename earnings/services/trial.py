@@ -60,9 +60,13 @@ def can_be_tried(network: AdNetwork) -> bool:
     return adapter is not None and bool(adapter.methods)
 
 
-def try_postback(*, network: AdNetwork, address: str, signature: str, now: datetime) -> TrialResult:
+def try_postback(
+    *, network: AdNetwork, address: str, signature: str, now: datetime, body: str = ""
+) -> TrialResult:
     """
-    Return what a GET of that address would lead to now from any sender; `signature` is the header's, if any.
+    Return what a GET of that address, or a POST of a body to it, would lead to now from any sender.
+
+    `signature` is the header's, if any.
 
     The network may still be disabled. Its address list is not checked, since staff are not the network.
     """
@@ -70,7 +74,7 @@ def try_postback(*, network: AdNetwork, address: str, signature: str, now: datet
     if adapter is None or not adapter.methods:
         return TrialResult("This network calls nothing.")
     try:
-        request = _request(adapter, network, address, signature)
+        request = _request(adapter, network, address, signature, body)
         event, user = postbacks.verify(adapter, network, request, now=now)
     except _WrongAddress as reason:
         return TrialResult(str(reason))
@@ -89,7 +93,7 @@ def try_postback(*, network: AdNetwork, address: str, signature: str, now: datet
     return TrialResult("It would be accepted.", accepted)
 
 
-def _request(adapter: Adapter, network: AdNetwork, address: str, signature: str) -> RawRequest:
+def _request(adapter: Adapter, network: AdNetwork, address: str, signature: str, body: str) -> RawRequest:
     try:
         parts = urlsplit(address)
     except ValueError as error:
@@ -106,9 +110,10 @@ def _request(adapter: Adapter, network: AdNetwork, address: str, signature: str)
             "The end of the path is not the network's: issue a new address, or use the newest one."
         )
     return RawRequest(
-        method="GET",
+        method="POST" if body else "GET",
         url=settings.PUBLIC_URL + parts.path,
         query=parts.query.encode(errors="replace"),
+        body=body.encode(),
         headers={adapter.signature_header: signature.strip()} if adapter.signature_header else {},
         path_token=path["token"],
     )

@@ -76,6 +76,18 @@ def test_a_changed_secret_keeps_the_one_before_it_until_it_is_retired(staff: Cli
     assert networks.live_secrets(network.row) == ["newer"]
 
 
+@pytest.mark.parametrize(
+    ("slug", "proof"),
+    [
+        ("bitlabs", "https://developer.bitlabs.ai/docs/securing-callbacks-through-hashing"),
+        ("levelplay", "Unproven"),
+        ("visit-link", "None is needed"),
+    ],
+)
+def test_a_networks_page_says_what_proves_its_adapter(staff: Client, slug: str, proof: str) -> None:
+    assert proof in _page(staff, "adnetwork_change", set_up(slug).row.pk)
+
+
 def test_another_rate_is_saved_after_its_effect_was_shown(staff: Client) -> None:
     network = set_up("tapjoy", per_event_cap=700)
     for _ in range(3):

@@ -1,5 +1,6 @@
 """Staff try a postback on a network's page and see what it would lead to; nothing is stored."""
 
+import hmac
 import secrets
 from typing import Any
 
@@ -30,9 +31,11 @@ def _address(network: Network, user: User, **changes: Any) -> tuple[str, str]:
     return address, next(iter(request.headers.values()), "")
 
 
-def _try(staff: Client, network: Network, address: str, signature: str = "") -> tuple[str, dict[str, str]]:
+def _try(
+    staff: Client, network: Network, address: str, signature: str = "", body: str = ""
+) -> tuple[str, dict[str, str]]:
     url = f"/admin/earnings/adnetwork/{network.row.pk}/try/"
-    page = staff.post(url, {"address": address, "signature": signature})
+    page = staff.post(url, {"address": address, "signature": signature, "body": body})
     assert page.content.decode().count("<dt") == len(page.context["details"])
     return page.context["result"].sentence, dict(page.context["details"])
 
@@ -52,6 +55,16 @@ def test_each_network_can_be_tried_before_and_after_it_is_enabled(
     assert (details["kind"], details["user"], details["amount"]) == ("Credit", str(user.profile_address), "7")
     assert (details["credits before bonuses"], details["received before"]) == ("17", "no")
     assert everything() == before
+
+
+def test_a_body_is_tried_as_a_post(staff: Client) -> None:
+    user, network = UserFactory.create(), set_up("adgem", is_enabled=False)
+    body = f'{{"data": {{"conversion_id": "c", "player_id": "{network.reference(user)}", "amount": 7}}}}'
+    signature = hmac.new(network.secret.encode(), body.encode(), "sha256").hexdigest()
+    address = f"http://testserver/api/postbacks/adgem/{network.token}"
+
+    assert _try(staff, network, address, signature, body)[1]["amount"] == "7"
+    assert _try(staff, network, address, signature, body[:-1] + " }")[0].endswith("bad signature.")
 
 
 def test_the_page_shows_an_earlier_postback_and_what_a_reversal_takes_back(staff: Client) -> None:

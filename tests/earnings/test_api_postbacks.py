@@ -1,6 +1,7 @@
 """GET and POST /api/postbacks/{network}/{token}: bytes in, the network's own answer out."""
 
 import base64
+import hmac
 import io
 import json
 import logging
@@ -49,6 +50,26 @@ def test_every_network_is_accepted_over_http(slug: str) -> None:
     assert (row.user_id, row.credits) == (user.pk, 7)
     assert row.request_id == answer.headers["X-Request-ID"]
     assert balance_of(user).available == (0 if slug == "cpx-research" else 7)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_conversion_that_adgem_posts_is_credited_once(times: int) -> None:
+    user, network = UserFactory.create(), set_up("adgem")
+    data = {"player_id": network.reference(user), "conversion_id": "c-1", "amount": 7, "payout": 0.07}
+    body = json.dumps({"request_id": "r-1", "timestamp": 1720727170, "data": data}).encode()
+    signature = hmac.new(network.secret.encode(), body, "sha256").hexdigest()
+
+    for _ in range(times):
+        answer = Client(enforce_csrf_checks=True, REMOTE_ADDR=SENDER).post(
+            f"/api/postbacks/adgem/{network.token}",
+            data=body,
+            content_type="application/json",
+            headers={"Signature": signature},
+        )
+        assert (answer.status_code, answer.content) == (200, b"OK")
+
+    assert balance_of(user).available == 7
+    assert bytes(Postback.objects.get().raw) == body
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """How each network's parameters are read."""
 
+import hmac
 import secrets
 from decimal import Decimal
 from typing import Any
@@ -45,6 +46,26 @@ def _parsed(slug: str, **fields: str) -> tuple[str, str, str]:
         ({"tx": "o9", "val": "5", "type": "COMPLETE", "state": "COMPLETED"}, (CREDIT, "o9", "o9")),
         ({"tx": "o9", "val": "5", "type": "RECONCILIATION", "state": "RECONCILED"}, (REVERSAL, "o9", "o9")),
         ({"tx": "o9", "val": "5", "state": "REJECTED"}, (REVERSAL, "o9", "o9")),
+        # Without its state, an offer may be pending, whatever the type is.
+        ({"tx": "o9", "val": "5", "type": "COMPLETE"}, (PENDING, "o9", "o9")),
+        ({"tx": "o9", "val": "5"}, (PENDING, "o9", "o9")),
+        ({"tx": "o9", "val": "-5"}, (REVERSAL, "o9", "o9")),
+        # States are switched off at BitLabs.
+        ({"tx": "o9", "val": "5", "type": "COMPLETE", "offer_state": "NONE"}, (CREDIT, "o9", "o9")),
+        ({"tx": "o9", "val": "5", "type": "", "state": ""}, (CREDIT, "o9", "o9")),
+        # A survey whose type is not in the address.
+        ({"tx": "s1", "val": "5"}, (CREDIT, "s1", "s1")),
+        ({"tx": "s1", "val": "5", "type": ""}, (CREDIT, "s1", "s1")),
+        ({"tx": "s1", "val": "-5", "type": ""}, (REVERSAL, "s1", "s1")),
+        # Stateful receipts and purchases.
+        ({"tx": "m1", "val": "5", "type": "state_change"}, (PENDING, "m1", "m1")),
+        (
+            {"tx": "m1", "val": "5", "type": "state_change", "magic_receipt_state": "COMPLETED"},
+            (CREDIT, "m1", "m1"),
+        ),
+        ({"tx": "c1", "val": "5", "cashback_state": "CREATED"}, (PENDING, "c1", "c1")),
+        ({"tx": "c1", "val": "5", "cashback_state": "ADJUSTED"}, (INFO, "c1", "c1")),
+        ({"tx": "c1", "val": "5", "cashback_state": "COMPLETED", "offer_state": ""}, (CREDIT, "c1", "c1")),
     ],
 )
 def test_bitlabs_types_and_states_decide_the_kind(
@@ -108,7 +129,9 @@ def test_ayet_studios_flag_or_prefix_makes_a_reversal(
     ("slug", "fields"),
     [
         ("bitlabs", {"tx": "s1", "val": "5", "type": "SURPRISE"}),
-        ("bitlabs", {"tx": "s1", "val": "5"}),
+        ("bitlabs", {"tx": "s1", "val": "5", "state": "SURPRISE"}),
+        ("bitlabs", {"tx": "o1", "val": "5", "state": "COMPLETED", "offer_state": "PENDING"}),
+        ("adgem", {"conversion_id": "c", "amount": "5", "conversion_type": "gift"}),
         ("bitlabs", {"tx": "", "val": "5", "type": "COMPLETE"}),
         ("cpx-research", {"trans_id": "1", "status": "3", "amount_local": "5"}),
         ("ayet-studios", {"transaction_id": "a", "currency_amount": "5", "is_chargeback": "yes"}),
@@ -125,6 +148,47 @@ def test_undocumented_values_are_refused(slug: str, fields: dict[str, str]) -> N
 
 def test_a_negative_payout_of_adgem_takes_back_a_positive_amount() -> None:
     assert _parsed("adgem", transaction_id="t", amount="5", payout="-0.1") == (REVERSAL, "t", "t")
+
+
+def test_an_installation_that_adgem_posts_is_information() -> None:
+    assert _parsed("adgem", conversion_id="c", amount="0", conversion_type="install") == (INFO, "c", "c")
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b'{"data": {"conversion_id": "c", "amount": 5, "amount": 6}}', "repeated"),
+        (b'{"data": {"conversion_id": "c", "amount": NaN}}', "amount"),
+        (b'{"data": [1]}', "no data"),
+        (b"[" * 100_000, "unreadable"),
+        (b'{"data": {"conversion_id": "c", "amount": 5}', "unreadable"),
+    ],
+)
+def test_a_body_of_adgem_that_says_nothing_certain_is_refused(body: bytes, reason: str) -> None:
+    adapter, signature = ADAPTERS["adgem"], hmac.new(b"key", body, "sha256").hexdigest()
+    request = RawRequest(method="POST", url="", query=b"", body=body, headers={"signature": signature})
+
+    with pytest.raises(PostbackRefused, match=reason):
+        adapter.parse(adapter.verify(request, secrets=["key"], keys={}))
+
+
+def test_numbers_of_adgem_are_taken_as_they_are_written() -> None:
+    body = b'{"data": {"conversion_id": "c", "player_id": "p", "amount": 0.1, "payout": 1.0e-5}}'
+    signature = hmac.new(b"key", body, "sha256").hexdigest()
+    request = RawRequest(method="POST", url="", query=b"", body=body, headers={"signature": signature})
+
+    event = ADAPTERS["adgem"].parse(ADAPTERS["adgem"].verify(request, secrets=["key"], keys={}))
+
+    assert (event.amount, event.payout_usd) == (Decimal("0.1"), Decimal("0.00001"))
+
+
+@pytest.mark.parametrize("names", ["userId appUserId", "userid userId", "user"])
+def test_levelplay_names_its_user_once(names: str) -> None:
+    users = "&".join(f"{name}={'4' * 32}" for name in names.split())
+    query = f"{users}&rewards=5&eventId=e&timestamp=202611211234&signature=5"
+
+    with pytest.raises(PostbackRefused, match="user reference"):
+        parse("levelplay", RawRequest(method="GET", url="", query=query.encode()), "key")
 
 
 @pytest.mark.parametrize("amount", ["0", "5", "", "-5"])
@@ -205,6 +269,32 @@ def test_a_wallet_cannot_smuggle_a_parameter_into_what_google_signs(chosen: str,
         query = f"{spelled}&signature={signature}&key_id={KEY_ID}".encode()
         with pytest.raises(PostbackRefused, match="repeated parameter"):
             parse("admob", RawRequest(method="GET", url="", query=query))
+
+
+def _signed_by_google(signed: str, *, sent: str) -> RawRequest:
+    key = load_pem_private_key(key_pair()[0].encode(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    signature = unpadded(key.sign(signed.encode(), ec.ECDSA(SHA256())))
+    return RawRequest(method="GET", url="", query=f"{sent}&signature={signature}&key_id={KEY_ID}".encode())
+
+
+def test_a_signature_over_the_query_as_it_is_sent_is_accepted_too() -> None:
+    at = f"timestamp={NOW.timestamp() * 1000:.0f}&transaction_id=t"
+    query = f"ad_unit=1&reward_amount=7&reward_item=Bits%20%26%20bobs&{at}"
+
+    event = parse("admob", _signed_by_google(query, sent=query))
+
+    assert (event.kind, event.amount, event.external_id) == (CREDIT, Decimal(7), "t")
+
+
+def test_decoded_text_that_google_signed_means_the_same_when_it_is_sent_as_a_query() -> None:
+    at = f"timestamp={NOW.timestamp() * 1000:.0f}&transaction_id=t"
+    # What a wallet chose is `x%26reward_amount%3D1000`, which Google encodes once more.
+    decoded = f"ad_unit=1&custom_data=x%26reward_amount%3D1000&reward_amount=1&{at}"
+
+    event = parse("admob", _signed_by_google(decoded, sent=decoded))
+
+    assert (event.amount, event.external_id) == (Decimal(1), "t")
 
 
 def test_a_report_cannot_be_sent_as_a_postback() -> None:

@@ -1,8 +1,8 @@
 """
 Recorded postbacks.
 
-AdMob's were signed by Google, BitLabs' is the example of its documentation; the others were signed
-with openssl and md5sum by the documented recipe, so that no code of ours vouches for itself.
+AdMob's were signed by Google, BitLabs' and one of ayeT-Studios' are the examples of their documentation; the others
+were signed with openssl and md5sum by the documented recipe, so that no code of ours vouches for itself.
 """
 
 from decimal import Decimal
@@ -13,6 +13,7 @@ import pytest
 from earnings.models import PostbackKind
 from earnings.networks import ADAPTERS
 from earnings.networks.base import RawRequest
+from tests.docs.pages import DOCS, rows
 
 USER = "4b3f9d0e6a7c4c0f9a1be2d37c5a8f10"
 GOOGLES_KEYS = {
@@ -36,11 +37,26 @@ ADMOB_TEST_WITHOUT_REWARD = (
     "&signature=MEQCIDE9INfQq8L_7QyndJqgwV8cin3qTKIzxnVuAQCTY0QjAiA4R_tN91omphgtcLqRCqt7oJ4c4682QIV7lW6vvsLSiw"
     "&key_id=3335741209"
 )
+# Somebody's real postback, with a space in it.
+ADMOB_REAL = (
+    "ad_network=4970775877303683148&ad_unit=1000666186&reward_amount=1&reward_item=Key%20Doubler"
+    "&timestamp=1584354656623&transaction_id=19808b2d2660df761d5a3259a3d6fbc6&user_id=GbgZbUuAyUgbyTZYQUA2eGNLsjh1"
+    "&signature=MEUCIBAEW1jAC72wybEVSeexWF4LESQ7Nkoypy3y1swVDAUvAiEAhKsB68Myzr0N3_dEHFTeeRRlFYFkmyPGW6I5hSEkIGw"
+    "&key_id=3335741209"
+)
 _HEADER = "x-ayetstudios-security-hash"
 _VISIT = (
     "eyJhbW91bnQiOiIzIiwiY2FtcGFpZ24iOiJhdXR1bW4iLCJleHAiOjE3OTUwMDAwMDAsImp0aSI6InYtMSIsInVzZXIiOiI0YjNmOWQwZTZhN2M0"
     "YzBmOWExYmUyZDM3YzVhOGYxMCJ9.Px-ZyHV9ufmHP3ld2bWvN58HsqI7VB8VEj5zTa1qasY"
 )
+# The example of AdGem's page on postbacks of version 3, shortened.
+ADGEM_BODY = (
+    b'{"request_id": "01786456-b959-404a-baa7-05ef8a2e0290", "timestamp": 1720727170, "data": {"app_id": "2", '
+    b'"player_id": "4b3f9d0e6a7c4c0f9a1be2d37c5a8f10", "amount": 150, "payout": 1.5, "all_goals_completed": 1, '
+    b'"conversion_id": "c5eb2a9d-41a4-4088-80bb-ebc87bd1bb62", "allow_multiple_conversions": false, '
+    b'"goal_name": "Reach level 20", "conversion_type": "reward"}}'
+)
+ADGEM_SIGNATURE = "14fa09053ba516d1fc95f680bdcc66a436de4d93b375cdbf7d6c1921eaf1a421"
 # network, secret, query, other parts of the request, id and amount
 RECORDED: list[tuple[str, str, str, dict[str, Any], str, str]] = [
     (
@@ -68,6 +84,29 @@ RECORDED: list[tuple[str, str, str, dict[str, Any], str, str]] = [
         ),
         {},
         "tx-1",
+        "150",
+    ),
+    (
+        "levelplay",
+        "levelplay-key",
+        (
+            f"appUserId={USER}&rewards=25&eventId=evt-77&itemName=credits&timestamp=202611211234"
+            "&signature=557a6392a65d0af894b66e60b17cfa36"
+        ),
+        {},
+        "evt-77",
+        "25",
+    ),
+    (
+        "adgem",
+        "adgem-key",
+        "",
+        {
+            "method": "POST",
+            "body": ADGEM_BODY,
+            "headers": {"signature": "14fa09053ba516d1fc95f680bdcc66a436de4d93b375cdbf7d6c1921eaf1a421"},
+        },
+        "c5eb2a9d-41a4-4088-80bb-ebc87bd1bb62",
         "150",
     ),
     (
@@ -114,7 +153,7 @@ RECORDED: list[tuple[str, str, str, dict[str, Any], str, str]] = [
 
 def _request(slug: str, query: str, **parts: Any) -> RawRequest:
     url = f"https://gateway.example/api/postbacks/{slug}/tok"
-    return RawRequest(method="GET", url=url, query=query.encode(), **parts)
+    return RawRequest(**{"method": "GET", "url": url, "query": query.encode(), **parts})
 
 
 @pytest.mark.parametrize(
@@ -142,6 +181,43 @@ def test_googles_published_vectors_are_accepted_and_its_test_credits_nobody(quer
     event = adapter.parse(adapter.verify(_request("admob", query), secrets=[], keys=GOOGLES_KEYS))
 
     assert (event.kind, event.external_id) == (PostbackKind.TEST, "123456789")
+
+
+def test_google_signs_the_decoded_text() -> None:
+    adapter = ADAPTERS["admob"]
+
+    event = adapter.parse(adapter.verify(_request("admob", ADMOB_REAL), secrets=[], keys=GOOGLES_KEYS))
+
+    assert (event.kind, event.amount, event.user_ref) == (
+        PostbackKind.CREDIT,
+        Decimal(1),
+        "GbgZbUuAyUgbyTZYQUA2eGNLsjh1",
+    )
+
+
+def test_the_example_in_the_documentation_of_ayet_studios_is_accepted() -> None:
+    query = (
+        "transaction_id=8ee08f32ae611231b0a49d1bd66e9bf193132561&user_id=testuser123456&amount=0.10&payout=1.50"
+        "&offer_name=TEST%20OFFER&click_id=1234abcd5678021"
+    )
+    headers = {_HEADER: "62a32725866780ada1dec3d62232645f2801e05a91df7b0202e9b780f804f04b"}
+
+    fields = ADAPTERS["ayet-studios"].verify(
+        _request("ayet-studios", query, headers=headers),
+        secrets=["9f2228fea0d8e7ce10b2ac36053db14c"],
+        keys={},
+    )
+
+    assert (fields["amount"], fields["offer_name"]) == ("0.10", "TEST OFFER")
+
+
+def test_every_adapter_is_proven_by_a_page_or_said_to_be_unproven() -> None:
+    """`docs/ad-networks.md` says the same."""
+    proofs = {cells[0].strip("`"): cells[1] for cells in rows(DOCS / "ad-networks.md") if len(cells) == 3}
+    named = {slug: adapter.proven_by for slug, adapter in ADAPTERS.items() if slug in proofs}
+
+    assert named.keys() == ADAPTERS.keys() - {"visit-link", "push-report"}
+    assert all((proof or "unproven") in proofs[slug] for slug, proof in named.items())
 
 
 def test_the_example_in_bitlabs_documentation_is_accepted() -> None:

@@ -1,0 +1,309 @@
+"""
+Requests made at random from the API's description, valid and invalid, with every kind of token.
+
+Whatever is sent: no 5xx, nothing that the description does not name, nothing of another user's, and nothing of
+another user's changes. The suite makes some hundred requests; `make fuzz CASES=50000` makes many.
+"""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+from typing import Any
+
+import pytest
+import schemathesis
+import yaml
+from django.conf import settings as settings_of_django
+from django.core.signals import request_finished, request_started
+from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections, connection, transaction
+from django.utils import timezone
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from devstack.services.stack import Services
+from devstack.world.profiles import Profile, ProfilePlan
+from gateway.chain.signing import get_signer
+from payments.stripe import set_billing_client
+from relay.models import RelayTransaction
+from relay.services import relayers
+from tests.credits.rows import query
+from tests.docs.pages import DOCS
+from tests.earnings.ad_networks import SLUGS, set_up
+from tests.factories import UserFactory
+from tests.payments.payers import Payer
+from tests.payments.stripe_accounts import DoubleAccount
+from tests.portal.history_rows import earned, relayed
+from tests.users.forged_tokens import forged_token
+from users.models import SignInSession, TrustedImplementation, User
+from users.services import sessions, sign_in, trusted_code
+from users.services.sessions import TokenPair
+
+CASES = int(os.environ.get("FUZZ_CASES", "100"))
+LYX = 10**18
+NEVER = "1000000000/second"
+REFUSED = {
+    "none": "not-authenticated",
+    "expired": "access-token-expired",
+    "tampered": "access-token-signature-invalid",
+}
+
+_DESCRIPTION = yaml.safe_load((DOCS / "openapi.yaml").read_text())
+# Tokens are put in by the tests: a random one would be refused before anything else is looked at.
+WITH_TOKEN = {
+    operation["operationId"]
+    for path in _DESCRIPTION["paths"].values()
+    for operation in path.values()
+    if operation.pop("security", None)
+}
+OPERATIONS = [
+    found.ok()
+    for found in schemathesis.openapi.from_dict(_DESCRIPTION).get_all_operations()
+    if isinstance(found, Ok)
+]
+TABLES = ("credits_account", "relay_relaytransaction", "payments_subscription", "users_signinsession")
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+
+
+@dataclass
+class Person:
+    """A user with something of every kind, and all that nobody else may read."""
+
+    profile: Profile
+    user: User
+    pair: TokenPair
+    challenge: str
+    hashes: list[str]
+    names: set[str] = field(repr=False)
+
+    def token(self, *, expires_in: timedelta = timedelta(days=1)) -> str:
+        """Return an access token of the person's session that outlives the test, or one from the past."""
+        session = SignInSession.objects.get(user=self.user)
+        return forged_token(
+            sub=str(self.user.pk),
+            address=self.user.profile_address,
+            sid=str(session.pk),
+            ctl=session.controller_address,
+            iat=int((timezone.now() - timedelta(hours=1)).timestamp()),
+            exp=int((timezone.now() + expires_in).timestamp()),
+        )
+
+    def rows(self) -> list[Any]:
+        """Return what others must not change."""
+        parts = (f"SELECT t::text FROM {table} AS t WHERE user_id = {self.user.pk}" for table in TABLES)  # noqa: S608
+        return query(" UNION ALL ".join(parts))
+
+
+@dataclass
+class World:
+    """Two users, and the path of each ad network."""
+
+    person: Person
+    other: Person
+    paths: list[dict[str, str]]
+
+    @cached_property
+    def values(self) -> dict[str, list[str]]:
+        """Return, by the name of a member, values that lead further than random ones."""
+        both = (self.person, self.other)
+        return {
+            "transactionHash": [name for person in both for name in person.hashes],
+            "address": [person.profile.profile_address for person in both],
+            "keyManagerAddress": [person.profile.key_manager_address for person in both],
+            "refresh": [person.pair.refresh for person in both],
+            "nonce": [person.challenge for person in both],
+        }
+
+
+@pytest.fixture
+def world(services: Services, settings: Any, db: None) -> Iterator[World]:
+    """Two users of a service whose rate limits are lifted, with the real node and the Stripe double behind it."""
+    for name in dir(settings_of_django):
+        if name.endswith("_RATE") and isinstance(getattr(settings_of_django, name), str):
+            setattr(settings, name, NEVER)
+    settings.STRIPE_SECRET_KEY = services.stripe.secret_key
+    settings.STRIPE_API_BASE = services.stripe.url
+    set_billing_client(None)
+    double = DoubleAccount(services.stripe)
+    double.controls.set_webhook_endpoint(None, "")
+    double.controls.reset()
+    services.world.fund(100 * LYX, *get_signer().addresses())
+    relayers.sync(now=timezone.now())
+    kinds, code = TrustedImplementation.Kind, services.world.implementations
+    trusted_code.trust(kind=kinds.PROFILE, address=code.universal_profile, name="profile")
+    trusted_code.trust(kind=kinds.KEY_MANAGER, address=code.key_manager, name="key manager")
+    people = [
+        _person(profile, double) for profile in services.world.create_profiles(ProfilePlan(), ProfilePlan())
+    ]
+    paths = [{"network": slug, "token": set_up(slug).token} for slug in SLUGS]
+    # As Django's own test client does: the connection has the test's transaction open.
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield World(people[0], people[1], paths)
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+    set_billing_client(None)
+
+
+def _person(profile: Profile, double: DoubleAccount) -> Person:
+    user = UserFactory.create(profile_address=profile.profile_address)
+    earned(user, 3)
+    relayed(user, 3)
+    payer = Payer(double, user).with_card()
+    subscription = payer.upsert(2_500)
+    now = timezone.now()
+    challenge = sign_in.issue_challenge(profile_address=profile.profile_address, client="somebody", now=now)
+    pair = sessions.start(
+        profile_address=profile.profile_address, controller=profile.controller.address, now=now
+    )
+    hashes = list(RelayTransaction.objects.filter(user=user).values_list("transaction_hash", flat=True))
+    names = {
+        profile.profile_address,
+        profile.key_manager_address,
+        profile.controller.address,
+        challenge.nonce,
+        pair.refresh,
+        payer.customer.stripe_customer_id,
+        subscription.stripe_subscription_id,
+        *hashes,
+    }
+    return Person(profile, user, pair, challenge.nonce, hashes, {name.lower() for name in names})
+
+
+@contextmanager
+def _forgotten() -> Iterator[None]:
+    """Roll back what happens inside, after the constraints have been checked that are checked at commit."""
+    block: Any = transaction.atomic()
+    block._from_testcase = True  # services may begin transactions of their own inside
+    with block:
+        yield
+        connection.check_constraints()
+        transaction.set_rollback(True)
+
+
+@st.composite
+def _cases(draw: st.DrawFn, requests: st.SearchStrategy[Any], world: World) -> Any:
+    """Draw a request; some of its members name what exists."""
+    case = draw(requests)
+    if isinstance(case.body, dict):
+        named = [name for name in world.values if name in case.body and draw(st.booleans())]
+        case.body = {**case.body, **{name: draw(st.sampled_from(world.values[name])) for name in named}}
+    if "{network}" in case.operation.path and draw(st.booleans()):
+        case.path_parameters = draw(st.sampled_from(world.paths))
+    return case
+
+
+class Sender:
+    """Sends requests to the service in this process, and judges every answer."""
+
+    def __init__(self, world: World) -> None:
+        self.codes: Counter[str] = Counter()
+        self._world = world
+        self._application = get_wsgi_application()
+
+    def send(
+        self, operation: Any, mode: GenerationMode, *, token: str | None, reader: str, cases: int
+    ) -> None:
+        """Send so many requests, whose answers are for this reader."""
+
+        @settings(
+            max_examples=cases,
+            deadline=None,
+            database=None,
+            phases=[Phase.explicit, Phase.generate, Phase.shrink],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=_cases(operation.as_strategy(generation_mode=mode), self._world))
+        def judge(case: Any) -> None:
+            with _forgotten():
+                self._judge(case, token, reader)
+
+        judge()
+
+    def _judge(self, case: Any, token: str | None, reader: str) -> None:
+        is_theirs = case.operation.definition.raw["operationId"] in WITH_TOKEN
+        stranger = self._world.person if reader == "other" else self._world.other
+        before = stranger.rows() if is_theirs else []
+        headers = {"Authorization": f"Bearer {token}"} if token is not None and is_theirs else {}
+        answer = case.call(app=self._application, headers=headers)
+        case.validate_response(answer, checks=CHECKS)
+        code = _problem_code(answer)
+        where = f"{case.operation.label}: {code}, {answer.text[:300]}"
+        assert code in _documented(case.operation, answer.status_code), where
+        if is_theirs:
+            assert answer.status_code != 401 or code == REFUSED.get(reader, "timestamp-out-of-window"), where
+            assert answer.status_code == 401 or reader not in REFUSED, where
+        sent = f"{answer.request.url} {answer.request.body!r}".lower()
+        shown = answer.text.lower()
+        if stranger.pair.refresh.lower() not in sent:  # whoever has it may sign in as them
+            assert [name for name in stranger.names if name in shown and name not in sent] == [], where
+        assert (stranger.rows() if is_theirs else []) == before, where
+        self.codes[f"{answer.status_code} {code}".strip()] += 1
+
+
+def _problem_code(answer: Any) -> str:
+    is_problem = answer.headers.get("content-type", [""])[0].startswith("application/problem+json")
+    return str(json.loads(answer.text)["code"]) if is_problem else ""
+
+
+def _documented(operation: Any, status: int) -> set[str]:
+    content = operation.definition.raw["responses"][str(status)]["content"]
+    examples = content.get("application/problem+json", {}).get("examples", {})
+    codes = {example["value"]["code"] for example in examples.values()}
+    return codes | ({""} if content.keys() - {"application/problem+json"} else set())
+
+
+@pytest.mark.timeout(max(900, CASES))
+def test_no_request_breaks_the_service_or_meets_what_is_anothers(world: World) -> None:
+    sender = Sender(world)
+    for operation in OPERATIONS:
+        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+            if mode is GenerationMode.POSITIVE or _has_input(operation):
+                sender.send(operation, mode, token=world.person.token(), reader="person", cases=_each())
+    print(sum(sender.codes.values()), "requests:", dict(sender.codes.most_common()))  # noqa: T201
+    assert sum(sender.codes.values()) >= CASES / 2
+
+
+def test_every_operation_tells_each_token_what_it_may_know(world: World) -> None:
+    sender = Sender(world)
+    tokens = {
+        "none": None,
+        "expired": world.person.token(expires_in=-timedelta(minutes=5)),
+        "other": world.other.token(),
+        "tampered": world.person.token()[:-8] + "AAAAAAAA",
+    }
+    for operation in OPERATIONS:
+        for reader, token in tokens.items():
+            cases = max(1, CASES // (20 * len(OPERATIONS)))
+            sender.send(operation, GenerationMode.POSITIVE, token=token, reader=reader, cases=cases)
+    print(sum(sender.codes.values()), "requests:", dict(sender.codes.most_common()))  # noqa: T201
+
+
+def _each() -> int:
+    """Return how many requests an operation gets of each kind."""
+    kinds = sum(2 if _has_input(operation) else 1 for operation in OPERATIONS)
+    return -(-CASES // kinds)
+
+
+def _has_input(operation: Any) -> bool:
+    return bool(operation.definition.raw.get("requestBody") or operation.definition.raw.get("parameters"))

@@ -17,6 +17,7 @@ from credits.models import CreditAccount, CreditEntry
 from payments.queries import monthly_amount_of
 from relay import queries as relay_queries
 from relay.queries import ListedTransaction
+from relay.services.quota import Quota, quota_of
 from rewards import queries as rewards_queries
 from rewards.queries import CurrentRewards
 from users.models import User
@@ -61,6 +62,26 @@ def dashboard_of(*, user: User, now: datetime) -> Dashboard:
         check_in=status_of(user=user, rewards=rewards, now=now),
         earnings=[Earning(*row) for row in newest.values_list(*Earning._fields)[:_NEWEST]],
         transactions=list(relay_queries.transactions_of(user).order_by("-id")[:_NEWEST]),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountSummary:
+    """What the account holder's page begins with: `account` and `quota` in credits, and the badges in force."""
+
+    user: User
+    account: CreditAccount
+    quota: Quota
+    rewards: CurrentRewards
+
+
+def account_summary_of(*, user: User, now: datetime) -> AccountSummary:
+    """Return the balance, what is held of it, the paid period's quota and the badges of the user at `now`."""
+    return AccountSummary(
+        user=user,
+        account=credits_queries.account_of(user) or CreditAccount(user_id=user.pk),
+        quota=quota_of(user_id=user.pk, now=now),
+        rewards=rewards_queries.current_rewards(user=user, now=now),
     )
 
 

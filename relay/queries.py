@@ -291,6 +291,7 @@ class ListedTransaction(Protocol):
     credits_before: int
     created_at: datetime
     settled_at: datetime | None
+    failure_code: str
     # Of the ledger entry, None before there is one.
     amount: int | None
     balance_before: int | None
@@ -303,7 +304,15 @@ def transactions_of(user: User) -> QuerySet[RelayTransaction, ListedTransaction]
 
     Rows and no instances, of which a long list would need three for each; and nothing that may be long.
     """
-    shown = ("id", "profile_address", "transaction_hash", "status", "created_at", "settled_at")
+    shown = (
+        "id",
+        "profile_address",
+        "transaction_hash",
+        "status",
+        "created_at",
+        "settled_at",
+        "failure_code",
+    )
     costs = ("expected_cost", "real_cost", "credits_before")
     entry = {name: F(f"hold__entry__{name}") for name in ("amount", "balance_before", "balance_after")}
     transactions = RelayTransaction.objects.filter(user_id=user.pk).annotate(**entry)

@@ -9,6 +9,7 @@ from gateway.common.errors import InvalidRequest, NotAuthenticated
 from gateway.common.problems import problem_responses
 
 DASHBOARD = problem_responses(NotAuthenticated)
+SERVICE = problem_responses()
 HISTORY = problem_responses(InvalidRequest, NotAuthenticated)
 
 
@@ -17,6 +18,14 @@ Everything a wallet shows of its user, in one answer: credits, experience on bot
 modifiers, the newest 100 earnings and relay transactions, and what a check-in may give now. Fractions are 0 to 1 where
 they are shares and may exceed 1 where they are bonuses. `credits` is what can be spent: balance less what is held, and
 below 0 in debt. Older history is at `/api/user/earnings` and `/api/user/transactions`.
+""".strip()
+ACCOUNT_DESCRIPTION = """
+The account of the signed-in profile in short: what there is, what is held for relay transactions under way, what the
+running period has paid out and until when, and the names of the badges.
+""".strip()
+SERVICE_DESCRIPTION = """
+What a wallet has to know of this service before anybody signs in. It changes only when the operator changes the
+settings.
 """.strip()
 EARNINGS_DESCRIPTION = """
 Everything that changed the balance except relay charges, newest first; what was taken back is negative. Follow `next`
@@ -46,6 +55,36 @@ def _badge(lower: int, upper: int, *, bonus: float, back: float, debt: int, drop
     }
 
 
+ACCOUNT_EXAMPLES = [
+    OpenApiExample(
+        "A subscriber with a call under way",
+        response_only=True,
+        value={
+            "profileAddress": _PROFILE,
+            "balance": 25_500,
+            "held": 171,
+            "available": 25_329,
+            "totalQuota": 25_500,
+            "resetDate": 1_798_761_600,
+            "permanentBadge": "Bronze",
+            "subscriberBadge": "Supporter",
+        },
+    )
+]
+SERVICE_EXAMPLES = [
+    OpenApiExample(
+        "On LUKSO",
+        response_only=True,
+        value={
+            "chainId": 42,
+            "currency": "LYX",
+            "creditWei": "1000000000000",
+            "explorerUrl": "https://explorer.lukso.network",
+            "relayerUrl": "https://relay.example.com/api/lsp15",
+            "billingCurrencies": ["usd", "eur"],
+        },
+    )
+]
 DASHBOARD_EXAMPLES = [
     OpenApiExample(
         "A subscriber",

@@ -125,6 +125,44 @@ class TransactionSerializer(serializers.Serializer[Any]):
 class DatedTransactionSerializer(TransactionSerializer):
     created_at = serializers.DateTimeField()
     settled_at = serializers.DateTimeField(allow_null=True)
+    failure_code = serializers.CharField(
+        help_text="Why it failed or was cancelled, as `/problems/{code}` explains it; else empty."
+    )
+
+
+class AccountResponseSerializer(serializers.Serializer[Any]):
+    profileAddress = AddressField(source="user.profile_address")
+    balance = serializers.IntegerField(
+        source="account.balance", help_text="All credits; negative when in debt."
+    )
+    held = serializers.IntegerField(
+        source="account.held", help_text="Credits that relay transactions under way may use."
+    )
+    available = serializers.IntegerField(source="account.available", help_text="`balance` less `held`.")
+    totalQuota = serializers.IntegerField(
+        source="quota.total", help_text="Credits paid out for the running period; 0 without one."
+    )
+    resetDate = serializers.IntegerField(
+        source="quota.reset_date", help_text="End of the period in unix seconds; -1 without one."
+    )
+    permanentBadge = serializers.CharField(source="rewards.permanent_badge.name", help_text="Its name.")
+    subscriberBadge = serializers.CharField(
+        source="rewards.subscriber_badge.name",
+        help_text="Its name; of the lowest one for users without a running period.",
+    )
+
+
+class ServiceResponseSerializer(serializers.Serializer[Any]):
+    chainId = serializers.IntegerField(help_text="The chain that is relayed to.")
+    currency = serializers.CharField(help_text="What gas is paid in there.")
+    creditWei = serializers.CharField(help_text="Wei of gas that one credit pays for, as text.")
+    explorerUrl = serializers.CharField(help_text="A block explorer; empty where there is none.")
+    relayerUrl = serializers.URLField(
+        help_text="Where a wallet that speaks LSP-15 finds `/execute` and `/quota`."
+    )
+    billingCurrencies = serializers.ListField(
+        child=serializers.CharField(), help_text="What subscriptions may be paid in."
+    )
 
 
 class DashboardSerializer(serializers.Serializer[Any]):

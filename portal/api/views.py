@@ -2,28 +2,34 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.utils.timezone import now
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.viewsets import GenericViewSet, ViewSet
 
 from credits.models import CreditEntry
+from gateway.chain.config import get_chain
 from gateway.common.pagination import NewestFirst
 from gateway.common.routers import ApiRouter
 from gateway.common.serializers import rendered
 from gateway.common.throttling import user_rate
 from portal.api import schema
 from portal.api.serializers import (
+    AccountResponseSerializer,
     DashboardSerializer,
     DatedEarningSerializer,
     DatedTransactionSerializer,
+    ServiceResponseSerializer,
     dashboard_members,
 )
-from portal.dashboard import dashboard_of, earnings_of
+from portal.dashboard import account_summary_of, dashboard_of, earnings_of
 from relay.models import RelayTransaction
 from relay.queries import ListedTransaction, transactions_of
 from users.api.authentication import ProfileRequest
@@ -59,6 +65,43 @@ class DashboardViewSet(ViewSet):
             profile_address=request.user.profile_address,
         )
         return Response(answer, headers=_PRIVATE)
+
+    @extend_schema(
+        operation_id="account",
+        tags=["user"],
+        summary="Read balance, quota and badges in short",
+        description=schema.ACCOUNT_DESCRIPTION,
+        responses={200: AccountResponseSerializer, **schema.DASHBOARD},
+        examples=schema.ACCOUNT_EXAMPLES,
+    )
+    @action(detail=False)
+    def account(self, request: ProfileRequest) -> Response:
+        summary = account_summary_of(user=request.user, now=now())
+        return Response(rendered(AccountResponseSerializer, summary), headers=_PRIVATE)
+
+
+class ServiceViewSet(ViewSet):
+    @extend_schema(
+        operation_id="service",
+        tags=["user"],
+        summary="Read which chain this service relays to",
+        description=schema.SERVICE_DESCRIPTION,
+        auth=[],
+        responses={200: ServiceResponseSerializer, **schema.SERVICE},
+        examples=schema.SERVICE_EXAMPLES,
+    )
+    @action(detail=False, authentication_classes=(), permission_classes=(AllowAny,))
+    def service(self, request: Request) -> Response:
+        chain = get_chain()
+        answer = {
+            "chainId": chain.id,
+            "currency": chain.currency,
+            "creditWei": str(settings.CREDIT_WEI),
+            "explorerUrl": chain.explorer_url,
+            "relayerUrl": f"{settings.PUBLIC_URL}/api/lsp15",
+            "billingCurrencies": settings.BILLING_CURRENCIES,
+        }
+        return Response(answer, headers={"Cache-Control": "public, max-age=300"})
 
 
 class _HistoryViewSet(ListModelMixin, GenericViewSet[Any]):
@@ -112,6 +155,7 @@ class TransactionViewSet(_HistoryViewSet):
 
 
 router = ApiRouter()
+router.register("api", ServiceViewSet, basename="service")
 router.register("api/user", DashboardViewSet, basename="dashboard")
 router.register("api/user/earnings", EarningViewSet, basename="earnings")
 router.register("api/user/transactions", TransactionViewSet, basename="transactions")

@@ -179,7 +179,7 @@ SECURE_HSTS_SECONDS = 31_536_000 if PUBLIC_URL.startswith("https://") else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = bool(SECURE_HSTS_SECONDS)
 SECURE_SSL_REDIRECT = PUBLIC_URL.startswith("https://")
 # Only pages for people are redirected. An API call over plain http must fail, so that its sender notices.
-SECURE_REDIRECT_EXEMPT = [r"^(?!(admin|problems)(/|$))"]
+SECURE_REDIRECT_EXEMPT = [r"^(?!(admin|problems|account)(/|$)|$)"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]

@@ -1,0 +1,115 @@
+// The account holder's page: signs in with the extension and shows one section at a time.
+
+import { Api, isSignedOut } from "./api.js";
+import { actionButton, h, panel, short } from "./dom.js";
+import * as wallets from "./wallets.js";
+import { overview } from "./overview.js";
+import { history } from "./history.js";
+import { subscription } from "./subscription.js";
+import { checkIn } from "./check-in.js";
+import { earn } from "./earn.js";
+import { privacy } from "./privacy.js";
+
+const SECTIONS = {
+  overview: ["Overview", overview],
+  history: ["History", history],
+  subscription: ["Subscription", subscription],
+  "check-in": ["Check-in", checkIn],
+  earn: ["Earn", earn],
+  privacy: ["Sessions and data", privacy],
+};
+const at = (id) => document.getElementById(id);
+const api = new Api();
+let service;
+
+/** Say what happened; a failure stays until the next thing is done. */
+function report(outcome) {
+  const failed = outcome instanceof Error || outcome?.code !== undefined;
+  if (failed && isSignedOut(outcome)) return signedOut("You are signed out. Sign in again.");
+  const text = failed ? explain(outcome) : outcome;
+  at("message").replaceChildren(text ? h("div", { class: failed ? "notice bad" : "notice" }, text) : "");
+}
+
+function explain(error) {
+  if (wallets.wasRejected(error)) return "You declined it in the extension.";
+  const wait = error.retryAfter ? ` Try again in ${error.retryAfter} s.` : "";
+  const page = error.code && error.members ? [" ", h("a", { href: `/problems/${error.code}` }, "What does this mean?")] : [];
+  return h("span", {}, `${error.message ?? error}${wait}`, ...page);
+}
+
+function signedOut(text) {
+  api.forget();
+  report(text ?? "");
+  at("sections").hidden = true;
+  at("who").replaceChildren();
+  chooseWallet();
+}
+
+async function chooseWallet() {
+  const found = await wallets.findWallets();
+  const offer = found.map(({ name, provider }) => actionButton(`Sign in with ${name}`, () => signIn(provider), report));
+  const none = h(
+    "p",
+    {},
+    "No wallet was found in this browser. Install the ",
+    h("a", { href: "https://docs.lukso.tech/install-up-browser-extension" }, "Universal Profile browser extension"),
+    ", then load this page again.",
+  );
+  show(
+    panel(
+      "Sign in with your Universal Profile",
+      h("p", {}, "Your extension asks you to sign a message. This costs nothing and sends no transaction."),
+      h("div", { class: "actions" }, offer.length ? offer : none),
+    ),
+  );
+}
+
+async function signIn(provider) {
+  const address = await wallets.profileOf(provider);
+  await api.signIn(address, (message) => wallets.signMessage(provider, address, message));
+  report("");
+  await start();
+}
+
+function show(...children) {
+  at("content").setAttribute("aria-busy", "false");
+  at("content").replaceChildren(...children);
+}
+
+async function open(section, { focus }) {
+  for (const link of at("sections").children) {
+    if (link.hash === `#${section}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  const [title, render] = SECTIONS[section];
+  document.title = `${title} – Credit relay`;
+  at("content").setAttribute("aria-busy", "true");
+  const again = () => open(section, { focus: false });
+  try {
+    show(h("h2", { class: "visually-hidden" }, title), await render({ api, service, report, again, signedOut, wallets }));
+  } catch (error) {
+    show();
+    report(error);
+  }
+  if (focus) at("main").focus();
+}
+
+const asked = () => (location.hash.slice(1) in SECTIONS ? location.hash.slice(1) : "overview");
+
+async function start() {
+  service = await api.open("/api/service");
+  if (!api.address) return signedOut();
+  const links = Object.entries(SECTIONS).map(([name, [title]]) => h("a", { href: `#${name}` }, title));
+  at("sections").replaceChildren(...links);
+  at("sections").hidden = false;
+  const leave = actionButton("Sign out", () => api.post("/api/auth/logout").then(() => signedOut()), report, { kind: "plain" });
+  at("who").replaceChildren(h("code", { title: api.address }, short(api.address)), leave);
+  await open(asked(), { focus: false });
+}
+
+addEventListener("hashchange", () => {
+  if (!api.address || !(location.hash.slice(1) in SECTIONS)) return;
+  report("");
+  open(asked(), { focus: true });
+});
+start().catch(report);

@@ -1,0 +1,57 @@
+// Relay transactions and earnings, page by page.
+
+import { actionButton, dateTime, explorerLink, h, number, panel, table } from "./dom.js";
+import { SOURCES, nameOf } from "./words.js";
+
+const PAGE = 25;
+const STATUS_CLASS = { Success: "good", Failed: "bad", Cancelled: "bad" };
+
+export async function history({ api, service, report }) {
+  const calls = await pages(api, `/api/user/transactions?limit=${PAGE}`, report, {
+    caption: "Transactions that were relayed",
+    empty: "No transactions yet. Send one through your extension.",
+    columns: [
+      { label: "Transaction", cell: (row) => explorerLink(service, "tx", row.transaction_hash) },
+      { label: "When", cell: (row) => dateTime(row.created_at) },
+      { label: "Status", cell: status },
+      { label: "Cost", number: true, cell: (row) => (row.settled_at ? number(row.real_cost) : `about ${number(row.expected_cost)}`) },
+      { label: "Balance after", number: true, cell: (row) => number(row.credits_after) },
+    ],
+  });
+  const earnings = await pages(api, `/api/user/earnings?limit=${PAGE}`, report, {
+    caption: "Credits that came in",
+    empty: "Nothing yet. A subscription, ads and check-ins bring credits.",
+    columns: [
+      { label: "From", cell: (row) => nameOf(SOURCES, row.credit_source) },
+      { label: "When", cell: (row) => dateTime(row.created_at) },
+      { label: "Credits", number: true, cell: (row) => (row.credits_earned > 0 ? `+${number(row.credits_earned)}` : number(row.credits_earned)) },
+      { label: "Balance after", number: true, cell: (row) => number(row.credits_after) },
+    ],
+  });
+  return h("div", { class: "stack" }, panel("Transactions", calls), panel("Earnings", earnings));
+}
+
+function status(row) {
+  const name = h("span", { class: STATUS_CLASS[row.status] }, row.status);
+  if (!row.failure_code) return name;
+  return h("span", {}, name, ": ", h("a", { href: `/problems/${row.failure_code}` }, row.failure_code.replaceAll("-", " ")));
+}
+
+/** A list whose older rows are added by a button. */
+async function pages(api, path, report, { caption, columns, empty }) {
+  const place = h("div", {});
+  const rows = [];
+  const load = async (address) => {
+    const page = await api.get(address);
+    rows.push(...page.results);
+    const older = page.next && actionButton("Older", () => load(local(page.next)), report, { kind: "plain" });
+    place.replaceChildren(rows.length ? table(caption, columns, rows) : h("p", { class: "quiet" }, empty), h("div", { class: "actions" }, older));
+  };
+  await load(path);
+  return place;
+}
+
+const local = (address) => {
+  const { pathname, search } = new URL(address, location.origin);
+  return pathname + search;
+};

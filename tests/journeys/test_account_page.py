@@ -1,0 +1,109 @@
+"""The account holder's page, from never having been here to a relayed call, in a browser with an extension."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from devstack.wallet import Wallet
+from tests.browser.admin_client import AdminClient
+from tests.browser.conftest import browser, pictures
+from tests.factories import random_address
+from tests.journeys.extension import Extension
+from tests.journeys.people import Person
+from tests.journeys.stack import Stack
+
+__all__ = ["browser", "pictures"]
+pytestmark = pytest.mark.journey
+
+
+@pytest.fixture(params=[("desktop", 1280, "light"), ("phone", 390, "dark")], ids=["desktop", "phone"])
+def window(
+    request: pytest.FixtureRequest, browser: Browser, stack: Stack, pictures: Path
+) -> Iterator[AdminClient]:
+    """A browser window of some size and colour scheme, in which nothing may go wrong unseen."""
+    name, width, scheme = request.param
+    context = browser.new_context(
+        color_scheme=scheme, viewport={"width": width, "height": 850}, accept_downloads=True
+    )
+    client = AdminClient(context.new_page(), stack.web.url, pictures / name)
+    yield client
+    context.close()
+    assert client.complaints == []
+
+
+def section(page: Page, name: str) -> None:
+    page.get_by_role("navigation", name="My account").get_by_role("link", name=name, exact=True).click()
+    expect(page.locator("#content")).to_have_attribute("aria-busy", "false")
+
+
+def test_somebody_signs_in_adds_the_relayer_relays_checks_in_and_takes_the_data_along(
+    window: AdminClient, person: Person
+) -> None:
+    page, target = window.page, random_address()
+    Extension(person.wallet).install(page)
+    window.open("/")
+    window.picture("landing")
+    page.get_by_role("link", name="Open my account").first.click()
+    page.get_by_role("button", name="Sign in with Universal Profile").click()
+    page.get_by_role("button", name="Add this relayer to my extension").click()
+    expect(page.get_by_role("status")).to_contain_text("relays this profile through this service now")
+    page.get_by_text("Try it").click()
+    page.get_by_label("Send LYX to").fill(target)
+    page.get_by_label("Amount").fill("0.000000000000000001")
+    page.get_by_role("button", name="Send through the extension").click()
+    expect(page.get_by_role("status")).to_contain_text("Sent: 0x")
+    sent = page.get_by_role("status").inner_text().split()[1].rstrip(".")
+
+    assert person.ending(sent)["status"] == "Success"
+    assert int(person.wallet.rpc.call("eth_getBalance", target, "latest"), 16) == 1
+    section(page, "History")
+    expect(page.get_by_role("table", name="Transactions that were relayed")).to_contain_text("Success")
+    window.picture("history")
+    section(page, "Overview")
+    expect(page.get_by_role("img", name="Credits spent a day")).to_be_visible()
+    window.picture("overview")
+    section(page, "Check-in")
+    page.get_by_role("button", name="Check in", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("You drew")
+    window.picture("check-in")
+    section(page, "Sessions and data")
+    window.picture("sessions-and-data")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download all as JSON").click()
+    data = json.loads(download.value.path().read_text())
+    assert data["profileAddress"] == person.profile.profile_address
+    assert sent in {row["transaction_hash"] for row in data["transactions"]}
+    page.get_by_role("button", name="Sign out everywhere").click()
+    expect(page.get_by_role("status")).to_contain_text("signed out everywhere")
+    assert person.api.ask("/api/user/dashboardInfo").status == 401
+
+
+def test_what_the_person_declines_and_what_the_service_refuses_is_said(
+    browser: Browser, stack: Stack, person: Person, pictures: Path
+) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    stranger = stack.newcomer()
+    foreign_key = Wallet(
+        person.profile.profile_address,
+        person.profile.key_manager_address,
+        stranger.wallet.controller_key,
+        person.wallet.api,
+        person.wallet.rpc,
+    )
+    extension = Extension(foreign_key, declines={"personal_sign"})
+    extension.install(page)
+    page.goto(f"{stack.web.url}/account")
+    page.get_by_role("button", name="Sign in with Universal Profile").click()
+    expect(page.get_by_role("status")).to_contain_text("You declined it in the extension")
+
+    extension.declines.clear()
+    page.get_by_role("button", name="Sign in with Universal Profile").click()
+    expect(page.get_by_role("link", name="What does this mean?")).to_have_attribute(
+        "href", "/problems/signature-not-by-controller"
+    )
+    assert page.evaluate("sessionStorage.length") == 0
+    context.close()

@@ -24,6 +24,13 @@ def monthly_amount_of(user: User) -> Decimal:
     return Decimal(amount_minor or 0) / MINOR_UNITS
 
 
+def subscription_status_of(user: User) -> str | None:
+    """Return Stripe's status of the user's living subscription, else of the one that ended last, or None."""
+    mine = Subscription.objects.filter(user_id=user.pk)
+    row = mine.living().first() or mine.order_by("-pk").first()
+    return row.status if row else None
+
+
 class Figures(NamedTuple):
     """The state of payments at one moment. Ages are in seconds, 0 where nothing waits."""
 

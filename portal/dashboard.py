@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from checkin.queries import CheckInStatus, status_of
 from credits import queries as credits_queries
 from credits.models import CreditAccount, CreditEntry
-from payments.queries import monthly_amount_of
+from payments.queries import monthly_amount_of, subscription_status_of
 from relay import queries as relay_queries
 from relay.queries import ListedTransaction
 from relay.services.quota import Quota, quota_of
@@ -73,6 +73,7 @@ class AccountSummary:
     account: CreditAccount
     quota: Quota
     rewards: CurrentRewards
+    subscription_status: str | None
 
 
 def account_summary_of(*, user: User, now: datetime) -> AccountSummary:
@@ -82,6 +83,7 @@ def account_summary_of(*, user: User, now: datetime) -> AccountSummary:
         account=credits_queries.account_of(user) or CreditAccount(user_id=user.pk),
         quota=quota_of(user_id=user.pk, now=now),
         rewards=rewards_queries.current_rewards(user=user, now=now),
+        subscription_status=subscription_status_of(user),
     )
 
 

@@ -14,7 +14,6 @@ from gateway.chain.config import get_chain
 from gateway.common.problems import only_methods
 
 
-
 @only_methods("GET", "HEAD")
 def landing(request: HttpRequest) -> HttpResponse:
     """Answer what this service is, for whom, and where to go."""

@@ -68,6 +68,7 @@ ACCOUNT_EXAMPLES = [
             "resetDate": 1_798_761_600,
             "permanentBadge": "Bronze",
             "subscriberBadge": "Supporter",
+            "subscriptionStatus": "active",
         },
     )
 ]

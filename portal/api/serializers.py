@@ -12,6 +12,7 @@ from checkin.models import DropTable
 from credits.models import EntrySource
 from gateway.common.fields import SAFE_INTEGER_MAX
 from gateway.common.serializers import AddressField, HashField
+from payments.models import Subscription
 from portal.dashboard import Dashboard
 from relay.models import RelayTransaction
 from relay.queries import credits_of
@@ -149,6 +150,12 @@ class AccountResponseSerializer(serializers.Serializer[Any]):
     subscriberBadge = serializers.CharField(
         source="rewards.subscriber_badge.name",
         help_text="Its name; of the lowest one for users without a running period.",
+    )
+    subscriptionStatus = serializers.ChoiceField(
+        source="subscription_status",
+        choices=Subscription.Status.choices,
+        allow_null=True,
+        help_text="Stripe's word for it; null where there never was a subscription.",
     )
 
 

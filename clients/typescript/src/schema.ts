@@ -541,6 +541,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/service": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read which chain this service relays to
+         * @description What a wallet has to know of this service before anybody signs in. It changes only when the operator changes the
+         *     settings.
+         */
+        get: operations["service"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/user/account": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read balance, quota and badges in short
+         * @description The account of the signed-in profile in short: what there is, what is held for relay transactions under way, what the
+         *     running period has paid out and until when, and the names of the badges.
+         */
+        get: operations["account"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/user/adNetworks": {
         parameters: {
             query?: never;
@@ -719,6 +761,36 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AccountResponse: {
+            profileAddress: string;
+            /** @description All credits; negative when in debt. */
+            balance: number;
+            /** @description Credits that relay transactions under way may use. */
+            held: number;
+            /** @description `balance` less `held`. */
+            available: number;
+            /** @description Credits paid out for the running period; 0 without one. */
+            totalQuota: number;
+            /** @description End of the period in unix seconds; -1 without one. */
+            resetDate: number;
+            /** @description Its name. */
+            permanentBadge: string;
+            /** @description Its name; of the lowest one for users without a running period. */
+            subscriberBadge: string;
+            /**
+             * @description Stripe's word for it; null where there never was a subscription.
+             *
+             *     * `incomplete` - Incomplete
+             *     * `incomplete_expired` - Incomplete Expired
+             *     * `trialing` - Trialing
+             *     * `active` - Active
+             *     * `past_due` - Past Due
+             *     * `canceled` - Canceled
+             *     * `unpaid` - Unpaid
+             *     * `paused` - Paused
+             */
+            subscriptionStatus: components["schemas"]["SubscriptionStatusEnum"] | components["schemas"]["NullEnum"];
+        };
         /** @description An ad network that rewards users here. */
         AdNetwork: {
             /** @description Name of the network. */
@@ -853,6 +925,8 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             settled_at: string | null;
+            /** @description Why it failed or was cancelled, as `/problems/{code}` explains it; else empty. */
+            failure_code: string;
         };
         /** @description A check-in of a day whose seed is public. */
         Draw: {
@@ -1079,6 +1153,7 @@ export interface components {
              */
             expiresAt: string;
         };
+        NullEnum: null;
         PaginatedDatedEarningList: {
             /**
              * Format: uri
@@ -1187,6 +1262,23 @@ export interface components {
             day: string;
             commitment: string;
             seed: string;
+        };
+        ServiceResponse: {
+            /** @description The chain that is relayed to. */
+            chainId: number;
+            /** @description What gas is paid in there. */
+            currency: string;
+            /** @description Wei of gas that one credit pays for, as text. */
+            creditWei: string;
+            /** @description A block explorer; empty where there is none. */
+            explorerUrl: string;
+            /**
+             * Format: uri
+             * @description Where a wallet that speaks LSP-15 finds `/execute` and `/quota`.
+             */
+            relayerUrl: string;
+            /** @description What subscriptions may be paid in. */
+            billingCurrencies: string[];
         };
         SessionResponse: {
             /** Format: uuid */
@@ -1425,6 +1517,7 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type AccountResponse = components['schemas']['AccountResponse'];
 export type AdNetwork = components['schemas']['AdNetwork'];
 export type AdNetworks = components['schemas']['AdNetworks'];
 export type Badge = components['schemas']['Badge'];
@@ -1457,6 +1550,7 @@ export type ModifierTypeEnum = components['schemas']['ModifierTypeEnum'];
 export type NextStepEnum = components['schemas']['NextStepEnum'];
 export type NonceRequestRequest = components['schemas']['NonceRequestRequest'];
 export type NonceResponse = components['schemas']['NonceResponse'];
+export type NullEnum = components['schemas']['NullEnum'];
 export type PaginatedDatedEarningList = components['schemas']['PaginatedDatedEarningList'];
 export type PaginatedDatedTransactionList = components['schemas']['PaginatedDatedTransactionList'];
 export type PrepareRequest = components['schemas']['PrepareRequest'];
@@ -1466,6 +1560,7 @@ export type Quota = components['schemas']['Quota'];
 export type QuotaRequestRequest = components['schemas']['QuotaRequestRequest'];
 export type RefreshRequestRequest = components['schemas']['RefreshRequestRequest'];
 export type RevealedSeed = components['schemas']['RevealedSeed'];
+export type ServiceResponse = components['schemas']['ServiceResponse'];
 export type SessionResponse = components['schemas']['SessionResponse'];
 export type SessionsEndedResponse = components['schemas']['SessionsEndedResponse'];
 export type SessionsResponse = components['schemas']['SessionsResponse'];
@@ -4005,6 +4100,145 @@ export interface operations {
             };
             /** @description - `unsupported-media-type`: Send JSON. */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `too-many-requests`: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `internal-error`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `service-unavailable`: Temporarily unavailable. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    service: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServiceResponse"];
+                };
+            };
+            /** @description - `https-required`: Only https is served. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `too-many-requests`: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `internal-error`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `service-unavailable`: Temporarily unavailable. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    account: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountResponse"];
+                };
+            };
+            /**
+             * @description - `access-token-algorithm-refused`: The token's algorithm is not accepted.
+             *     - `access-token-audience-refused`: The token is for another service.
+             *     - `access-token-expired`: The access token has expired.
+             *     - `access-token-issuer-refused`: The token's issuer is not accepted.
+             *     - `access-token-key-unknown`: The token's key is not known.
+             *     - `access-token-kind-refused`: This is not an access token.
+             *     - `access-token-malformed`: The access token cannot be read.
+             *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-inactive`: The account is closed.
+             *     - `not-authenticated`: Sign in first.
+             *     - `session-ended`: The session has ended.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `https-required`: Only https is served. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,8 +1,7 @@
 // The account holder's page: signs in with the extension and shows one section at a time.
 
-import { Api, isSignedOut } from "./api.js";
 import { actionButton, h, panel, short } from "./dom.js";
-import * as wallets from "./wallets.js";
+import { Session, findWallets, isSignedOut, wasRejected } from "./session.js";
 import { overview } from "./overview.js";
 import { history } from "./history.js";
 import { subscription } from "./subscription.js";
@@ -19,26 +18,27 @@ const SECTIONS = {
   privacy: ["Sessions and data", privacy],
 };
 const at = (id) => document.getElementById(id);
-const api = new Api();
 let service;
+let session = null;
 
 /** Say what happened; a failure stays until the next thing is done. */
 function report(outcome) {
   const failed = outcome instanceof Error || outcome?.code !== undefined;
-  if (failed && isSignedOut(outcome)) return signedOut("You are signed out. Sign in again.");
+  if (failed && session && isSignedOut(outcome)) return signedOut("You are signed out. Sign in again.");
   const text = failed ? explain(outcome) : outcome;
   at("message").replaceChildren(text ? h("div", { class: failed ? "notice bad" : "notice" }, text) : "");
 }
 
 function explain(error) {
-  if (wallets.wasRejected(error)) return "You declined it in the extension.";
+  if (wasRejected(error)) return "You declined it in the extension.";
   const wait = error.retryAfter ? ` Try again in ${error.retryAfter} s.` : "";
-  const page = error.code && error.members ? [" ", h("a", { href: `/problems/${error.code}` }, "What does this mean?")] : [];
-  return h("span", {}, `${error.message ?? error}${wait}`, ...page);
+  const page = error.detail && [" ", h("a", { href: `/problems/${error.code}` }, "What does this mean?")];
+  return h("span", {}, `${error.detail ?? error.message}${wait}`, page);
 }
 
 function signedOut(text) {
-  api.forget();
+  session = null;
+  Session.forget();
   report(text ?? "");
   at("sections").hidden = true;
   at("who").replaceChildren();
@@ -46,7 +46,7 @@ function signedOut(text) {
 }
 
 async function chooseWallet() {
-  const found = await wallets.findWallets();
+  const found = await findWallets();
   const offer = found.map(({ name, provider }) => actionButton(`Sign in with ${name}`, () => signIn(provider), report));
   const none = h(
     "p",
@@ -65,10 +65,9 @@ async function chooseWallet() {
 }
 
 async function signIn(provider) {
-  const address = await wallets.profileOf(provider);
-  await api.signIn(address, (message) => wallets.signMessage(provider, address, message));
+  session = await Session.begin(provider);
   report("");
-  await start();
+  await enter();
 }
 
 function show(...children) {
@@ -86,7 +85,7 @@ async function open(section, { focus }) {
   at("content").setAttribute("aria-busy", "true");
   const again = () => open(section, { focus: false });
   try {
-    show(h("h2", { class: "visually-hidden" }, title), await render({ api, service, report, again, signedOut, wallets }));
+    show(h("h2", { class: "visually-hidden" }, title), await render({ session, service, report, again, signedOut }));
   } catch (error) {
     show();
     report(error);
@@ -96,20 +95,24 @@ async function open(section, { focus }) {
 
 const asked = () => (location.hash.slice(1) in SECTIONS ? location.hash.slice(1) : "overview");
 
-async function start() {
-  service = await api.open("/api/service");
-  if (!api.address) return signedOut();
+async function enter() {
   const links = Object.entries(SECTIONS).map(([name, [title]]) => h("a", { href: `#${name}` }, title));
   at("sections").replaceChildren(...links);
   at("sections").hidden = false;
-  const leave = actionButton("Sign out", () => api.post("/api/auth/logout").then(() => signedOut()), report, { kind: "plain" });
-  at("who").replaceChildren(h("code", { title: api.address }, short(api.address)), leave);
+  const leave = actionButton("Sign out", () => session.end().then(() => signedOut()), report, { kind: "plain" });
+  at("who").replaceChildren(h("code", { title: session.address }, short(session.address)), leave);
   await open(asked(), { focus: false });
 }
 
 addEventListener("hashchange", () => {
-  if (!api.address || !(location.hash.slice(1) in SECTIONS)) return;
+  if (!session || !(location.hash.slice(1) in SECTIONS)) return;
   report("");
   open(asked(), { focus: true });
 });
+async function start() {
+  service = await (await fetch("/api/service")).json();
+  session = await Session.remembered();
+  await (session ? enter() : chooseWallet());
+}
+
 start().catch(report);

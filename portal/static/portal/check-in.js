@@ -14,15 +14,15 @@ const RANGES = [
   ["Cashback", "CreditsBackPercent", percent],
 ];
 
-export async function checkIn({ api, report, again }) {
+export async function checkIn({ session, report, again }) {
   const [dashboard, drops, fairness] = await Promise.all([
-    api.get("/api/user/dashboardInfo"),
-    api.get("/api/user/checkInDrops"),
-    api.get("/api/user/checkInFairness"),
+    session.get("/api/user/dashboardInfo"),
+    session.get("/api/user/checkInDrops"),
+    session.get("/api/user/checkInFairness"),
   ]);
   const { newlySeen, seen } = remember(fairness);
   const draw = async () => {
-    const { result } = await api.post("/api/user/executeCheckIn", {}, { "Idempotency-Key": crypto.randomUUID() });
+    const { result } = await session.post("/api/user/executeCheckIn", {}, { "Idempotency-Key": crypto.randomUUID() });
     await again();
     report(`You drew ${describe(result)}.`);
   };

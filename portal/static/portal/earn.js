@@ -3,8 +3,8 @@
 import { actionButton, h, panel, table } from "./dom.js";
 import { SOURCES, nameOf } from "./words.js";
 
-export async function earn({ api, report }) {
-  const { networks } = await api.get("/api/user/adNetworks");
+export async function earn({ session, report }) {
+  const { networks } = await session.get("/api/user/adNetworks");
   const copy = (reference) => navigator.clipboard.writeText(reference).then(() => report("Copied."));
   const columns = [
     { label: "Network", cell: (row) => row.network },

@@ -6,8 +6,8 @@ import { SOURCES, nameOf } from "./words.js";
 const PAGE = 25;
 const STATUS_CLASS = { Success: "good", Failed: "bad", Cancelled: "bad" };
 
-export async function history({ api, service, report }) {
-  const calls = await pages(api, `/api/user/transactions?limit=${PAGE}`, report, {
+export async function history({ session, service, report }) {
+  const calls = await pages(session, "/api/user/transactions", report, {
     caption: "Transactions that were relayed",
     empty: "No transactions yet. Send one through your extension.",
     columns: [
@@ -18,7 +18,7 @@ export async function history({ api, service, report }) {
       { label: "Balance after", number: true, cell: (row) => number(row.credits_after) },
     ],
   });
-  const earnings = await pages(api, `/api/user/earnings?limit=${PAGE}`, report, {
+  const earnings = await pages(session, "/api/user/earnings", report, {
     caption: "Credits that came in",
     empty: "Nothing yet. A subscription, ads and check-ins bring credits.",
     columns: [
@@ -38,20 +38,17 @@ function status(row) {
 }
 
 /** A list whose older rows are added by a button. */
-async function pages(api, path, report, { caption, columns, empty }) {
+async function pages(session, path, report, { caption, columns, empty }) {
   const place = h("div", {});
   const rows = [];
-  const load = async (address) => {
-    const page = await api.get(address);
+  const load = async (query) => {
+    const page = await session.get(path, { limit: PAGE, ...query });
     rows.push(...page.results);
-    const older = page.next && actionButton("Older", () => load(local(page.next)), report, { kind: "plain" });
+    const older = page.next && actionButton("Older", () => load(queryOf(page.next)), report, { kind: "plain" });
     place.replaceChildren(rows.length ? table(caption, columns, rows) : h("p", { class: "quiet" }, empty), h("div", { class: "actions" }, older));
   };
-  await load(path);
+  await load({});
   return place;
 }
 
-const local = (address) => {
-  const { pathname, search } = new URL(address, location.origin);
-  return pathname + search;
-};
+const queryOf = (address) => Object.fromEntries(new URL(address).searchParams);

@@ -7,17 +7,17 @@ import { MODIFIERS, nameOf } from "./words.js";
 const DAYS = 30;
 const PLOTTED = 500;
 
-export async function overview({ api, service, report, again, wallets }) {
+export async function overview({ session, service, report, again }) {
   const [account, dashboard, calls] = await Promise.all([
-    api.get("/api/user/account"),
-    api.get("/api/user/dashboardInfo"),
-    api.get(`/api/user/transactions?limit=${PLOTTED}`),
+    session.get("/api/user/account"),
+    session.get("/api/user/dashboardInfo"),
+    session.get("/api/user/transactions", { limit: PLOTTED }),
   ]);
   return h(
     "div",
     { class: "stack" },
     balance(account, again, report),
-    extension(api, service, wallets, report),
+    extension(session, service, report),
     h("div", { class: "cards" }, badge("Badge", account.permanentBadge, dashboard.permanentBadge, dashboard.userInfo, "Permanent"), badge("Subscriber badge", account.subscriberBadge, dashboard.subscriberBadge, dashboard.userInfo, "Subscriber")),
     modifiers(dashboard.modifiers),
     spending(calls.results),
@@ -38,10 +38,9 @@ function balance(account, again, report) {
   );
 }
 
-function extension(api, service, wallets, report) {
+function extension(session, service, report) {
   const add = async () => {
-    const provider = await wallets.providerOf(api.address);
-    const chosen = await wallets.addRelayer(provider, service);
+    const chosen = await session.addRelayer(service);
     report(chosen?.length ? `Your extension relays ${chosen.length === 1 ? "this profile" : `${chosen.length} profiles`} through this service now.` : "Your extension knows this relayer now.");
   };
   const form = h(
@@ -53,7 +52,7 @@ function extension(api, service, wallets, report) {
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    busy(form.querySelector("button"), () => send(form, api, wallets, report), report);
+    busy(form.querySelector("button"), () => send(form, session, report), report);
   });
   return panel(
     "Your extension",
@@ -63,11 +62,12 @@ function extension(api, service, wallets, report) {
   );
 }
 
-async function send(form, api, wallets, report) {
+async function send(form, session, report) {
   const { to, amount } = Object.fromEntries(new FormData(form));
-  const provider = await wallets.providerOf(api.address);
-  const hash = await wallets.sendTransaction(provider, { from: api.address, to, value: `0x${wei(amount).toString(16)}`, data: "0x" });
-  report(`Sent: ${hash}. It appears in the history with what it costs.`);
+  const transaction = await session.send({ to, value: wei(amount) });
+  report(`Sent: ${transaction.hash} waits to be mined.`);
+  const { status, creditsUsed } = await transaction.wait();
+  report(`${transaction.hash}: ${status}, for ${credits(Number(creditsUsed))}.`);
 }
 
 /** Whole wei of an amount in coins, without floating point. */

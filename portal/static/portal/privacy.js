@@ -2,7 +2,6 @@
 
 import { actionButton, dateTime, explorerLink, h, panel, table } from "./dom.js";
 
-const PAGE = 500;
 const READ = {
   account: "/api/user/account",
   dashboard: "/api/user/dashboardInfo",
@@ -10,11 +9,11 @@ const READ = {
   adNetworks: "/api/user/adNetworks",
   sessions: "/api/auth/sessions",
 };
-const LISTS = { transactions: "/api/user/transactions", earnings: "/api/user/earnings" };
+const LISTS = ["transactions", "earnings"];
 
-export async function privacy({ api, service, report, signedOut }) {
-  const { sessions } = await api.get(READ.sessions);
-  const everywhere = () => api.delete(READ.sessions).then(() => signedOut("You are signed out everywhere."));
+export async function privacy({ session, service, report, signedOut }) {
+  const { sessions } = await session.get(READ.sessions);
+  const everywhere = () => session.delete(READ.sessions).then(() => signedOut("You are signed out everywhere."));
   return h(
     "div",
     { class: "stack" },
@@ -25,8 +24,8 @@ export async function privacy({ api, service, report, signedOut }) {
       h(
         "div",
         { class: "actions" },
-        actionButton("Download all as JSON", () => downloadAll(api), report, { kind: "plain" }),
-        ...Object.keys(LISTS).map((name) => actionButton(`Download ${name} as CSV`, () => downloadList(api, name), report, { kind: "plain" })),
+        actionButton("Download all as JSON", () => downloadAll(session), report, { kind: "plain" }),
+        ...LISTS.map((name) => actionButton(`Download ${name} as CSV`, () => downloadList(session, name), report, { kind: "plain" })),
       ),
     ),
   );
@@ -41,16 +40,16 @@ const sessionTable = (sessions, service) =>
     { label: "", cell: (row) => (row.isCurrent ? h("strong", {}, "this browser") : "") },
   ], sessions);
 
-async function downloadAll(api) {
-  const data = { downloadedAt: new Date().toISOString(), profileAddress: api.address };
-  for (const [name, path] of Object.entries(READ)) data[name] = await api.get(path);
-  for (const name of Object.keys(LISTS)) data[name] = await allOf(api, name);
-  data.subscription = await api.get("/api/payments/subscription").catch(unlessMissing);
-  save(`${api.address}.json`, "application/json", JSON.stringify(data, null, 2));
+async function downloadAll(session) {
+  const data = { downloadedAt: new Date().toISOString(), profileAddress: session.address };
+  for (const [name, path] of Object.entries(READ)) data[name] = await session.get(path);
+  for (const name of LISTS) data[name] = await allOf(session, name);
+  data.subscription = data.account.subscriptionStatus && (await session.get("/api/payments/subscription"));
+  save(`${session.address}.json`, "application/json", JSON.stringify(data, null, 2));
 }
 
-async function downloadList(api, name) {
-  const rows = await allOf(api, name);
+async function downloadList(session, name) {
+  const rows = await allOf(session, name);
   const columns = Object.keys(rows[0] ?? {});
   const lines = [columns, ...rows.map((row) => columns.map((column) => row[column]))];
   save(`${name}.csv`, "text/csv", lines.map((line) => line.map(cell).join(",")).join("\r\n"));
@@ -59,21 +58,11 @@ async function downloadList(api, name) {
 /** A cell of RFC 4180. */
 const cell = (value) => (/[",\r\n]/.test(value ?? "") ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ""));
 
-async function allOf(api, name) {
+async function allOf(session, name) {
   const rows = [];
-  for (let path = `${LISTS[name]}?limit=${PAGE}`; path; ) {
-    const page = await api.get(path);
-    rows.push(...page.results);
-    const next = page.next && new URL(page.next, location.origin);
-    path = next && next.pathname + next.search;
-  }
+  for await (const row of session[name]()) rows.push(row);
   return rows;
 }
-
-const unlessMissing = (error) => {
-  if (error.members?.status !== 404) throw error;
-  return null;
-};
 
 function save(name, type, text) {
   const address = URL.createObjectURL(new Blob([text], { type }));

@@ -8,10 +8,8 @@ const WAITS = { pay: "The last payment failed. Pay what is open, or give another
 const ENDED = ["canceled", "incomplete_expired"];
 
 export async function subscription(context) {
-  const report = await context.api.get(PATH).catch((error) => {
-    if (error.members?.status !== 404) throw error;
-    return null;
-  });
+  const { subscriptionStatus } = await context.session.get("/api/user/account");
+  const report = subscriptionStatus && (await context.session.get(PATH));
   const runs = report !== null && !ENDED.includes(report.status);
   return h("div", { class: "stack" }, runs ? standing(report, context) : beginning(report), amount(report, runs, context));
 }
@@ -19,10 +17,10 @@ export async function subscription(context) {
 const beginning = (report) =>
   panel("No subscription", h("p", {}, report ? "Your subscription has ended. You can begin another." : "A subscription pays out credits every month. You choose how much it costs."));
 
-function standing(report, { api, again, report: tell }) {
+function standing(report, { session, again, report: tell }) {
   const waits = WAITS[report.nextStep];
   const change = async (path, body, done) => {
-    await api.delete(path, body);
+    await session.delete(path, body);
     await again();
     tell(done);
   };
@@ -41,7 +39,7 @@ function standing(report, { api, again, report: tell }) {
   );
 }
 
-function amount(report, runs, { api, service, again, report: tell }) {
+function amount(report, runs, { session, service, again, report: tell }) {
   const currency = report?.currency ?? service.billingCurrencies[0];
   const form = h(
     "form",
@@ -52,16 +50,16 @@ function amount(report, runs, { api, service, again, report: tell }) {
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    busy(form.querySelector("button"), () => subscribe(form, api, again, tell), tell);
+    busy(form.querySelector("button"), () => subscribe(form, session, again, tell), tell);
   });
   return panel(runs ? "Change the amount, or let it go on" : "Subscribe", h("p", {}, runs && "Another amount applies from the next period."), form);
 }
 
-async function subscribe(form, api, again, tell) {
+async function subscribe(form, session, again, tell) {
   const { amount: text, currency } = Object.fromEntries(new FormData(form));
   const [whole, fraction = ""] = text.split(".");
   const subscriptionCost = Number(whole) * 100 + Number(fraction.padEnd(2, "0"));
-  const { subscriptionAmount } = await api.post("/api/payments/upsertSubscription", { subscriptionCost, currency });
+  const { subscriptionAmount } = await session.post("/api/payments/upsertSubscription", { subscriptionCost, currency });
   await again();
   tell(`Your subscription is ${subscriptionAmount} a month. The credits arrive once the payment is confirmed.`);
 }

@@ -35,6 +35,7 @@ def test_the_account_tells_what_is_held_of_the_balance(client: APIClient, profil
         "resetDate": -1,
         "permanentBadge": Badge.objects.get(track=BadgeTrack.PERMANENT, exp_lower_bound=0).name,
         "subscriberBadge": Badge.objects.get(track=BadgeTrack.SUBSCRIBER, exp_lower_bound=0).name,
+        "subscriptionStatus": None,
     }
     assert answer["Cache-Control"] == "no-store"
 

@@ -11,16 +11,17 @@ export PYTHONDONTWRITEBYTECODE :=
 # Static checks read settings and models, never a server; the test settings carry an environment for that.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run test lint bench chaos fuzz manage clean lock schema format structure bundle
+.PHONY: help run test lint bench chaos fuzz manage clean lock schema format structure bundle packages generators
 
 help: ## Show the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
 
-$(INSTALLED): requirements/dev.txt
+$(INSTALLED): requirements/dev.txt clients/python/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with PYTHON=")'
 	@echo "Installing the environment into $(VENV) …"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e clients/python
 	@touch $@
 
 $(PREPARED): $(INSTALLED)
@@ -45,16 +46,24 @@ lint: $(INSTALLED) ## Style, types, import contract, migrations, API schema, con
 	@mkdir -p var
 	$(CHECK) spectacular --validate --fail-on-warn --file var/openapi.yaml
 	diff -u docs/openapi.yaml var/openapi.yaml
+	$(BIN)/python clients/python/generate.py --check
 	$(NPM) run check
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
 
 schema: $(INSTALLED) ## Write docs/openapi.yaml, and what the clients take from it
 	$(CHECK) spectacular --validate --fail-on-warn --file docs/openapi.yaml
+	$(BIN)/python clients/python/generate.py
 	$(NPM) run generate
 
 bundle: $(INSTALLED) ## Bundle the TypeScript client for the pages of the service
 	$(NPM) run bundle
+
+packages: $(INSTALLED) ## Build the client packages and try them in empty folders (STACK= a running stack's file, to relay)
+	@clients/try-packages.sh
+
+generators: $(INSTALLED) ## Make calls of the running stack with clients generated from the OpenAPI document (STACK=)
+	@clients/try-generators.sh
 
 format: $(INSTALLED) ## Format the code
 	$(BIN)/ruff check --fix .

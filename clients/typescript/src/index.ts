@@ -1,5 +1,5 @@
 /** Relay calls of Universal Profiles through a credit relay gateway. */
-export { connect, Relay, SentTransaction } from "./relay.ts";
+export { connect, PreparedCall, Relay, SentTransaction } from "./relay.ts";
 export type { ProviderOptions, SendOptions, SignerOptions, Work } from "./relay.ts";
 export { ethersSigner, viemSigner } from "./signers.ts";
 export type { Eip1193Provider, EthersWallet, Signer, ViemAccount } from "./signers.ts";

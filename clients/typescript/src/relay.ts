@@ -4,12 +4,13 @@ import type { Node } from "./chain.ts";
 import { Http, RelayProblem, sleep } from "./http.ts";
 import type { RequestParts } from "./http.ts";
 import { encodeCalls, quotaMessage, relayCallHash } from "./lsp25.ts";
-import type { Call, Hex } from "./lsp25.ts";
+import type { Call } from "./lsp25.ts";
 import type {
   CheckInResult,
   Dashboard,
   DatedEarning,
   DatedTransaction,
+  Prepared,
   Quota,
   TransactionHash,
   TransactionStatus,
@@ -40,10 +41,11 @@ export interface ProviderOptions extends CommonOptions {
   ask?: boolean;
 }
 
-/** A key that is at hand, and a node to read key managers and nonces from. */
+/** A key that is at hand. */
 export interface SignerOptions extends CommonOptions {
   signer: Signer;
-  node: Node;
+  /** A node of the chain. With one, the service is not believed which key manager a profile has. */
+  node?: Node;
 }
 
 export interface SendOptions {
@@ -56,13 +58,25 @@ export interface SendOptions {
 /** What a profile is to do: one call, several under one signature, or an encoded call of the profile itself. */
 export type Work = Call | readonly Call[] | { payload: string };
 
-/** How relay calls are signed and handed in. */
+/** How messages and relay calls are signed, and how the latter are handed in. */
 interface Route {
   readonly profiles: readonly string[];
+  /** Who signs; undefined where that is the wallet's affair. */
+  readonly controller: string | undefined;
   signMessage(profile: string, message: string | Uint8Array): Promise<string>;
-  send(session: Session, work: Work, options: SendOptions): Promise<string>;
+  send(draft: Draft): Promise<string>;
 }
 
+/** A call that is ready to be signed. */
+interface Draft {
+  session: Session;
+  work: Work;
+  payload: string;
+  validityTimestamps: bigint;
+  prepared: Prepared;
+}
+
+const MOVED_NONCES: ReadonlySet<string> = new Set(["relay-nonce-gap", "relay-nonce-taken", "relay-nonce-used"]);
 const OPEN_STATUSES: ReadonlySet<string> = new Set(["Pending", "Submitted"]);
 const POLL_SECONDS = 1;
 const HOUR_SECONDS = 3600;
@@ -75,7 +89,7 @@ export async function connect(options: ProviderOptions | SignerOptions): Promise
   const route =
     "provider" in options
       ? await ProviderRoute.of(options.provider, options.ask ?? true)
-      : await SignerRoute.of(options.signer, new ChainReader(options.node, fetcher));
+      : new SignerRoute(options.signer, options.node === undefined ? undefined : new ChainReader(options.node, fetcher));
   return new Relay({ http, domain, storage }, route);
 }
 
@@ -86,6 +100,8 @@ export class Relay {
   private readonly service: Service;
   private readonly route: Route;
   private readonly sessions = new Map<string, Session>();
+  /** By channel: the call that is being sent. */
+  private readonly channels = new Map<string, Promise<unknown>>();
 
   constructor(service: Service, route: Route) {
     this.service = service;
@@ -107,11 +123,37 @@ export class Relay {
     await this.session(profile).close();
   }
 
-  /** Signs a call and hands it in; the service has accepted it when this returns, and it is not mined yet. */
-  async send(profile: string, work: Work, options: SendOptions = {}): Promise<SentTransaction> {
+  /** Asks what a call would cost and whether it would be refused, before anybody signs it. */
+  async prepare(profile: string, work: Work, options: SendOptions = {}): Promise<PreparedCall> {
+    const { channel = 0n, validSeconds = HOUR_SECONDS } = options;
     const session = this.session(profile);
-    await session.open();
-    return new SentTransaction(await this.route.send(session, work, options), session);
+    const payload = "payload" in work ? work.payload : encodeCalls(work);
+    const validityTimestamps = BigInt(Math.floor(Date.now() / 1000) + validSeconds);
+    // Numbers go as text: above 2^53 a JSON number loses digits.
+    const numbers = { channel: String(channel), validityTimestamps: String(validityTimestamps) };
+    const { controller } = this.route;
+    const body = { transaction: { abi: payload }, ...numbers, ...(controller && { controller }) };
+    const prepared = (await session.request("post", "/api/relay/prepare", { body })) as Prepared;
+    return new PreparedCall({ session, work, payload, validityTimestamps, prepared }, this.route);
+  }
+
+  /**
+   * Prepares a call, signs it and hands it in; the service has accepted it when this returns, and it is not mined yet.
+   *
+   * Calls of one channel run in order, those of several channels do not wait for each other.
+   */
+  send(profile: string, work: Work, options: SendOptions = {}): Promise<SentTransaction> {
+    const attempt = async (): Promise<SentTransaction> => (await this.prepare(profile, work, options)).send();
+    // One after the other, so that no two calls are prepared with the same nonce.
+    return this.inTurn(`${profile.toLowerCase()} ${options.channel ?? 0n}`, async () => {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!(error instanceof RelayProblem && MOVED_NONCES.has(error.code))) throw error;
+        // Another program has taken the nonce meanwhile. The call was not accepted, so it takes the next one.
+        return attempt();
+      }
+    });
   }
 
   /** A transaction that was sent before, by its hash. */
@@ -171,6 +213,12 @@ export class Relay {
     }
   }
 
+  private inTurn<Result>(channel: string, work: () => Promise<Result>): Promise<Result> {
+    const result = (this.channels.get(channel) ?? Promise.resolve()).then(work);
+    this.channels.set(channel, result.catch(() => undefined));
+    return result;
+  }
+
   private session(profile: string): Session {
     const key = profile.toLowerCase();
     let session = this.sessions.get(key);
@@ -179,6 +227,42 @@ export class Relay {
       this.sessions.set(key, session);
     }
     return session;
+  }
+}
+
+/** A call with the nonce it will have, what it would cost, and why it would be refused now, if it would. */
+export class PreparedCall {
+  /** The service's answer. */
+  readonly prepared: Prepared;
+  private readonly draft: Draft;
+  private readonly route: Route;
+
+  constructor(draft: Draft, route: Route) {
+    this.prepared = draft.prepared;
+    this.draft = draft;
+    this.route = route;
+  }
+
+  /** Credits that it costs at the current price; null where it cannot be executed. */
+  get expectedCost(): number | null {
+    return this.prepared.expectedCost;
+  }
+
+  /** Credits that are held for it until it is settled. */
+  get highestCost(): number | null {
+    return this.prepared.highestCost;
+  }
+
+  /** Why the service would not relay it now. */
+  get refusals(): RelayProblem[] {
+    return this.prepared.refusals.map((refusal) => new RelayProblem({ ...refusal }));
+  }
+
+  /** Signs it and hands it in; a call that would be refused is not signed. */
+  async send(): Promise<SentTransaction> {
+    const [refusal] = this.refusals;
+    if (refusal) throw refusal;
+    return new SentTransaction(await this.route.send(this.draft), this.draft.session);
   }
 }
 
@@ -212,75 +296,46 @@ export class SentTransaction {
 /** Signs with a key, and hands the signed call in. */
 class SignerRoute implements Route {
   readonly profiles = [];
+  readonly controller: string;
   private readonly signer: Signer;
-  private readonly chain: ChainReader;
-  private readonly chainId: bigint;
-  /** By channel: the call that is being sent, and the nonce after it, which the chain does not know yet. */
-  private readonly channels = new Map<string, Promise<bigint>>();
+  private readonly chain: ChainReader | undefined;
 
-  private constructor(signer: Signer, chain: ChainReader, chainId: bigint) {
+  constructor(signer: Signer, chain: ChainReader | undefined) {
     this.signer = signer;
+    this.controller = signer.address;
     this.chain = chain;
-    this.chainId = chainId;
-  }
-
-  static async of(signer: Signer, chain: ChainReader): Promise<SignerRoute> {
-    return new SignerRoute(signer, chain, await chain.chainId());
   }
 
   signMessage(_profile: string, message: string | Uint8Array): Promise<string> {
     return this.signer.signMessage(message);
   }
 
-  async send(session: Session, work: Work, options: SendOptions): Promise<string> {
-    const { channel = 0n, validSeconds = HOUR_SECONDS } = options;
-    const payload = payloadOf(work);
-    const keyManager = await this.chain.keyManager(session.profile);
-    const validityTimestamps = BigInt(Math.floor(Date.now() / 1000) + validSeconds);
-    const execute = async (nonce: bigint): Promise<string> => {
-      const call = { chainId: this.chainId, keyManager, nonce, payload, validityTimestamps };
-      const signature = await this.signer.signHash(relayCallHash(call));
-      // Numbers go as text: above 2^53 a JSON number loses digits.
-      const numbers = { nonce: String(nonce), validityTimestamps: String(validityTimestamps) };
-      const body = { keyManagerAddress: keyManager, transaction: { abi: payload, signature, ...numbers } };
-      return ((await session.request("post", "/api/relay/execute", { body })) as TransactionHash).transactionHash;
-    };
-    return this.inTurn(`${keyManager} ${channel}`, async (after) => {
-      const onChain = await this.chain.nonce(keyManager, this.signer.address, channel);
-      let nonce = after > onChain ? after : onChain;
-      try {
-        return { hash: await execute(nonce), next: nonce + 1n };
-      } catch (error) {
-        if (!(error instanceof RelayProblem && error.code === "relay-nonce-gap")) throw error;
-        // A call before this one has ended without using its nonce up. Nothing was stored, so this one takes it.
-        nonce = BigInt(text(error.members["expectedNonce"]));
-        return { hash: await execute(nonce), next: nonce + 1n };
-      }
-    });
+  async send({ session, payload, validityTimestamps, prepared }: Draft): Promise<string> {
+    const { keyManagerAddress, transaction } = prepared;
+    const chainId = BigInt(prepared.chainId);
+    await this.check(session.profile, keyManagerAddress, chainId);
+    // The hash is made here, of the call that is meant: what the service calls its hash may be anything.
+    const nonce = BigInt(transaction.nonce);
+    const call = { chainId, keyManager: keyManagerAddress, nonce, payload, validityTimestamps };
+    const signature = await this.signer.signHash(relayCallHash(call));
+    const numbers = { nonce: String(nonce), validityTimestamps: String(validityTimestamps) };
+    const body = { keyManagerAddress, transaction: { abi: payload, signature, ...numbers } };
+    return ((await session.request("post", "/api/relay/execute", { body })) as TransactionHash).transactionHash;
   }
 
-  /** Sends the calls of a channel one after the other, each with the nonce after the one before. */
-  private async inTurn(
-    channel: string,
-    send: (after: bigint) => Promise<{ hash: string; next: bigint }>,
-  ): Promise<string> {
-    const sent = (this.channels.get(channel) ?? Promise.resolve(0n)).then(async (after) => {
-      try {
-        return await send(after);
-      } catch (error) {
-        return { error, next: after };
-      }
-    });
-    this.channels.set(channel, sent.then(({ next }) => next));
-    const outcome = await sent;
-    if ("error" in outcome) throw outcome.error;
-    return outcome.hash;
+  private async check(profile: string, keyManager: string, chainId: bigint): Promise<void> {
+    if (!this.chain) return;
+    const onChain = await this.chain.keyManager(profile);
+    if (onChain.toLowerCase() !== keyManager.toLowerCase() || (await this.chain.chainId()) !== chainId) {
+      throw new Error("The service prepared the call for another key manager or chain than the node names.");
+    }
   }
 }
 
 /** Leaves signing and handing in to the wallet behind a provider: it relays by the service that its user has chosen. */
 class ProviderRoute implements Route {
   readonly profiles: readonly string[];
+  readonly controller = undefined;
   private readonly provider: Eip1193Provider;
 
   private constructor(provider: Eip1193Provider, profiles: readonly string[]) {
@@ -297,19 +352,10 @@ class ProviderRoute implements Route {
     return personalSign(this.provider, profile, message);
   }
 
-  async send({ profile }: Session, work: Work): Promise<string> {
+  async send({ session: { profile }, work, payload }: Draft): Promise<string> {
     // What a profile is to do with itself, such as setData or executeBatch, goes as a transaction to itself.
-    const isPlain = "to" in work;
-    const to = isPlain ? work.to : profile;
-    const data = isPlain ? (work.data ?? "0x") : payloadOf(work);
-    const value: Hex = `0x${((isPlain && work.value) || 0n).toString(16)}`;
-    return text(
-      await this.provider.request({ method: "eth_sendTransaction", params: [{ from: profile, to, value, data }] }),
-    );
+    const { to, value = 0n, data = "0x" } = "to" in work ? work : { to: profile, data: payload };
+    const transaction = { from: profile, to, value: `0x${value.toString(16)}`, data };
+    return text(await this.provider.request({ method: "eth_sendTransaction", params: [transaction] }));
   }
 }
-
-function payloadOf(work: Work): string {
-  return "payload" in work ? work.payload : encodeCalls(work);
-}
-

@@ -24,7 +24,7 @@ test("a call is signed, handed in and followed", async () => {
 
   assert.deepEqual([tx.hash, status, creditsUsed], [HASH, "Success", 7]);
   const [body] = service.sent(EXECUTE) as [{ keyManagerAddress: string; transaction: Record<string, string> }];
-  assert.equal(body.keyManagerAddress, KEY_MANAGER.toLowerCase());
+  assert.equal(body.keyManagerAddress, KEY_MANAGER);
   assert.equal(body.transaction["abi"], PAYLOAD);
   assert.equal(body.transaction["nonce"], "4");
   const left = Number(body.transaction["validityTimestamps"]) - Date.now() / 1000;
@@ -61,7 +61,7 @@ test("patience ends, and other refusals are not repeated", async () => {
   assert.equal(service.sent(EXECUTE).length, 3);
 });
 
-test("calls of a channel take one nonce after the other, also when the chain does not know of them yet", async () => {
+test("calls of a channel are prepared one after the other", async () => {
   const service = new FakeService();
   const relay = await relayOf(service);
 
@@ -70,16 +70,32 @@ test("calls of a channel take one nonce after the other, also when the chain doe
   assert.deepEqual(nonces(service), ["4", "5", "6"]);
 });
 
-test("a refused call keeps no nonce, and a gap is closed with the nonce that is expected", async () => {
-  const service = new FakeService();
-  const relay = await relayOf(service);
-  await relay.send(PROFILE, CALL);
-  service.next(EXECUTE, () => problem(422, "not-authorised"), () => problem(409, "relay-nonce-gap", { expectedNonce: "4" }));
+test("a call whose nonce was taken meanwhile takes the next one", async () => {
+  const service = new FakeService().next(EXECUTE, () => problem(409, "relay-nonce-taken"));
 
-  await assert.rejects(relay.send(PROFILE, CALL), { code: "not-authorised" });
-  await relay.send(PROFILE, CALL);
+  await (await relayOf(service)).send(PROFILE, CALL);
 
-  assert.deepEqual(nonces(service), ["4", "5", "5", "4"]);
+  assert.deepEqual(nonces(service), ["4", "5"]);
+});
+
+test("costs and refusals are known before anything is signed", async () => {
+  const [, refusal] = problem(402, "insufficient-credits");
+  const refusing = () => [200, { expectedCost: 7, highestCost: 9, refusals: [refusal] }] as never;
+  const service = new FakeService().next("/api/relay/prepare", refusing);
+  const call = await (await relayOf(service)).prepare(PROFILE, CALL);
+
+  assert.deepEqual([call.expectedCost, call.highestCost, call.refusals[0]?.code], [7, 9, "insufficient-credits"]);
+  await assert.rejects(call.send(), { code: "insufficient-credits" });
+  assert.deepEqual(service.sent(EXECUTE), []);
+});
+
+test("nothing is signed for another key manager or chain than the node names", async () => {
+  for (const [keyManagerAddress, chainId] of [[PROFILE, 42], [KEY_MANAGER, 4201]] as const) {
+    const answer = { keyManagerAddress, chainId, transaction: { nonce: 0 }, refusals: [] };
+    const service = new FakeService().next("/api/relay/prepare", () => [200, answer]);
+    await assert.rejects((await relayOf(service)).send(PROFILE, CALL), /another key manager or chain/);
+    assert.deepEqual(service.sent(EXECUTE), []);
+  }
 });
 
 test("a sign-in is tried again with a nonce of its own", async () => {

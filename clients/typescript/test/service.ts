@@ -8,6 +8,8 @@ export const HASH = `0x${"ab".repeat(32)}`;
 export const URL = "https://gateway.example";
 export const PAYLOAD = encodeCalls({ to: KEY_MANAGER, value: 1n });
 
+const PREPARED = { keyManagerAddress: KEY_MANAGER, chainId: 42, expectedCost: 7, highestCost: 9, refusals: [] };
+
 type Json = Record<string, unknown>;
 type Reply = (body: Json, request: RequestInit) => [status: number, answer: Json, headers?: Record<string, string>];
 
@@ -41,6 +43,7 @@ export class FakeService {
     const message = `gateway.example wants you to sign in with your Ethereum account:\n${PROFILE}\n\n${number}`;
     const tokens = { access: `access-${number}`, refresh: `refresh-${number}`, expiresIn: 600, address: PROFILE };
     const answers: Record<string, Json> = {
+      "/api/relay/prepare": { ...PREPARED, transaction: { nonce: this.sent("/api/relay/execute").length + 4 } },
       "/api/auth/nonce": { nonce: number, message, expiresAt: "" },
       "/api/auth/verify": tokens,
       "/api/auth/refresh": tokens,

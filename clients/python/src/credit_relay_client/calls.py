@@ -1,0 +1,84 @@
+"""What is signed: the payload of a call, its LSP-25 hash, and the message that asks for the quota."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eth_abi.abi import encode
+from eth_account.messages import encode_defunct
+from eth_account.signers.local import LocalAccount
+from eth_typing import Hash32
+from eth_utils.crypto import keccak
+
+_LSP25_VERSION = 25
+_OPERATION_CALL = 0
+_EXECUTE = keccak(text="execute(uint256,address,uint256,bytes)")[:4]
+_EXECUTE_BATCH = keccak(text="executeBatch(uint256[],address[],uint256[],bytes[])")[:4]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Something that a profile does: a transfer of `value` wei, a call of a contract with `data`, or both."""
+
+    to: str
+    value: int = 0
+    data: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class RelayCall:
+    """
+    What a relay call consists of.
+
+    `nonce` is the whole number that the key manager's `getNonce` returns, `validity_timestamps` is start << 128 | end
+    in unix seconds, and 0 for always.
+    """
+
+    chain_id: int
+    key_manager: str
+    nonce: int
+    payload: bytes
+    validity_timestamps: int = 0
+
+    @property
+    def hash(self) -> bytes:
+        """The 32 bytes that a controller signs, without any further prefix."""
+        # The last word is the value that the relayer sends along; a service that relays sends none.
+        numbers = (_LSP25_VERSION, self.chain_id, self.nonce, self.validity_timestamps, 0)
+        words = b"".join(number.to_bytes(32, "big") for number in numbers)
+        return keccak(b"\x19\x00" + _raw(self.key_manager) + words + self.payload)
+
+
+def encode_calls(calls: Call | Sequence[Call]) -> bytes:
+    """Return the payload that makes a profile do one thing, or several at once."""
+    if isinstance(calls, Call):
+        calls = [calls]
+    if len(calls) == 1:
+        types = ["uint256", "address", "uint256", "bytes"]
+        (call,) = calls
+        return _EXECUTE + encode(types, [_OPERATION_CALL, call.to, call.value, call.data])
+    if not calls:
+        raise ValueError("There is no call to encode.")
+    columns = (
+        [_OPERATION_CALL] * len(calls),
+        *zip(*((call.to, call.value, call.data) for call in calls), strict=True),
+    )
+    return _EXECUTE_BATCH + encode(["uint256[]", "address[]", "uint256[]", "bytes[]"], columns)
+
+
+def quota_message(profile: str, timestamp: int) -> bytes:
+    """Return the 32 bytes that `personal_sign` takes to ask for the quota."""
+    return keccak(_raw(profile) + timestamp.to_bytes(32, "big"))
+
+
+def personal_sign(account: LocalAccount, message: bytes) -> str:
+    """Sign a message as wallets do: sign-in and quota."""
+    return account.sign_message(encode_defunct(primitive=message)).signature.to_0x_hex()
+
+
+def sign_hash(account: LocalAccount, digest: bytes) -> str:
+    """Sign 32 bytes as they are: a relay call, whose hash is made here."""
+    return account.unsafe_sign_hash(Hash32(digest)).signature.to_0x_hex()
+
+
+def _raw(address: str) -> bytes:
+    return bytes.fromhex(address.removeprefix("0x"))

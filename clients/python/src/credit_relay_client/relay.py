@@ -1,0 +1,256 @@
+"""A wallet's side of the service: sign in, relay a call, follow it, and read what there is to read."""
+
+import secrets
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from eth_account.signers.local import LocalAccount
+
+from credit_relay_client.calls import (
+    Call,
+    RelayCall,
+    encode_calls,
+    personal_sign,
+    quota_message,
+    sign_hash,
+)
+from credit_relay_client.schema import (
+    CheckInResult,
+    Dashboard,
+    DatedEarning,
+    DatedTransaction,
+    Prepared,
+    Quota,
+    TransactionStatus,
+)
+from credit_relay_client.service import Node, RelayProblem, Service
+from credit_relay_client.session import Session
+
+# What a profile is to do: one call, several under one signature, or an encoded call of the profile itself.
+Work = Call | Sequence[Call] | bytes
+
+_OPEN_STATUSES = {"Pending", "Submitted"}
+_MOVED_NONCES = {"relay-nonce-gap", "relay-nonce-taken", "relay-nonce-used"}
+_POLL_SECONDS = 1
+_HOUR_SECONDS = 3600
+
+
+def connect(
+    url: str,
+    signer: LocalAccount,
+    *,
+    node: Node | str | None = None,
+    domain: str | None = None,
+    tokens: MutableMapping[str, str] | None = None,
+    patience_seconds: float = 60,
+) -> "Relay":
+    """
+    Connect a controller's key to a service. Signing in is done with the first request that needs it.
+
+    Args:
+        node: A node of the chain. With one, the service is not believed which key manager a profile has.
+        domain: What the service calls itself in sign-in messages; by default the host of the URL.
+        tokens: Where tokens are kept; by default in memory.
+        patience_seconds: How long requests are repeated while the service is busy or out of reach.
+    """
+    checked_by = Node(node) if isinstance(node, str) else node
+    service = Service(url, patience_seconds)
+    return Relay(
+        service, signer, checked_by, domain or urlsplit(url).netloc, {} if tokens is None else tokens
+    )
+
+
+class Relay:
+    """The service, for the profiles that one controller signs for."""
+
+    def __init__(
+        self,
+        service: Service,
+        signer: LocalAccount,
+        node: Node | None,
+        domain: str,
+        tokens: MutableMapping[str, str],
+    ) -> None:
+        self.service = service
+        self.signer = signer
+        self._node = node
+        self._domain = domain
+        self._tokens = tokens
+        self._sessions: dict[str, Session] = {}
+        self._channels: dict[tuple[str, int], threading.Lock] = defaultdict(threading.Lock)
+
+    def session(self, profile: str) -> Session:
+        """Return the profile's session, by which any request of the API can be made."""
+        if profile.lower() not in self._sessions:
+            sign = lambda message: personal_sign(self.signer, message.encode())  # noqa: E731
+            session = Session(profile, self.service, self._domain, sign, self._tokens)
+            self._sessions.setdefault(profile.lower(), session)
+        return self._sessions[profile.lower()]
+
+    def sign_in(self, profile: str) -> None:
+        """Sign a profile in now, instead of with its first request."""
+        self.session(profile).open()
+
+    def sign_out(self, profile: str) -> None:
+        """End the profile's session."""
+        self.session(profile).close()
+
+    def prepare(
+        self, profile: str, work: Work, *, channel: int = 0, valid_seconds: int = _HOUR_SECONDS
+    ) -> "PreparedCall":
+        """
+        Ask what a call would cost and whether it would be refused, before anybody signs it.
+
+        Calls of one channel run in order, those of several channels do not wait for each other. A signed call can be
+        executed for `valid_seconds`.
+        """
+        payload = work if isinstance(work, bytes) else encode_calls(work)
+        validity = int(time.time()) + valid_seconds
+        body = {
+            "transaction": {"abi": "0x" + payload.hex()},
+            "channel": str(channel),
+            "validityTimestamps": str(validity),
+            "controller": self.signer.address,
+        }
+        session = self.session(profile)
+        prepared: Prepared = session.request("POST", "/api/relay/prepare", body)
+        if self._node:
+            _check(prepared, key_manager=self._node.key_manager(profile), chain_id=self._node.chain_id)
+        call = RelayCall(
+            chain_id=prepared["chainId"],
+            key_manager=prepared["keyManagerAddress"],
+            nonce=int(prepared["transaction"]["nonce"]),
+            payload=payload,
+            validity_timestamps=validity,
+        )
+        return PreparedCall(call, prepared, session, self.signer)
+
+    def send(
+        self, profile: str, work: Work, *, channel: int = 0, valid_seconds: int = _HOUR_SECONDS
+    ) -> "SentTransaction":
+        """
+        Prepare a call, sign it and hand it in; the service has accepted it when this returns, and it is not mined yet.
+
+        Raises:
+            RelayProblem: the service refuses the call.
+        """
+
+        def attempt() -> SentTransaction:
+            return self.prepare(profile, work, channel=channel, valid_seconds=valid_seconds).send()
+
+        # One after the other, so that no two calls are prepared with the same nonce.
+        with self._channels[profile.lower(), channel]:
+            try:
+                return attempt()
+            except RelayProblem as problem:
+                if problem.code not in _MOVED_NONCES:
+                    raise
+            # Another program has taken the nonce meanwhile. The call was not accepted, so it takes the next one.
+            return attempt()
+
+    def transaction(self, profile: str, transaction_hash: str) -> "SentTransaction":
+        """Return a transaction that was sent before."""
+        return SentTransaction(transaction_hash, self.session(profile))
+
+    def quota(self, profile: str) -> Quota:
+        """Return what can be spent."""
+
+        def attempt() -> Quota:
+            # Each attempt has a time of its own, because one is good for 5 seconds.
+            now = int(time.time())
+            signature = personal_sign(self.signer, quota_message(profile, now))
+            body = {"address": profile, "timestamp": now, "signature": signature}
+            quota: Quota = session.request("POST", "/api/relay/quota", body, patience_seconds=0)
+            return quota
+
+        session = self.session(profile)
+        return self.service.patiently(attempt)
+
+    def dashboard(self, profile: str) -> Dashboard:
+        """Return what a wallet shows on one page."""
+        dashboard: Dashboard = self.session(profile).request("GET", "/api/user/dashboardInfo")
+        return dashboard
+
+    def earnings(self, profile: str) -> Iterator[DatedEarning]:
+        """Yield everything that changed the balance except relay calls, newest first."""
+        return self._pages(profile, "/api/user/earnings")
+
+    def transactions(self, profile: str) -> Iterator[DatedTransaction]:
+        """Yield the relay calls of the profile, newest first."""
+        return self._pages(profile, "/api/user/transactions")
+
+    def check_in(self, profile: str, key: str | None = None) -> CheckInResult:
+        """Check in; the same key is the same draw, however often it is sent."""
+        headers = {"Idempotency-Key": key or secrets.token_hex(16)}
+        path = "/api/user/executeCheckIn"
+        result: CheckInResult = self.session(profile).request("POST", path, {}, headers=headers)
+        return result
+
+    def _pages(self, profile: str, path: str) -> Iterator[Any]:
+        while path:
+            page = self.session(profile).request("GET", path)
+            yield from page["results"]
+            # The token goes to no other place than this service.
+            following = urlsplit(page["next"] or "")
+            path = f"{following.path}?{following.query}" if page["next"] else ""
+
+
+@dataclass(frozen=True)
+class PreparedCall:
+    """A call with the nonce it will have, what it would cost, and why it would be refused now, if it would."""
+
+    call: RelayCall
+    prepared: Prepared
+    session: Session
+    signer: LocalAccount
+
+    def send(self) -> "SentTransaction":
+        """Sign the call and hand it in; a call that would be refused is not signed."""
+        for refusal in self.prepared["refusals"]:
+            raise RelayProblem(refusal)
+        transaction = {
+            "abi": "0x" + self.call.payload.hex(),
+            "signature": sign_hash(self.signer, self.call.hash),
+            # Numbers go as text: above 2^53 a JSON number loses digits in many programs.
+            "nonce": str(self.call.nonce),
+            "validityTimestamps": str(self.call.validity_timestamps),
+        }
+        body = {"keyManagerAddress": self.call.key_manager, "transaction": transaction}
+        answer = self.session.request("POST", "/api/relay/execute", body)
+        return SentTransaction(answer["transactionHash"], self.session)
+
+
+@dataclass(frozen=True)
+class SentTransaction:
+    """A relay call that the service has accepted."""
+
+    hash: str
+    session: Session
+
+    def status(self) -> TransactionStatus:
+        """Return its status record."""
+        body = {"transactionHash": self.hash}
+        status: TransactionStatus = self.session.request("POST", "/api/relay/transactionStatus", body)
+        return status
+
+    def wait(self, seconds: float = 180) -> TransactionStatus:
+        """Wait until it is final, which it is as `Success`, but also as `Failed`, `Expired` or `Cancelled`."""
+        deadline = time.monotonic() + seconds
+        while (status := self.status())["status"] in _OPEN_STATUSES:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self.hash} is still {status['status']} after {seconds} s.")
+            time.sleep(_POLL_SECONDS)
+        return status
+
+
+def _check(prepared: Prepared, *, key_manager: str, chain_id: int) -> None:
+    """Refuse to sign for another key manager or chain than the node's."""
+    if (prepared["keyManagerAddress"].lower(), prepared["chainId"]) != (key_manager.lower(), chain_id):
+        raise ValueError(
+            "The service prepared the call for another key manager or chain than the node names."
+        )

@@ -1,0 +1,625 @@
+"""Types of the API, generated from docs/openapi.yaml by `make schema`."""
+
+from typing import Literal, NotRequired, TypedDict
+
+# Every code that a documented refusal can have.
+ProblemCode = Literal[
+    "access-token-algorithm-refused",
+    "access-token-audience-refused",
+    "access-token-expired",
+    "access-token-issuer-refused",
+    "access-token-key-unknown",
+    "access-token-kind-refused",
+    "access-token-malformed",
+    "access-token-signature-invalid",
+    "account-inactive",
+    "address-checksum",
+    "amount-too-large",
+    "amount-too-small",
+    "authentication-required",
+    "billing-in-progress",
+    "billing-refused",
+    "billing-unavailable",
+    "call-failed-before",
+    "call-not-allowed",
+    "card-declined",
+    "chain-unavailable",
+    "channel-busy",
+    "check-in-unavailable",
+    "check-ins-not-ready",
+    "check-ins-paused",
+    "controller-revoked",
+    "controller-without-permissions",
+    "currency-fixed",
+    "currency-not-supported",
+    "data-key-not-allowed",
+    "delegate-call-not-allowed",
+    "fees-too-high",
+    "gas-limit-exceeded",
+    "https-required",
+    "insufficient-credits",
+    "internal-error",
+    "invalid-request",
+    "key-manager-call-not-allowed",
+    "key-manager-not-found",
+    "key-manager-not-owner",
+    "key-manager-of-another-profile",
+    "length-required",
+    "method-not-allowed",
+    "no-calls-allowed",
+    "no-data-keys-allowed",
+    "no-subscription",
+    "nonce-expired",
+    "nonce-foreign",
+    "nonce-unknown",
+    "nonce-used",
+    "not-authenticated",
+    "not-authorised",
+    "not-found",
+    "not-your-profile",
+    "payload-function-not-supported",
+    "payload-malformed",
+    "payment-method-required",
+    "profile-balance-too-low",
+    "profile-not-deployed",
+    "profile-not-registered",
+    "profile-refused",
+    "quota-signature-invalid",
+    "refresh-token-reused",
+    "refresh-token-unknown",
+    "relay-call-expired",
+    "relay-call-not-yet-valid",
+    "relay-nonce-gap",
+    "relay-nonce-refused",
+    "relay-nonce-taken",
+    "relay-nonce-used",
+    "relay-paused",
+    "relay-permission-missing",
+    "relay-share-used",
+    "relayers-busy",
+    "request-too-large",
+    "service-unavailable",
+    "session-ended",
+    "sign-permission-missing",
+    "signature-abi-encoded",
+    "signature-channel-missing",
+    "signature-legacy-0-10",
+    "signature-legacy-0-7",
+    "signature-legacy-0-9",
+    "signature-malformed",
+    "signature-not-by-controller",
+    "signature-other-chain",
+    "signature-other-nonce",
+    "signature-payload-only",
+    "signature-personal-sign-digest",
+    "signature-personal-sign-message",
+    "signature-personal-sign-text",
+    "signature-prefix-missing",
+    "signature-profile-as-validator",
+    "signature-unrecoverable",
+    "signature-validity-missing",
+    "signature-value-not-zero",
+    "signer-not-a-controller",
+    "target-reverted",
+    "timestamp-out-of-window",
+    "too-many-dead-ends",
+    "too-many-requests",
+    "transaction-not-found",
+    "unsupported-media-type",
+    "untrusted-code",
+    "validity-too-short",
+]
+
+CreditSourceEnum = Literal[
+    "SUBSCRIBED_PAYOUT",
+    "PUSH_ADS",
+    "VIDEO_ADS",
+    "OFFERWALL",
+    "SURVEYS",
+    "CHECK_IN",
+    "CREDITS_BACK",
+    "RELAY_REVERSAL",
+    "EARNING_REVERSAL",
+    "PAYOUT_CLAWBACK",
+    "STAFF_ADJUSTMENT",
+]
+
+KindEnum = Literal["PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
+
+ModifierTypeEnum = Literal[
+    "BONUS_PUSH_ADS_CREDITS",
+    "BONUS_VIDEO_ADS_CREDITS",
+    "BONUS_OFFERWALL_CREDITS",
+    "BONUS_SURVEYS_CREDITS",
+    "BONUS_CREDITS_BACK",
+]
+
+NextStepEnum = Literal["nothing", "subscribe", "capture-card", "confirm", "pay"]
+
+StatusEnum = Literal[
+    "Pending", "Submitted", "Success", "Failed", "Expired", "Cancelled", "ExecutedExternally"
+]
+
+SubscriptionStatusEnum = Literal[
+    "incomplete", "incomplete_expired", "trialing", "active", "past_due", "canceled", "unpaid", "paused"
+]
+
+TypeEnum = Literal[
+    "EXPERIENCE",
+    "CREDITS",
+    "BONUS_PUSH_ADS_CREDITS",
+    "BONUS_VIDEO_ADS_CREDITS",
+    "BONUS_OFFERWALL_CREDITS",
+    "BONUS_SURVEYS_CREDITS",
+    "BONUS_CREDITS_BACK",
+]
+
+
+class AdNetwork(TypedDict):
+    """An ad network that rewards users here."""
+
+    network: str
+    kind: "KindEnum"
+    userReference: str
+
+
+class AdNetworks(TypedDict):
+    """The enabled ad networks; an object, so that it can grow."""
+
+    networks: list["AdNetwork"]
+
+
+class Badge(TypedDict):
+    exp_lower_bound: int
+    exp_upper_bound: int
+    exp_growth_rate: float
+    bonus_creds_push_ads: float
+    bonus_creds_video_ads: float
+    bonus_creds_offerwall: float
+    bonus_creds_surveys: float
+    bonus_daily_check_in_attempts: int
+    credits_back_percent: float
+    acceptable_credit_debt: int
+    related_check_in_drops: int
+
+
+class CallRequest(TypedDict):
+    """
+    What the profile is to do: an encoded call of its own (`abi`), or a call to another
+    address (`to`).
+    """
+
+    abi: NotRequired[str | None]
+    to: NotRequired[str | None]
+    value: NotRequired[int | str | None]
+    data: NotRequired[str | None]
+
+
+class CancelRequest(TypedDict):
+    """How to end the subscription."""
+
+    cancelImmediately: bool
+
+
+class Cancellation(TypedDict):
+    """What was cancelled, and when it ends."""
+
+    success: bool
+    customerIdCancelledFor: str
+    cancelledInstantly: bool
+
+
+class CheckInResult(TypedDict):
+    """The awarded drop, and all drops that were possible."""
+
+    result: "Drop"
+    possibleResults: list["Drop"]
+
+
+class Commitment(TypedDict):
+    """A promise: the SHA-256 of the day's seed in hex."""
+
+    day: str
+    commitment: str
+
+
+class Customer(TypedDict):
+    """The user's customer at the payment provider."""
+
+    walletAddress: str
+    paymentsCustomerId: str
+
+
+class Dashboard(TypedDict):
+    userInfo: "UserInfo"
+    permanentBadge: "Badge"
+    subscriberBadge: "Badge"
+    modifiers: list["Modifier"]
+    earningHistory: list["Earning"]
+    transactionHistory: list["Transaction"]
+    checkInDropTable: "DropRanges"
+
+
+class DatedEarning(TypedDict):
+    """An entry of the ledger other than a relay charge; what was taken back is negative."""
+
+    related_user: str
+    credit_source: "CreditSourceEnum"
+    credits_earned: int
+    credits_before: int
+    credits_after: int
+    created_at: str
+
+
+class DatedTransaction(TypedDict):
+    """A relay transaction; until it is settled the balances are expected ones."""
+
+    transaction_hash: str
+    related_user: str
+    expected_cost: int
+    real_cost: int
+    credits_before: int
+    credits_after: int
+    status: "StatusEnum"
+    created_at: str
+    settled_at: str | None
+
+
+class Draw(TypedDict):
+    """A check-in of a day whose seed is public."""
+
+    result: "Drop"
+    possibleResults: list["Drop"]
+    day: str
+    attempt: int
+    tables: list[int]
+    experienceOnly: bool
+
+
+class Drop(TypedDict):
+    """Something that dropped, or could have."""
+
+    type: "TypeEnum"
+    value: float
+    effectiveTimeInMinutes: NotRequired[int]
+
+
+class DropRanges(TypedDict):
+    """What may drop for the user now; 0 where a type cannot."""
+
+    maxBonusCreditsPushAds: float
+    minBonusCreditsPushAds: float
+    maxBonusCreditsVideoAd: float
+    minBonusCreditsVideoAd: float
+    maxBonusCreditsOfferwall: float
+    minBonusCreditsOfferwall: float
+    maxBonusCreditsSurvey: float
+    minBonusCreditsSurvey: float
+    maxCreditsBackPercent: float
+    minCreditsBackPercent: float
+    maxExperience: int
+    minExperience: int
+    maxCredits: int
+    minCredits: int
+
+
+class Earning(TypedDict):
+    """An entry of the ledger other than a relay charge; what was taken back is negative."""
+
+    related_user: str
+    credit_source: "CreditSourceEnum"
+    credits_earned: int
+    credits_before: int
+    credits_after: int
+
+
+class ExecuteRequest(TypedDict):
+    """The body of execute."""
+
+    keyManagerAddress: str
+    transaction: "TransactionRequest"
+    address: NotRequired[str | None]
+
+
+class Fairness(TypedDict):
+    """What lets anyone compute the user's draws again."""
+
+    profileAddress: str
+    today: "Commitment"
+    tomorrow: "Commitment"
+    revealed: list["RevealedSeed"]
+    draws: list["Draw"]
+    tables: list["Table"]
+    howToRecompute: str
+
+
+class Item(TypedDict):
+    """An item of a drop table. Values are decimal text, because they are compared to the digit."""
+
+    type: "TypeEnum"
+    weight: int
+    valueMin: str
+    valueMax: str
+    effectiveTimeInMinutes: NotRequired[int]
+
+
+class KeyResponse(TypedDict):
+    kty: str
+    crv: str
+    x: str
+    y: str
+    kid: str
+    use: str
+    alg: str
+
+
+class KeySetResponse(TypedDict):
+    keys: list["KeyResponse"]
+
+
+class LogoutRequestRequest(TypedDict):
+    """The shape of a request's body, or of an object in it; says in JSON's words what is none."""
+
+    refresh: NotRequired[str | None]
+
+
+class LogoutResponse(TypedDict):
+    signedOut: bool
+
+
+class Lsp15ExecuteRequest(TypedDict):
+    """The body of execute as LSP-15 wallets send it."""
+
+    address: str
+    transaction: "TransactionRequest"
+
+
+class MeResponse(TypedDict):
+    address: str
+    controller: str | None
+    sessionId: str | None
+    sessionExpiresAt: str | None
+    accessExpiresAt: str
+    issuer: str
+
+
+class Modifier(TypedDict):
+    id: int
+    related_user: str
+    modifier_type: "ModifierTypeEnum"
+    value: float
+    expires_at: str
+    created_at: str
+
+
+class NonceRequestRequest(TypedDict):
+    """The shape of a request's body, or of an object in it; says in JSON's words what is none."""
+
+    address: str
+
+
+class NonceResponse(TypedDict):
+    nonce: str
+    message: str
+    expiresAt: str
+
+
+class PaginatedDatedEarningList(TypedDict):
+    next: str | None
+    previous: str | None
+    results: list["DatedEarning"]
+
+
+class PaginatedDatedTransactionList(TypedDict):
+    next: str | None
+    previous: str | None
+    results: list["DatedTransaction"]
+
+
+class PrepareRequest(TypedDict):
+    """The body of prepare."""
+
+    transaction: "CallRequest"
+    channel: NotRequired[int | str | None]
+    validityTimestamps: NotRequired[int | str | None]
+    controller: NotRequired[str | None]
+    address: NotRequired[str | None]
+
+
+class Prepared(TypedDict):
+    """A relay call that lacks nothing but its signature, and what it would come to."""
+
+    keyManagerAddress: str
+    transaction: "UnsignedTransaction"
+    controller: str
+    hash: str
+    chainId: int
+    gasLimit: int | None
+    expectedCost: int | None
+    highestCost: int | None
+    refusals: list["Problem"]
+
+
+class Problem(TypedDict):
+    """
+    An RFC 9457 problem document. Some codes add further members, which their own page
+    describes.
+    """
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    requestId: str | None
+
+
+class Quota(TypedDict):
+    """What is left, and until when."""
+
+    quota: int
+    unit: str
+    totalQuota: int
+    resetDate: int
+
+
+class QuotaRequestRequest(TypedDict):
+    """The body of quota."""
+
+    address: str
+    timestamp: int
+    signature: str
+
+
+class RefreshRequestRequest(TypedDict):
+    """The shape of a request's body, or of an object in it; says in JSON's words what is none."""
+
+    refresh: str
+
+
+class RevealedSeed(TypedDict):
+    """A promise that was kept: the seed in hex."""
+
+    day: str
+    commitment: str
+    seed: str
+
+
+class SessionResponse(TypedDict):
+    sessionId: str
+    controller: str
+    signedInAt: str
+    refreshedAt: str
+    expiresAt: str
+    isCurrent: bool
+
+
+class SessionsEndedResponse(TypedDict):
+    sessionsEnded: int
+
+
+class SessionsResponse(TypedDict):
+    sessions: list["SessionResponse"]
+
+
+class SetupIntent(TypedDict):
+    """What the wallet captures a card with."""
+
+    clientSecret: str
+
+
+class Subscription(TypedDict):
+    """The subscription that runs."""
+
+    subscriptionId: str
+    subscriptionFor: str
+    subscriptionAmount: str
+
+
+class SubscriptionReport(TypedDict):
+    """How the subscription stands. Amounts are in minor units, times in unix seconds."""
+
+    subscriptionId: str
+    status: "SubscriptionStatusEnum"
+    currency: str
+    paidCost: int | None
+    nextCost: int | None
+    currentPeriodEnd: int
+    cancelAtEndOfBillingPeriod: bool
+    openCost: int
+    clientSecret: str
+    declineCode: str
+    nextStep: "NextStepEnum"
+
+
+class Table(TypedDict):
+    """A drop table that draws were made from."""
+
+    id: int
+    version: int
+    items: list["Item"]
+
+
+class TokenPairResponse(TypedDict):
+    access: str
+    refresh: str
+    expiresIn: int
+    address: str
+
+
+class Transaction(TypedDict):
+    """A relay transaction; until it is settled the balances are expected ones."""
+
+    transaction_hash: str
+    related_user: str
+    expected_cost: int
+    real_cost: int
+    credits_before: int
+    credits_after: int
+    status: "StatusEnum"
+
+
+class TransactionHash(TypedDict):
+    """A transaction's hash, as answered by execute."""
+
+    transactionHash: str
+
+
+class TransactionHashRequest(TypedDict):
+    """A transaction's hash, as answered by execute."""
+
+    transactionHash: str
+
+
+class TransactionRequest(TypedDict):
+    """The signed LSP-25 relay call."""
+
+    abi: str
+    signature: str
+    nonce: int | str
+    validityTimestamps: NotRequired[int | str | None]
+
+
+class TransactionStatus(TypedDict):
+    """The status record of a relay transaction."""
+
+    status: "StatusEnum"
+    transactionSenderAddress: str
+    creditsUsed: int
+    creditsBefore: int
+    creditsAfter: int
+
+
+class UnsignedTransaction(TypedDict):
+    """The `transaction` of execute, without its signature."""
+
+    abi: str
+    nonce: int | str
+    validityTimestamps: int | str
+
+
+class UpsertRequest(TypedDict):
+    """The subscription that is asked for."""
+
+    subscriptionCost: int
+    currency: NotRequired[str | None]
+    cancelAtEndOfBillingPeriod: NotRequired[bool | None]
+
+
+class UserInfo(TypedDict):
+    credits: int
+    subscriptionAmount: float
+    permanentExp: int
+    subscriptionExp: int
+    percentToNextPermanentBadge: float
+    percentToNextSubscriberBadge: float
+    isSubscriber: bool
+    canCheckIn: bool
+
+
+class VerifyRequestRequest(TypedDict):
+    """The shape of a request's body, or of an object in it; says in JSON's words what is none."""
+
+    nonce: str
+    signature: str
+    address: NotRequired[str | None]

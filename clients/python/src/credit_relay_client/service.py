@@ -1,0 +1,136 @@
+"""One request to the service, the errors it can end with, and when it is made again."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+import urllib3
+
+from credit_relay_client.schema import Problem, ProblemCode
+
+_Result = TypeVar("_Result")
+_TIMEOUT_SECONDS = 40
+_OWNER = "0x8da5cb5b"  # owner()
+_WAIT_STATUSES = {429, 503}
+_FIRST_PAUSE_SECONDS = 0.5
+_PROBLEM_MEMBERS = Problem.__required_keys__
+
+
+class RelayProblem(RuntimeError):
+    """
+    The service refused a request. Branch on `code`; a newer service may send codes that its type does not name yet.
+
+    `members` has what some codes add, such as `expectedNonce` or `clientSecret`; `retry_after` are the seconds to wait
+    before the next attempt, None if there is nothing to wait for; tell support the `request_id`.
+    """
+
+    def __init__(self, problem: Mapping[str, Any], *, retry_after: float | None = None) -> None:
+        super().__init__(f"{problem['code']}: {problem['detail']}")
+        self.code: ProblemCode = problem["code"]
+        self.status: int = problem["status"]
+        self.detail: str = problem["detail"]
+        self.request_id: str | None = problem.get("requestId")
+        self.members = {name: value for name, value in problem.items() if name not in _PROBLEM_MEMBERS}
+        self.retry_after = retry_after
+
+
+class ServiceUnreachable(ConnectionError):
+    """No answer of the service arrived: the network failed, or something between here and there answered instead."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """The service behind one address."""
+
+    url: str
+    patience_seconds: float = 60
+    _pool: urllib3.PoolManager = field(
+        default_factory=lambda: urllib3.PoolManager(maxsize=32, retries=False, timeout=_TIMEOUT_SECONDS)
+    )
+
+    def once(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        """
+        Make a request once; return what was answered.
+
+        Raises:
+            RelayProblem: the service refused it.
+            ServiceUnreachable: no answer of the service arrived.
+        """
+        url = self.url.rstrip("/") + path
+        try:
+            response = self._pool.request(method, url, json=body, headers=headers)
+            answer = response.json()
+        except (urllib3.exceptions.HTTPError, ValueError) as error:
+            raise ServiceUnreachable(f"No answer of {self.url} to {method} {path}.") from error
+        if response.status == 200:
+            return answer
+        if not (isinstance(answer, dict) and answer.keys() >= _PROBLEM_MEMBERS):
+            raise ServiceUnreachable(f"{self.url} answered {response.status} to {path}.")
+        raise RelayProblem(answer, retry_after=_retry_after(response))
+
+    def patiently(self, attempt: Callable[[], _Result], *, seconds: float | None = None) -> _Result:
+        """
+        Make an attempt again while the service is busy or out of reach, until `seconds` would be over.
+
+        An attempt must be one that may be made twice. Each call of the service is, if it is made as in this package:
+        the same signed relay call is one transaction with one hash, a subscription is made once, and a check-in has a
+        key.
+        """
+        deadline = time.monotonic() + (self.patience_seconds if seconds is None else seconds)
+        pause = _FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                return attempt()
+            except ServiceUnreachable:
+                wait = pause
+                if time.monotonic() + wait > deadline:
+                    raise
+            except RelayProblem as problem:
+                if problem.retry_after is None or time.monotonic() + problem.retry_after > deadline:
+                    raise
+                wait = problem.retry_after
+            time.sleep(wait)
+            pause *= 2
+
+
+def _retry_after(response: urllib3.BaseHTTPResponse) -> float | None:
+    if response.status not in _WAIT_STATUSES:
+        return None
+    try:
+        return max(float(response.headers["retry-after"]), 0.01)
+    except (KeyError, ValueError):
+        return 1
+
+
+class Node:
+    """A node of the chain, asked over JSON-RPC."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._pool = urllib3.PoolManager(retries=False, timeout=_TIMEOUT_SECONDS)
+
+    def call(self, method: str, *params: Any) -> Any:
+        """Return the result of a method."""
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        answer = cast("dict[str, Any]", self._pool.request("POST", self.url, json=body).json())
+        if "error" in answer:
+            raise RuntimeError(f"{method}: {answer['error'].get('message')}")
+        return answer["result"]
+
+    @property
+    def chain_id(self) -> int:
+        """The chain's id."""
+        return int(self.call("eth_chainId"), 16)
+
+    def key_manager(self, profile: str) -> str:
+        """Return the key manager of a profile: its owner."""
+        owner: str = self.call("eth_call", {"to": profile, "data": _OWNER}, "latest")
+        return "0x" + owner[-40:]

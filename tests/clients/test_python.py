@@ -1,0 +1,270 @@
+"""The Python package: what it signs, what it sends again and with what, and what it refuses to sign."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from eth_abi.abi import encode
+from eth_account import Account
+from eth_utils.crypto import keccak
+
+from credit_relay_client import Call, Relay, RelayProblem, ServiceUnreachable, connect, encode_calls
+from devstack.files import PROJECT
+
+PROFILE = "0xBB645D97B0c7D101ca0d73131e521fe89B463BFD"
+KEY_MANAGER = "0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB"
+EXECUTE, PREPARE, DASHBOARD = "/api/relay/execute", "/api/relay/prepare", "/api/user/dashboardInfo"
+CALL = Call(KEY_MANAGER, value=1)
+Reply = tuple[int, dict[str, Any]]
+
+
+def problem(status: int, code: str, **members: Any) -> Reply:
+    """Return a problem document and its status."""
+    fixed = {"type": "", "title": "", "detail": "", "requestId": None}
+    return status, {**fixed, "status": status, "code": code, **members}
+
+
+BUSY = problem(503, "busy")
+
+
+class FakeService:
+    """Answers the next requests of a path as a test says, and then as a service does to which all is well."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.requests: list[tuple[str, dict[str, Any]]] = []
+        self.replies: dict[str, list[Reply]] = defaultdict(list)
+        self.retry_after = "0.01"
+
+    def answer(self, path: str, body: dict[str, Any]) -> Reply:
+        """Return the status and the answer to a request."""
+        self.requests.append((path, body))
+        return self.replies[path].pop(0) if self.replies[path] else (200, self._usual(path))
+
+    def bodies(self, path: str) -> list[dict[str, Any]]:
+        """Return the bodies that a path was sent."""
+        return [body for requested, body in self.requests if requested == path]
+
+    def _usual(self, path: str) -> dict[str, Any]:
+        number = str(len(self.requests))
+        domain = self.url.removeprefix("http://")
+        message = f"{domain} wants you to sign in with your Ethereum account:\n{PROFILE}\n{number}"
+        tokens = {"access": f"access-{number}", "refresh": f"refresh-{number}", "expiresIn": 600}
+        nonce = {"nonce": 4 + len(self.bodies(EXECUTE))}
+        call = {"keyManagerAddress": KEY_MANAGER, "chainId": 42, "transaction": nonce, "refusals": []}
+        answers: dict[str, dict[str, Any]] = {
+            "/api/auth/nonce": {"nonce": number, "message": message},
+            "/api/auth/verify": tokens,
+            "/api/auth/refresh": tokens,
+            "/api/relay/quota": {"quota": 7},
+            PREPARE: call,
+            EXECUTE: {"transactionHash": "0xabc"},
+            "/api/relay/transactionStatus": {"status": "Success"},
+            "/": {"result": "0x" + KEY_MANAGER[2:].rjust(64, "0")},
+        }
+        return answers.get(path, {})
+
+
+@pytest.fixture
+def service() -> Iterator[FakeService]:
+    """The service at an address of its own."""
+    fake = FakeService()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", "0"))) or "{}")
+            status, answer = fake.answer(self.path, body)
+            content = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Retry-After", fake.retry_after)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def do_GET(self) -> None:
+            self.do_POST()
+
+        def log_message(self, *_: Any) -> None:
+            """Log nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    fake.url = f"http://127.0.0.1:{server.server_port}"
+    yield fake
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def relay(service: FakeService) -> Relay:
+    """A client of it."""
+    return connect(service.url, Account.create(), patience_seconds=3)
+
+
+def _nonces(service: FakeService) -> list[str]:
+    return [body["transaction"]["nonce"] for body in service.bodies(EXECUTE)]
+
+
+def test_several_calls_are_one_payload() -> None:
+    calls = [CALL, Call(PROFILE, data=b"\x12" * 33)]
+    columns = ([0, 0], [KEY_MANAGER, PROFILE], [1, 0], [b"", b"\x12" * 33])
+    types = ["uint256[]", "address[]", "uint256[]", "bytes[]"]
+
+    payload = encode_calls(calls)
+
+    assert payload == keccak(text=f"executeBatch({','.join(types)})")[:4] + encode(types, columns)
+    assert encode_calls([CALL]) == encode_calls(CALL)
+    with pytest.raises(ValueError, match="no call"):
+        encode_calls([])
+
+
+def test_while_the_service_is_busy_or_away_exactly_the_same_call_is_sent_again(
+    service: FakeService, relay: Relay
+) -> None:
+    service.replies[EXECUTE] = [BUSY, (502, {})]
+
+    assert relay.send(PROFILE, CALL).wait()["status"] == "Success"
+
+    first, *repeats = service.bodies(EXECUTE)
+    assert repeats == [first, first]
+    assert first["keyManagerAddress"] == KEY_MANAGER
+    assert first["transaction"]["abi"] == "0x" + encode_calls(CALL).hex()
+    assert 3500 < int(first["transaction"]["validityTimestamps"]) - time.time() <= 3600
+
+
+def test_patience_ends_and_other_refusals_are_not_repeated(service: FakeService) -> None:
+    impatient = connect(service.url, Account.create(), patience_seconds=-1)
+    service.replies[EXECUTE] = [problem(402, "insufficient-credits", available=3), BUSY, (502, {})]
+
+    with pytest.raises(RelayProblem, match="insufficient-credits") as refusal:
+        impatient.send(PROFILE, CALL)
+    with pytest.raises(RelayProblem) as busy:
+        impatient.send(PROFILE, CALL)
+    with pytest.raises(ServiceUnreachable):
+        impatient.send(PROFILE, CALL)
+
+    assert (refusal.value.code, refusal.value.members) == ("insufficient-credits", {"available": 3})
+    assert busy.value.retry_after == 0.01
+    assert len(service.bodies(EXECUTE)) == 3
+
+
+def test_calls_of_a_channel_are_prepared_one_after_the_other(service: FakeService, relay: Relay) -> None:
+    service.replies[EXECUTE] = [problem(409, "relay-nonce-taken")]
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda _: relay.send(PROFILE, CALL), range(3)))
+
+    assert _nonces(service) == ["4", "5", "6", "7"]
+
+
+def test_a_call_that_would_be_refused_is_not_signed(service: FakeService, relay: Relay) -> None:
+    service.replies[PREPARE] = [(200, {**service._usual(PREPARE), "refusals": [BUSY[1]]})]
+
+    with pytest.raises(RelayProblem, match="busy"):
+        relay.send(PROFILE, CALL)
+
+    assert service.bodies(EXECUTE) == []
+
+
+def test_nothing_is_signed_for_another_key_manager_than_the_node_names(service: FakeService) -> None:
+    relay = connect(service.url, Account.create(), node=service.url + "/")
+    prepared = service._usual(PREPARE)
+    service.replies["/"] = [(200, {"result": "0x" + PROFILE[2:].rjust(64, "0")}), (200, {"result": "0x2a"})]
+    service.replies[PREPARE] = [(200, prepared)]
+
+    with pytest.raises(ValueError, match="another key manager or chain"):
+        relay.send(PROFILE, CALL)
+
+    assert service.bodies(EXECUTE) == []
+
+
+def test_a_sign_in_is_tried_again_with_a_nonce_of_its_own(service: FakeService, relay: Relay) -> None:
+    service.replies["/api/auth/verify"] = [BUSY]
+
+    relay.sign_in(PROFILE)
+
+    first, second = service.bodies("/api/auth/verify")
+    assert first["nonce"] != second["nonce"]
+    assert first["signature"] != second["signature"]
+
+
+def test_the_message_of_another_service_is_not_signed(service: FakeService) -> None:
+    relay = connect(service.url, Account.create(), domain="elsewhere.example")
+
+    with pytest.raises(ValueError, match="not for elsewhere"):
+        relay.sign_in(PROFILE)
+
+
+def test_an_expired_token_is_renewed_once_for_all_who_need_it(service: FakeService, relay: Relay) -> None:
+    relay.sign_in(PROFILE)
+    service.replies[DASHBOARD] = [problem(401, "access-token-expired")] * 2
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda _: relay.dashboard(PROFILE), range(2)))
+
+    assert len(service.bodies("/api/auth/refresh")) == len(service.bodies("/api/auth/verify")) == 1
+
+
+def test_after_the_end_of_a_session_the_profile_signs_in_again(service: FakeService, relay: Relay) -> None:
+    relay.sign_in(PROFILE)
+    service.replies[DASHBOARD] = service.replies["/api/auth/refresh"] = [problem(401, "session-ended")]
+    service.replies[DASHBOARD] = list(service.replies[DASHBOARD])
+
+    relay.dashboard(PROFILE)
+
+    assert len(service.bodies("/api/auth/verify")) == 2
+
+
+def test_the_quota_is_asked_for_with_the_time_of_now_also_when_asking_again(
+    service: FakeService, relay: Relay
+) -> None:
+    service.retry_after = "1"
+    service.replies["/api/relay/quota"] = [BUSY]
+
+    assert relay.quota(PROFILE)["quota"] == 7
+
+    first, second = service.bodies("/api/relay/quota")
+    assert first["timestamp"] < second["timestamp"]
+    assert first["signature"] != second["signature"]
+
+
+def test_histories_are_read_page_by_page_from_this_service_alone(service: FakeService, relay: Relay) -> None:
+    path = "/api/user/transactions"
+    following = f"https://elsewhere.example{path}?cursor=x%3D"
+    service.replies[path] = [(200, {"results": [1, 2], "next": following})]
+    service.replies[path + "?cursor=x%3D"] = [(200, {"results": [3], "next": None})]
+
+    rows: list[Any] = list(relay.transactions(PROFILE))
+
+    assert rows == [1, 2, 3]
+
+
+def test_tokens_that_are_kept_outlive_the_program_and_signing_out_forgets_them(service: FakeService) -> None:
+    tokens: dict[str, str] = {}
+    connect(service.url, Account.create(), tokens=tokens).sign_in(PROFILE)
+
+    later = connect(service.url, Account.create(), tokens=tokens)
+    later.dashboard(PROFILE.lower())
+    later.sign_out(PROFILE)
+
+    assert len(service.bodies("/api/auth/verify")) == 1
+    assert tokens == {}
+
+
+def test_its_types_are_those_of_the_description() -> None:
+    generator = str(PROJECT / "clients/python/generate.py")
+
+    subprocess.run([sys.executable, generator, "--check"], check=True)

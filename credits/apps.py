@@ -20,7 +20,7 @@ class CreditsConfig(AppConfig):
     name = "credits"
 
     def ready(self) -> None:
-        from credits import metrics  # noqa: F401 - registers on import, and needs the loaded models
+        from credits import checks, metrics  # noqa: F401 - register on import, and need the loaded models
         from users.models import user_created
 
         user_created.connect(_open_account, dispatch_uid="credits.open_account")

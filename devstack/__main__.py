@@ -12,6 +12,9 @@ from devstack.console import complain
 from devstack.files import DATA, PROJECT
 from devstack.process_lifetime import run_guarded, unwind_on_signals
 
+# Management commands that alter tables, or rows that nobody else may alter.
+_OWNERS_COMMANDS = {"migrate"}
+
 
 def main() -> int:
     """Run the command that the arguments name; return its exit status."""
@@ -154,6 +157,8 @@ def _manage(options: argparse.Namespace) -> int:
     settings = read_json(options.data / "environment.json")
     if not settings:
         raise RuntimeError("No stack has run yet; start one with `make run`.")
+    if set(options.arguments[:1]) & _OWNERS_COMMANDS:
+        settings |= read_json(options.data / "owner.json")
     command = [sys.executable, str(PROJECT / "manage.py"), *options.arguments]
     os.execve(sys.executable, command, process_environment(settings))  # noqa: S606
 

@@ -14,6 +14,7 @@ from eth_account.hdaccount.mnemonic import Mnemonic
 from eth_account.types import Language
 
 from devstack.files import read_json, write_json
+from devstack.services.postgres import APPLICATION_ROLE
 from devstack.services.stack import Services
 from devstack.world.keys import address_of
 
@@ -88,7 +89,7 @@ def django_environment(
         "DEBUG": "False",
         "ALLOWED_HOSTS": "127.0.0.1,localhost",
         "PUBLIC_URL": f"http://127.0.0.1:{port}",
-        "DATABASE_URL": services.database_url,
+        "DATABASE_URL": services.application_database_url,
         "REDIS_URL": services.redis_url,
         "CHAIN_ID": str(services.chain_id),
         "CHAIN_RPC_URLS": services.rpc_url,
@@ -110,6 +111,11 @@ def django_environment(
         "CORS_ALLOW_ALL_ORIGINS": "True",
         **{f"{name}_RATE": _UNLIMITED for name in _RATES},
     }
+
+
+def owner_environment(services: Services) -> dict[str, str]:
+    """Return what differs for a process that migrates: it owns the tables, and grants the others their rights."""
+    return {"DATABASE_URL": services.database_url, "DATABASE_APPLICATION_ROLE": APPLICATION_ROLE}
 
 
 def process_environment(settings: dict[str, str]) -> dict[str, str]:

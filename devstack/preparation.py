@@ -7,7 +7,13 @@ from typing import Any
 
 from devstack.console import say, step
 from devstack.django_process import run_django
-from devstack.environment import Secrets, django_environment, keep_secrets, process_environment
+from devstack.environment import (
+    Secrets,
+    django_environment,
+    keep_secrets,
+    owner_environment,
+    process_environment,
+)
 from devstack.files import read_json, write_json
 from devstack.services.stack import Services
 from devstack.stack_file import demo_profiles, load_profiles
@@ -61,13 +67,15 @@ class Prepared:
     directory: Path
     port: int
     settings: dict[str, str]
+    owner_settings: dict[str, str]
     profiles: list[Profile]
     secrets: Secrets
 
     def seed(self) -> None:
         """Bring the tables up to date and write the demo data; what is there already is kept."""
         log, plan = self.directory / "log" / "demo.log", self.directory / "demo.json"
-        run_django(log, self.environment, "-m", "devstack.demo.seed", str(plan))
+        environment = process_environment(self.settings | self.owner_settings)
+        run_django(log, environment, "-m", "devstack.demo.seed", str(plan))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -101,7 +109,7 @@ def prepare(
         f"{settings['PUBLIC_URL']}/webhooks/stripe", services.stripe.webhook_secret
     )
     write_json(directory / "demo.json", _demo_data(services, secrets, profiles, callers, directory, plan))
-    return Prepared(directory, port, settings, profiles, secrets)
+    return Prepared(directory, port, settings, owner_environment(services), profiles, secrets)
 
 
 def _forget_rows_of_another_chain(services: Services, path: Path) -> None:

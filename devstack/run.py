@@ -103,6 +103,7 @@ def _describe(services: Services, prepared: Prepared, web: Web, options: Options
         networks=prepared.networks,
     )
     write_json(options.directory / "environment.json", prepared.settings)
+    write_json(options.directory / "owner.json", prepared.owner_settings)
 
 
 def _play(prepared: Prepared, options: Options) -> int | None:

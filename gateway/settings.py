@@ -153,6 +153,8 @@ DATABASES: dict[str, dict[str, Any]] = {
         },
     }
 }
+# Set where `migrate` runs, as the owner of the tables: the role as which all other processes connect.
+DATABASE_APPLICATION_ROLE = env.optional("DATABASE_APPLICATION_ROLE")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss"))
 CACHES: dict[str, dict[str, Any]] = {

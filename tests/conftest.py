@@ -16,13 +16,14 @@ from psycopg.conninfo import conninfo_to_dict
 from pytest_django import DjangoDbBlocker
 from xdist.scheduler import LoadFileScheduling
 
+from devstack.services.postgres import APPLICATION_ROLE
 from devstack.services.stack import Services, start_services
 from devstack.services.template import TEMPLATE
 from gateway.admin import middleware
 from gateway.celery import app as celery_app
 from gateway.chain import client as chain_client
 from gateway.chain.config import get_chain
-from tests.database import keep_first_rows
+from tests.database import OWNER, connect_as, keep_first_rows
 
 # Names the key of a test account at Stripe; with it the contract is held against Stripe itself, too.
 STRIPE_TEST_KEY = "STRIPE_TEST_SECRET_KEY"
@@ -93,10 +94,25 @@ def django_db_modify_db_settings(services: Services) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
-    """Restore the migrations' rows after each transactional test, instead of sending `post_migrate` again."""
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """
+    Restore the migrations' rows after each transactional test, instead of sending `post_migrate` again.
+
+    The tests connect as the processes of the service do; the owner only creates the database, and drops it.
+    """
     with django_db_blocker.unblock():
         keep_first_rows()
+        connect_as(APPLICATION_ROLE)
+        yield
+        connect_as(OWNER)
+
+
+@pytest.fixture(scope="module")
+def owner_connection(django_db_setup: None) -> Iterator[None]:
+    """The module's tests are connected as the owner, for tools of the development stack that are the owner's."""
+    connect_as(OWNER)
+    yield
+    connect_as(APPLICATION_ROLE)
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,8 @@
 """
-Bring the test database back to the state that the migrations left, after a test that committed.
+The test database: who is connected to it, and how it comes back to the state that the migrations left.
+
+Tests connect as the service's processes do, as a role that owns nothing. What only the owner may do, such as
+tampering, goes through `as_owner` and `tamper`.
 
 Django's flush truncates every table and sends `post_migrate` to every app, which takes longer than most tests.
 Here only tables that were written are emptied, and their first rows are copied back.
@@ -7,11 +10,26 @@ Here only tables that were written are emptied, and their first rows are copied 
 
 from typing import Any
 
+import psycopg
 from django.db import connection
 from django.test import TransactionTestCase
 
+# Creates and owns the test database; a superuser.
+OWNER = "postgres"
 _KEEP_FIRST_ROWS = """
 CREATE SCHEMA first_rows;
+GRANT USAGE ON SCHEMA first_rows TO PUBLIC;
+
+CREATE FUNCTION first_rows.as_owner(statement text, triggers text) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE number bigint;
+BEGIN
+    PERFORM set_config('session_replication_role', triggers, true);
+    EXECUTE statement;
+    GET DIAGNOSTICS number = ROW_COUNT;
+    SET LOCAL session_replication_role = origin;
+    RETURN number;
+END $$;
 
 DO $$
 DECLARE name text;
@@ -21,7 +39,7 @@ BEGIN
     END LOOP;
 END $$;
 
-CREATE FUNCTION first_rows.restore() RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION first_rows.restore() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     names text[] := ARRAY(SELECT tablename FROM pg_tables WHERE schemaname = 'first_rows');
     name text;
@@ -43,6 +61,33 @@ BEGIN
     END LOOP;
 END $$;
 """
+
+
+def connect_as(role: str) -> None:
+    """Have every connection that is opened from now on log in as that role."""
+    connection.close()
+    connection.settings_dict["USER"] = role
+
+
+def as_owner(statement: str, *params: Any) -> int:
+    """Execute a statement as the owner, in the session and transaction of the test; return how many rows it altered."""
+    return _execute(statement, params, triggers="origin")
+
+
+def tamper(statement: str, *params: Any) -> int:
+    """The same, past triggers and foreign keys, which a superuser can switch off."""
+    with connection.cursor() as cursor:
+        # Foreign keys of the rows written so far are still to be verified.
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
+    return _execute(statement, params, triggers="replica")
+
+
+def _execute(statement: str, params: tuple[Any, ...], *, triggers: str) -> int:
+    with connection.cursor() as cursor:
+        composed = psycopg.ClientCursor(connection.connection).mogrify(statement, params or None)
+        cursor.execute("SELECT first_rows.as_owner(%s, %s)", [composed, triggers])
+        (count,) = cursor.fetchone()
+    return int(count)
 
 
 def keep_first_rows() -> None:

@@ -17,6 +17,7 @@ from devstack.chaos.proxies import Connect, Loop, Proxy, tcp
 from devstack.console import step
 from devstack.preparation import Plan, Prepared, prepare
 from devstack.processes import Beat, DefaultWorker, RelayWorker, Web
+from devstack.services.postgres import APPLICATION_ROLE
 from devstack.services.server import Server, ServerFailed, free_port, stop_all
 from devstack.services.stack import Services, start_services
 from devstack.stack_file import described, described_networks
@@ -176,9 +177,7 @@ def _prepared(services: Services, proxies: Proxies, directory: Path) -> Prepared
     )
     prepared = prepare(services, directory, plan, port=free_port(), block_time=BLOCK_SECONDS)
     # Clients that ask for encryption first would begin with another message.
-    database = (
-        f"postgresql://postgres@127.0.0.1:{proxies.postgres.port}/gateway?sslmode=disable&gssencmode=disable"
-    )
+    database = f"postgresql://{APPLICATION_ROLE}@127.0.0.1:{proxies.postgres.port}/gateway?sslmode=disable&gssencmode=disable"
     behind = {
         "DATABASE_URL": database,
         "REDIS_URL": f"redis://127.0.0.1:{proxies.redis.port}/0",

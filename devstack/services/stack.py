@@ -10,7 +10,7 @@ from devstack.ad_networks.demo import VerifierKeys, serve_verifier_keys
 from devstack.console import step
 from devstack.rpc import Rpc
 from devstack.services.anvil import CHAIN_ID, Anvil
-from devstack.services.postgres import Postgres
+from devstack.services.postgres import APPLICATION_ROLE, Postgres
 from devstack.services.redis import Redis
 from devstack.services.server import Server, ServerFailed, stop_all
 from devstack.services.stripe_double import StripeDouble
@@ -36,8 +36,13 @@ class Services:
 
     @property
     def database_url(self) -> str:
-        """URL of the database, over a unix socket named in `?host=`."""
+        """URL of the database for its owner, over a unix socket named in `?host=`."""
         return self.postgres.url()
+
+    @property
+    def application_database_url(self) -> str:
+        """URL of the database for the service's processes."""
+        return self.postgres.url(role=APPLICATION_ROLE)
 
     def empty_database(self) -> None:
         """Drop the database and create it anew, with all tables."""
@@ -87,6 +92,7 @@ def start_services(
         try:
             with step("starting PostgreSQL, Redis, the chain and the Stripe double"):
                 _start(postgres, redis, anvil, stripe)
+            postgres.ensure_application_role()
             postgres.ensure_database(template=TEMPLATE)
             anvil.mine_a_past()
             world = load_world(Rpc(anvil.url), directory / "world.json")

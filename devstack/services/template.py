@@ -13,7 +13,7 @@ from pathlib import Path
 from devstack.console import step
 from devstack.django_process import run_django
 from devstack.files import DATA, PROJECT
-from devstack.services.postgres import Postgres
+from devstack.services.postgres import APPLICATION_ROLE, Postgres
 
 TEMPLATE = "gateway_template"
 
@@ -31,9 +31,9 @@ def make_template() -> None:
 
 
 def template_key() -> str:
-    """Return what the template depends on, as a hash: every migration with its SQL, and the packages."""
+    """Return what the template depends on, as a hash: every migration with its SQL, the grants, and the packages."""
     digest = hashlib.sha256((PROJECT / "requirements" / "dev.txt").read_bytes())
-    patterns = ("*/migrations/*.py", "*/*/migrations/*.py", "*/*.sql")
+    patterns = ("*/migrations/*.py", "*/*/migrations/*.py", "*/*.sql", "gateway/common/privileges.py")
     for path in sorted(path for pattern in patterns for path in PROJECT.glob(pattern)):
         digest.update(f"\0{path.relative_to(PROJECT)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
@@ -55,9 +55,14 @@ def _template() -> Path:
 
 def _migrate(folder: Path) -> None:
     with Postgres(folder, folder / "log", durable=False).running() as server:
+        server.ensure_application_role()
         server.ensure_database(TEMPLATE)
         # Tables depend on no secret, so the settings of the tests do.
-        settings = {"DJANGO_SETTINGS_MODULE": "tests.settings", "DATABASE_URL": server.url(TEMPLATE)}
+        settings = {
+            "DJANGO_SETTINGS_MODULE": "tests.settings",
+            "DATABASE_URL": server.url(TEMPLATE),
+            "DATABASE_APPLICATION_ROLE": APPLICATION_ROLE,
+        }
         run_django(folder / "log" / "migrate.log", os.environ | settings, "manage.py", "migrate")
 
 

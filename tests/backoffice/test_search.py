@@ -8,7 +8,6 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.db import connection
 from django.db.models import Model
 from django.test import Client
 from django.utils import timezone
@@ -19,6 +18,7 @@ from gateway.admin.search import address_like
 from payments.models import BillingOperation, Clawback, Customer, Payout, StripeEvent, Subscription
 from relay.models import Attempt, RelayTransaction
 from tests.backoffice.conftest import mined
+from tests.database import as_owner
 from tests.factories import UserFactory
 from tests.gateway.admin.sample_rows import make
 from tests.portal.history_rows import relayed
@@ -232,8 +232,7 @@ def test_a_part_of_an_address_is_found_by_an_index(db: None) -> None:
         for _ in range(6_000)
     ]
     User.objects.bulk_create(people)
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE users_user")
+    as_owner("ANALYZE users_user")
     address = str(random.choice(people).profile_address)
     for term, indexes in (
         (address[:12], {"users_user_address_begin"}),

@@ -36,7 +36,9 @@ _PEOPLE = 40
 
 
 @pytest.fixture
-def person(live_server: LiveServer, services: Services, settings: Any) -> Iterator[User]:
+def person(
+    owner_connection: None, live_server: LiveServer, services: Services, settings: Any
+) -> Iterator[User]:
     """A subscriber who has relayed calls, among others who have used the service for weeks."""
     seed = secrets.token_hex(16)
     staff = User.objects.create(username="grace", is_staff=True)

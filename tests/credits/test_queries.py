@@ -20,6 +20,7 @@ from rewards.models import Badge, BadgeTrack, ModifierType
 from rewards.queries import badges_at, current_rewards, debt_limit_of
 from rewards.services import experience
 from tests.credits.rows import query
+from tests.database import as_owner
 from tests.factories import UserFactory, random_address
 from tests.rewards.rows import set_experience
 from users.models import User
@@ -267,5 +268,4 @@ def _earn_and_spend(people: int, *, times: int) -> None:
         """,
         times,
     )
-    query("ANALYZE credits_entry")
-    query("ANALYZE credits_account")
+    as_owner("ANALYZE credits_entry, credits_account")

@@ -19,7 +19,7 @@ from relay.models import RelayTransaction
 from tests.demo.generating import generate
 from users.models import User
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.usefixtures("owner_connection"), pytest.mark.django_db]
 _PEOPLE = 40
 _PAID_ELSEWHERE = {EntrySource.SUBSCRIBED_PAYOUT, EntrySource.PAYOUT_CLAWBACK, EntrySource.RELAY_REVERSAL}
 

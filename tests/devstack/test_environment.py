@@ -33,7 +33,10 @@ def test_the_environment_names_the_running_services(services: Services, tmp_path
     found = django_environment(services, secrets, port=8123, block_time=0.2)
     assert found["DEBUG"] == "False"
     assert (found["PUBLIC_URL"], found["AUTH_DOMAIN"]) == ("http://127.0.0.1:8123", "127.0.0.1:8123")
-    assert (found["DATABASE_URL"], found["REDIS_URL"]) == (services.database_url, services.redis_url)
+    assert (found["DATABASE_URL"], found["REDIS_URL"]) == (
+        services.application_database_url,
+        services.redis_url,
+    )
     assert (found["CHAIN_ID"], found["CHAIN_RPC_URLS"]) == ("4201", services.rpc_url)
     assert found["CHAIN_BLOCK_SECONDS"] == "1"
     assert (found["STRIPE_API_BASE"], found["STRIPE_SECRET_KEY"]) == (

@@ -26,6 +26,7 @@ _FIELDS = {
     "stripe_publishable_key",
     "stripe_webhook_secret",
     "database_url",
+    "application_database_url",
     "redis_url",
     "staff",
     "staff_by_role",

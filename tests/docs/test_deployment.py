@@ -39,7 +39,7 @@ def test_the_first_step_and_compose_set_everything_that_has_no_default() -> None
 
 
 def test_the_page_writes_no_variable_that_is_not_read() -> None:
-    assert _written() <= {*_explained(), "POSTGRES_PASSWORD"}
+    assert _written() <= {*_explained(), "POSTGRES_PASSWORD", "POSTGRES_APPLICATION_PASSWORD"}
 
 
 def test_the_webhook_subscribes_to_every_event_that_is_handled_and_no_other() -> None:

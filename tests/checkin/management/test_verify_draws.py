@@ -6,12 +6,12 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
 from django.utils import timezone
 
 from checkin.services import seeds
 from checkin.services.checkins import execute
 from tests.checkin.conftest import earner
+from tests.database import tamper
 
 pytestmark = pytest.mark.django_db
 
@@ -38,12 +38,7 @@ def test_a_fair_day_is_told_with_the_number_of_draws(day: str) -> None:
 
 def test_a_difference_is_shown_and_exits_1(day: str) -> None:
     out = StringIO()
-    with connection.cursor() as cursor:
-        cursor.execute("SET session_replication_role = replica")
-        cursor.execute(
-            "UPDATE checkin_dailyseed SET revealed_seed = %s WHERE day = %s", [secrets.token_hex(32), day]
-        )
-        cursor.execute("SET session_replication_role = DEFAULT")
+    tamper("UPDATE checkin_dailyseed SET revealed_seed = %s WHERE day = %s", secrets.token_hex(32), day)
     with pytest.raises(CommandError, match="differences") as stopped:
         call_command("verify_draws", day, stdout=out)
     assert stopped.value.returncode == 1

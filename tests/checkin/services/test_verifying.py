@@ -5,7 +5,6 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from checkin.errors import DayNotRevealed
 from checkin.models import CheckIn, DailySeed
@@ -16,6 +15,7 @@ from rewards.models import BadgeTrack, Modifier
 from tests.checkin.conftest import earner
 from tests.checkin.items import TYPES, item
 from tests.checkin.rows import allow_attempts, lowest, put_in_force, subscribe
+from tests.database import tamper
 from tests.factories import UserFactory
 from users.models import User
 
@@ -102,10 +102,7 @@ def test_items_that_are_gone_are_found_and_the_other_draws_compared(
     check_ins = list(CheckIn.objects.order_by("id"))
     tables = {row.permanent_table_id for row in check_ins}
     lost = check_ins[-1].permanent_table_id
-    with connection.cursor() as cursor:
-        cursor.execute("SET session_replication_role = replica")
-        cursor.execute("DELETE FROM checkin_dropitem WHERE table_id = %s", [lost])
-        cursor.execute("SET session_replication_role = DEFAULT")
+    tamper("DELETE FROM checkin_dropitem WHERE table_id = %s", lost)
     verification = verify_day(revealed.date())
     assert (len(tables), verification.check_ins) == (2, 12)
     differing = {difference.check_in_id for difference in verification.differences}
@@ -148,8 +145,4 @@ def test_days_do_not_mix(revealed: datetime, now: datetime) -> None:
 
 def _meddle(sql: str, which: int | date) -> None:
     """Change a row as somebody with the database's password might, past the triggers."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET session_replication_role = replica")
-        cursor.execute(sql, [which])
-        assert cursor.rowcount == 1
-        cursor.execute("SET session_replication_role = DEFAULT")
+    assert tamper(sql, which) == 1

@@ -9,6 +9,7 @@ from pgtrigger import registered
 
 from credits.models import CreditAccount, CreditEntry, EntrySource
 from tests.credits.rows import everything, query
+from tests.database import OWNER, as_owner
 from users.models import User
 
 
@@ -20,18 +21,18 @@ def entry(user: User) -> CreditEntry:
 def test_an_entry_is_not_updated_by_the_orm(entry: CreditEntry) -> None:
     before = everything()
     entry.reason = "rewritten"
-    with pytest.raises(DatabaseError, match="Cannot update or delete"), transaction.atomic():
+    with pytest.raises(DatabaseError, match="permission denied"), transaction.atomic():
         entry.save()
-    with pytest.raises(DatabaseError, match="Cannot update or delete"), transaction.atomic():
+    with pytest.raises(DatabaseError, match="permission denied"), transaction.atomic():
         CreditEntry.objects.update(reason="rewritten")
     assert everything() == before
 
 
 def test_an_entry_is_not_deleted_by_the_orm(entry: CreditEntry) -> None:
     before = everything()
-    with pytest.raises(DatabaseError, match="Cannot update or delete"), transaction.atomic():
+    with pytest.raises(DatabaseError, match="permission denied"), transaction.atomic():
         entry.delete()
-    with pytest.raises(DatabaseError, match="Cannot update or delete"), transaction.atomic():
+    with pytest.raises(DatabaseError, match="permission denied"), transaction.atomic():
         CreditEntry.objects.all().delete()
     assert everything() == before
 
@@ -41,8 +42,10 @@ def test_an_entry_is_not_deleted_by_the_orm(entry: CreditEntry) -> None:
 )
 def test_an_entry_is_not_changed_by_sql(entry: CreditEntry, sql: str) -> None:
     before = everything()
-    with pytest.raises(DatabaseError, match="Cannot update or delete"), transaction.atomic():
+    with pytest.raises(DatabaseError, match="permission denied"), transaction.atomic():
         query(sql)
+    with pytest.raises(DatabaseError, match="Cannot update or delete"), transaction.atomic():
+        as_owner(sql)
     assert everything() == before
 
 
@@ -105,7 +108,7 @@ def test_held_credits_and_versions_are_never_negative(user: User, column: str) -
 def test_the_entries_of_a_service_database_cannot_be_truncated(db: None) -> None:
     """Databases named test_… are the exception, so this one is named otherwise."""
     name = f"service_{secrets.token_hex(6)}"
-    parameters = {**connection.get_connection_params(), "autocommit": True}
+    parameters = {**connection.get_connection_params(), "autocommit": True, "user": OWNER}
     parameters.pop("cursor_factory", None), parameters.pop("context", None)
     triggers = [t.compile(model).install_sql for model, t in registered("credits.CreditEntry:never_emptied")]
     with psycopg.connect(**parameters) as outside:

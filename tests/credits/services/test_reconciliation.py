@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from credits.models import CreditEntry, EntrySource
+from credits.models import CreditAccount, CreditEntry, EntrySource
 from credits.services import entries as credits_entries
 from credits.services import holds
 from credits.services.reconciliation import Finding, count_rows, find_differences
-from tests.credits.rows import query
+from tests.database import tamper
 from tests.factories import UserFactory
 
 BALANCE = "balance is the sum of the entries"
@@ -115,7 +115,7 @@ def test_a_finding_says_what_the_row_says_and_what_the_other_rows_say(sound: Led
 
 
 def test_a_hold_that_was_charged_to_a_stranger_is_found(sound: Ledger) -> None:
-    ((stranger,),) = query("SELECT id FROM credits_account WHERE id <> %s", sound.account)
+    stranger = CreditAccount.objects.exclude(pk=sound.account).get().pk
     elsewhere = """
         UPDATE credits_hold SET account_id = (SELECT id FROM credits_account WHERE id <> {account})
         WHERE id = {captured}
@@ -131,9 +131,4 @@ def test_an_emptied_entry_table_is_found(sound: Ledger) -> None:
 
 
 def _corrupt(sql: str, rows: Ledger) -> None:
-    """Change rows as a superuser can, past triggers and foreign keys."""
-    # Foreign keys of the rows written so far are still to be verified.
-    query("SET CONSTRAINTS ALL IMMEDIATE")
-    query("SET LOCAL session_replication_role = replica")
-    query(sql.format(**vars(rows)))
-    query("SET LOCAL session_replication_role = origin")
+    tamper(sql.format(**vars(rows)))

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import floor
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from credits.models import CreditEntry, EntrySource
@@ -16,6 +16,7 @@ from credits.services import entries, holds
 from credits.services.reconciliation import find_differences
 from rewards.models import CREDIT_PARTS, Badge, CashbackEntry, ModifierType, Progress
 from rewards.services import cashback, experience, modifiers
+from tests.database import tamper
 from tests.factories import UserFactory
 from users.models import User
 
@@ -141,8 +142,6 @@ def test_the_comparison_finds_what_was_changed_by_hand(user: User) -> None:
     Progress.objects.filter(pk=progress.pk).update(cashback_remainder=3)
     assert [(finding.expected, finding.found) for finding in find_differences()] == [(5_750, 3)]
     Progress.objects.filter(pk=progress.pk).update(cashback_remainder=5_750)
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL session_replication_role = replica")
-        cursor.execute("UPDATE rewards_cashback SET credits = 2, amount = amount + 10000")
+    tamper("UPDATE rewards_cashback SET credits = 2, amount = amount + 10000")
     [finding] = find_differences()
     assert (finding.row_id, finding.expected, finding.found) == (CashbackEntry.objects.get().pk, 2, 1)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import pytest
-from django.db import connection
 from django.db.models import F
 
 from credits.models import Allowance, CreditEntry, EntrySource, ReconciliationRun
@@ -23,6 +22,7 @@ from payments.models import (
 from payments.services import reconciliation
 from payments.services.reconciliation.findings import Rule
 from rewards.models import ExperienceEntry
+from tests.database import tamper
 from tests.docs.pages import DOCS, code_spans, rows
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
@@ -102,17 +102,6 @@ def test_rows_written_by_webhooks_have_no_findings(scene: Scene) -> None:
     }
 
 
-def _unprotected(statement: str, *values: int) -> None:
-    """Change what the database refuses to change, as a superuser may."""
-    with connection.cursor() as cursor:
-        # What is checked at the end of the transaction is checked now, before the change.
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
-        cursor.execute("SET LOCAL session_replication_role = replica")
-        cursor.execute(statement, values)
-        cursor.execute("SET LOCAL session_replication_role = DEFAULT")
-
-
 def _lost_invoice(scene: Scene) -> None:
     scene.fake.pass_time(31 * DAY)
     scene.event_count = len(scene.fake.events)
@@ -160,11 +149,11 @@ def _entry_of_another(scene: Scene) -> None:
     )
     old = scene.first.entry
     Payout.objects.filter(pk=scene.first.pk).update(entry=wrong)
-    _unprotected("DELETE FROM credits_entry WHERE id = %s", old.pk)
+    tamper("DELETE FROM credits_entry WHERE id = %s", old.pk)
 
 
 def _entry_gone(scene: Scene) -> None:
-    _unprotected("DELETE FROM credits_entry WHERE id = %s", scene.first.entry_id)
+    tamper("DELETE FROM credits_entry WHERE id = %s", scene.first.entry_id)
 
 
 def _stray_entry(scene: Scene) -> None:
@@ -176,7 +165,7 @@ def _stray_entry(scene: Scene) -> None:
 def _clawback_entry(scene: Scene) -> None:
     entry = Clawback.objects.get(payout=scene.first).entry
     assert entry is not None
-    _unprotected(
+    tamper(
         "UPDATE credits_entry SET amount = amount - 1, balance_after = balance_after - 1 WHERE id = %s",
         entry.pk,
     )
@@ -195,7 +184,7 @@ def _experience_stayed(scene: Scene) -> None:
     entry = ExperienceEntry.objects.filter(key__startswith="stripe:clawback:", track="SUBSCRIBER").earliest(
         "pk"
     )
-    _unprotected("DELETE FROM rewards_experience WHERE id = %s", entry.pk)
+    tamper("DELETE FROM rewards_experience WHERE id = %s", entry.pk)
 
 
 def _allowance(scene: Scene) -> None:

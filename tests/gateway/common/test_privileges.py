@@ -1,0 +1,94 @@
+"""What PostgreSQL refuses to the role as which the service's processes, and the tests, are connected."""
+
+from typing import Any
+
+import psycopg
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import ProgrammingError, connection, transaction
+from pytest_django import Settings
+
+from credits.checks import entries_are_out_of_reach
+from devstack.services.postgres import APPLICATION_ROLE
+from gateway.common.privileges import append_only_tables, grant_to_application
+from tests.database import OWNER, as_owner
+
+pytestmark = pytest.mark.django_db
+_REFUSED = [
+    "UPDATE credits_entry SET reason = 'rewritten'",
+    "UPDATE credits_entry SET amount = amount + 1, balance_after = balance_after + 1",
+    "DELETE FROM credits_entry",
+    "TRUNCATE credits_entry",
+    "TRUNCATE credits_entry CASCADE",
+    "TRUNCATE credits_account CASCADE",
+    "ALTER TABLE credits_entry DISABLE TRIGGER ALL",
+    "ALTER TABLE credits_entry DISABLE TRIGGER USER",
+    "ALTER TABLE credits_entry DROP CONSTRAINT credits_entry_amount_not_zero",
+    "ALTER TABLE credits_entry OWNER TO gateway_app",
+    "DROP TABLE credits_entry CASCADE",
+    "CREATE RULE quiet AS ON INSERT TO credits_entry DO INSTEAD NOTHING",
+    "CREATE TRIGGER other BEFORE INSERT ON credits_entry EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+    "CREATE TABLE public.another ()",
+    "DELETE FROM django_migrations",
+    "SELECT setval('credits_entry_id_seq', 1)",
+    "SET session_replication_role = replica",
+    "SET LOCAL session_replication_role = replica",
+    "SELECT set_config('session_replication_role', 'replica', false)",
+    "SET ROLE postgres",
+    "SET SESSION AUTHORIZATION postgres",
+    "CREATE ROLE another SUPERUSER",
+    "ALTER ROLE gateway_app SUPERUSER",
+    "COPY credits_entry TO PROGRAM 'cat'",
+    "COPY credits_entry TO '/tmp/entries'",
+    "COPY credits_entry FROM PROGRAM 'true'",
+]
+
+
+def _refusal(statement: str) -> str | None:
+    """Return the SQLSTATE with which PostgreSQL refuses a statement that would be undone otherwise."""
+    with pytest.raises(ProgrammingError) as refused, transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(statement)
+    return getattr(refused.value.__cause__, "sqlstate", None)
+
+
+@pytest.mark.parametrize("statement", _REFUSED)
+def test_the_application_is_refused_what_only_the_owner_may_do(statement: str) -> None:
+    assert _refusal(statement) == psycopg.errors.InsufficientPrivilege.sqlstate
+
+
+def test_no_append_only_table_can_be_changed_or_emptied() -> None:
+    tables = append_only_tables()
+    assert {"credits_entry", "django_admin_log", "checkin_checkin", "rewards_experience"} <= set(tables)
+    for table in tables:
+        for statement in ("UPDATE {} SET id = id", "DELETE FROM {}", "TRUNCATE {}"):
+            assert _refusal(statement.format(table)) == psycopg.errors.InsufficientPrivilege.sqlstate
+
+
+def test_the_tests_are_connected_as_the_application() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT session_user, rolsuper, pg_has_role(session_user, 'postgres', 'MEMBER')"
+            " FROM pg_roles WHERE rolname = current_user"
+        )
+        assert cursor.fetchone() == (APPLICATION_ROLE, False, False)
+
+
+@pytest.mark.parametrize(
+    ("role", "fault"), [(APPLICATION_ROLE, "owns the tables"), ("nobody", "create the role")]
+)
+def test_a_role_that_cannot_be_granted_anything_is_named(settings: Settings, role: str, fault: str) -> None:
+    settings.DATABASE_APPLICATION_ROLE = role
+    with pytest.raises(ImproperlyConfigured, match=fault):
+        grant_to_application(using="default")
+
+
+def test_the_deploy_check_warns_of_a_role_that_may_alter_entries(
+    settings: Settings, monkeypatch: Any
+) -> None:
+    assert entries_are_out_of_reach() == []
+    settings.DATABASE_APPLICATION_ROLE = OWNER
+    (warning,) = entries_are_out_of_reach()
+    assert (warning.id, "may change and delete" in warning.msg) == ("credits.W001", True)
+    as_owner("GRANT DELETE ON credits_entry TO gateway_app")
+    settings.DATABASE_APPLICATION_ROLE = ""
+    assert [warning.id for warning in entries_are_out_of_reach()] == ["credits.W001"]

@@ -262,7 +262,10 @@ class Payout(models.Model):
     stripe_invoice_id = models.CharField(max_length=255, unique=True)
     # Kept so that a refund or dispute, which names the payment alone, finds its invoice.
     stripe_payment_intent_id = models.CharField(max_length=255, blank=True, default="", db_index=True)
-    amount_minor = models.BigIntegerField(help_text="Money collected for the period, in minor units.")
+    amount_minor = models.BigIntegerField(
+        help_text="Money collected for the period without tax, in minor units."
+    )
+    tax_minor = models.BigIntegerField(default=0, help_text="Tax that was collected with it.")
     currency = models.CharField(max_length=3)
     period_start = models.DateTimeField()
     period_end = models.DateTimeField()
@@ -282,6 +285,11 @@ class Payout(models.Model):
 
     def __str__(self) -> str:
         return self.stripe_invoice_id
+
+    @property
+    def charged_minor(self) -> int:
+        """What the card was charged, of which refunds and disputes return a part."""
+        return self.amount_minor + self.tax_minor
 
     def credits_taken_back(self) -> int:
         """Return the credits that its clawbacks have taken, less what they gave again; one statement."""

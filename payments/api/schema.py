@@ -48,6 +48,11 @@ UPSERT = problem_responses(
     errors.AuthenticationRequired,
 )
 REPORT = problem_responses(common.NotAuthenticated, errors.BillingUnavailable, errors.NoSubscription)
+HOSTED_PAGE = CUSTOMER
+INVOICES = problem_responses(
+    common.InvalidRequest, common.NotAuthenticated, errors.BillingUnavailable, errors.BillingRefused
+)
+RECEIPT_EMAIL = problem_responses(common.NotAuthenticated, errors.BillingUnavailable, errors.BillingRefused)
 CANCEL = problem_responses(*_ALWAYS, *BODY_ERRORS, errors.NoSubscription)
 
 
@@ -75,6 +80,26 @@ Begins the subscription, or changes the one that runs; a repeat with the same va
 REPORT_DESCRIPTION = """
 Answers how the subscription stands and what to do next: what the running period has cost, what the next one will, and
 what is open because a renewal was not collected. The secret must not be stored or logged.
+""".strip()
+
+CARD_PAGE_DESCRIPTION = """
+Answers a page of Stripe's that captures a card, for wallets that do not embed Stripe's library: send the browser there.
+It leads back to `returnUrl`, with or without a card; then `upsertSubscription`.
+""".strip()
+
+PORTAL_PAGE_DESCRIPTION = """
+Answers a page of Stripe's where the person sees cards and invoices, and cancels or resumes the subscription; what is
+changed there is seen here. It leads back to `returnUrl`.
+""".strip()
+
+INVOICES_DESCRIPTION = """
+Answers the person's invoices, newest first, with Stripe's page and PDF of each. Request the address in `next`,
+unchanged, until it is null. Whoever has an invoice's address can open it.
+""".strip()
+
+RECEIPT_EMAIL_DESCRIPTION = """
+Where Stripe sends receipts and reminders. The address is kept at Stripe alone, never here, and forgotten there as soon
+as null is sent.
 """.strip()
 
 CANCEL_DESCRIPTION = """
@@ -132,4 +157,30 @@ CANCEL_EXAMPLES = [
         "Ends with the period",
         {"success": True, "customerIdCancelledFor": _CUSTOMER_ID, "cancelledInstantly": False},
     ),
+]
+HOSTED_PAGE_EXAMPLES = [
+    OpenApiExample("From a wallet", request_only=True, value={"returnUrl": "https://wallet.example/credits"}),
+    _answer("Ready", {"url": "https://checkout.stripe.com/c/pay/cs_test_a1"}),
+]
+INVOICES_EXAMPLES = [
+    _answer(
+        "One paid month",
+        {
+            "next": None,
+            "results": [
+                {
+                    "invoiceId": "in_1QXw0aT2bQ1nD",
+                    "number": "R5PXW0AT-0001",
+                    "status": "paid",
+                    "currency": "usd",
+                    "total": 2550,
+                    "tax": 0,
+                    "open": 0,
+                    "createdAt": 1_796_083_200,
+                    "pageUrl": "https://invoice.stripe.com/i/acct_1/test_a1",
+                    "pdfUrl": "https://pay.stripe.com/invoice/acct_1/test_a1/pdf",
+                }
+            ],
+        },
+    )
 ]

@@ -5,6 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.core.validators import RegexValidator
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -139,6 +140,68 @@ class SubscriptionReportSerializer(serializers.Serializer[Any]):
         help_text="`nothing`; `confirm` with `clientSecret`; `capture-card` by a setup intent, then "
         "upsertSubscription; `pay` by upsertSubscription; `subscribe` anew.",
     )
+
+
+_RETURN_URL = r"\A(https://[^/\s]+|http://(localhost|127\.0\.0\.1)(:[0-9]{1,5})?)(/\S*)?\Z"
+
+
+class HostedPageSerializer(BodySerializer):
+    """Where the browser goes when the person is done with Stripe's page."""
+
+    returnUrl = serializers.CharField(
+        max_length=2000,
+        validators=[RegexValidator(_RETURN_URL, "Send an https address.")],
+        help_text="An https address, or http of localhost.",
+    )
+
+
+class HostedPageAnswerSerializer(serializers.Serializer[Any]):
+    """A page of Stripe's for this person alone, good for a short while."""
+
+    url = serializers.URLField()
+
+
+class ReceiptEmailSerializer(BodySerializer):
+    """Where Stripe sends receipts."""
+
+    email = serializers.EmailField(
+        max_length=512, allow_null=True, help_text="Null for nowhere; the address is forgotten then."
+    )
+
+
+class InvoicesQuerySerializer(BodySerializer):
+    """Which page of invoices."""
+
+    limit = serializers.IntegerField(default=20, min_value=1, max_value=100, help_text="Rows of a page.")
+    after = serializers.RegexField(
+        r"\Ain_[A-Za-z0-9]{1,100}\Z", default="", help_text="Stands in `next`: the invoice before the page."
+    )
+
+
+class InvoiceSerializer(serializers.Serializer[Any]):
+    """An invoice. Amounts are in minor units, times in unix seconds."""
+
+    invoiceId = serializers.CharField(source="invoice_id")
+    number = serializers.CharField()
+    status = serializers.ChoiceField(["open", "paid", "uncollectible", "void"])
+    currency = serializers.CharField()
+    total = serializers.IntegerField(source="total_minor", help_text="With tax.")
+    tax = serializers.IntegerField(source="tax_minor", help_text="What of it is tax.")
+    open = serializers.IntegerField(source="open_minor", help_text="What is left to pay.")
+    createdAt = UnixTimeField(source="created_at")
+    pageUrl = serializers.CharField(
+        source="page_url", help_text="Stripe's page of it, where an open one can be paid."
+    )
+    pdfUrl = serializers.CharField(source="pdf_url")
+
+
+class InvoicesSerializer(serializers.Serializer[Any]):
+    """A page of invoices, newest first."""
+
+    next = serializers.URLField(
+        allow_null=True, help_text="Address of the page of older ones; null on the last one."
+    )
+    results = InvoiceSerializer(many=True)
 
 
 class CancelSerializer(BodySerializer):

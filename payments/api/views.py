@@ -1,5 +1,5 @@
 """
-The four payment paths for the signed-in profile, and the webhook.
+The payment paths for the signed-in profile, and the webhook.
 
 `POST /webhooks/stripe` is a plain Django view: the raw bytes are checked and stored; a worker does the rest.
 """
@@ -29,12 +29,18 @@ from payments.api.serializers import (
     CancellationSerializer,
     CancelSerializer,
     CustomerSerializer,
+    HostedPageAnswerSerializer,
+    HostedPageSerializer,
+    InvoiceSerializer,
+    InvoicesQuerySerializer,
+    InvoicesSerializer,
+    ReceiptEmailSerializer,
     SetupIntentSerializer,
     SubscriptionReportSerializer,
     SubscriptionSerializer,
     UpsertSerializer,
 )
-from payments.services import customers, events, subscriptions
+from payments.services import customers, events, self_service, subscriptions
 from payments.services.subscriptions import SubscriptionRequest
 from users.api.authentication import ProfileRequest
 
@@ -124,6 +130,81 @@ class PaymentsViewSet(ViewSet):
         return Response(SubscriptionReportSerializer(report).data, headers={"Cache-Control": "no-store"})
 
     @extend_schema(
+        operation_id="createCardPage",
+        tags=["payments"],
+        summary="Get a page of Stripe's that captures a card",
+        description=schema.CARD_PAGE_DESCRIPTION,
+        request=HostedPageSerializer,
+        responses={200: HostedPageAnswerSerializer, **schema.HOSTED_PAGE},
+        examples=schema.HOSTED_PAGE_EXAMPLES,
+    )
+    @action(detail=False, methods=["post"], url_path="cardPage")
+    def card_page(self, request: ProfileRequest) -> Response:
+        return_url = HostedPageSerializer.read(request.data)["returnUrl"]
+        return _private(
+            {"url": self_service.card_page(user=request.user, return_url=return_url, now=timezone.now())}
+        )
+
+    @extend_schema(
+        operation_id="createPortalPage",
+        tags=["payments"],
+        summary="Get a visit to Stripe's customer portal",
+        description=schema.PORTAL_PAGE_DESCRIPTION,
+        request=HostedPageSerializer,
+        responses={200: HostedPageAnswerSerializer, **schema.HOSTED_PAGE},
+        examples=schema.HOSTED_PAGE_EXAMPLES,
+    )
+    @action(detail=False, methods=["post"], url_path="portalPage")
+    def portal_page(self, request: ProfileRequest) -> Response:
+        return_url = HostedPageSerializer.read(request.data)["returnUrl"]
+        return _private(
+            {"url": self_service.portal_page(user=request.user, return_url=return_url, now=timezone.now())}
+        )
+
+    @extend_schema(
+        operation_id="getInvoices",
+        tags=["payments"],
+        summary="List the invoices",
+        description=schema.INVOICES_DESCRIPTION,
+        parameters=[InvoicesQuerySerializer],
+        responses={200: InvoicesSerializer, **schema.INVOICES},
+        examples=schema.INVOICES_EXAMPLES,
+    )
+    @action(detail=False, methods=["get"], url_path="invoices")
+    def invoices(self, request: ProfileRequest) -> Response:
+        query = InvoicesQuerySerializer.read(request.query_params.dict())
+        page = self_service.invoices(user=request.user, **query)
+        rows = InvoiceSerializer(page.invoices, many=True).data
+        address = request.build_absolute_uri(request.path)
+        next_page = f"{address}?limit={query['limit']}&after={page.last_id}" if page.has_more else None
+        return _private({"next": next_page, "results": rows})
+
+    @extend_schema(
+        methods=["GET"],
+        operation_id="getReceiptEmail",
+        tags=["payments"],
+        summary="Get where receipts go",
+        description=schema.RECEIPT_EMAIL_DESCRIPTION,
+        responses={200: ReceiptEmailSerializer, **schema.RECEIPT_EMAIL},
+    )
+    @extend_schema(
+        methods=["POST"],
+        operation_id="setReceiptEmail",
+        tags=["payments"],
+        summary="Set where receipts go",
+        description=schema.RECEIPT_EMAIL_DESCRIPTION,
+        request=ReceiptEmailSerializer,
+        responses={200: ReceiptEmailSerializer, **schema.CUSTOMER},
+    )
+    @action(detail=False, methods=["get", "post"], url_path="receiptEmail")
+    def receipt_email(self, request: ProfileRequest) -> Response:
+        if request.method == "GET":
+            return _private({"email": self_service.receipt_email(user=request.user) or None})
+        email = ReceiptEmailSerializer.read(request.data)["email"]
+        self_service.set_receipt_email(user=request.user, email=email or "", now=timezone.now())
+        return _private({"email": email})
+
+    @extend_schema(
         operation_id="cancelSubscription",
         tags=["payments"],
         summary="Cancel the subscription",
@@ -148,6 +229,10 @@ class PaymentsViewSet(ViewSet):
                 "cancelledInstantly": subscription.ended_at is not None,
             }
         )
+
+
+def _private(body: dict[str, Any]) -> Response:
+    return Response(body, headers={"Cache-Control": "no-store"})
 
 
 def _cancellation(request: Request) -> Any:

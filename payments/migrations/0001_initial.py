@@ -53,8 +53,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "amount_minor",
-                    models.BigIntegerField(help_text="Money collected for the period, in minor units."),
+                    models.BigIntegerField(
+                        help_text="Money collected for the period without tax, in minor units."
+                    ),
                 ),
+                ("tax_minor", models.BigIntegerField(default=0, help_text="Tax that was collected with it.")),
                 ("currency", models.CharField(max_length=3)),
                 ("period_start", models.DateTimeField()),
                 ("period_end", models.DateTimeField()),

@@ -68,7 +68,7 @@ def credits_to_take(*, payout: Payout, returned: ReturnedMoney) -> int:
     """Return the credits that all clawbacks of the payout together must take."""
     return clawback_target(
         paid_out=payout.credits,
-        collected_minor=payout.amount_minor,
+        collected_minor=payout.charged_minor,
         returned_minor=returned.total_minor,
     )
 
@@ -82,7 +82,7 @@ def experience_to_take(*, payout: Payout, returned: ReturnedMoney) -> dict[Badge
         # What clawbacks took so far is negative.
         moved = _sum("base", [_experience_key(key, track) for key in clawback_keys])
         target = clawback_target(
-            paid_out=gained, collected_minor=payout.amount_minor, returned_minor=returned.total_minor
+            paid_out=gained, collected_minor=payout.charged_minor, returned_minor=returned.total_minor
         )
         left[track] = target + moved
     return left

@@ -54,6 +54,7 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
             stripe_invoice_id=invoice.invoice_id,
             stripe_payment_intent_id=invoice.payment_intent_id,
             amount_minor=invoice.collected_minor,
+            tax_minor=invoice.tax_minor,
             currency=invoice.currency,
             period_start=invoice.period_start,
             period_end=invoice.period_end,

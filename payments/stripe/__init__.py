@@ -33,5 +33,6 @@ def _stripe_client() -> BillingClient:
         api_base=settings.STRIPE_API_BASE,
         timeout_seconds=settings.STRIPE_TIMEOUT_SECONDS,
         product_id=settings.STRIPE_PRODUCT_ID,
+        automatic_tax=settings.STRIPE_AUTOMATIC_TAX,
         places=settings.WEB_THREADS // 3,
     )

@@ -61,8 +61,9 @@ class InvoiceState:
     An invoice of a subscription, reduced to what a payout depends on.
 
     `collected_minor` is money that reached Stripe: amount paid, less what was paid
-    off Stripe, from a credit balance, or by credit notes. The period is that of the
-    non-proration line; None where the invoice has no such line.
+    off Stripe, from a credit balance, or by credit notes, and without `tax_minor`,
+    which was collected with it. The period is that of the non-proration line; None
+    where the invoice has no such line.
     """
 
     invoice_id: str
@@ -77,6 +78,36 @@ class InvoiceState:
     payment_intent_id: str
     paid_at: datetime | None
     is_live: bool
+    tax_minor: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvoiceSummary:
+    """
+    An invoice as its payer sees it: finalized, with Stripe's own page and file of it.
+
+    The total is with `tax_minor`; what is left to pay is `open_minor`. Addresses are empty where there is none.
+    """
+
+    invoice_id: str
+    number: str
+    status: str
+    currency: str
+    total_minor: int
+    tax_minor: int
+    open_minor: int
+    created_at: datetime
+    page_url: str
+    pdf_url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvoicePage:
+    """Invoices, newest first, and whether there are others older than `last_id`."""
+
+    invoices: tuple[InvoiceSummary, ...]
+    has_more: bool
+    last_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +149,21 @@ class BillingClient(Protocol):
 
     def create_setup_intent(self, *, customer_id: str) -> str:
         """Create a setup intent for off-session use and return its client secret."""
+
+    def create_card_page(self, *, customer_id: str, return_url: str) -> str:
+        """Create a page of Stripe's that captures a card, and return its address."""
+
+    def create_portal_page(self, *, customer_id: str, return_url: str) -> str:
+        """Create a visit to Stripe's customer portal and return its address."""
+
+    def receipt_email(self, *, customer_id: str) -> str:
+        """Return the address that Stripe sends receipts to; empty for none."""
+
+    def set_receipt_email(self, *, customer_id: str, email: str) -> None:
+        """Have receipts sent to this address, or with an empty one forget it."""
+
+    def invoices(self, *, customer_id: str, limit: int, after: str) -> InvoicePage:
+        """Read invoices of a customer, newest first, that are older than the one named; drafts are left out."""
 
     def has_payment_method(self, *, customer_id: str) -> bool:
         """Return whether the customer has something to pay with, after making the newest card the default."""

@@ -7,11 +7,12 @@ from typing import Any
 
 import stripe
 
-from payments.errors import BillingUnavailable
+from payments.errors import BillingRefused, BillingUnavailable
 from payments.models import Subscription
 from payments.stripe import objects, webhooks
 from payments.stripe.client import (
     CustomerState,
+    InvoicePage,
     InvoiceState,
     ReceivedEvent,
     ReturnedMoney,
@@ -41,12 +42,14 @@ class Lookups:
         api_base: str,
         timeout_seconds: int,
         product_id: str,
+        automatic_tax: bool = False,
         places: int = 10,
     ) -> None:
         """At most `places` threads of this process wait for Stripe."""
         self._webhook_secrets = tuple(webhook_secrets)
         self._timeout_seconds = timeout_seconds
         self._product_id, self._has_product = product_id, False
+        self._automatic_tax = automatic_tax
         self._is_live = is_live_key(secret_key)
         self._client = (
             stripe.StripeClient(
@@ -86,6 +89,25 @@ class Lookups:
         query = {"status": "paid", **_created_since(since), "expand": ["data.payments"]}
         with translated_errors():
             yield from map(objects.invoice_state, self._v1.invoices.list(query).auto_paging_iter())
+
+    def receipt_email(self, *, customer_id: str) -> str:
+        with translated_errors():
+            return str(self._existing_customer(customer_id).email or "")
+
+    def invoices(self, *, customer_id: str, limit: int, after: str) -> InvoicePage:
+        query = {"customer": customer_id, "limit": limit, **({"starting_after": after} if after else {})}
+        with translated_errors():
+            page = self._v1.invoices.list(query)
+        summaries = tuple(objects.invoice_summary(row) for row in page.data if row.status != "draft")
+        # A draft may be the last row of Stripe's page.
+        last_id = page.data[-1].id if page.data else ""
+        return InvoicePage(invoices=summaries, has_more=bool(page.has_more), last_id=last_id)
+
+    def _existing_customer(self, customer_id: str) -> Any:
+        customer = self._v1.customers.retrieve(customer_id)
+        if is_deleted(customer):
+            raise BillingRefused("The customer is deleted at Stripe.", reason="resource_missing")
+        return customer
 
     def customers(self) -> Iterator[CustomerState]:
         with translated_errors():

@@ -4,7 +4,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from payments.errors import WebhookRefused
-from payments.stripe.client import CustomerState, InvoiceState, ReceivedEvent, SubscriptionState
+from payments.stripe.client import (
+    CustomerState,
+    InvoiceState,
+    InvoiceSummary,
+    ReceivedEvent,
+    SubscriptionState,
+)
 
 
 def customer_state(customer: Any) -> CustomerState:
@@ -51,7 +57,9 @@ def _ends_with_period(subscription: Any, item: Any) -> bool:
 
 def invoice_state(invoice: Any) -> InvoiceState:
     period = _period_of(invoice)
-    paid_off_stripe = getattr(invoice, "amount_paid_off_stripe", None) or 0
+    collected = max(0, invoice.amount_paid - (getattr(invoice, "amount_paid_off_stripe", None) or 0))
+    # Where a balance paid a part, the rest has its share of the tax.
+    tax = collected * _tax_of(invoice) // invoice.total if invoice.total > 0 else 0
     return InvoiceState(
         invoice_id=invoice.id,
         customer_id=id_of(invoice.customer),
@@ -59,13 +67,33 @@ def invoice_state(invoice: Any) -> InvoiceState:
         status=invoice.status or "",
         billing_reason=invoice.billing_reason or "",
         currency=invoice.currency,
-        collected_minor=max(0, invoice.amount_paid - paid_off_stripe),
+        collected_minor=collected - tax,
+        tax_minor=tax,
         period_start=_time_or_none(period.start) if period else None,
         period_end=_time_or_none(period.end) if period else None,
         payment_intent_id=payment_intent_of_invoice(invoice),
         paid_at=_time_or_none(invoice.status_transitions.paid_at),
         is_live=bool(invoice.livemode),
     )
+
+
+def invoice_summary(invoice: Any) -> InvoiceSummary:
+    return InvoiceSummary(
+        invoice_id=invoice.id,
+        number=invoice.number or "",
+        status=invoice.status or "",
+        currency=invoice.currency,
+        total_minor=invoice.total,
+        tax_minor=_tax_of(invoice),
+        open_minor=invoice.amount_remaining if invoice.status == "open" else 0,
+        created_at=_time(invoice.created),
+        page_url=invoice.hosted_invoice_url or "",
+        pdf_url=invoice.invoice_pdf or "",
+    )
+
+
+def _tax_of(invoice: Any) -> int:
+    return sum(int(tax.amount) for tax in invoice.total_taxes or [])
 
 
 def payment_intent_of_invoice(invoice: Any) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 import stripe
 
-from payments.errors import BillingRefused
 from payments.models import Subscription
 from payments.stripe import objects
 from payments.stripe.client import SubscriptionState
@@ -32,14 +31,32 @@ class Cards(Lookups):
             )
             return str(intent.client_secret)
 
+    def create_card_page(self, *, customer_id: str, return_url: str) -> str:
+        parameters = {
+            "mode": "setup",
+            "customer": customer_id,
+            "payment_method_types": ["card"],
+            "success_url": return_url,
+            "cancel_url": return_url,
+            "billing_address_collection": "required" if self._automatic_tax else "auto",
+        }
+        with translated_errors():
+            return str(self._v1.checkout.sessions.create(parameters).url)
+
+    def create_portal_page(self, *, customer_id: str, return_url: str) -> str:
+        with translated_errors():
+            parameters = {"customer": customer_id, "return_url": return_url}
+            return str(self._v1.billing_portal.sessions.create(parameters).url)
+
+    def set_receipt_email(self, *, customer_id: str, email: str) -> None:
+        with translated_errors():
+            self._v1.customers.update(customer_id, {"email": email})
+
     def has_payment_method(self, *, customer_id: str) -> bool:
         with translated_errors():
-            customer = self._v1.customers.retrieve(customer_id)
-            if is_deleted(customer):
-                raise BillingRefused("The customer is deleted at Stripe.", reason="resource_missing")
-            default = customer.invoice_settings.default_payment_method
+            default = self._existing_customer(customer_id).invoice_settings.default_payment_method
             newest = self._newest_card(customer_id)
-            if newest is not None and newest != default:
+            if newest is not None and newest.id != default:
                 self._make_default(customer_id, newest)
             return bool(newest or default)
 
@@ -50,13 +67,13 @@ class Cards(Lookups):
 
     def use_newest_card(self, *, customer_id: str) -> None:
         with translated_errors():
-            payment_method_id = self._newest_card(customer_id)
-            if payment_method_id is None:
+            card = self._newest_card(customer_id)
+            if card is None:
                 return
-            self._make_default(customer_id, payment_method_id)
+            self._make_default(customer_id, card)
             for row in self._subscriptions_of(customer_id):
                 if row.status not in Subscription.ENDED:
-                    self._v1.subscriptions.update(row.id, {"default_payment_method": payment_method_id})
+                    self._v1.subscriptions.update(row.id, {"default_payment_method": card.id})
 
     def payment_method_of_setup(self, *, setup_intent_id: str) -> tuple[str, str]:
         with translated_errors():
@@ -73,14 +90,18 @@ class Cards(Lookups):
             if self._v1.invoices.retrieve(invoice_id).status in COLLECTABLE:
                 raise
 
-    def _newest_card(self, customer_id: str) -> str | None:
+    def _newest_card(self, customer_id: str) -> Any:
         cards = self._v1.customers.payment_methods.list(customer_id, {"type": "card", "limit": 1}).data
-        return str(cards[0].id) if cards else None
+        return cards[0] if cards else None
 
-    def _make_default(self, customer_id: str, payment_method_id: str) -> None:
-        self._v1.customers.update(
-            customer_id, {"invoice_settings": {"default_payment_method": payment_method_id}}
-        )
+    def _make_default(self, customer_id: str, card: Any) -> None:
+        parameters: dict[str, Any] = {"invoice_settings": {"default_payment_method": card.id}}
+        address = card.billing_details.address
+        if self._automatic_tax and address is not None and address.country:
+            # Tax depends on where the payer lives, and nobody else asks for it.
+            given = {name: text for name, text in address.to_dict().items() if text}
+            parameters["address"] = given
+        self._v1.customers.update(customer_id, parameters)
 
 
 class StripeBillingClient(Cards):
@@ -108,6 +129,7 @@ class StripeBillingClient(Cards):
             "payment_behavior": "allow_incomplete",
             "off_session": True,
             "billing_mode": {"type": "flexible"},
+            "automatic_tax": {"enabled": self._automatic_tax},
             "cancel_at_period_end": cancels_at_period_end,
             "metadata": {"operation": key},
         }
@@ -214,6 +236,8 @@ class StripeBillingClient(Cards):
             "currency": currency,
             "product": self._product_id,
             "unit_amount": amount_minor,
+            # The payer pays what was asked for, whatever part of it is tax.
+            "tax_behavior": "inclusive",
             "recurring": {"interval": "month"},
         }
 

@@ -38,6 +38,7 @@ class Customer:
     cards: list[Card] = field(default_factory=list)
     default: Card | None = None
     is_deleted: bool = False
+    email: str = ""
 
 
 @dataclass

@@ -9,7 +9,9 @@ from payments.errors import BillingRefused
 from payments.stripe import objects, webhooks
 from payments.stripe.client import (
     CustomerState,
+    InvoicePage,
     InvoiceState,
+    InvoiceSummary,
     ReceivedEvent,
     ReturnedMoney,
     SubscriptionState,
@@ -35,6 +37,33 @@ class AccountClient(Account):
         identifier = new_id("seti")
         self._setups[identifier] = (self._customer(customer_id).id, "")
         return f"{identifier}_secret_{secrets.token_hex(8)}"
+
+    def create_card_page(self, *, customer_id: str, return_url: str) -> str:
+        self._count("create_card_page")
+        return f"https://checkout.example/{self._customer(customer_id).id}/{new_id('cs')}"
+
+    def create_portal_page(self, *, customer_id: str, return_url: str) -> str:
+        self._count("create_portal_page")
+        return f"https://portal.example/{self._customer(customer_id).id}/{new_id('bps')}"
+
+    def receipt_email(self, *, customer_id: str) -> str:
+        self._count("receipt_email")
+        return self._customer(customer_id).email
+
+    def set_receipt_email(self, *, customer_id: str, email: str) -> None:
+        self._count("set_receipt_email")
+        self._customer(customer_id).email = email
+
+    def invoices(self, *, customer_id: str, limit: int, after: str) -> InvoicePage:
+        self._count("invoices")
+        mine = [row for row in self._invoices.values() if row.subscription.customer.id == customer_id][::-1]
+        start = 1 + [row.id for row in mine].index(after) if after else 0
+        page = mine[start : start + limit]
+        return InvoicePage(
+            invoices=tuple(_summary(row) for row in page if row.status != "draft"),
+            has_more=len(mine) > start + limit,
+            last_id=page[-1].id if page else "",
+        )
 
     def has_payment_method(self, *, customer_id: str) -> bool:
         self._count("has_payment_method")
@@ -171,6 +200,21 @@ class AccountClient(Account):
 
     def _state(self, subscription_id: str) -> SubscriptionState:
         return _subscription_state(self._subscription(subscription_id))
+
+
+def _summary(invoice: Invoice) -> InvoiceSummary:
+    return InvoiceSummary(
+        invoice_id=invoice.id,
+        number=invoice.id[-8:],
+        status=invoice.status,
+        currency=invoice.subscription.currency,
+        total_minor=invoice.amount,
+        tax_minor=0,
+        open_minor=invoice.amount if invoice.status == "open" else 0,
+        created_at=invoice.created,
+        page_url=f"https://invoice.example/{invoice.id}",
+        pdf_url=f"https://invoice.example/{invoice.id}.pdf",
+    )
 
 
 def _customer_state(customer: Customer) -> CustomerState:

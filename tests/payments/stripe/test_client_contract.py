@@ -68,6 +68,16 @@ class TestCustomers:
         owner, method = seam.client.payment_method_of_setup(setup_intent_id=intent)
         assert (owner, method[:3]) == (customer_id, "pm_")
 
+    def test_an_address_for_receipts_is_kept_and_forgotten(self, seam: SeamCase, customer_id: str) -> None:
+        for email in ("a@wallet.example", "b@wallet.example", ""):
+            seam.client.set_receipt_email(customer_id=customer_id, email=email)
+            assert seam.client.receipt_email(customer_id=customer_id) == email
+
+    def test_hosted_pages_have_addresses_of_their_own(self, seam: SeamCase, customer_id: str) -> None:
+        make = (seam.client.create_card_page, seam.client.create_portal_page)
+        urls = [page(customer_id=customer_id, return_url="https://wallet.example") for page in make * 2]
+        assert len(set(urls)) == 4
+
     def test_a_deleted_customer_is_known_as_such_and_refused(self, seam: SeamCase, customer_id: str) -> None:
         assert not seam.client.is_customer_deleted(customer_id=customer_id)
         seam.account.delete_customer(customer_id)
@@ -178,6 +188,23 @@ class TestOpenInvoices:
         seam.account.pay_out_of_band(made.latest_invoice_id)
         invoice = seam.client.retrieve_invoice(invoice_id=made.latest_invoice_id)
         assert (invoice.status, invoice.collected_minor) == ("paid", 0)
+
+    def test_invoices_are_summed_up_page_by_page(
+        self, seam: SeamCase, begin: Callable[..., SubscriptionState], customer_id: str
+    ) -> None:
+        made = begin()
+        seam.account.pass_time(_MONTH)
+        first = seam.client.invoices(customer_id=customer_id, limit=1, after="")
+        second = seam.client.invoices(customer_id=customer_id, limit=1, after=first.last_id)
+        assert (first.has_more, second.has_more) == (True, False)
+        (oldest,) = second.invoices
+        assert (oldest.invoice_id, oldest.status, oldest.total_minor) == (
+            made.latest_invoice_id,
+            "paid",
+            made.amount_minor,
+        )
+        assert oldest.page_url.startswith("http")
+        assert oldest.pdf_url.startswith("http")
 
 
 class TestChangingSubscriptions:

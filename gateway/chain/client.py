@@ -44,6 +44,7 @@ _PRICE_SECONDS = 3
 _VERIFIED = contracts.LSP20_VERIFY_CALL[:3]
 _LOG_BLOCKS = 1_000
 _SENT_TOGETHER = 100
+_GLANCE_SECONDS = 0.5
 _ZERO_ADDRESS = "0x0000000000000000000000000000000000000000"
 _WORD = 32
 
@@ -85,6 +86,10 @@ class JsonRpcChainClient:
             permissions=lsp6.decode_permissions(_returned(permissions)),
             signature_valid=contracts.is_accepted_signature(_returned(accepted)),
         )
+
+    def glance_at_code(self, *, address: str) -> bytes:
+        (code,) = self._nodes.glance([_code(address)], timeout_seconds=_GLANCE_SECONDS)
+        return rpc.octets(code)
 
     def read_key_manager(self, *, key_manager: str) -> KeyManagerState:
         code, target = self._read(_code(key_manager), _call(key_manager, contracts.TARGET))

@@ -90,12 +90,12 @@ class SignedForProfile(SignatureMistake):
 
 class SignedForOtherChain(SignatureMistake):
     """
-    The hash names another chain id than the one this service relays to.
+    The hash, or the message of a sign-in, names another chain id than the one this service relays to.
 
     `controller` is the key that signed.
     """
 
-    code, title = "signature-other-chain", "The call was signed for another chain"
+    code, title = "signature-other-chain", "The signature is for another chain"
     advice = "The hash was made with chain id {signed}. Sign with chain id {chain_id}."
 
 

@@ -294,6 +294,10 @@ class ChainClient(Protocol):
         """Return the profile and whether it accepts the signature over the 32-byte digest (ERC-1271)."""
         ...
 
+    def glance_at_code(self, *, address: str) -> bytes:
+        """Return the code at the address if a node says it at once; no answer says nothing about the nodes."""
+        ...
+
     def read_key_manager(self, *, key_manager: str) -> KeyManagerState:
         """Return the key manager's code and target."""
         ...

@@ -85,6 +85,10 @@ class FakeChain(FakeWorld):
             signer = ""
         return ProfileState(found.code, found.owner, found.permissions_of(controller), found.accepts(signer))
 
+    def glance_at_code(self, *, address: str) -> bytes:
+        self._ask("glance_at_code")
+        return self._code(address)
+
     def read_key_manager(self, *, key_manager: str) -> KeyManagerState:
         self._ask("read_key_manager")
         found = self._state.key_managers.get(key_manager)

@@ -6,6 +6,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import OpenApiExample
 
 from gateway.chain.errors import NodeUnavailable, UnusableSignature
+from gateway.chain.mistakes import SignedForOtherChain
 from gateway.common.errors import NotAuthenticated, WrongChecksum
 from gateway.common.problems import BODY_ERRORS, problem_responses
 from users import errors
@@ -28,11 +29,12 @@ class AccessTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-unty
         }
 
 
-NONCE = problem_responses(*BODY_ERRORS, WrongChecksum)
+NONCE = problem_responses(*BODY_ERRORS, WrongChecksum, errors.ProfileNotDeployed, UntrustedCode)
 VERIFY = problem_responses(
     *BODY_ERRORS,
     WrongChecksum,
     UnusableSignature,
+    SignedForOtherChain,
     errors.ChallengeUnknown,
     errors.ChallengeExpired,
     errors.ChallengeUsed,
@@ -61,6 +63,9 @@ KEYS = problem_responses()
 NONCE_DESCRIPTION = """
 Answers an EIP-4361 message for the profile. Have a controller of the profile sign it byte for byte with
 `personal_sign` or `eth_sign` before `expiresAt`, then send `nonce` and signature to `/api/auth/verify`.
+
+An address without a profile's code is refused here already, if a node says so at once; otherwise `/api/auth/verify`
+refuses it.
 """.strip()
 VERIFY_DESCRIPTION = """
 The controller that signed must hold SIGN on the profile. A nonce is good for one attempt, whatever becomes of it,

@@ -43,7 +43,7 @@ class SignInViewSet(ViewSet):
     @action(detail=False, methods=["post"], throttle_classes=(network_rate("AUTH_NONCE_RATE"),), **_PUBLIC)
     def nonce(self, request: Request) -> Response:
         body = serializers.NonceRequestSerializer.read(request.data)
-        challenge = sign_in.issue_challenge(
+        challenge = sign_in.request_challenge(
             profile_address=body["address"], client=_client(request), now=now()
         )
         return _answer(serializers.NonceResponseSerializer, challenge)

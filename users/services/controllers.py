@@ -1,13 +1,17 @@
 """What the chain says about a controller. Everything here asks the node, so never inside a transaction."""
 
+from collections.abc import Sequence
+from contextlib import suppress
+
 from gateway.chain.client import get_chain_client
 from gateway.chain.contracts import code_name
-from gateway.chain.errors import UnrecoverableSignature
+from gateway.chain.errors import NodeUnavailable, UnrecoverableSignature
 from gateway.chain.lsp6 import Permission, has
 from gateway.chain.signatures import personal_sign_digest, recover_address
 from gateway.chain.types import ProfileState
 from users.errors import ProfileNotDeployed, SignatureNotByController, SignPermissionMissing, UntrustedCode
-from users.services.trusted_code import code_is_trusted, trusts_any_code
+from users.models import User
+from users.services.trusted_code import code_is_trusted, profile_code_is_trusted, trusts_any_code
 
 
 def recover_controller(*, profile_address: str, message: str, signature: bytes) -> str:
@@ -43,6 +47,39 @@ def recover_controller(*, profile_address: str, message: str, signature: bytes) 
     return controller
 
 
+# Profiles that a glance has found, in this process. What became of them since, the signature's check sees.
+_seen_profiles: set[str] = set()
+_MOST_SEEN = 10_000
+
+
+def require_profile_code(*, profile_address: str) -> None:
+    """
+    Refuse an address at which there is no profile, as far as a node says so at once.
+
+    Where none does, nothing is refused here. Who has signed in before is not looked at again.
+
+    Raises:
+        ProfileNotDeployed: there is no contract at the address.
+        UntrustedCode: its code is no trusted profile's.
+    """
+    if profile_address in _seen_profiles or User.objects.filter(profile_address=profile_address).exists():
+        return
+    try:
+        code = get_chain_client().glance_at_code(address=profile_address)
+    except NodeUnavailable:
+        return
+    if not code:
+        raise ProfileNotDeployed("There is no contract at this address on this chain.")
+    if not trusts_any_code() and not profile_code_is_trusted(code):
+        raise UntrustedCode(
+            "The profile runs code that was not vetted here, or this is no profile.",
+            profileCode=code_name(code),
+        )
+    if len(_seen_profiles) >= _MOST_SEEN:
+        _seen_profiles.clear()
+    _seen_profiles.add(profile_address)
+
+
 def _require_trusted_profile(profile_address: str, state: ProfileState) -> None:
     if not state.profile_code:
         raise ProfileNotDeployed("There is no contract at this address on this chain.")
@@ -73,6 +110,16 @@ def is_valid_signature(*, profile_address: str, message: str, signature: bytes) 
         .read_profile(profile=profile_address, controller=controller, digest=digest, signature=signature)
         .signature_valid
     )
+
+
+def signed_by_controller(*, profile_address: str, messages: Sequence[str], signature: bytes) -> str | None:
+    """Return the first of these messages whose signer is a controller of the profile, for a diagnosis only."""
+    signers: dict[str, str] = {}
+    for message in messages:
+        with suppress(UnrecoverableSignature):
+            signers.setdefault(recover_address(personal_sign_digest(message.encode()), signature), message)
+    permissions = get_chain_client().read_permissions(profile=profile_address, controllers=list(signers))
+    return next((message for message, bits in zip(signers.values(), permissions, strict=True) if bits), None)
 
 
 def may_sign(*, profile_address: str, controller: str) -> bool:

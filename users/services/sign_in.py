@@ -10,6 +10,8 @@ from django.db import transaction
 
 from gateway.chain.config import get_chain
 from gateway.chain.errors import NodeUnavailable
+from gateway.chain.lsp25 import LUKSO_CHAIN_IDS
+from gateway.chain.mistakes import SignedForOtherChain
 from gateway.chain.signatures import normalise_signature
 from gateway.common.errors import TooManyRequests
 from users import queries
@@ -38,6 +40,18 @@ _ALPHABET = string.ascii_letters + string.digits
 _NONCE_LETTERS = 22
 # ERC-6492 ends a signature for a contract that is not deployed yet with this word.
 _WRAPPED_SUFFIX = bytes.fromhex("6492" * 16)
+
+
+def request_challenge(*, profile_address: str, client: str, now: datetime) -> SignInChallenge:
+    """
+    Return a new challenge for the profile, unless a node says at once that there is none at the address.
+
+    Raises:
+        ProfileNotDeployed, UntrustedCode: there is no profile; whose nodes are silent gets a challenge nevertheless.
+        TooManyRequests: too many clients have challenges open for this profile.
+    """
+    controllers.require_profile_code(profile_address=profile_address)
+    return issue_challenge(profile_address=profile_address, client=client, now=now)
 
 
 def issue_challenge(*, profile_address: str, client: str, now: datetime) -> SignInChallenge:
@@ -84,12 +98,16 @@ def _message(*, profile_address: str, nonce: str, issued_at: datetime, expires_a
             "",
             f"URI: {settings.PUBLIC_URL}",
             "Version: 1",
-            f"Chain ID: {get_chain().id}",
+            _chain_line(get_chain().id),
             f"Nonce: {nonce}",
             f"Issued At: {_rfc3339(issued_at)}",
             f"Expiration Time: {_rfc3339(expires_at)}",
         ]
     )
+
+
+def _chain_line(chain_id: int) -> str:
+    return f"Chain ID: {chain_id}"
 
 
 def _rfc3339(moment: datetime) -> str:
@@ -143,6 +161,7 @@ def sign_in(
         NodeUnavailable: no node answers; the nonce is used up nevertheless.
         ProfileNotDeployed, UntrustedCode: the address is no profile that can be trusted.
         SignatureNotByController, SignPermissionMissing: the key that signed may not.
+        SignedForOtherChain: a controller signed the message with another chain's id in it.
     """
     # 1. Refuse what no key can have made before anything is written.
     if signature.endswith(_WRAPPED_SUFFIX):
@@ -164,6 +183,7 @@ def sign_in(
     except SignatureNotByController as error:
         if _signed_another(challenge, plain, client, now):
             raise ChallengeForeign("Another open nonce's message was signed. Send that nonce.") from error
+        _require_our_chain(challenge, plain)
         raise
     # 4. Write.
     return sessions.start(profile_address=challenge.profile_address, controller=controller, now=now)
@@ -179,6 +199,27 @@ def _signed_another(challenge: SignInChallenge, signature: bytes, client: str, n
         )
     except NodeUnavailable:
         return False
+
+
+def _require_our_chain(challenge: SignInChallenge, signature: bytes) -> None:
+    """Refuse a message whose chain id the wallet has replaced by that of its own network."""
+    ours = get_chain().id
+    messages = {
+        challenge.message.replace(f"\n{_chain_line(ours)}\n", f"\n{_chain_line(other)}\n"): other
+        for other in LUKSO_CHAIN_IDS
+        if other != ours
+    }
+    try:
+        message = controllers.signed_by_controller(
+            profile_address=challenge.profile_address, messages=list(messages), signature=signature
+        )
+    except NodeUnavailable:
+        return
+    if message is not None:
+        raise SignedForOtherChain(
+            f"The message was signed with chain id {messages[message]}. Switch the wallet to chain id {ours}, ask for "
+            "a new nonce, and sign its message as it is."
+        )
 
 
 def purge(*, now: datetime) -> None:

@@ -1,6 +1,7 @@
 """Trusted contract code: which profiles the service pays gas for."""
 
 from django.conf import settings
+from django.db.models import Q
 
 from gateway.chain.contracts import code_name
 from gateway.common import db
@@ -12,6 +13,13 @@ def code_is_trusted(*, profile_code: bytes, key_manager_code: bytes) -> bool:
     named = {"profile": code_name(profile_code), "key_manager": code_name(key_manager_code)}
     (kinds,) = db.only_row(_TRUSTED_KINDS, named)
     return bool(kinds == len(TrustedImplementation.Kind))
+
+
+def profile_code_is_trusted(profile_code: bytes) -> bool:
+    """Return whether the runtime code belongs to an active trusted implementation of profiles."""
+    name = code_name(profile_code)
+    trusted = TrustedImplementation.objects.filter(is_active=True, kind=TrustedImplementation.Kind.PROFILE)
+    return trusted.filter(Q(address=name) | Q(code_hash=name)).exists()
 
 
 _TRUSTED_KINDS = """

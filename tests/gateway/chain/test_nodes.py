@@ -131,6 +131,30 @@ class TestFailOver:
                 over.set()
         assert bad.methods[:1] == good.methods == ["eth_chainId"]
 
+    def test_a_glance_at_a_silent_node_is_short_rare_and_without_consequence(self) -> None:
+        over = threading.Event()
+
+        def silent(batch: list[dict[str, Any]]) -> tuple[int, bytes]:
+            return result("0x2a")(batch) if over.wait(0 if len(bad.batches) > 3 else 120) else (503, b"")
+
+        with running(silent) as bad, running(result("0x2a")) as good:
+            nodes = _nodes(bad.url, good.url)
+            for _ in range(6):
+                with pytest.raises(NodeUnavailable):
+                    nodes.glance(_ONE, timeout_seconds=0.05)
+            # Three in a row, and then nobody looks for a while.
+            assert len(bad.batches) == 3
+            assert good.batches == []
+            assert [node.fault for node in nodes.health()] == ["", ""]
+            over.set()
+            # What matters asks the same node first, as before.
+            assert _ask(nodes) == ["0x2a"]
+            assert len(bad.batches) == 4
+
+    def test_a_glance_at_a_node_that_answers_returns_its_answer(self) -> None:
+        with running(result("0x2a")) as good:
+            assert _nodes(good.url).glance(_ONE, timeout_seconds=5) == ["0x2a"]
+
     def test_after_a_refused_connection_the_next_node_is_asked(self) -> None:
         with running(result("0x2a")) as good:
             assert _ask(_nodes(_free_url(), good.url)) == ["0x2a"]

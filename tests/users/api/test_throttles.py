@@ -8,6 +8,8 @@ from rest_framework.test import APIClient
 
 from devstack.services.server import free_port
 from tests.factories import random_address
+from tests.fakes.chain import FakeChain
+from tests.fakes.profiles import Profile
 from users.models import SignInChallenge
 
 pytestmark = pytest.mark.django_db
@@ -21,22 +23,23 @@ def _nonce(client: APIClient, address: str) -> Any:
     return client.post("/api/auth/nonce", {"address": address}, format="json")
 
 
-def test_one_network_address_gets_no_more_challenges_than_its_rate(settings: Any, services: Any) -> None:
+def test_one_network_address_gets_no_more_challenges_than_its_rate(
+    settings: Any, services: Any, chain: FakeChain, trusted: None
+) -> None:
     settings.AUTH_NONCE_RATE = "3/hour"
     client = _client()
 
-    statuses = [_nonce(client, random_address()).status_code for _ in range(4)]
+    statuses = [_nonce(client, chain.create_profile().profile_address).status_code for _ in range(4)]
 
     assert statuses == [200, 200, 200, 429]
     assert SignInChallenge.objects.count() == 3
-    assert _nonce(_client(), random_address()).status_code == 200
+    assert _nonce(_client(), chain.create_profile().profile_address).status_code == 200
 
 
-def test_strangers_use_up_no_profiles_challenges(settings: Any, services: Any) -> None:
+def test_strangers_use_up_no_profiles_challenges(settings: Any, services: Any, profile: Profile) -> None:
     settings.AUTH_NONCE_RATE = "3/hour"
-    address = random_address()
 
-    statuses = [_nonce(_client(), address).status_code for _ in range(5)]
+    statuses = [_nonce(_client(), profile.profile_address).status_code for _ in range(5)]
 
     assert statuses == [200] * 5
 

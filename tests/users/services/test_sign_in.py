@@ -11,9 +11,10 @@ from django.utils.timezone import now
 from credits.models import CreditAccount
 from gateway.chain.errors import NodeUnavailable, UnusableSignature
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission
+from gateway.chain.mistakes import SignedForOtherChain
 from gateway.chain.signatures import personal_sign_digest
 from tests.fakes.chain import FakeChain
-from tests.fakes.profiles import Controller, Profile
+from tests.fakes.profiles import Controller, Profile, random_address
 from tests.users.auth_client import CALLER, personal_sign, signed_in
 from users.errors import (
     AccountInactive,
@@ -349,3 +350,63 @@ def test_unvetted_profiles_do_not_sign_in_otherwise(chain: FakeChain, db: None) 
     with pytest.raises(UntrustedCode):
         signed_in(chain.create_profile())
     _assert_nobody_is_signed_in()
+
+
+def _request(profile_address: str) -> SignInChallenge:
+    return sign_in.request_challenge(profile_address=profile_address, client=CALLER, now=now())
+
+
+def test_an_address_without_code_gets_no_challenge(chain: FakeChain, trusted: None) -> None:
+    with pytest.raises(ProfileNotDeployed):
+        _request(random_address())
+    assert not SignInChallenge.objects.exists()
+
+
+def test_code_that_is_no_vetted_profiles_gets_no_challenge(chain: FakeChain, profile: Profile) -> None:
+    with pytest.raises(UntrustedCode) as refusal:
+        _request(profile.key_manager_address)
+    assert refusal.value.members["profileCode"] == chain.key_manager
+    assert not SignInChallenge.objects.exists()
+
+
+def test_any_code_gets_a_challenge_where_any_is_served(profile: Profile, settings: Any) -> None:
+    settings.CHAIN_TRUST = "open"
+    assert _is_open(_request(profile.key_manager_address))
+
+
+def test_whoever_was_found_once_is_not_looked_at_again(chain: FakeChain, profile: Profile) -> None:
+    for _ in range(3):
+        _request(profile.profile_address)
+    assert chain.asked["glance_at_code"] == 1
+
+    other = chain.create_profile()
+    signed_in(other)
+    _request(other.profile_address)
+    assert chain.asked["glance_at_code"] == 1
+
+
+def test_while_no_node_answers_at_once_everybody_gets_a_challenge(chain: FakeChain, trusted: None) -> None:
+    address = random_address()
+    with chain.away():
+        assert _is_open(_request(address))
+    with pytest.raises(ProfileNotDeployed):
+        _request(address)
+
+
+@pytest.mark.parametrize("other", [4201, 2828])
+def test_a_message_signed_for_another_chain_is_named(profile: Profile, settings: Any, other: int) -> None:
+    settings.CHAIN_ID = 42
+    challenge = _challenge(profile.profile_address)
+    replaced = challenge.message.replace("Chain ID: 42", f"Chain ID: {other}")
+
+    with pytest.raises(SignedForOtherChain, match=f"chain id {other}"):
+        _answer(challenge, personal_sign(profile.controller, replaced))
+    _assert_nobody_is_signed_in()
+
+
+def test_a_strangers_message_for_another_chain_is_a_strangers(profile: Profile, settings: Any) -> None:
+    settings.CHAIN_ID = 42
+    challenge = _challenge(profile.profile_address)
+
+    with pytest.raises(SignatureNotByController):
+        _answer(challenge, personal_sign(Controller(), challenge.message.replace("ID: 42", "ID: 4201")))

@@ -13,6 +13,7 @@ import functools
 import gc
 import logging
 import os
+import signal
 import sys
 import threading
 from collections import deque
@@ -32,6 +33,7 @@ from django.urls import get_resolver
 
 from gateway.chain.client import node_checks
 from gateway.common import errors
+from gateway.common.waiting import Limits, Wait, Waiters
 
 if TYPE_CHECKING:
     from granian._granian import RSGIHTTPProtocol as HTTPProtocol
@@ -55,6 +57,8 @@ class _Job:
     protocol: "HTTPProtocol"
     loop: asyncio.AbstractEventLoop
     answered: asyncio.Future[None] = field(init=False)
+    # Set where the answer may be held back.
+    held: "_HeldAnswer | None" = None
 
     def __post_init__(self) -> None:
         self.answered = self.loop.create_future()
@@ -69,6 +73,16 @@ class _Job:
             if respond is not None:
                 respond()
             self.answered.set_result(None)
+
+
+@dataclass(frozen=True)
+class _HeldAnswer:
+    """An answer that is sent when it has changed, or as it is."""
+
+    wait: Wait
+    status: int
+    headers: Headers
+    body: bytes
 
 
 class _Threads:
@@ -120,6 +134,7 @@ class Application:
             self._answer, size=settings.WEB_THREADS, max_waiting=settings.WEB_MAX_WAITING_REQUESTS
         )
         self._asking_database: asyncio.Future[None] | None = None
+        self._waiters = Waiters(Limits(settings.WEB_MAX_LONG_POLLS, settings.WEB_MAX_LONG_POLLS_PER_USER))
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Import what the first request would import, and keep the garbage collector from looking at it again."""
@@ -127,6 +142,17 @@ class Application:
         node_checks().start()
         gc.collect()
         gc.freeze()
+        # Once the loop runs, the server has set its own handlers.
+        loop.call_soon(self._watch_signals, loop)
+
+    def _watch_signals(self, loop: asyncio.AbstractEventLoop) -> None:
+        """
+        Let waiting requests go as soon as the process is to end: the server waits for all requests first.
+
+        The loop hears of signals by a file descriptor and calls the server's handlers; this one is called besides.
+        """
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(self._waiters.end))
 
     async def __rsgi__(self, scope: "Scope", protocol: "HTTPProtocol") -> None:
         """Answer one request."""
@@ -145,7 +171,10 @@ class Application:
             if job is not None:
                 await job.answered
             return
-        await self._start(environ, protocol).answered
+        job = self._start(environ, protocol)
+        await job.answered
+        if job.held is not None:
+            await self._hold_back(job, job.held)
         # A body that is too long, or of unknown length, is refused by that.
         if length or "HTTP_TRANSFER_ENCODING" in environ:
             await _skip_body(protocol)
@@ -182,6 +211,17 @@ class Application:
         environ["wsgi.input"] = BytesIO(body)
         return self._start(environ, protocol)
 
+    async def _hold_back(self, job: _Job, held: _HeldAnswer) -> None:
+        """Send the answer when it has changed, or its time is over."""
+        try:
+            body = await self._waiters.changed(held.wait, job.protocol.client_disconnect)
+        except errors.DomainError as refusal:
+            await self._start({**job.environ, errors.REFUSAL: refusal}, job.protocol).answered
+            return
+        body = held.body if body is None else body
+        headers = [header for header in held.headers if header[0].lower() != "content-length"]
+        job.protocol.response_bytes(held.status, [*headers, ("Content-Length", str(len(body)))], body)
+
     def _start(self, environ: dict[str, Any], protocol: "HTTPProtocol") -> _Job:
         """Have a thread answer the request, or refuse it where too many wait."""
         job = _Job(environ, protocol, asyncio.get_running_loop())
@@ -202,9 +242,12 @@ class Application:
                     self._stream(job, status, headers, response)
                     job.finish()
                 else:
-                    job.finish(
-                        functools.partial(job.protocol.response_bytes, status, headers, b"".join(response))
-                    )
+                    body, wait = b"".join(response), getattr(response, "wait", None)
+                    if wait is not None:
+                        job.held = _HeldAnswer(wait, status, headers, body)
+                        job.finish()
+                    else:
+                        job.finish(functools.partial(job.protocol.response_bytes, status, headers, body))
             finally:
                 response.close()
         except Exception:

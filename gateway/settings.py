@@ -43,6 +43,9 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
 # A thread mostly waits: for the node, for PostgreSQL, or for a turn that it shares with others.
 WEB_THREADS = env.integer("WEB_THREADS", default=32, minimum=1)
 WEB_MAX_WAITING_REQUESTS = env.integer("WEB_MAX_WAITING_REQUESTS", default=256)
+# Requests that wait for a change: they take no thread, but each occupies a connection.
+WEB_MAX_LONG_POLLS = env.integer("WEB_MAX_LONG_POLLS", default=1000)
+WEB_MAX_LONG_POLLS_PER_USER = env.integer("WEB_MAX_LONG_POLLS_PER_USER", default=8)
 # Seconds in which a request's body must arrive.
 WEB_BODY_SECONDS = env.integer("WEB_BODY_SECONDS", default=10, minimum=1)
 # Reverse proxies in front of the service, whose X-Forwarded-* headers are trusted.
@@ -204,7 +207,7 @@ CORS_ALLOWED_ORIGINS = env.listing("CORS_ALLOWED_ORIGINS", default=())
 CORS_ALLOW_ALL_ORIGINS = env.flag("CORS_ALLOW_ALL_ORIGINS", default=False)
 CORS_URLS_REGEX = r"^/(api|\.well-known)/.*$"
 CORS_ALLOW_CREDENTIALS = False
-CORS_ALLOW_HEADERS = (*default_headers, "idempotency-key")
+CORS_ALLOW_HEADERS = (*default_headers, "idempotency-key", "relay-quote")
 CORS_EXPOSE_HEADERS = ["Retry-After", "X-Request-ID"]
 
 # ------------ The API: how requests are read, described and limited ------------------------------------------
@@ -261,6 +264,8 @@ LSP15_NEW_SIGNER_RATE = env.rate("LSP15_NEW_SIGNER_RATE", "30/minute")
 # The signature of a call that failed on chain is public: after so many failures, repeating it takes a token.
 LSP15_FAILURES_PER_CALL = env.integer("LSP15_FAILURES_PER_CALL", default=2, minimum=1)
 DASHBOARD_RATE = env.rate("DASHBOARD_RATE", "600/minute")
+# How long a request may wait for a call's status to change. Proxies between here and the client must wait longer.
+RELAY_WAIT_SECONDS = env.integer("RELAY_WAIT_SECONDS", default=20, minimum=1, maximum=30)
 RELAY_READ_RATE = env.rate("RELAY_READ_RATE", "1200/minute")
 
 # ------------ Sign-in: our tokens, and those of an external issuer -------------------------------------------
@@ -371,6 +376,8 @@ RELAY_TIP_CAP_WEI = env.integer("RELAY_TIP_CAP_WEI", default=2 * 10**9, minimum=
 RELAY_LOSS_PER_HOUR_WEI = env.integer("RELAY_LOSS_PER_HOUR_WEI", default=5 * 10**16)
 RELAY_USER_LOSS_PER_HOUR_WEI = env.integer("RELAY_USER_LOSS_PER_HOUR_WEI", default=10**15)
 # How long an accepted call waits for the chain to become cheap enough.
+# How long a quote of `prepare` is good; what the service may lose by it grows with that.
+RELAY_QUOTE_SECONDS = env.integer("RELAY_QUOTE_SECONDS", default=60, minimum=5, maximum=60)
 RELAY_DEADLINE_SECONDS = env.integer("RELAY_DEADLINE_SECONDS", default=3600, minimum=60)
 # With less time an accepted call would expire unsent, and the service would pay for its account nonce.
 RELAY_MIN_VALIDITY_SECONDS = env.integer(

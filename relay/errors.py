@@ -168,6 +168,46 @@ class RelayPaused(DomainError):
         super().__init__(detail, retry_after=300)
 
 
+class QuoteUnavailable(DomainError):
+    """
+    There is no quote for this call now. It can be sent without one; fees may then rise before it is accepted.
+
+    What the service may lose by quotes is bounded, for each profile and for all.
+    """
+
+    code, title, status, retryable = "quote-unavailable", "No quote can be given now", 503, True
+
+
+class QuoteNotFound(DomainError):
+    """`Relay-Quote` names no quote of the signed-in profile, or one that expired long ago. Prepare the call again."""
+
+    code, title, status = "quote-not-found", "No such quote", 409
+
+
+class QuoteForOtherCall(DomainError):
+    """The quote is for the call whose `hash` is told, and the signature is for another one. Prepare this call."""
+
+    code, title, status = "quote-for-other-call", "The quote is for another call", 409
+
+
+class QuoteUsed(DomainError):
+    """A call was accepted with this quote, which is good for one. Prepare the call again, or send it without one."""
+
+    code, title, status = "quote-used", "The quote is used up", 409
+
+
+class QuoteExpired(DomainError):
+    """The quote was good until `expiredAt`, in unix seconds. Prepare the call again, or send it without a quote."""
+
+    code, title, status = "quote-expired", "The quote has expired", 409
+
+
+class QuoteOutdated(DomainError):
+    """The call needs more gas now, `gasLimit`, than when it was quoted, `quotedGasLimit`. Prepare the call again."""
+
+    code, title, status = "quote-outdated", "The call needs more gas than quoted", 409
+
+
 class HoldNotOrphaned(DomainError):
     """Only a hold that nothing can close any more is released by hand; wait for its call to end."""
 

@@ -58,7 +58,7 @@ END $$;
 -- order on chain.
 --
 -- calls: [{place, user_id, key, credits, debt_limit, key_manager, controller, channel, relay_nonce, chain_nonce,
--- worst_cost_wei, risk_wei, now}]. policy: {chain, addresses, in_flight, followers, share_percent, per_hour, per_day,
+-- worst_cost_wei, risk_wei, quote, now}]. policy: {chain, addresses, in_flight, followers, share_percent, per_hour, per_day,
 -- user_loss_wei, service_loss_wei}. One row for each call:
 --   taken          the hold, the balance before, and the relayer with the account nonce
 --   repeated       an equal call was accepted before; the hash that it was answered, and its user
@@ -72,6 +72,7 @@ END $$;
 --   channel-busy   the relayer of the channel's calls can take no more
 --   relayers-busy  no relayer can
 --   loss-limit     the call may cost the service `risk_wei`, which may lose no more
+--   quote-used     the quote is used already; whether it is the call's and still good was seen before
 CREATE FUNCTION relay_take_slots(calls jsonb, policy jsonb) RETURNS TABLE (
     place integer, outcome text, hold_id bigint, balance bigint, user_id bigint, number numeric,
     relayer_id bigint, relayer_address text, account_nonce bigint, transaction_hash text
@@ -97,6 +98,7 @@ DECLARE
     balances bigint[] := '{}';
     costs numeric[] := '{}';
     risks jsonb[] := '{}';
+    quotes uuid[] := '{}';
     stickies bigint[] := '{}';
     sticky bigint;
     -- The relayers that this transaction has locked, and what each can still take.
@@ -118,7 +120,8 @@ BEGIN
         FROM credits_place_holds(calls) AS held
         JOIN jsonb_to_recordset(calls) AS wish (
             place integer, user_id bigint, key text, key_manager text, controller text, channel numeric,
-            relay_nonce numeric, chain_nonce numeric, worst_cost_wei numeric, risk_wei numeric, now timestamptz
+            relay_nonce numeric, chain_nonce numeric, worst_cost_wei numeric, risk_wei numeric, quote uuid,
+            now timestamptz
         ) ON wish.place = held.place
     LOOP
         place := call.place;
@@ -202,6 +205,7 @@ BEGIN
         risks := risks || jsonb_build_object(
             'wei', call.risk_wei, 'user', call.owner_id, 'key', call.key, 'now', call.now
         );
+        quotes := quotes || call.quote;
         stickies := stickies || sticky;
         in_use := in_use + 1;
     END LOOP;
@@ -282,6 +286,23 @@ BEGIN
             RETURN NEXT;
             CONTINUE;
         END IF;
+        IF quotes[item] IS NOT NULL THEN
+            -- Of two calls with the same quote, the second waits here for the first to commit.
+            UPDATE relay_quote SET used_at = (risks[item] ->> 'now')::timestamptz
+            WHERE id = quotes[item] AND used_at IS NULL;
+            IF NOT FOUND THEN
+                outcome := 'quote-used';
+                relayer_id := NULL;
+                relayer_address := NULL;
+                account_nonce := NULL;
+                refused := refused || hold_id;
+                RETURN NEXT;
+                CONTINUE;
+            END IF;
+            -- What is reserved for the quote is now reserved for its call.
+            UPDATE relay_loss SET key = risks[item] ->> 'key'
+            WHERE chain_id = chain AND key = 'quote:' || quotes[item];
+        END IF;
         IF (risks[item] ->> 'wei')::numeric > 0 AND NOT relay_reserve_loss(
             chain, risks[item] ->> 'key', (risks[item] ->> 'user')::bigint, @untrusted@,
             (risks[item] ->> 'wei')::numeric, (risks[item] ->> 'now')::timestamptz,
@@ -321,18 +342,18 @@ CREATE FUNCTION relay_store_calls(calls jsonb, chain bigint) RETURNS void LANGUA
             channel numeric, relay_nonce numeric, validity numeric, payload text, signature text,
             is_follower boolean, relayer_id bigint, account_nonce bigint, hold_id bigint, transaction_hash text,
             raw text, gas_limit bigint, max_fee_wei numeric, max_tip_wei numeric, expected_cost bigint,
-            credits_before bigint, request_id text, accepted_at timestamptz
+            quoted_cost bigint, credits_before bigint, request_id text, accepted_at timestamptz
         )
     ), stored AS (
         INSERT INTO relay_relaytransaction (
             chain_id, user_id, profile_address, key_manager_address, controller_address, digest, generation, channel,
             relay_nonce, validity, payload, signature, is_follower, relayer_id, hold_id, transaction_hash,
-            gas_limit, expected_cost, real_cost, credits_before, status, terminal_status, failure_code,
+            gas_limit, expected_cost, real_cost, quoted_cost, credits_before, status, terminal_status, failure_code,
             failure_detail, request_id, created_at
         )
         SELECT chain, user_id, profile, key_manager, controller, digest, generation, channel,
                relay_nonce, validity, decode(payload, 'hex'), decode(signature, 'hex'), is_follower, relayer_id,
-               hold_id, transaction_hash, gas_limit, expected_cost, 0, credits_before, @pending@, '', '',
+               hold_id, transaction_hash, gas_limit, expected_cost, 0, quoted_cost, credits_before, @pending@, '', '',
                '', request_id, accepted_at
         FROM wish
         RETURNING id, transaction_hash

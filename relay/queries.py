@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol, cast
@@ -59,6 +59,17 @@ class Identity:
     controller: str
 
 
+class QuotedTerms(NamedTuple):
+    """What a quote of the caller promises, and on which conditions."""
+
+    digest: str
+    credits: int
+    gas_limit: int
+    max_fee_per_gas_wei: int
+    expires_at: datetime
+    is_used: bool
+
+
 class CallRows(NamedTuple):
     """What the rows say of a relay call before the node is asked."""
 
@@ -79,6 +90,8 @@ class CallRows(NamedTuple):
     debt_limit: int
     # The vetted codes, as `users.queries.TRUSTED_CODES` names them.
     trusted_codes: frozenset[str]
+    # The quote that was handed in with the call, if the user has one of this id.
+    quote: QuotedTerms | None
 
 
 class CallKey(NamedTuple):
@@ -88,6 +101,7 @@ class CallKey(NamedTuple):
     user_id: int
     session_id: UUID | None
     now: datetime
+    quote_id: UUID | None = None
 
 
 def rows_of_calls(keys: Sequence[CallKey]) -> list[CallRows]:
@@ -99,6 +113,7 @@ def rows_of_calls(keys: Sequence[CallKey]) -> list[CallRows]:
             "session_id": key.session_id and str(key.session_id),
             "digest": key.identity.digest,
             "controller": key.identity.controller,
+            "quote": key.quote_id and str(key.quote_id),
             "now": key.now.isoformat(),
         }
         for place, key in enumerate(keys)
@@ -113,10 +128,10 @@ def rows_of_calls(keys: Sequence[CallKey]) -> list[CallRows]:
 
 
 def _call_rows(row: tuple[Any, ...], now: datetime) -> CallRows:
-    values = list(row)
-    debt = values[-1 - DEBT_COLUMN_COUNT : -1]
-    values[-1 - DEBT_COLUMN_COUNT :] = [debt_limit_from(debt, now=now), frozenset(values[-1])]
-    return CallRows._make(values)
+    *facts, codes, digest, quoted, gas_limit, max_fee, expires_at, is_used = row
+    quote = digest and QuotedTerms(digest, quoted, gas_limit, int(max_fee), expires_at, is_used)
+    debt = debt_limit_from(facts[-DEBT_COLUMN_COUNT:], now=now)
+    return CallRows._make([*facts[:-DEBT_COLUMN_COUNT], debt, frozenset(codes), quote])
 
 
 # Calls that a relayer without funds, a lost account nonce or staff cancelled do not count: those are not the
@@ -134,9 +149,11 @@ SELECT {session_state(user="call.user_id", session="call.session_id", now="call.
           AND ended.status IN {_UNSUCCESSFUL}
           AND {CALLERS_DOING}
         ORDER BY settled_at DESC OFFSET %(per_day)s - 1 LIMIT 1),
-       debt.*, trusted.codes
+       debt.*, trusted.codes,
+       quote.digest, quote.credits, quote.gas_limit, quote.max_fee_per_gas_wei, quote.expires_at,
+       quote.used_at IS NOT NULL
 FROM jsonb_to_recordset(%(calls)s::jsonb) AS call (
-    place integer, user_id bigint, session_id uuid, digest text, controller text, now timestamptz
+    place integer, user_id bigint, session_id uuid, digest text, controller text, quote uuid, now timestamptz
 )
 CROSS JOIN ({TRUSTED_CODES}) AS trusted (codes)
 LEFT JOIN LATERAL (
@@ -147,6 +164,8 @@ LEFT JOIN LATERAL (
     WHERE chain_id = %(chain)s AND digest = call.digest AND controller_address = call.controller
 ) AS earlier ON true
 LEFT JOIN LATERAL (SELECT {DEBT_COLUMNS} FROM {debt_tables(user="call.user_id")}) AS debt ON true
+LEFT JOIN relay_quote AS quote
+       ON quote.id = call.quote AND quote.user_id = call.user_id AND quote.chain_id = %(chain)s
 ORDER BY call.place
 """  # noqa: S608 - constants of our own
 
@@ -232,11 +251,17 @@ LEFT JOIN credits_allowance AS allowance ON allowance.user_id = %(user)s
 class TransactionReport:
     """The status record of a relay transaction. Costs and balances in credits."""
 
+    id: int
     status: str
     sender_address: str
     credits_used: int
     credits_before: int
     credits_after: int
+
+    @property
+    def is_in_progress(self) -> bool:
+        """Whether the chain has not yet proved how it ended."""
+        return self.status in RelayTransaction.IN_PROGRESS
 
 
 def transaction_report(
@@ -259,21 +284,47 @@ def transaction_report(
         "chain": get_chain().id,
         "hash": transaction_hash.lower(),
     }
-    state, status, sender, expected_cost, before, *entry = db.only_row(_REPORT, params)
+    state, *columns = db.only_row(_REPORT, params)
     require_active_state(state)
-    if status is None:
+    if columns[0] is None:
         raise TransactionNotFound("The signed-in profile has no relay transaction with this hash.")
+    return _report_of(*columns)
+
+
+def _report_of(
+    row_id: int, status: str, sender: str, expected_cost: int, before: int, *entry: Any
+) -> TransactionReport:
     posted = None if entry[0] is None else tuple(entry)
     used, before, after = _credits_of(status, expected_cost, before, posted)
-    return TransactionReport(status, sender, used, before, after)
+    return TransactionReport(row_id, status, sender, used, before, after)
 
+
+def changed_reports(shown: Set[tuple[int, str]]) -> dict[tuple[int, str], TransactionReport]:
+    """Return a report on each of these relay transactions, given with its status, that has another one now."""
+    ids, statuses = zip(*shown, strict=True)
+    rows = db.all_rows(_CHANGED, {"ids": list(ids), "statuses": list(statuses)})
+    return {(row[1], row[0]): _report_of(*row[1:]) for row in rows}
+
+
+_REPORT_COLUMNS = """
+call.id, call.status, call.profile_address, call.expected_cost, call.credits_before,
+entry.amount, entry.balance_before, entry.balance_after
+"""
 
 _REPORT = f"""
-SELECT {SESSION_STATE}, call.status, call.profile_address, call.expected_cost, call.credits_before,
-       entry.amount, entry.balance_before, entry.balance_after
+SELECT {SESSION_STATE}, {_REPORT_COLUMNS}
 FROM (SELECT) AS always
 LEFT JOIN (relay_attempt AS attempt JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id)
        ON attempt.chain_id = %(chain)s AND attempt.transaction_hash = %(hash)s AND call.user_id = %(user)s
+LEFT JOIN credits_hold AS hold ON hold.id = call.hold_id
+LEFT JOIN credits_entry AS entry ON entry.id = hold.entry_id
+"""  # noqa: S608 - constants of our own
+
+
+_CHANGED = f"""
+SELECT shown.status, {_REPORT_COLUMNS}
+FROM unnest(%(ids)s::bigint[], %(statuses)s::text[]) AS shown (id, status)
+JOIN relay_relaytransaction AS call ON call.id = shown.id AND call.status <> shown.status
 LEFT JOIN credits_hold AS hold ON hold.id = call.hold_id
 LEFT JOIN credits_entry AS entry ON entry.id = hold.entry_id
 """  # noqa: S608 - constants of our own

@@ -8,6 +8,7 @@ from gateway.common.errors import DomainError
 
 # Nodes keep the old transaction unless both fees rise by 10 % (geth, erigon, nethermind); an eighth is safe.
 _BUMP_DIVISOR = 8
+_LARGEST_RISE = 8
 
 
 class FeesTooHigh(DomainError):
@@ -56,6 +57,13 @@ def quote_fees(*, base_fee_wei: int, tip_wei: int, floor_wei: int, cap_wei: int)
         max_priority_fee_per_gas_wei=min(tip_wei, highest - base_fee_wei),
         expected_price_wei=min(highest, base_fee_wei + tip_wei),
     )
+
+
+def highest_base_fee(base_fee_wei: int, *, blocks: int) -> int:
+    """Return how high the base fee can be after so many blocks: EIP-1559 lets it rise by an eighth in each."""
+    for _ in range(blocks):
+        base_fee_wei += max(1, -(-base_fee_wei // _LARGEST_RISE))
+    return base_fee_wei
 
 
 def bump(fees: Fees, *, cap_wei: int) -> Fees | None:

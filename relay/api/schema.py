@@ -1,7 +1,7 @@
 """Descriptions, errors and examples of the relay's paths in the OpenAPI document."""
 
 from django.conf import settings
-from drf_spectacular.utils import OpenApiExample
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 
 from credits.errors import InsufficientCredits
 from gateway.chain import errors as chain
@@ -35,7 +35,17 @@ CALL: tuple[type[DomainError], ...] = (
     relay_errors.RelayPaused,
 )
 
-EXECUTE = problem_responses(*_WITH_TOKEN, common.WrongChecksum, *CALL, relay_errors.NotYourProfile)
+EXECUTE = problem_responses(
+    *_WITH_TOKEN,
+    common.WrongChecksum,
+    *CALL,
+    relay_errors.NotYourProfile,
+    relay_errors.QuoteNotFound,
+    relay_errors.QuoteForOtherCall,
+    relay_errors.QuoteUsed,
+    relay_errors.QuoteExpired,
+    relay_errors.QuoteOutdated,
+)
 PREPARE = problem_responses(
     *_WITH_TOKEN,
     common.WrongChecksum,
@@ -53,6 +63,13 @@ QUOTA = problem_responses(
     relay_errors.NotYourProfile,
 )
 STATUS = problem_responses(*_WITH_TOKEN, relay_errors.TransactionNotFound)
+WAIT = problem_responses(common.InvalidRequest, common.NotAuthenticated, relay_errors.TransactionNotFound)
+HASH_IN_PATH = OpenApiParameter(
+    "transaction_hash",
+    {"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$"},
+    OpenApiParameter.PATH,
+    description="Any hash of the transaction, as answered by execute.",
+)
 LSP15_EXECUTE = problem_responses(
     *BODY_ERRORS,
     common.WrongChecksum,
@@ -92,6 +109,10 @@ to execute.
 Nothing is held, stored or sent. `refusals` holds a problem document for each reason for which execute would refuse the
 call now; the answer is 200 all the same. The call is tried by its parts, without its signature, so `highestCost` is
 often some percent above what execute will hold.
+
+With a `quote`, the call costs at most its `cost`, whatever gas comes to cost: send its `id` as the header `Relay-Quote`
+of execute before `expiresAt`. It is good for this very call, once. Each quote reserves a part of what the service may
+lose, so ask without one (`"quote": false`) where you only show a price.
 """.strip()
 
 QUOTA_DESCRIPTION = """
@@ -105,6 +126,14 @@ The message is signed by a controller with SIGN in one of these forms: the perso
 STATUS_DESCRIPTION = """
 `Pending` and `Submitted` are in progress: `creditsUsed` is then the expected cost. `Success`, `Failed` (reverted, the
 burned gas is charged), `Expired`, `Cancelled` and `ExecutedExternally` are final.
+""".strip()
+
+WAIT_DESCRIPTION = """
+Answers as `transactionStatus` does. With `wait`, a transaction in progress is answered as soon as its status is another
+one than when the request came, or as it is when the time is over. Repeat the request until the status is final; a final
+one is answered at once.
+
+A few requests of one user wait at a time (429 beyond), and so many of all users (503 beyond).
 """.strip()
 
 _HASH = "0x5f0a4b5a6a0f4c0d7a1d5f4a7b3c2d1e0f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c"
@@ -177,6 +206,12 @@ PREPARE_EXAMPLES = [
             "expectedCost": 268,
             "highestCost": 463,
             "refusals": [],
+            "quote": {
+                "id": "0d9f7a54-5d1e-4f0c-9a35-1c2f6c6f7f0e",
+                "cost": 463,
+                "expiresAt": 1656408253,
+            },
+            "quoteRefusal": None,
         },
     ),
 ]

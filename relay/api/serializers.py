@@ -1,9 +1,11 @@
 """Shapes of the relay bodies on the wire. They check form alone; the services decide."""
 
+from collections.abc import Set
 from typing import Any
 
 from django.conf import settings
 from rest_framework import serializers
+from rest_framework.renderers import JSONRenderer
 
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import encode_execute
@@ -18,7 +20,9 @@ from gateway.common.serializers import (
     Uint256Field,
     number,
 )
+from relay import queries
 from relay.models import RelayTransaction
+from relay.queries import TransactionReport
 from relay.services.preparation import Draft, PreparedCall
 
 SIGNATURE_BYTES = {"min_bytes": 64, "max_bytes": 65}
@@ -133,6 +137,9 @@ class PrepareSerializer(BodySerializer):
     address = AddressField(
         required=False, allow_null=True, help_text="The profile; if sent, it must be the signed-in one."
     )
+    quote = serializers.BooleanField(
+        required=False, allow_null=True, default=True, help_text="Whether a quote is wanted."
+    )
 
     def validate_channel(self, value: int | None) -> int | None:
         """Refuse what a nonce has no room for."""
@@ -147,6 +154,16 @@ class UnsignedTransactionSerializer(serializers.Serializer[Any]):
     abi = HexField(max_bytes=settings.RELAY_MAX_PAYLOAD_BYTES, help_text="The encoded call for the profile.")
     nonce = Uint256Field(help_text="The next nonce of the channel, behind the calls in progress here.")
     validityTimestamps = Uint256Field(help_text="As it was sent; 0 for always.")
+
+
+class QuoteSerializer(serializers.Serializer[Any]):
+    """What the call costs at most, if it is sent with the header `Relay-Quote` in time."""
+
+    id = serializers.UUIDField(help_text="The value of the header `Relay-Quote` of execute.")
+    cost = serializers.IntegerField(
+        help_text="Credits that the call costs at most, whatever gas comes to cost."
+    )
+    expiresAt = serializers.IntegerField(help_text="Until when it is to be sent, in unix seconds.")
 
 
 class PreparedSerializer(serializers.Serializer[Any]):
@@ -168,6 +185,22 @@ class PreparedSerializer(serializers.Serializer[Any]):
     )
     refusals = ProblemSerializer(
         many=True, help_text="Why execute would refuse the call now; empty where it would accept it."
+    )
+    quote = QuoteSerializer(allow_null=True, help_text="Null where none was wanted or can be given.")
+    quoteRefusal = ProblemSerializer(
+        allow_null=True, help_text="Why there is no quote for a call that execute would accept."
+    )
+
+
+class WaitSerializer(BodySerializer):
+    """The query of a transaction's status."""
+
+    wait = serializers.IntegerField(
+        required=False,
+        default=0,
+        min_value=0,
+        help_text="Seconds to wait for another status; the service waits at most "
+        f"{settings.RELAY_WAIT_SECONDS}.",
     )
 
 
@@ -225,12 +258,18 @@ def draft_of(body: dict[str, Any]) -> Draft:
     payload = call.get("abi") or encode_execute(
         to=call["to"], value_wei=call["value"] or 0, data=call.get("data") or b""
     )
-    return Draft(payload, body["channel"] or 0, body["validityTimestamps"] or 0, body.get("controller"))
+    return Draft(
+        payload,
+        channel=body["channel"] or 0,
+        validity=body["validityTimestamps"] or 0,
+        controller=body.get("controller"),
+        wants_quote=body["quote"] is not False,
+    )
 
 
 def prepared_answer(prepared: PreparedCall) -> dict[str, Any]:
     """Return the answer of prepare."""
-    call = prepared.call
+    call, quote = prepared.call, prepared.quote
     return {
         "keyManagerAddress": call.key_manager,
         "transaction": {
@@ -245,4 +284,28 @@ def prepared_answer(prepared: PreparedCall) -> dict[str, Any]:
         "expectedCost": prepared.expected_cost,
         "highestCost": prepared.highest_cost,
         "refusals": [document(refusal) for refusal in prepared.refusals],
+        "quote": quote
+        and {
+            "id": str(quote.pk),
+            "cost": quote.credits,
+            "expiresAt": int(quote.expires_at.timestamp()),
+        },
+        "quoteRefusal": prepared.quote_refusal and document(prepared.quote_refusal),
     }
+
+
+def status_answer(report: TransactionReport) -> dict[str, Any]:
+    """Return the answer about a relay transaction's status."""
+    return {
+        "status": report.status,
+        "transactionSenderAddress": report.sender_address,
+        "creditsUsed": report.credits_used,
+        "creditsBefore": report.credits_before,
+        "creditsAfter": report.credits_after,
+    }
+
+
+def changed_answers(shown: Set[tuple[int, str]]) -> dict[tuple[int, str], bytes]:
+    """Return the answers, as they are sent, about those of the relay transactions whose status has changed."""
+    reports = queries.changed_reports(shown)
+    return {one: JSONRenderer().render(status_answer(report)) for one, report in reports.items()}

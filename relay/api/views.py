@@ -1,15 +1,20 @@
-"""POST prepare, execute, quota and transactionStatus for the signed-in profile."""
+"""POST prepare, execute, quota and transactionStatus for the signed-in profile, and GET a transaction."""
 
 from typing import Any, cast
+from uuid import UUID
 
+from django.conf import settings
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
+from gateway.common.errors import InvalidRequest
 from gateway.common.throttling import RateLimit
+from gateway.common.waiting import Wait
 from relay import queries
 from relay.api import schema
 from relay.api.serializers import (
@@ -20,9 +25,12 @@ from relay.api.serializers import (
     QuotaSerializer,
     TransactionHashSerializer,
     TransactionStatusSerializer,
+    WaitSerializer,
+    changed_answers,
     draft_of,
     prepared_answer,
     relay_call,
+    status_answer,
 )
 from relay.services import preparation, quota, submission
 from relay.services.acceptance import Caller
@@ -57,6 +65,23 @@ def _caller(request: Request) -> Caller:
     return Caller(holder.user_id, holder.profile_address, holder.session_id)
 
 
+_QUOTE_HEADER = OpenApiParameter(
+    "Relay-Quote",
+    OpenApiTypes.UUID,
+    OpenApiParameter.HEADER,
+    description="The `id` of a quote that prepare gave for this call: the call then costs no more than that.",
+)
+
+
+def _quote_id(request: Request) -> UUID | None:
+    text = request.headers.get("Relay-Quote")
+    try:
+        return None if text is None else UUID(text)
+    except ValueError:
+        fault = {"pointer": "", "code": "invalid", "detail": "Send the id of a quote, as prepare answers it."}
+        raise InvalidRequest("Correct the header Relay-Quote.", errors=[fault]) from None
+
+
 class RelayViewSet(SessionReadLate, ViewSet):
     """What the signed-in profile asks for; its session is read together with what else the rows say."""
 
@@ -69,6 +94,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
         description=schema.EXECUTE_DESCRIPTION,
         auth=_TOKEN,
         request=ExecuteSerializer,
+        parameters=[_QUOTE_HEADER],
         responses={200: TransactionHashSerializer, **schema.EXECUTE},
         examples=schema.EXECUTE_EXAMPLES,
     )
@@ -79,7 +105,9 @@ class RelayViewSet(SessionReadLate, ViewSet):
         if body.get("address") is not None:
             check_own(profile_address=caller.profile_address, address=body["address"])
         call = relay_call(key_manager=body["keyManagerAddress"], transaction=body["transaction"])
-        transaction_hash = submission.execute(caller=caller, call=call, now=timezone.now())
+        transaction_hash = submission.execute(
+            caller=caller, call=call, now=timezone.now(), quote_id=_quote_id(request)
+        )
         return Response({"transactionHash": transaction_hash})
 
     @extend_schema(
@@ -145,12 +173,36 @@ class RelayViewSet(SessionReadLate, ViewSet):
             transaction_hash=body["transactionHash"],
             now=timezone.now(),
         )
-        return Response(
-            {
-                "status": report.status,
-                "transactionSenderAddress": report.sender_address,
-                "creditsUsed": report.credits_used,
-                "creditsBefore": report.credits_before,
-                "creditsAfter": report.credits_after,
-            }
+        return Response(status_answer(report))
+
+    @extend_schema(
+        operation_id="transaction",
+        tags=["relay"],
+        summary="Wait for the status of a relay transaction",
+        description=schema.WAIT_DESCRIPTION,
+        auth=_TOKEN,
+        parameters=[schema.HASH_IN_PATH, WaitSerializer],
+        responses={200: TransactionStatusSerializer, **schema.WAIT},
+        examples=[example for example in schema.STATUS_EXAMPLES if not example.request_only],
+    )
+    @action(
+        detail=False,
+        methods=["get"],
+        url_path="transactions/(?P<transaction_hash>0[xX][0-9a-fA-F]{64})",
+        throttle_classes=[ReadRate],
+    )
+    def transaction(self, request: Request, transaction_hash: str) -> Response:
+        """Answer status and cost; with `wait`, once the status is another one."""
+        caller, query = _caller(request), WaitSerializer.read(request.query_params.dict())
+        report = queries.transaction_report(
+            user_id=caller.user_id,
+            session_id=caller.session_id,
+            transaction_hash=transaction_hash,
+            now=timezone.now(),
         )
+        response = Response(status_answer(report))
+        seconds = min(query["wait"], settings.RELAY_WAIT_SECONDS)
+        if seconds and report.is_in_progress:
+            wait = Wait(caller.user_id, seconds, (report.id, report.status), changed_answers)
+            response.wait = wait  # type: ignore[attr-defined] # for the server, which holds the answer back
+        return response

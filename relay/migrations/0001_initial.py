@@ -1,3 +1,5 @@
+import uuid
+
 import django.contrib.postgres.indexes
 import django.db.models.deletion
 import pgtrigger.compiler
@@ -120,6 +122,7 @@ class Migration(migrations.Migration):
                 ("gas_limit", models.BigIntegerField()),
                 ("expected_cost", models.BigIntegerField()),
                 ("real_cost", models.BigIntegerField(default=0)),
+                ("quoted_cost", models.BigIntegerField(null=True)),
                 ("credits_before", models.BigIntegerField()),
                 (
                     "status",
@@ -462,6 +465,37 @@ class Migration(migrations.Migration):
                         name="loss_settled_whole",
                     ),
                 ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Quote",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False),
+                ),
+                ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
+                ("digest", gateway.common.fields.HashField()),
+                ("credits", models.BigIntegerField()),
+                ("gas_limit", models.BigIntegerField(help_text="What the call is signed with, at most.")),
+                (
+                    "max_fee_per_gas_wei",
+                    gateway.common.fields.Uint256Field(help_text="The most that the reservation covers."),
+                ),
+                ("expires_at", models.DateTimeField()),
+                ("used_at", models.DateTimeField(null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["expires_at"], name="quote_by_expiry")],
             },
         ),
         migrations.CreateModel(

@@ -17,6 +17,7 @@ from relay.models.calls import (
     current_chain_id,
     sql_values,
 )
+from relay.models.quotes import Quote
 from relay.models.relayers import GapFiller, Relayer, TopUp, TopUpStatus, Treasury
 from relay.models.worker import FinalBlock, Loss, WorkerLoop
 
@@ -30,6 +31,7 @@ __all__ = [
     "FinalBlock",
     "GapFiller",
     "Loss",
+    "Quote",
     "RelayStatus",
     "RelayTransaction",
     "RelayTransactionQuerySet",

@@ -115,6 +115,8 @@ class RelayTransaction(models.Model):
     gas_limit = models.BigIntegerField()
     expected_cost = models.BigIntegerField()
     real_cost = models.BigIntegerField(default=0)
+    # What it may cost at most, where it was handed in with a quote.
+    quoted_cost = models.BigIntegerField(null=True)
     credits_before = models.BigIntegerField()
     status = models.CharField(max_length=20, choices=Status, default=Status.PENDING)
     # What the status will be once the chain has confirmed it; empty while that is open, and once it is final.

@@ -27,6 +27,7 @@ from gateway.common.batching import Round, Together
 from gateway.common.errors import DomainError
 from relay.errors import (
     ChannelBusy,
+    QuoteUsed,
     RelayersBusy,
     RelayNonceGap,
     RelayNonceTaken,
@@ -74,6 +75,8 @@ class CallRequest:
     call: RelayCall
     identity: Identity
     now: datetime
+    # Of the quote that was sent along, whosever it is.
+    quote_id: UUID | None = None
 
     @property
     def channel(self) -> tuple[str, str, int]:
@@ -104,6 +107,17 @@ class ApprovedCall:
     @property
     def worst_cost_wei(self) -> int:
         return self.gas_limit * self.approval.fees.max_fee_per_gas_wei
+
+    @property
+    def hold_credits(self) -> int:
+        """What is held: the most that the call can cost its user, which a quote bounds."""
+        worst = cost_in_credits(gas=1, price_wei=self.worst_cost_wei, credit_wei=settings.CREDIT_WEI)
+        return worst if self.quoted_cost is None else min(worst, self.quoted_cost)
+
+    @property
+    def quoted_cost(self) -> int | None:
+        """The credits of the quote that it was handed in with, if it was."""
+        return None if self.rows.quote is None else self.rows.quote.credits
 
     @property
     def debt_limit(self) -> int:
@@ -204,11 +218,7 @@ def _take_slots(batch: Sequence[ApprovedCall]) -> list[_Slot]:
             "place": place,
             "user_id": approved.request.caller.user_id,
             "key": approved.hold_key,
-            "credits": cost_in_credits(
-                gas=approved.gas_limit,
-                price_wei=approved.approval.fees.max_fee_per_gas_wei,
-                credit_wei=settings.CREDIT_WEI,
-            ),
+            "credits": approved.hold_credits,
             "debt_limit": approved.debt_limit,
             "key_manager": approved.request.call.key_manager,
             "controller": approved.request.identity.controller,
@@ -217,6 +227,7 @@ def _take_slots(batch: Sequence[ApprovedCall]) -> list[_Slot]:
             "chain_nonce": approved.approval.chain_nonce,
             "worst_cost_wei": approved.worst_cost_wei,
             "risk_wei": approved.risk_wei,
+            "quote": approved.request.quote_id and str(approved.request.quote_id),
             "now": approved.request.now.isoformat(),
         }
         for place, approved in enumerate(batch)
@@ -281,6 +292,7 @@ def _row_of(approved: ApprovedCall, slot: _Slot, signed: SignedTransaction) -> d
             price_wei=approval.fees.expected_price_wei,
             credit_wei=settings.CREDIT_WEI,
         ),
+        "quoted_cost": approved.quoted_cost,
         "credits_before": slot.balance,
         "request_id": approved.request_id,
         "accepted_at": request.now.isoformat(),
@@ -294,13 +306,9 @@ def _hash_or_refusal(approved: ApprovedCall, slot: _Slot) -> str | Exception:
         case "repeated":
             return _hash_of_repeat(approved, slot)
         case "insufficient":
-            fees = approved.approval.fees
-            required = cost_in_credits(
-                gas=approved.gas_limit,
-                price_wei=fees.max_fee_per_gas_wei,
-                credit_wei=settings.CREDIT_WEI,
+            return InsufficientCredits(
+                required=approved.hold_credits, available=number, debt_limit=approved.debt_limit
             )
-            return InsufficientCredits(required=required, available=number, debt_limit=approved.debt_limit)
         case "nonce-taken":
             return RelayNonceTaken(nonce=call.relay_nonce)
         case "nonce-gap":
@@ -329,6 +337,8 @@ def _hash_or_refusal(approved: ApprovedCall, slot: _Slot) -> str | Exception:
             return RelayersBusy(
                 "Every relayer is full. Repeat the call.", retry_after=seconds_until_next_block()
             )
+        case "quote-used":
+            return QuoteUsed("A call was accepted with this quote before. Prepare the call again.")
         case "loss-limit":
             return RelayPaused("Calls of unvetted code are not accepted for now. Repeat later.")
     return RuntimeError(f"relay_take_slots answered {slot.outcome}")

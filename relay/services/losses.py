@@ -7,7 +7,8 @@ never exceeds the limits of the settings, however many transactions try at once:
 lock.
 
 A quarter of the service's budget is kept for self-transfers, without which a relayer cannot go on. Once the rest is
-used up, nothing else that could cost the service gas is signed; what the users' holds cover goes on.
+used up, nothing else that could cost the service gas is signed; what the users' holds cover goes on. Quotes, which
+anybody may ask for, are given out of the first half, so that they leave something for calls that were accepted.
 """
 
 from datetime import datetime, timedelta
@@ -20,6 +21,8 @@ from gateway.common import db
 from relay.models import Attempt, Loss, RelayTransaction, sql_values
 
 _HOUR = timedelta(hours=1)
+# A call whose quote was good when it came may take so long to be accepted.
+_QUOTES_KEPT = timedelta(seconds=15)
 # Self-transfers free an account nonce, and with it all that a relayer has signed behind it. How many a user can
 # cause is limited by their number.
 _VITAL = (Loss.Kind.CANCELLATION, Loss.Kind.GAP)
@@ -36,7 +39,8 @@ def limits_for(kind: Loss.Kind) -> Limits:
     """Return the limits of what is reserved for this kind of loss."""
     if kind in _VITAL:
         return Limits(None, settings.RELAY_LOSS_PER_HOUR_WEI)
-    return Limits(settings.RELAY_USER_LOSS_PER_HOUR_WEI, settings.RELAY_LOSS_PER_HOUR_WEI * 3 // 4)
+    parts = 2 if kind == Loss.Kind.QUOTE else 3
+    return Limits(settings.RELAY_USER_LOSS_PER_HOUR_WEI, settings.RELAY_LOSS_PER_HOUR_WEI * parts // 4)
 
 
 def reserve(*, key: str, user_id: int | None, amount_wei: int, kind: Loss.Kind, now: datetime) -> bool:
@@ -74,8 +78,17 @@ def reopen(*, key: str) -> bool:
 
 
 def settle_ended(*, now: datetime) -> int:
-    """Settle the reservations of calls that have ended: at the gas they used, without what their users paid."""
-    params = {"chain": get_chain().id, "now": now, "credit_wei": settings.CREDIT_WEI}
+    """
+    Settle the reservations of calls that have ended: at the gas they used, without what their users paid.
+
+    Quotes that have expired are deleted, with what was reserved for those that no call has used.
+    """
+    params = {
+        "chain": get_chain().id,
+        "now": now,
+        "expired": now - _QUOTES_KEPT,
+        "credit_wei": settings.CREDIT_WEI,
+    }
     return len(db.all_rows(_SETTLE_ENDED, params))
 
 
@@ -125,6 +138,11 @@ SELECT relay_reserve_loss(
 
 # A reservation of a call has the key of its hold.
 _SETTLE_ENDED = f"""
+WITH expired AS (
+    DELETE FROM relay_quote WHERE expires_at <= %(expired)s RETURNING chain_id, 'quote:' || id AS key
+), released AS (
+    DELETE FROM relay_loss AS loss USING expired WHERE loss.chain_id = expired.chain_id AND loss.key = expired.key
+)
 UPDATE relay_loss AS loss
 SET lost_wei = greatest(0, ended.spent_wei - ended.paid * %(credit_wei)s), settled_at = %(now)s
 FROM (

@@ -20,11 +20,13 @@ from gateway.common.errors import DomainError, InvalidRequest
 from gateway.common.logging import request_id
 from relay import queries
 from relay.errors import KeyManagerNotFound, RelayPaused, SignerNotController
+from relay.models import Quote
 from relay.pricing import cost_in_credits
 from relay.queries import CallKey, Identity
-from relay.services import acceptance, gas_limits, limits, preflight
+from relay.services import acceptance, gas_limits, limits, preflight, quotes
 from relay.services.acceptance import ApprovedCall, Caller, CallRequest
 from relay.services.preflight import Approval
+from relay.services.quotes import Offer
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Draft:
     channel: int = 0
     validity: int = 0
     controller: str | None = None
+    wants_quote: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class PreparedCall:
     A relay call that lacks its signature by `identity.controller` over `identity.digest`.
 
     The costs are in credits, None where the call cannot be executed; `refusals` say why it would be refused now.
+    Without a quote, `quote_refusal` says why there is none, unless nobody asked for one or the call would be refused.
     """
 
     call: RelayCall
@@ -51,6 +55,8 @@ class PreparedCall:
     gas_limit: int | None = None
     expected_cost: int | None = None
     highest_cost: int | None = None
+    quote: Quote | None = None
+    quote_refusal: DomainError | None = None
 
 
 class _Refusals(list[DomainError]):
@@ -70,7 +76,7 @@ class _Refusals(list[DomainError]):
 
 def prepare(*, caller: Caller, draft: Draft, now: datetime) -> PreparedCall:
     """
-    Return the call with the nonce it should have, its costs, and every reason for which it would be refused now.
+    Return the call with its nonce and costs, with every reason for which it would be refused now, or with a quote.
 
     Raises:
         NotAuthenticated: the session or the account has ended.
@@ -91,7 +97,8 @@ def prepare(*, caller: Caller, draft: Draft, now: datetime) -> PreparedCall:
         key_manager=query.key_manager, controller=controller, chain_nonce=state.relay_nonce
     )
     call = RelayCall(query.key_manager, draft.payload, b"", nonce, draft.validity)
-    return _assess(CallRequest(caller, call, _identity(call, controller), now), query, state)
+    request = CallRequest(caller, call, _identity(call, controller), now)
+    return _assess(request, query, state, wants_quote=draft.wants_quote)
 
 
 def _query(caller: Caller, draft: Draft, controller: str) -> RelayQuery:
@@ -119,8 +126,8 @@ def _identity(call: RelayCall, controller: str) -> Identity:
     return Identity("0x" + digest.hex(), controller)
 
 
-def _assess(request: CallRequest, query: RelayQuery, state: RelayState) -> PreparedCall:
-    """Return what the call would cost, and each reason for which it would be refused."""
+def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants_quote: bool) -> PreparedCall:
+    """Return what the call would cost, each reason for which it would be refused, and a quote if there is none."""
     key = CallKey(request.identity, request.caller.user_id, request.caller.session_id, request.now)
     (rows,) = queries.rows_of_calls([key])
     refusals = _Refusals()
@@ -149,15 +156,22 @@ def _assess(request: CallRequest, query: RelayQuery, state: RelayState) -> Prepa
     if gas is None or fees is None:
         return PreparedCall(request.call, request.identity, tuple(refusals), gas and gas.limit)
     approval = Approval(gas, fees, state.relay_nonce or 0, is_trusted)
-    approved = ApprovedCall(request, rows, query, approval, request_id() or "")
-    refusal = acceptance.refusal_of(approved)
+    refusal = acceptance.refusal_of(ApprovedCall(request, rows, query, approval, request_id() or ""))
+    if refusal is not None:
+        refusals.append(refusal)
+    quote = None
+    if wants_quote and not refusals:
+        offer = Offer(request.caller.user_id, request.identity, approval, state.head.base_fee_wei)
+        quote = quotes.issue(offer, now=request.now)
     return PreparedCall(
         request.call,
         request.identity,
-        (*refusals, refusal) if refusal else tuple(refusals),
+        tuple(refusals),
         gas.limit,
         expected_cost=_credits(gas.expected, fees.expected_price_wei),
         highest_cost=_credits(gas.limit, fees.max_fee_per_gas_wei),
+        quote=quote if isinstance(quote, Quote) else None,
+        quote_refusal=quote if isinstance(quote, DomainError) else None,
     )
 
 

@@ -175,14 +175,20 @@ def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
 
 
 def _cover(*, call: RelayTransaction, cost_wei: int, now: datetime) -> bool:
-    """Raise the hold to this cost; or, where the account cannot, reserve what the hold lacks as the service's loss."""
+    """
+    Raise the hold to this cost, and never above the call's quote.
+
+    What the hold then lacks, also where the account cannot afford that, is reserved as the service's loss.
+    """
+    cost = cost_in_credits(gas=1, price_wei=cost_wei, credit_wei=settings.CREDIT_WEI)
+    most = cost if call.quoted_cost is None else min(cost, call.quoted_cost)
     is_raised = holds.raise_hold(
-        hold_id=call.hold_id,
-        credits=cost_in_credits(gas=1, price_wei=cost_wei, credit_wei=settings.CREDIT_WEI),
-        debt_limit=debt_limit_of(user=call.user, now=now),
+        hold_id=call.hold_id, credits=most, debt_limit=debt_limit_of(user=call.user, now=now)
     )
-    excess_wei = cost_wei - call.hold.amount * settings.CREDIT_WEI
-    return is_raised or _reserve_loss(call=call, kind=Loss.Kind.REPLACEMENT, amount_wei=excess_wei, now=now)
+    excess_wei = cost_wei - (most if is_raised else call.hold.amount) * settings.CREDIT_WEI
+    return excess_wei <= 0 or _reserve_loss(
+        call=call, kind=Loss.Kind.REPLACEMENT, amount_wei=excess_wei, now=now
+    )
 
 
 def _reserve_loss(*, call: RelayTransaction, kind: Loss.Kind, amount_wei: int, now: datetime) -> bool:

@@ -9,6 +9,7 @@ the very transaction that would be signed. Accepting: `relay.services.acceptance
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from django.conf import settings
 
@@ -26,7 +27,7 @@ from gateway.common.logging import request_id
 from relay import queries
 from relay.errors import RelayPaused
 from relay.queries import CallKey, CallRows, Identity
-from relay.services import gas_limits, limits, preflight
+from relay.services import gas_limits, limits, preflight, quotes
 from relay.services.acceptance import (
     MOST_TOGETHER,
     ROUND,
@@ -39,20 +40,20 @@ from relay.services.acceptance import (
 from users.queries import require_active_state
 
 
-def execute(*, caller: Caller, call: RelayCall, now: datetime) -> str:
+def execute(*, caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | None = None) -> str:
     """
     Relay the call for the caller's profile and return the transaction's hash.
 
     A repeat of a call that is in progress or executed returns the same hash. A call that
     ended as `Failed`, `Cancelled` or `Expired` is tried anew; for callers without a token
-    only as often as `limits.check_failures` allows.
+    only as often as `limits.check_failures` allows. With a quote the call costs no more than that.
 
     Raises:
         NotAuthenticated: the session or the account has ended.
         DomainError: the call was refused; nothing is stored, held or sent.
     """
     call, identity = identify(call=call)
-    request = CallRequest(caller, call, identity, now)
+    request = CallRequest(caller, call, identity, now, quote_id)
     try:
         with ROUND.caller(request):
             view = _look(request)
@@ -101,7 +102,9 @@ class _View:
 def _look_together(requests: Sequence[CallRequest]) -> list[_View | Exception]:
     """Read what the rows say of each request, and the chain for those that the rows neither answer nor refuse."""
     keys = [
-        CallKey(request.identity, request.caller.user_id, request.caller.session_id, request.now)
+        CallKey(
+            request.identity, request.caller.user_id, request.caller.session_id, request.now, request.quote_id
+        )
         for request in requests
     ]
     views: list[_View | Exception] = []
@@ -114,7 +117,7 @@ def _look_together(requests: Sequence[CallRequest]) -> list[_View | Exception]:
             continue
         views.append(_View(rows))
         if rows.transaction_hash is None:
-            queried.append((place, rows, _query_of(request)))
+            queried.append((place, rows, _query_of(request, rows)))
     if queried:
         states = get_chain_client().read_relay_states([query for _, _, query in queried])
         for (place, rows, query), state in zip(queried, states, strict=True):
@@ -143,10 +146,13 @@ def _check_rows(request: CallRequest, rows: CallRows) -> None:
         raise RelayPaused
     limits.check_cancelled_calls(rows=rows, now=request.now)
     preflight.check_validity(call=request.call, now=int(request.now.timestamp()))
+    if request.quote_id is not None:
+        quotes.check(rows.quote, identity=request.identity, now=request.now)
 
 
-def _query_of(request: CallRequest) -> RelayQuery:
+def _query_of(request: CallRequest, rows: CallRows) -> RelayQuery:
     call = request.call
+    gas_limit = gas_limits.known_limit(profile=request.caller.profile_address, call=call)
     return RelayQuery(
         profile=request.caller.profile_address,
         key_manager=call.key_manager,
@@ -156,7 +162,7 @@ def _query_of(request: CallRequest) -> RelayQuery:
         calldata=encode_execute_relay_call(
             signature=call.signature, nonce=call.relay_nonce, validity=call.validity, payload=call.payload
         ),
-        gas_limit=gas_limits.known_limit(profile=request.caller.profile_address, call=call),
+        gas_limit=rows.quote.gas_limit if rows.quote else gas_limit,
         gas_cap=settings.RELAY_MAX_GAS,
     )
 
@@ -167,4 +173,6 @@ def _approved(request: CallRequest, view: _View) -> ApprovedCall:
     approval = preflight.approve(
         call=request.call, query=view.query, state=view.state, trusted_codes=view.rows.trusted_codes
     )
+    if view.rows.quote is not None:
+        approval = quotes.within(view.rows.quote, approval)
     return ApprovedCall(request, view.rows, view.query, approval, request_id() or "")

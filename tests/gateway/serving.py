@@ -1,18 +1,22 @@
-"""Settings and paths of a web process that is made to be slow: what it read, a wait, and an answer in pieces."""
+"""Settings and paths of a web process that is made to be slow: what it read, waits, and an answer in pieces."""
 
 import json
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from pathlib import Path
 
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 
+from gateway.common.waiting import Wait
 from tests.settings import *  # noqa: F403
 
 ROOT_URLCONF = __name__
 WEB_THREADS, WEB_MAX_WAITING_REQUESTS, WEB_BODY_SECONDS = 2, 1, 1
+WEB_MAX_LONG_POLLS, WEB_MAX_LONG_POLLS_PER_USER = 5, 4
 
 
 @csrf_exempt
@@ -52,7 +56,26 @@ def fail(request: HttpRequest) -> StreamingHttpResponse:
     return StreamingHttpResponse(parts())
 
 
+def poll(request: HttpRequest) -> HttpResponse:
+    """Answer what the file named by POLLED_FILE holds, and wait for it to hold something else."""
+    response = HttpResponse(_held(), content_type="application/json")
+    wait = Wait(int(request.GET["user"]), float(request.GET["seconds"]), _held(), _changes)
+    response.wait = wait  # type: ignore[attr-defined]
+    return response
+
+
+def _held() -> str:
+    return Path(os.environ["POLLED_FILE"]).read_text()
+
+
+def _changes(shown: Set[str]) -> dict[str, bytes]:
+    with Path(os.environ["POLLED_FILE"] + ".looks").open("a") as looks:
+        looks.write(f"{len(shown)}\n")
+    return {one: _held().encode() for one in shown if one != _held()}
+
+
 urlpatterns = [
+    path("poll", poll),
     path("wait", wait),
     path("pieces", pieces),
     path("fail", fail),

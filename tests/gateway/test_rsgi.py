@@ -7,7 +7,7 @@ import socket
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -54,13 +54,22 @@ def received(connection: socket.socket) -> Answer:
 
 
 @pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlowWeb]:
+def polled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What requests wait for a change of: a file."""
+    file = Path(tmp_path_factory.mktemp("polled")) / "status.json"
+    file.write_text("1")
+    return file
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory, polled: Path) -> Iterator[SlowWeb]:
     """The process, whose database accepts connections and says nothing."""
     with ExitStack() as parts:
         silent = parts.enter_context(closing(socket.create_server(("127.0.0.1", 0))))
         environment = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "tests.gateway.serving",
+            "POLLED_FILE": str(polled),
             "DATABASE_URL": f"postgresql://gateway@127.0.0.1:{silent.getsockname()[1]}/gateway",
         }
         log = Path(tmp_path_factory.mktemp("web"))
@@ -201,3 +210,66 @@ def test_a_client_that_leaves_an_answer_or_meets_half_of_one_keeps_no_thread(web
         assert "first" in web.ask("GET /fail").body
 
     assert web.ask("GET /echo/").status == 200
+
+
+@contextmanager
+def polls(web: SlowWeb, *users: int, seconds: float = 20) -> Iterator[list[socket.socket]]:
+    """Connections with a request each that waits for another answer than the present one."""
+    with ExitStack() as parts:
+        waiting = [parts.enter_context(closing(web.connect())) for _ in users]
+        for connection, user in zip(waiting, users, strict=True):
+            line = f"GET /poll?user={user}&seconds={seconds} HTTP/1.1"
+            connection.sendall(f"{line}\r\n{HOST}{CLOSE}\r\n".encode())
+            assert web.ask("GET /echo/").status == 200
+        yield waiting
+
+
+def test_a_change_is_answered_to_all_who_wait_for_it_by_one_look(web: SlowWeb, polled: Path) -> None:
+    looks = Path(f"{polled}.looks")
+    with polls(web, 1, 1, 2, 2, 3) as waiting:
+        # Both threads are free for others.
+        assert [web.ask("GET /wait?seconds=0.1").body for _ in range(3)] == ["waited"] * 3
+        polled.write_text("22")
+        answers = [received(connection) for connection in waiting]
+    assert [(answer.status, answer.body, answer.headers["content-length"]) for answer in answers] == [
+        (200, "22", "2")
+    ] * 5
+    assert len({answer.headers["x-request-id"] for answer in answers}) == 5
+    assert set(looks.read_text().split()) == {"1"}
+    count = len(looks.read_text())
+    time.sleep(0.8)
+    assert len(looks.read_text()) == count
+
+
+def test_without_a_change_the_answer_comes_as_it_is_when_the_time_is_over(web: SlowWeb, polled: Path) -> None:
+    started = time.monotonic()
+    with polls(web, 1, seconds=0.7) as (connection,):
+        answer = received(connection)
+    assert (answer.status, answer.body) == (200, polled.read_text())
+    assert 0.6 < time.monotonic() - started < 3
+
+
+def test_too_many_who_wait_are_refused_until_some_have_left(web: SlowWeb) -> None:
+    with polls(web, 1, 1, 1, 1, 1, 2, 3) as waiting:
+        refusals = [received(waiting[place]) for place in (4, 6)]
+        assert [(refusal.status, json.loads(refusal.body)["code"]) for refusal in refusals] == [
+            (429, "too-many-requests"),
+            (503, "service-unavailable"),
+        ]
+        assert [refusal.headers["retry-after"] for refusal in refusals] == ["1", "5"]
+    # Those who have left are noticed, and leave their places to others.
+    time.sleep(0.2)
+    with polls(web, 1, 1, 1, 1, 2, seconds=0.1) as waiting:
+        assert [received(connection).status for connection in waiting] == [200] * 5
+
+
+def test_a_process_that_ends_lets_all_go_at_once(web: SlowWeb, polled: Path) -> None:
+    """The last one, since the process is gone afterwards."""
+    with polls(web, 1, 2) as waiting:
+        started = time.monotonic()
+        web.terminate()
+        answers = [received(connection) for connection in waiting]
+        assert time.monotonic() - started < 2
+    assert [(answer.status, answer.body) for answer in answers] == [(200, polled.read_text())] * 2
+    web.stop()
+    assert time.monotonic() - started < 5

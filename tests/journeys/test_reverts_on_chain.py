@@ -1,5 +1,8 @@
 """A call that the simulation found good and the chain did not."""
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from tests.journeys.people import Person, a_call_to
@@ -8,8 +11,15 @@ from tests.journeys.stack import Stack
 pytestmark = pytest.mark.journey
 
 
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    """A thread for somebody who waits."""
+    with ThreadPoolExecutor(1) as waiting:
+        yield waiting
+
+
 def test_a_call_that_reverts_in_its_block_is_charged_the_gas_it_burned_and_no_more(
-    stack: Stack, person: Person
+    stack: Stack, person: Person, pool: ThreadPoolExecutor
 ) -> None:
     profile, target = person.profile.profile_address, stack.services.world.deploy_flaky()
     before = stack.records.account(profile).balance
@@ -21,8 +31,10 @@ def test_a_call_that_reverts_in_its_block_is_charged_the_gas_it_burned_and_no_mo
             target.flip()
         stack.until_sent(profile)
         assert stack.records.account(profile).held == held > 0
+        waiting = pool.submit(person.api.ask, f"/api/relay/transactions/{transaction_hash}?wait=20")
 
     ending = person.ending(transaction_hash)
+    assert waiting.result().body == ending
 
     (mined,) = stack.chain.mined(transaction_hash)
     (call,) = stack.records.calls(profile)

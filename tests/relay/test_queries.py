@@ -53,7 +53,7 @@ def test_in_progress_the_figures_are_the_expected_ones(user: User, accept: Accep
     report = report_of(user=user, transaction_hash=row.transaction_hash)
     # The balance and not what is available: the other call is not paid for yet.
     assert report == queries.TransactionReport(
-        "Submitted", str(user.profile_address), row.expected_cost, 10_000, 10_000 - row.expected_cost
+        row.pk, "Submitted", str(user.profile_address), row.expected_cost, 10_000, 10_000 - row.expected_cost
     )
     assert row.expected_cost > 0
 
@@ -95,7 +95,7 @@ def test_what_was_cancelled_costs_nothing(
     broadcast_all()
     assert settle() == 1
     report = report_of(user=user, transaction_hash=row.transaction_hash)
-    assert report == queries.TransactionReport("Cancelled", row.profile_address, 0, 10_000, 10_000)
+    assert report == queries.TransactionReport(row.pk, "Cancelled", row.profile_address, 0, 10_000, 10_000)
 
 
 def test_the_hash_of_every_attempt_finds_the_transaction_in_any_casing(user: User, accept: Accept) -> None:

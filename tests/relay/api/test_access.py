@@ -73,6 +73,15 @@ def test_a_closed_account_may_not_ask(wallet: Wallet, profile: Profile, user: Us
     assert_problem(wallet.post(path, body), 401, "account-inactive")
 
 
+def test_who_waits_for_a_transaction_is_checked_as_who_asks_for_its_status(
+    wallet: Wallet, anonymous: Wallet, node: FaultyClient
+) -> None:
+    path = "/api/relay/transactions/0x" + 64 * "1" + "?wait=20"
+    assert_problem(anonymous.send("get", path), 401, "not-authenticated")
+    SignInSession.objects.update(revoked_at=timezone.now(), revoked_reason="SIGNED_OUT")
+    assert_problem(wallet.send("get", path), 401, "session-ended")
+
+
 def test_quota_and_status_are_one_statement_each_with_their_session(
     wallet: Wallet,
     profile: Profile,

@@ -3,8 +3,10 @@
 import secrets
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 
 from credits.services import entries
 from devstack.world.profiles import Profile
@@ -54,9 +56,14 @@ def test_what_is_prepared_is_executed_once_it_is_signed(
     validity: int,
 ) -> None:
     before = everything()
-    body = {"transaction": transaction, "channel": channel, "validityTimestamps": str(validity)}
+    body = {
+        "transaction": transaction,
+        "channel": channel,
+        "validityTimestamps": str(validity),
+        "quote": False,
+    }
     prepared = wallet.post(PREPARE, body).body
-    assert (codes(prepared), everything()) == ([], before)
+    assert (codes(prepared), prepared["quote"], everything()) == ([], None, before)
     assert prepared["controller"] == profile.controller.address
     answer = wallet.post(EXECUTE, signed(prepared, profile.controller.private_key))
     assert answer.status == 200, answer.body
@@ -75,6 +82,22 @@ def test_what_is_prepared_is_executed_once_it_is_signed(
     row.refresh_from_db()
     assert row.status == "Success"
     assert row.real_cost <= prepared["expectedCost"] <= 1.6 * row.real_cost
+
+
+def test_a_call_is_executed_with_the_quote_in_the_header(wallet: Wallet, profile: Profile) -> None:
+    before = timezone.now().timestamp()
+    prepared = wallet.post(PREPARE, {"transaction": {"abi": "0x" + set_data_payload().hex()}}).body
+    quote, body = prepared["quote"], signed(prepared, profile.controller.private_key)
+    assert (quote["cost"], prepared["quoteRefusal"]) == (prepared["highestCost"], None)
+    assert before + 59 <= quote["expiresAt"] <= before + 65
+    malformed = wallet.post(EXECUTE, body, **{"Relay-Quote": "mine"})
+    assert [fault["pointer"] for fault in assert_problem(malformed, 400, "invalid-request")["errors"]] == [""]
+    unknown = wallet.post(EXECUTE, body, **{"Relay-Quote": str(uuid4())})
+    assert assert_problem(unknown, 409, "quote-not-found") == {}
+    assert not RelayTransaction.objects.exists()
+    answer = wallet.post(EXECUTE, body, **{"Relay-Quote": quote["id"]})
+    assert answer.status == 200, answer.body
+    assert RelayTransaction.objects.get().quoted_cost == quote["cost"]
 
 
 def test_each_reason_that_execute_would_give_is_given_and_nothing_changes(wallet: Wallet, user: User) -> None:

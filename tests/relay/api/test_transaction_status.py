@@ -1,11 +1,16 @@
-"""POST /api/relay/transactionStatus on the wire."""
+"""POST /api/relay/transactionStatus and GET /api/relay/transactions/{hash} on the wire."""
 
+import json
 import secrets
 from collections.abc import Callable
 
 import pytest
 from django.conf import settings
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
+from relay.api.serializers import changed_answers
 from relay.models import RelayTransaction
 from tests.factories import UserFactory
 from tests.relay.api.conftest import Wallet
@@ -14,7 +19,7 @@ from tests.relay.chain import Chain
 from tests.relay.workers import broadcast_all, track
 
 pytestmark = pytest.mark.django_db
-STATUS = "/api/relay/transactionStatus"
+STATUS, TRANSACTIONS = "/api/relay/transactionStatus", "/api/relay/transactions"
 
 
 @pytest.mark.parametrize("path", [STATUS, STATUS + "/"])
@@ -74,6 +79,66 @@ def test_a_hash_in_upper_case_is_the_same(wallet: Wallet, accept: Callable[..., 
     assert wallet.post(STATUS, {"transactionHash": "0x" + transaction_hash[2:].upper()}).status == 200
 
 
+def test_a_get_answers_the_same_and_what_a_change_answers_later_is_the_same_again(
+    wallet: Wallet,
+    accept: Callable[..., RelayTransaction],
+    settle: Callable[[], int],
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    row, other = accept(), accept(channel=5)
+    path = f"{TRANSACTIONS}/{row.transaction_hash}"
+    with django_assert_num_queries(1):
+        answer = wallet.send("get", path + "?wait=20")
+    assert answer.body == wallet.post(STATUS, {"transactionHash": row.transaction_hash}).body
+    shown = {(row.pk, "Pending"), (other.pk, "Pending")}
+    with django_assert_num_queries(1):
+        assert changed_answers(shown) == {}
+    settle()
+    RelayTransaction.objects.filter(pk=other.pk).update(status="Pending", settled_at=None)
+    with django_assert_num_queries(1):
+        changed = changed_answers(shown)
+    assert changed.keys() == {(row.pk, "Pending")}
+    assert json.loads(changed[row.pk, "Pending"]) == wallet.send("get", path).body
+    assert wallet.send("get", path).body["status"] == "Success"
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "seconds"),
+    [
+        ("?wait=7", "Pending", 7),
+        ("?wait=900", "Pending", 20),
+        ("?wait=0", "Pending", None),
+        ("", "Pending", None),
+        ("?wait=7", "Success", None),
+    ],
+)
+def test_only_what_is_in_progress_is_waited_for(
+    wallet: Wallet,
+    accept: Callable[..., RelayTransaction],
+    query: str,
+    status: str,
+    seconds: int | None,
+) -> None:
+    row = accept()
+    if status == "Success":
+        RelayTransaction.objects.update(status=status, settled_at=timezone.now())
+    client = Client(headers={"Authorization": f"Bearer {wallet.token}"})
+    response = client.get(f"{TRANSACTIONS}/{row.transaction_hash}{query}")
+    assert response.status_code == 200
+    wait = getattr(response, "wait", None)
+    assert (wait and wait.seconds) == seconds
+    if wait:
+        assert (wait.user_id, wait.shown) == (row.user_id, (row.pk, "Pending"))
+
+
+@pytest.mark.parametrize("wait", ["soon", "-1", "1.5"])
+def test_what_is_no_time_to_wait_is_refused(
+    wallet: Wallet, accept: Callable[..., RelayTransaction], wait: str
+) -> None:
+    answer = wallet.send("get", f"{TRANSACTIONS}/{accept().transaction_hash}?wait={wait}")
+    assert assert_problem(answer, 400, "invalid-request")["errors"][0]["pointer"] == "/wait"
+
+
 def test_transactions_of_others_are_not_found(
     wallet: Wallet, accept: Callable[..., RelayTransaction]
 ) -> None:
@@ -81,4 +146,6 @@ def test_transactions_of_others_are_not_found(
     RelayTransaction.objects.update(user=UserFactory.create())
     for transaction_hash in (row.transaction_hash, "0x" + secrets.token_hex(32)):
         answer = wallet.post(STATUS, {"transactionHash": transaction_hash})
+        assert assert_problem(answer, 404, "transaction-not-found") == {}
+        answer = wallet.send("get", f"{TRANSACTIONS}/{transaction_hash}?wait=20")
         assert assert_problem(answer, 404, "transaction-not-found") == {}

@@ -46,7 +46,7 @@ def test_a_call_is_executed_by_the_key_manager_and_charged_what_the_chain_says(
     assert (after.balance, after.held) == (before.balance - cost, 0)
     report = report_of(user=user, transaction_hash=transaction_hash)
     assert report == queries.TransactionReport(
-        "Success", profile.profile_address, cost, before.balance, before.balance - cost
+        report.id, "Success", profile.profile_address, cost, before.balance, before.balance - cost
     )
 
 

@@ -11,6 +11,7 @@ rm -rf "$packages" && mkdir -p "$packages"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
+python -m devstack npm run build
 python -m devstack npm pack --pack-destination "$packages"
 python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$packages" clients/python
 ls "$packages"

@@ -13,7 +13,9 @@ trap 'rm -rf "$folder"' EXIT
 
 python -m devstack npm run build
 python -m devstack npm pack --pack-destination "$packages"
-python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$packages" clients/python
+mkdir "$folder/source"
+cp -r clients/python/{pyproject.toml,README.md,src} "$folder/source" # building leaves files behind
+python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$packages" "$folder/source"
 ls "$packages"
 
 mkdir "$folder/node" && cd "$folder/node"

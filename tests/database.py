@@ -5,13 +5,16 @@ Tests connect as the service's processes do, as a role that owns nothing. What o
 tampering, goes through `as_owner` and `tamper`.
 
 Django's flush truncates every table and sends `post_migrate` to every app, which takes longer than most tests.
-Here only tables that were written are emptied, and their first rows are copied back.
+Here only tables that were written are emptied, and their first rows are copied back. Rows that many tests of
+a module begin with are written once, and each test rolls back to them.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from django.db import connection
+from django.db import connection, transaction
 from django.test import TransactionTestCase
 
 # Creates and owns the test database; a superuser.
@@ -95,6 +98,17 @@ def keep_first_rows() -> None:
     with connection.cursor() as cursor:
         cursor.execute(_KEEP_FIRST_ROWS)
     TransactionTestCase._fixture_teardown = _restore_first_rows  # type: ignore[attr-defined]
+
+
+@contextmanager
+def rows_of_a_module() -> Iterator[None]:
+    """Keep what is written inside for tests that roll back, until the block ends; for a fixture of a module."""
+    outer: Any = transaction.atomic()
+    # As Django's own test cases do, so that a durable block may begin in it.
+    outer._from_testcase = True
+    with outer:
+        yield
+        transaction.set_rollback(True)
 
 
 def _restore_first_rows(test: Any) -> None:

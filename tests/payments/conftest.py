@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 import stripe
 from django.conf import settings as settings_of_django
+from django.test import override_settings
+from pytest_django import DjangoDbBlocker
 
 from devstack.services.stack import Services
 from gateway.common.errors import DomainError
 from payments.models import PayoutRate
 from payments.stripe import set_billing_client
 from payments.stripe.sdk import StripeBillingClient
+from tests.database import rows_of_a_module
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.payers import Payer
@@ -28,13 +31,20 @@ from users.models import User
 @pytest.fixture(autouse=True)
 def _own_settings(settings: Any) -> Iterator[None]:
     """Set payments up with secrets of this test; no Stripe is reachable until a fixture installs one."""
-    settings.STRIPE_SECRET_KEY = f"sk_test_{secrets.token_hex(12)}"
-    settings.STRIPE_WEBHOOK_SECRETS = [f"whsec_{secrets.token_hex(12)}" for _ in range(2)]
-    settings.STRIPE_API_BASE = "http://127.0.0.1:1"
-    settings.STRIPE_PRODUCT_ID = f"credits-{secrets.token_hex(4)}"
+    for name, value in _fresh_settings().items():
+        setattr(settings, name, value)
     set_billing_client(None)
     yield
     set_billing_client(None)
+
+
+def _fresh_settings() -> dict[str, Any]:
+    return {
+        "STRIPE_SECRET_KEY": f"sk_test_{secrets.token_hex(12)}",
+        "STRIPE_WEBHOOK_SECRETS": [f"whsec_{secrets.token_hex(12)}" for _ in range(2)],
+        "STRIPE_API_BASE": "http://127.0.0.1:1",
+        "STRIPE_PRODUCT_ID": f"credits-{secrets.token_hex(4)}",
+    }
 
 
 @pytest.fixture(autouse=True)
@@ -69,6 +79,28 @@ def fake(settings: Any, _own_settings: None) -> FakeBilling:
     return installed
 
 
+@pytest.fixture(scope="module")
+def fake_of_module(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[FakeBilling]:
+    """
+    A Stripe in memory, for a fixture of the module that writes many rows once.
+
+    Every test begins with these rows, and with a copy of this account.
+    """
+    with django_db_blocker.unblock(), override_settings(**_fresh_settings()), rows_of_a_module():
+        set_rates()
+        installed = FakeBilling(webhook_secrets=settings_of_django.STRIPE_WEBHOOK_SECRETS)
+        set_billing_client(installed)
+        yield installed
+
+
+@pytest.fixture
+def fake_of_test(fake_of_module: FakeBilling, db: None, settings: Any, _own_settings: None) -> FakeBilling:
+    """A copy of the module's Stripe in memory."""
+    installed = fake_of_module.copy(webhook_secrets=settings.STRIPE_WEBHOOK_SECRETS)
+    set_billing_client(installed)
+    return installed
+
+
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the SDK wait only a moment before it repeats a request."""
@@ -85,6 +117,11 @@ def amount() -> int:
 @pytest.fixture
 def rates(db: None) -> dict[str, int]:
     """What 1.00 of each currency pays out; transactional tests lose the rows that the migration has made."""
+    return set_rates()
+
+
+def set_rates() -> dict[str, int]:
+    """Set random rates that have always been."""
     chosen = {currency: random.randint(100, 5_000) for currency in settings_of_django.BILLING_CURRENCIES}
     for currency, rate in chosen.items():
         PayoutRate.objects.update_or_create(

@@ -1,6 +1,7 @@
 """The account in memory: what it holds, and what happens in it by itself."""
 
 import calendar
+import copy
 import json
 import secrets
 from collections import Counter
@@ -8,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from payments.amounts import MINIMUM_CHARGE
 from payments.errors import BillingRefused, BillingUnavailable, PaymentMethodRequired
@@ -101,6 +102,12 @@ class Account:
         self._begun: dict[str, datetime] = {}
         self._undelivered: list[bytes] = []
         self._loses_deliveries = self._is_away = False
+
+    def copy(self, *, webhook_secrets: Sequence[str]) -> Self:
+        """Return another account that has the same past and signs with other secrets."""
+        other = copy.deepcopy(self)
+        other._secrets = tuple(webhook_secrets)
+        return other
 
     def _count(self, name: str) -> None:
         self.calls[name] += 1

@@ -1,5 +1,6 @@
 """What the database itself refuses, whatever code may ask of it."""
 
+import random
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -29,16 +30,22 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def payer(fake: FakeBilling, user: User, amount: int) -> Payer:
+@pytest.fixture(scope="module")
+def first_payer(fake_of_module: FakeBilling) -> Payer:
     """A user of whose rows there is one of each kind."""
-    payer = Payer(fake, user).with_card()
+    fake, amount = fake_of_module, random.randint(500, 50_000)
+    payer = Payer(fake, UserFactory.create()).with_card()
     payer.upsert(amount)
     process_events(fake.events, now=fake.now())
     fake.refund(payer.payout.stripe_payment_intent_id, amount // 2)
     process_events(fake.events, now=fake.now())
     reconciliation.reconcile(now=fake.now())
     return payer
+
+
+@pytest.fixture
+def payer(first_payer: Payer, fake_of_test: FakeBilling) -> Payer:
+    return Payer(fake_of_test, User.objects.get(pk=first_payer.user.pk))
 
 
 def _again(model: type[Any], **changes: Any) -> None:
@@ -73,7 +80,7 @@ REFUSED: list[tuple[str, Callable[[Payer], object]]] = [
     ),
     ("payments_subscription_stripe_subscription_id", lambda _: _again(Subscription, status="canceled")),
     ("subscription_amount_positive", lambda _: Subscription.objects.update(amount_minor=0)),
-    ("payments_customer_user_id", lambda _: _again(Customer, stripe_customer_id="cus_other")),
+    ("customer_one_not_deleted_per_user", lambda _: _again(Customer, stripe_customer_id="cus_other")),
     (
         "payments_customer_stripe_customer_id",
         lambda _: _again(Customer, user_id=UserFactory.create().pk),

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from enum import StrEnum
 
 from django.conf import settings
 from django.db.models import Max, Min, Q, QuerySet
@@ -34,6 +35,14 @@ class DropRange:
     most: Decimal
 
 
+class DropLimit(StrEnum):
+    """Why types that users can draw elsewhere have no range for a user."""
+
+    NOTHING = "nothing"
+    NOTHING_EARNED = "nothing-earned"
+    NO_DROP_TABLE = "no-drop-table"
+
+
 @dataclass(frozen=True, kw_only=True)
 class CheckInStatus:
     """All that a dashboard shows of the check-in. `can_check_in` promises an attempt and something to draw from."""
@@ -52,6 +61,13 @@ def status_of(*, user: User, rewards: CurrentRewards, now: datetime) -> CheckInS
         drop_ranges=ranges_of(items),
         can_check_in=bool(items) and _may_draw(user=user, rewards=rewards, now=now),
     )
+
+
+def drop_limit(*, user: User, rewards: CurrentRewards) -> DropLimit:
+    """Return what keeps drops from the user now, in two statements; a type may still be in no table."""
+    if tables_of(rewards).permanent is None:
+        return DropLimit.NO_DROP_TABLE
+    return DropLimit.NOTHING if has_earned(user) else DropLimit.NOTHING_EARNED
 
 
 def drop_ranges(*, user: User, rewards: CurrentRewards) -> dict[DropType, DropRange]:

@@ -24,6 +24,21 @@ def monthly_amount_of(user: User) -> Decimal:
     return Decimal(amount_minor or 0) / MINOR_UNITS
 
 
+def changed_amount_from(user: User, *, now: datetime) -> datetime | None:
+    """
+    Return when `monthly_amount_of` begins to be charged; None where it is already, or never will be.
+
+    A changed amount counts from the next period; the running one was paid with the amount before.
+    """
+    row = Subscription.objects.living().filter(user_id=user.pk, cancels_at_period_end=False).first()
+    if row is None:
+        return None
+    paid = row.payouts.filter(period_start__lte=now, period_end__gt=now).order_by("-period_start").first()
+    if paid is None or row.amount_minor in {paid.amount_minor, paid.amount_minor + paid.tax_minor}:
+        return None  # Tax may be in the price, or come on top of it.
+    return row.current_period_end
+
+
 def subscription_status_of(user: User) -> str | None:
     """Return Stripe's status of the user's living subscription, else of the one that ended last, or None."""
     mine = Subscription.objects.filter(user_id=user.pk)

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from django.db.models import QuerySet
 
-from checkin.queries import CheckInStatus, status_of
+from checkin.queries import CheckInStatus, DropLimit, drop_limit, status_of
 from credits import queries as credits_queries
 from credits.models import CreditAccount, CreditEntry
-from payments.queries import monthly_amount_of, subscription_status_of
+from payments.queries import changed_amount_from, monthly_amount_of, subscription_status_of
 from relay import queries as relay_queries
 from relay.queries import ListedTransaction
 from relay.services.quota import Quota, quota_of
@@ -74,16 +74,22 @@ class AccountSummary:
     quota: Quota
     rewards: CurrentRewards
     subscription_status: str | None
+    # When the amount that the dashboard shows begins to be charged, if it is not yet.
+    amount_from: datetime | None
+    drop_limit: DropLimit
 
 
 def account_summary_of(*, user: User, now: datetime) -> AccountSummary:
     """Return the balance, what is held of it, the paid period's quota and the badges of the user at `now`."""
+    rewards = rewards_queries.current_rewards(user=user, now=now)
     return AccountSummary(
         user=user,
         account=credits_queries.account_of(user) or CreditAccount(user_id=user.pk),
         quota=quota_of(user_id=user.pk, now=now),
-        rewards=rewards_queries.current_rewards(user=user, now=now),
+        rewards=rewards,
         subscription_status=subscription_status_of(user),
+        amount_from=changed_amount_from(user, now=now) if rewards.is_subscriber else None,
+        drop_limit=drop_limit(user=user, rewards=rewards),
     )
 
 

@@ -17,11 +17,13 @@ DASHBOARD_DESCRIPTION = """
 Everything a wallet shows of its user, in one answer: credits, experience on both tracks, the badges worn, active
 modifiers, the newest 100 earnings and relay transactions, and what a check-in may give now. Fractions are 0 to 1 where
 they are shares and may exceed 1 where they are bonuses. `credits` is what can be spent: balance less what is held, and
-below 0 in debt. Older history is at `/api/user/earnings` and `/api/user/transactions`.
+below 0 in debt. Why `checkInDropTable` shows zeros, and from when a changed `subscriptionAmount` is charged, is at
+`/api/user/account`. Older history is at `/api/user/earnings` and `/api/user/transactions`.
 """.strip()
 ACCOUNT_DESCRIPTION = """
 The account of the signed-in profile in short: what there is, what is held for relay transactions under way, what the
-running period has paid out and until when, and the names of the badges.
+running period has paid out and until when, the names of the badges, and what explains the dashboard: why the drop table
+of the check-in shows zeros, and from when a changed amount is charged.
 """.strip()
 SERVICE_DESCRIPTION = """
 What a wallet has to know of this service before anybody signs in. It changes only when the operator changes the
@@ -69,6 +71,9 @@ ACCOUNT_EXAMPLES = [
             "permanentBadge": "Bronze",
             "subscriberBadge": "Supporter",
             "subscriptionStatus": "active",
+            "subscriptionAmountFrom": -1,
+            "checkInDropsLimitedBy": "nothing",
+            "checkInDropsHint": "",
         },
     )
 ]

@@ -9,11 +9,12 @@ from rest_framework import serializers
 
 from checkin.api.serializers import DropRangesSerializer, drop_ranges
 from checkin.models import DropTable
+from checkin.queries import DropLimit
 from credits.models import EntrySource
 from gateway.common.fields import SAFE_INTEGER_MAX
 from gateway.common.serializers import AddressField, HashField
 from payments.models import Subscription
-from portal.dashboard import Dashboard
+from portal.dashboard import AccountSummary, Dashboard
 from relay.models import RelayTransaction
 from relay.queries import credits_of
 from rewards.models import Badge, ModifierType
@@ -157,6 +158,34 @@ class AccountResponseSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="Stripe's word for it; null where there never was a subscription.",
     )
+
+    subscriptionAmountFrom = serializers.SerializerMethodField(
+        help_text="From when the dashboard's `subscriptionAmount` is charged, in unix seconds: a changed amount counts "
+        "from the next period. -1 where it counts already, or there is no subscription."
+    )
+    checkInDropsLimitedBy = serializers.ChoiceField(
+        source="drop_limit",
+        choices=[limit.value for limit in DropLimit],
+        help_text="Why the check-in's drop table shows zeros. `nothing-earned`: until a payment was collected or an "
+        "earning posted, experience is all that can drop. `no-drop-table`: the operator has published none for the "
+        "badge. `nothing`: a type with zeros is in no table of the badges.",
+    )
+    checkInDropsHint = serializers.SerializerMethodField(
+        help_text="The same as a sentence to show; empty for `nothing`."
+    )
+
+    def get_subscriptionAmountFrom(self, summary: AccountSummary) -> int:  # noqa: N802 (the name on the wire)
+        return -1 if summary.amount_from is None else int(summary.amount_from.timestamp())
+
+    def get_checkInDropsHint(self, summary: AccountSummary) -> str:  # noqa: N802 (the name on the wire)
+        return _HINTS[summary.drop_limit]
+
+
+_HINTS = {
+    DropLimit.NOTHING: "",
+    DropLimit.NOTHING_EARNED: "Credits and bonuses drop once you have paid for a month, or earned something.",
+    DropLimit.NO_DROP_TABLE: "Nothing can drop at the moment. Please ask support.",
+}
 
 
 class ServiceResponseSerializer(serializers.Serializer[Any]):

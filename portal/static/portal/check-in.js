@@ -15,7 +15,8 @@ const RANGES = [
 ];
 
 export async function checkIn({ session, report, again }) {
-  const [dashboard, drops, fairness] = await Promise.all([
+  const [account, dashboard, drops, fairness] = await Promise.all([
+    session.get("/api/user/account"),
     session.get("/api/user/dashboardInfo"),
     session.get("/api/user/checkInDrops"),
     session.get("/api/user/checkInFairness"),
@@ -32,7 +33,7 @@ export async function checkIn({ session, report, again }) {
     "div",
     { class: "stack" },
     panel("Check in", h("p", {}, "Once a day (UTC), and more often with better badges."), h("div", { class: "actions" }, button)),
-    panel("What may drop", possible(drops)),
+    panel("What may drop", possible(drops), account.checkInDropsHint && h("p", { class: "quiet" }, account.checkInDropsHint)),
     panel("Proof of the draws", proof(fairness, newlySeen, seen, report)),
   );
 }

@@ -1,16 +1,21 @@
 """The account in short, and what anybody may know of the service."""
 
 import secrets
+from datetime import timedelta
 
 import pytest
 from django.conf import settings
+from django.utils.timezone import now
 from rest_framework.test import APIClient
 
+from checkin.models import DropTable
 from credits.models import EntrySource
 from credits.services import entries, holds
 from gateway.chain.config import get_chain
+from payments.models import Payout, PayoutRate, Subscription
 from rewards.models import Badge, BadgeTrack
 from tests.fakes.profiles import Profile
+from tests.portal.api.test_dashboard import create_subscription, subscribe
 from tests.users.auth_client import signed_in
 from users.models import User
 
@@ -36,6 +41,9 @@ def test_the_account_tells_what_is_held_of_the_balance(client: APIClient, profil
         "permanentBadge": Badge.objects.get(track=BadgeTrack.PERMANENT, exp_lower_bound=0).name,
         "subscriberBadge": Badge.objects.get(track=BadgeTrack.SUBSCRIBER, exp_lower_bound=0).name,
         "subscriptionStatus": None,
+        "subscriptionAmountFrom": -1,
+        "checkInDropsLimitedBy": "nothing",
+        "checkInDropsHint": "",
     }
     assert answer["Cache-Control"] == "no-store"
 
@@ -46,3 +54,51 @@ def test_anybody_reads_which_chain_is_served(client: APIClient) -> None:
     assert answer.status_code == 200
     assert answer.json()["chainId"] == get_chain().id
     assert answer.json()["relayerUrl"] == f"{settings.PUBLIC_URL}/api/lsp15"
+
+
+@pytest.mark.parametrize(
+    ("amount_minor", "tax_minor", "counts_later"),
+    [(2_550, 0, False), (2_450, 100, False), (2_550, 510, False), (1_000, 0, True)],
+)
+def test_the_account_says_from_when_a_changed_amount_is_charged(
+    client: APIClient, profile: Profile, amount_minor: int, tax_minor: int, counts_later: bool
+) -> None:
+    access = signed_in(profile).access
+    user = User.objects.get(profile_address=profile.profile_address)
+    create_subscription(user, amount_minor=2_550)
+    subscribe(user)
+    subscription = Subscription.objects.get()
+    Payout.objects.create(
+        user=user,
+        subscription=subscription,
+        stripe_invoice_id="in_1",
+        amount_minor=amount_minor,
+        tax_minor=tax_minor,
+        currency="usd",
+        period_start=subscription.current_period_start - timedelta(minutes=1),
+        period_end=subscription.current_period_end,
+        rate=PayoutRate.objects.filter(currency="usd").latest("valid_from"),
+        credits=5,
+        entry=entries.grant(user=user, credits=5, source=EntrySource.SUBSCRIBED_PAYOUT, key="in_1"),
+        created_at=now(),
+    )
+
+    answer = client.get("/api/user/account", HTTP_AUTHORIZATION=f"Bearer {access}").json()
+
+    starts = int(subscription.current_period_end.timestamp())
+    assert answer["subscriptionAmountFrom"] == (starts if counts_later else -1)
+
+
+def test_the_account_says_why_the_drop_table_shows_zeros(client: APIClient, profile: Profile) -> None:
+    access = signed_in(profile).access
+
+    def limited_by() -> tuple[str, bool]:
+        body = client.get("/api/user/account", HTTP_AUTHORIZATION=f"Bearer {access}").json()
+        return body["checkInDropsLimitedBy"], bool(body["checkInDropsHint"])
+
+    assert limited_by() == ("nothing-earned", True)
+    user = User.objects.get(profile_address=profile.profile_address)
+    entries.grant(user=user, credits=5, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+    assert limited_by() == ("nothing", False)
+    DropTable.objects.filter(badge__track=BadgeTrack.PERMANENT).update(badge=None)
+    assert limited_by() == ("no-drop-table", True)

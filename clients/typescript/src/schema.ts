@@ -63,6 +63,11 @@ export type ProblemCode =
   | "profile-not-registered"
   | "profile-refused"
   | "quota-signature-invalid"
+  | "quote-expired"
+  | "quote-for-other-call"
+  | "quote-not-found"
+  | "quote-outdated"
+  | "quote-used"
   | "refresh-token-reused"
   | "refresh-token-unknown"
   | "relay-call-expired"
@@ -183,6 +188,9 @@ export interface paths {
          * Ask for a message to sign
          * @description Answers an EIP-4361 message for the profile. Have a controller of the profile sign it byte for byte with
          *     `personal_sign` or `eth_sign` before `expiresAt`, then send `nonce` and signature to `/api/auth/verify`.
+         *
+         *     An address without a profile's code is refused here already, if a node says so at once; otherwise `/api/auth/verify`
+         *     refuses it.
          */
         post: operations["authNonce"];
         delete?: never;
@@ -323,6 +331,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/payments/cardPage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Get a page of Stripe's that captures a card
+         * @description Answers a page of Stripe's that captures a card, for wallets that do not embed Stripe's library: send the browser there.
+         *     It leads back to `returnUrl`, with or without a card; then `upsertSubscription`.
+         */
+        post: operations["createCardPage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/payments/createCustomer": {
         parameters: {
             query?: never;
@@ -360,6 +389,74 @@ export interface paths {
         get: operations["getSetupIntent"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/payments/invoices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the invoices
+         * @description Answers the person's invoices, newest first, with Stripe's page and PDF of each. Request the address in `next`,
+         *     unchanged, until it is null. Whoever has an invoice's address can open it.
+         */
+        get: operations["getInvoices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/payments/portalPage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Get a visit to Stripe's customer portal
+         * @description Answers a page of Stripe's where the person sees cards and invoices, and cancels or resumes the subscription; what is
+         *     changed there is seen here. It leads back to `returnUrl`.
+         */
+        post: operations["createPortalPage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/payments/receiptEmail": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get where receipts go
+         * @description Where Stripe sends receipts and reminders. The address is kept at Stripe alone, never here, and forgotten there as soon
+         *     as null is sent.
+         */
+        get: operations["getReceiptEmail"];
+        put?: never;
+        /**
+         * Set where receipts go
+         * @description Where Stripe sends receipts and reminders. The address is kept at Stripe alone, never here, and forgotten there as soon
+         *     as null is sent.
+         */
+        post: operations["setReceiptEmail"];
         delete?: never;
         options?: never;
         head?: never;
@@ -488,6 +585,10 @@ export interface paths {
          *     Nothing is held, stored or sent. `refusals` holds a problem document for each reason for which execute would refuse the
          *     call now; the answer is 200 all the same. The call is tried by its parts, without its signature, so `highestCost` is
          *     often some percent above what execute will hold.
+         *
+         *     With a `quote`, the call costs at most its `cost`, whatever gas comes to cost: send its `id` as the header `Relay-Quote`
+         *     of execute before `expiresAt`. It is good for this very call, once. Each quote reserves a part of what the service may
+         *     lose, so ask without one (`"quote": false`) where you only show a price.
          */
         post: operations["prepare"];
         delete?: never;
@@ -535,6 +636,30 @@ export interface paths {
          *     burned gas is charged), `Expired`, `Cancelled` and `ExecutedExternally` are final.
          */
         post: operations["transactionStatus"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/relay/transactions/{transaction_hash}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Wait for the status of a relay transaction
+         * @description Answers as `transactionStatus` does. With `wait`, a transaction in progress is answered as soon as its status is another
+         *     one than when the request came, or as it is when the time is over. Repeat the request until the status is final; a final
+         *     one is answered at once.
+         *
+         *     A few requests of one user wait at a time (429 beyond), and so many of all users (503 beyond).
+         */
+        get: operations["transaction"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1034,6 +1159,51 @@ export interface components {
             tables: components["schemas"]["Table"][];
             howToRecompute: string;
         };
+        /** @description A page of Stripe's for this person alone, good for a short while. */
+        HostedPageAnswer: {
+            /** Format: uri */
+            url: string;
+        };
+        /** @description Where the browser goes when the person is done with Stripe's page. */
+        HostedPageRequest: {
+            /** @description An https address, or http of localhost. */
+            returnUrl: string;
+        };
+        /** @description An invoice. Amounts are in minor units, times in unix seconds. */
+        Invoice: {
+            invoiceId: string;
+            number: string;
+            status: components["schemas"]["InvoiceStatusEnum"];
+            currency: string;
+            /** @description With tax. */
+            total: number;
+            /** @description What of it is tax. */
+            tax: number;
+            /** @description What is left to pay. */
+            open: number;
+            /** Format: int64 */
+            createdAt: number;
+            /** @description Stripe's page of it, where an open one can be paid. */
+            pageUrl: string;
+            pdfUrl: string;
+        };
+        /**
+         * @description * `open` - open
+         *     * `paid` - paid
+         *     * `uncollectible` - uncollectible
+         *     * `void` - void
+         * @enum {string}
+         */
+        InvoiceStatusEnum: "open" | "paid" | "uncollectible" | "void";
+        /** @description A page of invoices, newest first. */
+        Invoices: {
+            /**
+             * Format: uri
+             * @description Address of the page of older ones; null on the last one.
+             */
+            next: string | null;
+            results: components["schemas"]["Invoice"][];
+        };
         /** @description An item of a drop table. Values are decimal text, because they are compared to the digit. */
         Item: {
             type: components["schemas"]["TypeEnum"];
@@ -1191,6 +1361,8 @@ export interface components {
             controller?: string | null;
             /** @description The profile; if sent, it must be the signed-in one. */
             address?: string | null;
+            /** @description Whether a quote is wanted. Without it: true. */
+            quote?: boolean | null;
         };
         /** @description A relay call that lacks nothing but its signature, and what it would come to. */
         Prepared: {
@@ -1212,6 +1384,10 @@ export interface components {
             highestCost: number | null;
             /** @description Why execute would refuse the call now; empty where it would accept it. */
             refusals: components["schemas"]["Problem"][];
+            /** @description Null where none was wanted or can be given. */
+            quote: components["schemas"]["Quote"] | null;
+            /** @description Why there is no quote for a call that execute would accept. */
+            quoteRefusal: components["schemas"]["Problem"] | null;
         };
         /** @description An RFC 9457 problem document. Some codes add further members, which their own page describes. */
         Problem: {
@@ -1250,6 +1426,34 @@ export interface components {
             timestamp: number;
             /** @description A controller with SIGN signs address and timestamp. */
             signature: string;
+        };
+        /** @description What the call costs at most, if it is sent with the header `Relay-Quote` in time. */
+        Quote: {
+            /**
+             * Format: uuid
+             * @description The value of the header `Relay-Quote` of execute.
+             */
+            id: string;
+            /** @description Credits that the call costs at most, whatever gas comes to cost. */
+            cost: number;
+            /** @description Until when it is to be sent, in unix seconds. */
+            expiresAt: number;
+        };
+        /** @description Where Stripe sends receipts. */
+        ReceiptEmail: {
+            /**
+             * Format: email
+             * @description Null for nowhere; the address is forgotten then.
+             */
+            email: string | null;
+        };
+        /** @description Where Stripe sends receipts. */
+        ReceiptEmailRequest: {
+            /**
+             * Format: email
+             * @description Null for nowhere; the address is forgotten then.
+             */
+            email: string | null;
         };
         /** @description The shape of a request's body, or of an object in it; says in JSON's words what is none. */
         RefreshRequestRequest: {
@@ -1537,6 +1741,11 @@ export type DropRanges = components['schemas']['DropRanges'];
 export type Earning = components['schemas']['Earning'];
 export type ExecuteRequest = components['schemas']['ExecuteRequest'];
 export type Fairness = components['schemas']['Fairness'];
+export type HostedPageAnswer = components['schemas']['HostedPageAnswer'];
+export type HostedPageRequest = components['schemas']['HostedPageRequest'];
+export type Invoice = components['schemas']['Invoice'];
+export type InvoiceStatusEnum = components['schemas']['InvoiceStatusEnum'];
+export type Invoices = components['schemas']['Invoices'];
 export type Item = components['schemas']['Item'];
 export type KeyResponse = components['schemas']['KeyResponse'];
 export type KeySetResponse = components['schemas']['KeySetResponse'];
@@ -1558,6 +1767,9 @@ export type Prepared = components['schemas']['Prepared'];
 export type Problem = components['schemas']['Problem'];
 export type Quota = components['schemas']['Quota'];
 export type QuotaRequestRequest = components['schemas']['QuotaRequestRequest'];
+export type Quote = components['schemas']['Quote'];
+export type ReceiptEmail = components['schemas']['ReceiptEmail'];
+export type ReceiptEmailRequest = components['schemas']['ReceiptEmailRequest'];
 export type RefreshRequestRequest = components['schemas']['RefreshRequestRequest'];
 export type RevealedSeed = components['schemas']['RevealedSeed'];
 export type ServiceResponse = components['schemas']['ServiceResponse'];
@@ -1875,7 +2087,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description - `https-required`: Only https is served. */
+            /**
+             * @description - `https-required`: Only https is served.
+             *     - `untrusted-code`: The contract code is not trusted here.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1904,6 +2119,15 @@ export interface operations {
             };
             /** @description - `unsupported-media-type`: Send JSON. */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `profile-not-deployed`: The profile is not deployed. */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2246,6 +2470,7 @@ export interface operations {
              * @description - `address-checksum`: The address is mistyped.
              *     - `invalid-request`: The request is not valid.
              *     - `signature-malformed`: The signature is malformed.
+             *     - `signature-other-chain`: The signature is for another chain.
              *     - `signature-unrecoverable`: The signature belongs to no key.
              */
             400: {
@@ -2387,7 +2612,7 @@ export interface operations {
              *     - `signature-legacy-0-7`: The call was signed in the form of 2022.
              *     - `signature-legacy-0-9`: The call was signed with version 6 and without validity.
              *     - `signature-malformed`: The signature is malformed.
-             *     - `signature-other-chain`: The call was signed for another chain.
+             *     - `signature-other-chain`: The signature is for another chain.
              *     - `signature-other-nonce`: The call was signed with another nonce.
              *     - `signature-payload-only`: Only the payload was signed.
              *     - `signature-personal-sign-digest`: The LSP-25 hash was signed as a personal message.
@@ -2837,6 +3062,147 @@ export interface operations {
             };
         };
     };
+    createCardPage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HostedPageRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostedPageAnswer"];
+                };
+            };
+            /** @description - `invalid-request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description - `access-token-algorithm-refused`: The token's algorithm is not accepted.
+             *     - `access-token-audience-refused`: The token is for another service.
+             *     - `access-token-expired`: The access token has expired.
+             *     - `access-token-issuer-refused`: The token's issuer is not accepted.
+             *     - `access-token-key-unknown`: The token's key is not known.
+             *     - `access-token-kind-refused`: This is not an access token.
+             *     - `access-token-malformed`: The access token cannot be read.
+             *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-inactive`: The account is closed.
+             *     - `not-authenticated`: Sign in first.
+             *     - `session-ended`: The session has ended.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `https-required`: Only https is served. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `billing-in-progress`: Another change is under way. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `length-required`: Tell the body's length. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `request-too-large`: The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `unsupported-media-type`: Send JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `billing-refused`: The payment provider refuses. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `too-many-requests`: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `internal-error`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description - `billing-unavailable`: The payment provider is away.
+             *     - `service-unavailable`: Temporarily unavailable.
+             */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     createCustomer: {
         parameters: {
             query?: never;
@@ -3023,6 +3389,486 @@ export interface operations {
             };
             /** @description - `billing-in-progress`: Another change is under way. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `billing-refused`: The payment provider refuses. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `too-many-requests`: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `internal-error`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description - `billing-unavailable`: The payment provider is away.
+             *     - `service-unavailable`: Temporarily unavailable.
+             */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getInvoices: {
+        parameters: {
+            query?: {
+                /** @description Stands in `next`: the invoice before the page. */
+                after?: string;
+                /** @description Rows of a page. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Invoices"];
+                };
+            };
+            /** @description - `invalid-request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description - `access-token-algorithm-refused`: The token's algorithm is not accepted.
+             *     - `access-token-audience-refused`: The token is for another service.
+             *     - `access-token-expired`: The access token has expired.
+             *     - `access-token-issuer-refused`: The token's issuer is not accepted.
+             *     - `access-token-key-unknown`: The token's key is not known.
+             *     - `access-token-kind-refused`: This is not an access token.
+             *     - `access-token-malformed`: The access token cannot be read.
+             *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-inactive`: The account is closed.
+             *     - `not-authenticated`: Sign in first.
+             *     - `session-ended`: The session has ended.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `https-required`: Only https is served. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `billing-refused`: The payment provider refuses. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `too-many-requests`: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `internal-error`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description - `billing-unavailable`: The payment provider is away.
+             *     - `service-unavailable`: Temporarily unavailable.
+             */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    createPortalPage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HostedPageRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostedPageAnswer"];
+                };
+            };
+            /** @description - `invalid-request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description - `access-token-algorithm-refused`: The token's algorithm is not accepted.
+             *     - `access-token-audience-refused`: The token is for another service.
+             *     - `access-token-expired`: The access token has expired.
+             *     - `access-token-issuer-refused`: The token's issuer is not accepted.
+             *     - `access-token-key-unknown`: The token's key is not known.
+             *     - `access-token-kind-refused`: This is not an access token.
+             *     - `access-token-malformed`: The access token cannot be read.
+             *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-inactive`: The account is closed.
+             *     - `not-authenticated`: Sign in first.
+             *     - `session-ended`: The session has ended.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `https-required`: Only https is served. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `billing-in-progress`: Another change is under way. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `length-required`: Tell the body's length. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `request-too-large`: The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `unsupported-media-type`: Send JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `billing-refused`: The payment provider refuses. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `too-many-requests`: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `internal-error`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description - `billing-unavailable`: The payment provider is away.
+             *     - `service-unavailable`: Temporarily unavailable.
+             */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getReceiptEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReceiptEmail"];
+                };
+            };
+            /**
+             * @description - `access-token-algorithm-refused`: The token's algorithm is not accepted.
+             *     - `access-token-audience-refused`: The token is for another service.
+             *     - `access-token-expired`: The access token has expired.
+             *     - `access-token-issuer-refused`: The token's issuer is not accepted.
+             *     - `access-token-key-unknown`: The token's key is not known.
+             *     - `access-token-kind-refused`: This is not an access token.
+             *     - `access-token-malformed`: The access token cannot be read.
+             *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-inactive`: The account is closed.
+             *     - `not-authenticated`: Sign in first.
+             *     - `session-ended`: The session has ended.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `https-required`: Only https is served. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `billing-refused`: The payment provider refuses. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `too-many-requests`: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `internal-error`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description - `billing-unavailable`: The payment provider is away.
+             *     - `service-unavailable`: Temporarily unavailable.
+             */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    setReceiptEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReceiptEmailRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReceiptEmail"];
+                };
+            };
+            /** @description - `invalid-request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description - `access-token-algorithm-refused`: The token's algorithm is not accepted.
+             *     - `access-token-audience-refused`: The token is for another service.
+             *     - `access-token-expired`: The access token has expired.
+             *     - `access-token-issuer-refused`: The token's issuer is not accepted.
+             *     - `access-token-key-unknown`: The token's key is not known.
+             *     - `access-token-kind-refused`: This is not an access token.
+             *     - `access-token-malformed`: The access token cannot be read.
+             *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-inactive`: The account is closed.
+             *     - `not-authenticated`: Sign in first.
+             *     - `session-ended`: The session has ended.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `https-required`: Only https is served. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `billing-in-progress`: Another change is under way. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `length-required`: Tell the body's length. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `request-too-large`: The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `unsupported-media-type`: Send JSON. */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3534,7 +4380,10 @@ export interface operations {
     execute: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `id` of a quote that prepare gave for this call: the call then costs no more than that. */
+                "Relay-Quote"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3561,7 +4410,7 @@ export interface operations {
              *     - `signature-legacy-0-7`: The call was signed in the form of 2022.
              *     - `signature-legacy-0-9`: The call was signed with version 6 and without validity.
              *     - `signature-malformed`: The signature is malformed.
-             *     - `signature-other-chain`: The call was signed for another chain.
+             *     - `signature-other-chain`: The signature is for another chain.
              *     - `signature-other-nonce`: The call was signed with another nonce.
              *     - `signature-payload-only`: Only the payload was signed.
              *     - `signature-personal-sign-digest`: The LSP-25 hash was signed as a personal message.
@@ -3629,7 +4478,12 @@ export interface operations {
                 };
             };
             /**
-             * @description - `relay-nonce-gap`: A preceding nonce is missing.
+             * @description - `quote-expired`: The quote has expired.
+             *     - `quote-for-other-call`: The quote is for another call.
+             *     - `quote-not-found`: No such quote.
+             *     - `quote-outdated`: The call needs more gas than quoted.
+             *     - `quote-used`: The quote is used up.
+             *     - `relay-nonce-gap`: A preceding nonce is missing.
              *     - `relay-nonce-taken`: Another call holds this nonce.
              *     - `relay-nonce-used`: The nonce is used up.
              */
@@ -4100,6 +4954,110 @@ export interface operations {
             };
             /** @description - `unsupported-media-type`: Send JSON. */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `too-many-requests`: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `internal-error`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `service-unavailable`: Temporarily unavailable. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    transaction: {
+        parameters: {
+            query?: {
+                /** @description Seconds to wait for another status; the service waits at most 20. */
+                wait?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Any hash of the transaction, as answered by execute. */
+                transaction_hash: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TransactionStatus"];
+                };
+            };
+            /** @description - `invalid-request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description - `access-token-algorithm-refused`: The token's algorithm is not accepted.
+             *     - `access-token-audience-refused`: The token is for another service.
+             *     - `access-token-expired`: The access token has expired.
+             *     - `access-token-issuer-refused`: The token's issuer is not accepted.
+             *     - `access-token-key-unknown`: The token's key is not known.
+             *     - `access-token-kind-refused`: This is not an access token.
+             *     - `access-token-malformed`: The access token cannot be read.
+             *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-inactive`: The account is closed.
+             *     - `not-authenticated`: Sign in first.
+             *     - `session-ended`: The session has ended.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `https-required`: Only https is served. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `transaction-not-found`: No such transaction. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -65,6 +65,11 @@ ProblemCode = Literal[
     "profile-not-registered",
     "profile-refused",
     "quota-signature-invalid",
+    "quote-expired",
+    "quote-for-other-call",
+    "quote-not-found",
+    "quote-outdated",
+    "quote-used",
     "refresh-token-reused",
     "refresh-token-unknown",
     "relay-call-expired",
@@ -124,6 +129,8 @@ CreditSourceEnum = Literal[
     "STAFF_ADJUSTMENT",
 ]
 
+InvoiceStatusEnum = Literal["open", "paid", "uncollectible", "void"]
+
 KindEnum = Literal["PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
 
 ModifierTypeEnum = Literal[
@@ -153,6 +160,18 @@ TypeEnum = Literal[
     "BONUS_SURVEYS_CREDITS",
     "BONUS_CREDITS_BACK",
 ]
+
+
+class AccountResponse(TypedDict):
+    profileAddress: str
+    balance: int
+    held: int
+    available: int
+    totalQuota: int
+    resetDate: int
+    permanentBadge: str
+    subscriberBadge: str
+    subscriptionStatus: "SubscriptionStatusEnum" | "NullEnum"
 
 
 class AdNetwork(TypedDict):
@@ -263,6 +282,7 @@ class DatedTransaction(TypedDict):
     status: "StatusEnum"
     created_at: str
     settled_at: str | None
+    failure_code: str
 
 
 class Draw(TypedDict):
@@ -331,6 +351,40 @@ class Fairness(TypedDict):
     draws: list["Draw"]
     tables: list["Table"]
     howToRecompute: str
+
+
+class HostedPageAnswer(TypedDict):
+    """A page of Stripe's for this person alone, good for a short while."""
+
+    url: str
+
+
+class HostedPageRequest(TypedDict):
+    """Where the browser goes when the person is done with Stripe's page."""
+
+    returnUrl: str
+
+
+class Invoice(TypedDict):
+    """An invoice. Amounts are in minor units, times in unix seconds."""
+
+    invoiceId: str
+    number: str
+    status: "InvoiceStatusEnum"
+    currency: str
+    total: int
+    tax: int
+    open: int
+    createdAt: int
+    pageUrl: str
+    pdfUrl: str
+
+
+class Invoices(TypedDict):
+    """A page of invoices, newest first."""
+
+    next: str | None
+    results: list["Invoice"]
 
 
 class Item(TypedDict):
@@ -424,6 +478,7 @@ class PrepareRequest(TypedDict):
     validityTimestamps: NotRequired[int | str | None]
     controller: NotRequired[str | None]
     address: NotRequired[str | None]
+    quote: NotRequired[bool | None]
 
 
 class Prepared(TypedDict):
@@ -438,6 +493,8 @@ class Prepared(TypedDict):
     expectedCost: int | None
     highestCost: int | None
     refusals: list["Problem"]
+    quote: "Quote" | None
+    quoteRefusal: "Problem" | None
 
 
 class Problem(TypedDict):
@@ -471,6 +528,26 @@ class QuotaRequestRequest(TypedDict):
     signature: str
 
 
+class Quote(TypedDict):
+    """What the call costs at most, if it is sent with the header `Relay-Quote` in time."""
+
+    id: str
+    cost: int
+    expiresAt: int
+
+
+class ReceiptEmail(TypedDict):
+    """Where Stripe sends receipts."""
+
+    email: str | None
+
+
+class ReceiptEmailRequest(TypedDict):
+    """Where Stripe sends receipts."""
+
+    email: str | None
+
+
 class RefreshRequestRequest(TypedDict):
     """The shape of a request's body, or of an object in it; says in JSON's words what is none."""
 
@@ -483,6 +560,15 @@ class RevealedSeed(TypedDict):
     day: str
     commitment: str
     seed: str
+
+
+class ServiceResponse(TypedDict):
+    chainId: int
+    currency: str
+    creditWei: str
+    explorerUrl: str
+    relayerUrl: str
+    billingCurrencies: list[str]
 
 
 class SessionResponse(TypedDict):

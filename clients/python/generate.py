@@ -14,7 +14,7 @@ DOCUMENT = HERE.parent.parent / "docs" / "openapi.yaml"
 SCHEMA = HERE / "src" / "credit_relay_client" / "schema.py"
 HEAD = '''"""Types of the API, generated from docs/openapi.yaml by `make schema`."""
 
-from typing import Any, Literal, NotRequired, TypedDict'''
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict'''
 RUFF = Path(sys.executable).parent / "ruff"
 SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 Schema = dict[str, Any]
@@ -34,10 +34,12 @@ def schema_of(document: str) -> str:
     """Return the module for an OpenAPI document."""
     codes = sorted(set(re.findall(r"(?<=\bcode: )[a-z0-9-]+$", document, re.MULTILINE)))
     schemas = yaml.safe_load(document)["components"]["schemas"]
-    enums = [f"{name} = {_literal(schema['enum'])}" for name, schema in schemas.items() if "enum" in schema]
-    objects = [_typed_dict(name, schema) for name, schema in schemas.items() if "properties" in schema]
-    code = f"# Every code that a documented refusal can have.\nProblemCode = {_literal(codes)}"
-    return "\n\n".join([HEAD, code, *enums, *objects])
+    types = [
+        _typed_dict(name, schema) if "properties" in schema else f"{name}: TypeAlias = {_annotation(schema)}"
+        for name, schema in schemas.items()
+    ]
+    code = f"# Every code that a documented refusal can have.\nProblemCode: TypeAlias = {_literal(codes)}"
+    return "\n\n".join([HEAD, code, *types])
 
 
 def _typed_dict(name: str, schema: Schema) -> str:
@@ -45,6 +47,8 @@ def _typed_dict(name: str, schema: Schema) -> str:
     members = []
     for member, kind in schema["properties"].items():
         annotation = _annotation(kind)
+        if "$ref" in str(kind):  # its class may come further down
+            annotation = f'"{annotation}"'
         members.append(f"{member}: {annotation if member in required else f'NotRequired[{annotation}]'}")
     body = "\n".join([*_docstring(schema.get("description", "")), *members])
     return f"class {name}(TypedDict):\n{textwrap.indent(body, '    ')}"
@@ -57,7 +61,7 @@ def _docstring(description: str) -> list[str]:
 
 def _annotation(schema: Schema) -> str:
     if "$ref" in schema:
-        return f'"{schema["$ref"].rsplit("/", 1)[1]}"'
+        return str(schema["$ref"]).rsplit("/", 1)[1]
     if "enum" in schema:
         return _literal(schema["enum"])
     for union in ("allOf", "oneOf", "anyOf"):

@@ -32,6 +32,7 @@ def problem(status: int, code: str, **members: Any) -> Reply:
     return status, {**fixed, "status": status, "code": code, **members}
 
 
+QUOTE = {"id": "0d9f7a54-5d1e-4f0c-9a35-1c2f6c6f7f0e", "cost": 8, "expiresAt": 1}
 BUSY = problem(503, "busy")
 
 
@@ -59,7 +60,13 @@ class FakeService:
         message = f"{domain} wants you to sign in with your Ethereum account:\n{PROFILE}\n{number}"
         tokens = {"access": f"access-{number}", "refresh": f"refresh-{number}", "expiresIn": 600}
         nonce = {"nonce": 4 + len(self.bodies(EXECUTE))}
-        call = {"keyManagerAddress": KEY_MANAGER, "chainId": 42, "transaction": nonce, "refusals": []}
+        call = {
+            "keyManagerAddress": KEY_MANAGER,
+            "chainId": 42,
+            "transaction": nonce,
+            "refusals": [],
+            "quote": QUOTE,
+        }
         answers: dict[str, dict[str, Any]] = {
             "/api/auth/nonce": {"nonce": number, "message": message},
             "/api/auth/verify": tokens,
@@ -67,7 +74,7 @@ class FakeService:
             "/api/relay/quota": {"quota": 7},
             PREPARE: call,
             EXECUTE: {"transactionHash": "0xabc"},
-            "/api/relay/transactionStatus": {"status": "Success"},
+            "/api/relay/transactions/0xabc?wait=20": {"status": "Success"},
             "/": {"result": "0x" + KEY_MANAGER[2:].rjust(64, "0")},
         }
         return answers.get(path, {})

@@ -12,6 +12,7 @@ import type {
   DatedTransaction,
   Prepared,
   Quota,
+  Quote,
   TransactionHash,
   TransactionStatus,
   paths,
@@ -55,6 +56,15 @@ export interface SendOptions {
   validSeconds?: number;
 }
 
+export interface PrepareOptions extends SendOptions {
+  /**
+   * Whether to ask for a quote, as is done by default: the call then costs no more than that if it is sent within a
+   * minute. Do without one to show a price while somebody still types, because each reserves a part of what the service
+   * may lose for the profile. A wallet behind a provider hands its calls in without one.
+   */
+  quote?: boolean;
+}
+
 /** What a profile is to do: one call, several under one signature, or an encoded call of the profile itself. */
 export type Work = Call | readonly Call[] | { payload: string };
 
@@ -76,9 +86,14 @@ interface Draft {
   prepared: Prepared;
 }
 
-const MOVED_NONCES: ReadonlySet<string> = new Set(["relay-nonce-gap", "relay-nonce-taken", "relay-nonce-used"]);
+/** What was prepared is out of date, and the call was not accepted. */
+const OUTDATED: ReadonlySet<string> = new Set([
+  ...["relay-nonce-gap", "relay-nonce-taken", "relay-nonce-used"],
+  ...["quote-expired", "quote-used", "quote-outdated", "quote-not-found", "quote-for-other-call"],
+]);
 const OPEN_STATUSES: ReadonlySet<string> = new Set(["Pending", "Submitted"]);
-const POLL_SECONDS = 1;
+const WAIT_SECONDS = 20;
+const PAUSE_SECONDS = 0.5;
 const HOUR_SECONDS = 3600;
 
 /** Connects a wallet to a service. Signing in is done with the first request that needs it. */
@@ -124,15 +139,16 @@ export class Relay {
   }
 
   /** Asks what a call would cost and whether it would be refused, before anybody signs it. */
-  async prepare(profile: string, work: Work, options: SendOptions = {}): Promise<PreparedCall> {
+  async prepare(profile: string, work: Work, options: PrepareOptions = {}): Promise<PreparedCall> {
     const { channel = 0n, validSeconds = HOUR_SECONDS } = options;
+    const quote = this.route.controller !== undefined && (options.quote ?? true);
     const session = this.session(profile);
     const payload = "payload" in work ? work.payload : encodeCalls(work);
     const validityTimestamps = BigInt(Math.floor(Date.now() / 1000) + validSeconds);
     // Numbers go as text: above 2^53 a JSON number loses digits.
     const numbers = { channel: String(channel), validityTimestamps: String(validityTimestamps) };
     const { controller } = this.route;
-    const body = { transaction: { abi: payload }, ...numbers, ...(controller && { controller }) };
+    const body = { transaction: { abi: payload }, ...numbers, quote, ...(controller && { controller }) };
     const prepared = (await session.request("post", "/api/relay/prepare", { body })) as Prepared;
     return new PreparedCall({ session, work, payload, validityTimestamps, prepared }, this.route);
   }
@@ -149,8 +165,8 @@ export class Relay {
       try {
         return await attempt();
       } catch (error) {
-        if (!(error instanceof RelayProblem && MOVED_NONCES.has(error.code))) throw error;
-        // Another program has taken the nonce meanwhile. The call was not accepted, so it takes the next one.
+        if (!(error instanceof RelayProblem && OUTDATED.has(error.code))) throw error;
+        // Another program has taken the nonce, or gas has become dearer: once more, with the newest of both.
         return attempt();
       }
     });
@@ -253,6 +269,11 @@ export class PreparedCall {
     return this.prepared.highestCost;
   }
 
+  /** A promise that it costs at most so many credits if it is sent in time. */
+  get quote(): Quote | null {
+    return this.prepared.quote;
+  }
+
   /** Why the service would not relay it now. */
   get refusals(): RelayProblem[] {
     return this.prepared.refusals.map((refusal) => new RelayProblem({ ...refusal }));
@@ -276,20 +297,24 @@ export class SentTransaction {
     this.session = session;
   }
 
-  async status(): Promise<TransactionStatus> {
-    const body = { transactionHash: this.hash };
-    return (await this.session.request("post", "/api/relay/transactionStatus", { body })) as TransactionStatus;
+  status(): Promise<TransactionStatus> {
+    return this.statusWithin(0);
   }
 
   /** Waits until the call is final, which it is as `Success`, but also as `Failed`, `Expired` or `Cancelled`. */
   async wait(seconds = 180): Promise<TransactionStatus> {
     const deadline = Date.now() + 1000 * seconds;
-    for (;;) {
-      const status = await this.status();
+    for (let began = Date.now(); began < deadline; began = Date.now()) {
+      // The service answers when the status changes, so that this is no poll.
+      const status = await this.statusWithin(Math.min(WAIT_SECONDS, Math.ceil((deadline - began) / 1000)));
       if (!OPEN_STATUSES.has(status.status)) return status;
-      if (Date.now() > deadline) throw new Error(`${this.hash} is still ${status.status} after ${seconds} s.`);
-      await sleep(POLL_SECONDS);
+      await sleep(Math.max(0, PAUSE_SECONDS - (Date.now() - began) / 1000));
     }
+    throw new Error(`${this.hash} is not final after ${seconds} s.`);
+  }
+
+  private async statusWithin(wait: number): Promise<TransactionStatus> {
+    return (await this.session.request("get", `/api/relay/transactions/${this.hash}`, { query: { wait } })) as TransactionStatus;
   }
 }
 
@@ -320,7 +345,9 @@ class SignerRoute implements Route {
     const signature = await this.signer.signHash(relayCallHash(call));
     const numbers = { nonce: String(nonce), validityTimestamps: String(validityTimestamps) };
     const body = { keyManagerAddress, transaction: { abi: payload, signature, ...numbers } };
-    return ((await session.request("post", "/api/relay/execute", { body })) as TransactionHash).transactionHash;
+    const headers: Record<string, string> = prepared.quote ? { "relay-quote": prepared.quote.id } : {};
+    const answer = (await session.request("post", "/api/relay/execute", { body, headers })) as TransactionHash;
+    return answer.transactionHash;
   }
 
   private async check(profile: string, keyManager: string, chainId: bigint): Promise<void> {

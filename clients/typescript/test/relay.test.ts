@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connect, RelayProblem, ServiceUnreachable } from "../src/index.ts";
 import type { Relay } from "../src/index.ts";
-import { FakeService, HASH, KEY_MANAGER, PAYLOAD, PROFILE, URL, fakeNode, problem, signer } from "./service.ts";
+import { FakeService, HASH, KEY_MANAGER, PAYLOAD, PROFILE, QUOTE, URL, fakeNode, problem, signer } from "./service.ts";
 
 const CALL = { to: KEY_MANAGER, value: 1n };
 const EXECUTE = "/api/relay/execute";
@@ -70,12 +70,15 @@ test("calls of a channel are prepared one after the other", async () => {
   assert.deepEqual(nonces(service), ["4", "5", "6"]);
 });
 
-test("a call whose nonce was taken meanwhile takes the next one", async () => {
-  const service = new FakeService().next(EXECUTE, () => problem(409, "relay-nonce-taken"));
+test("a call whose nonce was taken or whose quote has expired meanwhile is prepared again, once", async () => {
+  const service = new FakeService().next(EXECUTE, () => problem(409, "quote-expired"));
 
   await (await relayOf(service)).send(PROFILE, CALL);
 
   assert.deepEqual(nonces(service), ["4", "5"]);
+  assert.equal(service.headers.at(-1)?.["relay-quote"], QUOTE.id);
+  const both = [() => problem(409, "relay-nonce-taken"), () => problem(409, "relay-nonce-gap")];
+  await assert.rejects((await relayOf(service.next(EXECUTE, ...both))).send(PROFILE, CALL), { code: "relay-nonce-gap" });
 });
 
 test("costs and refusals are known before anything is signed", async () => {
@@ -125,7 +128,7 @@ test("an expired token is renewed once for all who need it", async () => {
 
   assert.equal(service.sent("/api/auth/refresh").length, 1);
   assert.equal(service.sent("/api/auth/verify").length, 1);
-  assert.equal(new Set(service.authorizations.slice(-2)).size, 1);
+  assert.equal(new Set(service.headers.slice(-2).map(({ authorization }) => authorization)).size, 1);
 });
 
 test("after the end of a session the profile signs in again", async () => {

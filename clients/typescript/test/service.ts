@@ -8,14 +8,15 @@ export const HASH = `0x${"ab".repeat(32)}`;
 export const URL = "https://gateway.example";
 export const PAYLOAD = encodeCalls({ to: KEY_MANAGER, value: 1n });
 
-const PREPARED = { keyManagerAddress: KEY_MANAGER, chainId: 42, expectedCost: 7, highestCost: 9, refusals: [] };
+export const QUOTE = { id: "0d9f7a54-5d1e-4f0c-9a35-1c2f6c6f7f0e", cost: 8, expiresAt: 1 };
+const PREPARED = { keyManagerAddress: KEY_MANAGER, chainId: 42, expectedCost: 7, highestCost: 9, refusals: [], quote: QUOTE };
 
 type Json = Record<string, unknown>;
 type Reply = (body: Json, request: RequestInit) => [status: number, answer: Json, headers?: Record<string, string>];
 
 export class FakeService {
   readonly bodies: [path: string, body: Json][] = [];
-  readonly authorizations: (string | undefined)[] = [];
+  readonly headers: Record<string, string>[] = [];
   private readonly replies = new Map<string, Reply[]>();
   private tokens = 0;
 
@@ -33,7 +34,7 @@ export class FakeService {
     const { pathname, search } = new globalThis.URL(String(address));
     const body = request.body ? (JSON.parse(String(request.body)) as Json) : {};
     this.bodies.push([pathname + search, body]);
-    this.authorizations.push((request.headers as Record<string, string>)["authorization"]);
+    this.headers.push(request.headers as Record<string, string>);
     const [status, answer, headers = {}] = (this.replies.get(pathname)?.shift() ?? this.usual(pathname))(body, request);
     return new Response(JSON.stringify(answer), { status, headers });
   };
@@ -49,7 +50,7 @@ export class FakeService {
       "/api/auth/refresh": tokens,
       "/api/relay/execute": { transactionHash: HASH },
       "/api/lsp15/execute": { transactionHash: HASH },
-      "/api/relay/transactionStatus": { status: "Success", creditsUsed: 7 },
+      [`/api/relay/transactions/${HASH}`]: { status: "Success", creditsUsed: 7 },
       "/api/relay/quota": { quota: 5, unit: "credits", totalQuota: 0, resetDate: -1 },
     };
     return () => [200, answers[path] ?? {}];

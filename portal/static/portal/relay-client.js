@@ -676,9 +676,13 @@ var MemoryStorage = class {
 };
 
 // clients/typescript/src/relay.ts
-var MOVED_NONCES = /* @__PURE__ */ new Set(["relay-nonce-gap", "relay-nonce-taken", "relay-nonce-used"]);
+var OUTDATED = /* @__PURE__ */ new Set([
+  ...["relay-nonce-gap", "relay-nonce-taken", "relay-nonce-used"],
+  ...["quote-expired", "quote-used", "quote-outdated", "quote-not-found", "quote-for-other-call"]
+]);
 var OPEN_STATUSES = /* @__PURE__ */ new Set(["Pending", "Submitted"]);
-var POLL_SECONDS = 1;
+var WAIT_SECONDS = 20;
+var PAUSE_SECONDS = 0.5;
 var HOUR_SECONDS = 3600;
 async function connect(options) {
   const { url, domain = new URL(url).host, storage = new MemoryStorage(), patienceSeconds = 60 } = options;
@@ -714,12 +718,13 @@ var Relay = class {
   /** Asks what a call would cost and whether it would be refused, before anybody signs it. */
   async prepare(profile, work, options = {}) {
     const { channel = 0n, validSeconds = HOUR_SECONDS } = options;
+    const quote = this.route.controller !== void 0 && (options.quote ?? true);
     const session = this.session(profile);
     const payload = "payload" in work ? work.payload : encodeCalls(work);
     const validityTimestamps = BigInt(Math.floor(Date.now() / 1e3) + validSeconds);
     const numbers = { channel: String(channel), validityTimestamps: String(validityTimestamps) };
     const { controller } = this.route;
-    const body = { transaction: { abi: payload }, ...numbers, ...controller && { controller } };
+    const body = { transaction: { abi: payload }, ...numbers, quote, ...controller && { controller } };
     const prepared = await session.request("post", "/api/relay/prepare", { body });
     return new PreparedCall({ session, work, payload, validityTimestamps, prepared }, this.route);
   }
@@ -734,7 +739,7 @@ var Relay = class {
       try {
         return await attempt();
       } catch (error) {
-        if (!(error instanceof RelayProblem && MOVED_NONCES.has(error.code))) throw error;
+        if (!(error instanceof RelayProblem && OUTDATED.has(error.code))) throw error;
         return attempt();
       }
     });
@@ -814,6 +819,10 @@ var PreparedCall = class {
   get highestCost() {
     return this.prepared.highestCost;
   }
+  /** A promise that it costs at most so many credits if it is sent in time. */
+  get quote() {
+    return this.prepared.quote;
+  }
   /** Why the service would not relay it now. */
   get refusals() {
     return this.prepared.refusals.map((refusal) => new RelayProblem({ ...refusal }));
@@ -832,19 +841,21 @@ var SentTransaction = class {
     this.hash = hash;
     this.session = session;
   }
-  async status() {
-    const body = { transactionHash: this.hash };
-    return await this.session.request("post", "/api/relay/transactionStatus", { body });
+  status() {
+    return this.statusWithin(0);
   }
   /** Waits until the call is final, which it is as `Success`, but also as `Failed`, `Expired` or `Cancelled`. */
   async wait(seconds = 180) {
     const deadline = Date.now() + 1e3 * seconds;
-    for (; ; ) {
-      const status = await this.status();
+    for (let began = Date.now(); began < deadline; began = Date.now()) {
+      const status = await this.statusWithin(Math.min(WAIT_SECONDS, Math.ceil((deadline - began) / 1e3)));
       if (!OPEN_STATUSES.has(status.status)) return status;
-      if (Date.now() > deadline) throw new Error(`${this.hash} is still ${status.status} after ${seconds} s.`);
-      await sleep(POLL_SECONDS);
+      await sleep(Math.max(0, PAUSE_SECONDS - (Date.now() - began) / 1e3));
     }
+    throw new Error(`${this.hash} is not final after ${seconds} s.`);
+  }
+  async statusWithin(wait) {
+    return await this.session.request("get", `/api/relay/transactions/${this.hash}`, { query: { wait } });
   }
 };
 var SignerRoute = class {
@@ -869,7 +880,9 @@ var SignerRoute = class {
     const signature = await this.signer.signHash(relayCallHash(call));
     const numbers = { nonce: String(nonce), validityTimestamps: String(validityTimestamps) };
     const body = { keyManagerAddress, transaction: { abi: payload, signature, ...numbers } };
-    return (await session.request("post", "/api/relay/execute", { body })).transactionHash;
+    const headers = prepared.quote ? { "relay-quote": prepared.quote.id } : {};
+    const answer = await session.request("post", "/api/relay/execute", { body, headers });
+    return answer.transactionHash;
   }
   async check(profile, keyManager, chainId) {
     if (!this.chain) return;

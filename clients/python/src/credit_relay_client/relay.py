@@ -1,5 +1,6 @@
 """A wallet's side of the service: sign in, relay a call, follow it, and read what there is to read."""
 
+import math
 import secrets
 import threading
 import time
@@ -35,8 +36,12 @@ from credit_relay_client.session import Session
 Work = Call | Sequence[Call] | bytes
 
 _OPEN_STATUSES = {"Pending", "Submitted"}
-_MOVED_NONCES = {"relay-nonce-gap", "relay-nonce-taken", "relay-nonce-used"}
-_POLL_SECONDS = 1
+# What was prepared is out of date, and the call was not accepted.
+_OUTDATED = {
+    *("relay-nonce-gap", "relay-nonce-taken", "relay-nonce-used"),
+    *("quote-expired", "quote-used", "quote-outdated", "quote-not-found", "quote-for-other-call"),
+}
+_WAIT_SECONDS, _PAUSE_SECONDS = 20, 0.5
 _HOUR_SECONDS = 3600
 
 
@@ -101,13 +106,22 @@ class Relay:
         self.session(profile).close()
 
     def prepare(
-        self, profile: str, work: Work, *, channel: int = 0, valid_seconds: int = _HOUR_SECONDS
+        self,
+        profile: str,
+        work: Work,
+        *,
+        channel: int = 0,
+        valid_seconds: int = _HOUR_SECONDS,
+        quote: bool = True,
     ) -> "PreparedCall":
         """
         Ask what a call would cost and whether it would be refused, before anybody signs it.
 
         Calls of one channel run in order, those of several channels do not wait for each other. A signed call can be
         executed for `valid_seconds`.
+
+        With a `quote` the call costs no more than that if it is sent within a minute. Do without one to show a price
+        while somebody still types, because each reserves a part of what the service may lose for the profile.
         """
         payload = work if isinstance(work, bytes) else encode_calls(work)
         validity = int(time.time()) + valid_seconds
@@ -116,6 +130,7 @@ class Relay:
             "channel": str(channel),
             "validityTimestamps": str(validity),
             "controller": self.signer.address,
+            "quote": quote,
         }
         session = self.session(profile)
         prepared: Prepared = session.request("POST", "/api/relay/prepare", body)
@@ -148,9 +163,9 @@ class Relay:
             try:
                 return attempt()
             except RelayProblem as problem:
-                if problem.code not in _MOVED_NONCES:
+                if problem.code not in _OUTDATED:
                     raise
-            # Another program has taken the nonce meanwhile. The call was not accepted, so it takes the next one.
+            # Another program has taken the nonce, or gas has become dearer: once more, with the newest of both.
             return attempt()
 
     def transaction(self, profile: str, transaction_hash: str) -> "SentTransaction":
@@ -221,7 +236,9 @@ class PreparedCall:
             "validityTimestamps": str(self.call.validity_timestamps),
         }
         body = {"keyManagerAddress": self.call.key_manager, "transaction": transaction}
-        answer = self.session.request("POST", "/api/relay/execute", body)
+        quote = self.prepared["quote"]
+        headers = {"Relay-Quote": quote["id"]} if quote else {}
+        answer = self.session.request("POST", "/api/relay/execute", body, headers=headers)
         return SentTransaction(answer["transactionHash"], self.session)
 
 
@@ -234,17 +251,23 @@ class SentTransaction:
 
     def status(self) -> TransactionStatus:
         """Return its status record."""
-        body = {"transactionHash": self.hash}
-        status: TransactionStatus = self.session.request("POST", "/api/relay/transactionStatus", body)
-        return status
+        return self._status(wait=0)
 
     def wait(self, seconds: float = 180) -> TransactionStatus:
         """Wait until it is final, which it is as `Success`, but also as `Failed`, `Expired` or `Cancelled`."""
         deadline = time.monotonic() + seconds
-        while (status := self.status())["status"] in _OPEN_STATUSES:
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{self.hash} is still {status['status']} after {seconds} s.")
-            time.sleep(_POLL_SECONDS)
+        while (began_at := time.monotonic()) < deadline:
+            # The service answers when the status changes, so that this is no poll.
+            status = self._status(wait=min(_WAIT_SECONDS, math.ceil(deadline - began_at)))
+            if status["status"] not in _OPEN_STATUSES:
+                return status
+            time.sleep(max(0, began_at + _PAUSE_SECONDS - time.monotonic()))
+        raise TimeoutError(f"{self.hash} is not final after {seconds} s.")
+
+    def _status(self, *, wait: int) -> TransactionStatus:
+        status: TransactionStatus = self.session.request(
+            "GET", f"/api/relay/transactions/{self.hash}?wait={wait}"
+        )
         return status
 
 

@@ -1,9 +1,9 @@
 """Types of the API, generated from docs/openapi.yaml by `make schema`."""
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 # Every code that a documented refusal can have.
-ProblemCode = Literal[
+ProblemCode: TypeAlias = Literal[
     "access-token-algorithm-refused",
     "access-token-audience-refused",
     "access-token-expired",
@@ -115,52 +115,6 @@ ProblemCode = Literal[
     "validity-too-short",
 ]
 
-CreditSourceEnum = Literal[
-    "SUBSCRIBED_PAYOUT",
-    "PUSH_ADS",
-    "VIDEO_ADS",
-    "OFFERWALL",
-    "SURVEYS",
-    "CHECK_IN",
-    "CREDITS_BACK",
-    "RELAY_REVERSAL",
-    "EARNING_REVERSAL",
-    "PAYOUT_CLAWBACK",
-    "STAFF_ADJUSTMENT",
-]
-
-InvoiceStatusEnum = Literal["open", "paid", "uncollectible", "void"]
-
-KindEnum = Literal["PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
-
-ModifierTypeEnum = Literal[
-    "BONUS_PUSH_ADS_CREDITS",
-    "BONUS_VIDEO_ADS_CREDITS",
-    "BONUS_OFFERWALL_CREDITS",
-    "BONUS_SURVEYS_CREDITS",
-    "BONUS_CREDITS_BACK",
-]
-
-NextStepEnum = Literal["nothing", "subscribe", "capture-card", "confirm", "pay"]
-
-StatusEnum = Literal[
-    "Pending", "Submitted", "Success", "Failed", "Expired", "Cancelled", "ExecutedExternally"
-]
-
-SubscriptionStatusEnum = Literal[
-    "incomplete", "incomplete_expired", "trialing", "active", "past_due", "canceled", "unpaid", "paused"
-]
-
-TypeEnum = Literal[
-    "EXPERIENCE",
-    "CREDITS",
-    "BONUS_PUSH_ADS_CREDITS",
-    "BONUS_VIDEO_ADS_CREDITS",
-    "BONUS_OFFERWALL_CREDITS",
-    "BONUS_SURVEYS_CREDITS",
-    "BONUS_CREDITS_BACK",
-]
-
 
 class AccountResponse(TypedDict):
     profileAddress: str
@@ -171,7 +125,7 @@ class AccountResponse(TypedDict):
     resetDate: int
     permanentBadge: str
     subscriberBadge: str
-    subscriptionStatus: "SubscriptionStatusEnum" | "NullEnum"
+    subscriptionStatus: "SubscriptionStatusEnum | NullEnum"
 
 
 class AdNetwork(TypedDict):
@@ -185,7 +139,7 @@ class AdNetwork(TypedDict):
 class AdNetworks(TypedDict):
     """The enabled ad networks; an object, so that it can grow."""
 
-    networks: list["AdNetwork"]
+    networks: "list[AdNetwork]"
 
 
 class Badge(TypedDict):
@@ -232,7 +186,7 @@ class CheckInResult(TypedDict):
     """The awarded drop, and all drops that were possible."""
 
     result: "Drop"
-    possibleResults: list["Drop"]
+    possibleResults: "list[Drop]"
 
 
 class Commitment(TypedDict):
@@ -240,6 +194,21 @@ class Commitment(TypedDict):
 
     day: str
     commitment: str
+
+
+CreditSourceEnum: TypeAlias = Literal[
+    "SUBSCRIBED_PAYOUT",
+    "PUSH_ADS",
+    "VIDEO_ADS",
+    "OFFERWALL",
+    "SURVEYS",
+    "CHECK_IN",
+    "CREDITS_BACK",
+    "RELAY_REVERSAL",
+    "EARNING_REVERSAL",
+    "PAYOUT_CLAWBACK",
+    "STAFF_ADJUSTMENT",
+]
 
 
 class Customer(TypedDict):
@@ -253,9 +222,9 @@ class Dashboard(TypedDict):
     userInfo: "UserInfo"
     permanentBadge: "Badge"
     subscriberBadge: "Badge"
-    modifiers: list["Modifier"]
-    earningHistory: list["Earning"]
-    transactionHistory: list["Transaction"]
+    modifiers: "list[Modifier]"
+    earningHistory: "list[Earning]"
+    transactionHistory: "list[Transaction]"
     checkInDropTable: "DropRanges"
 
 
@@ -289,7 +258,7 @@ class Draw(TypedDict):
     """A check-in of a day whose seed is public."""
 
     result: "Drop"
-    possibleResults: list["Drop"]
+    possibleResults: "list[Drop]"
     day: str
     attempt: int
     tables: list[int]
@@ -347,9 +316,9 @@ class Fairness(TypedDict):
     profileAddress: str
     today: "Commitment"
     tomorrow: "Commitment"
-    revealed: list["RevealedSeed"]
-    draws: list["Draw"]
-    tables: list["Table"]
+    revealed: "list[RevealedSeed]"
+    draws: "list[Draw]"
+    tables: "list[Table]"
     howToRecompute: str
 
 
@@ -380,11 +349,14 @@ class Invoice(TypedDict):
     pdfUrl: str
 
 
+InvoiceStatusEnum: TypeAlias = Literal["open", "paid", "uncollectible", "void"]
+
+
 class Invoices(TypedDict):
     """A page of invoices, newest first."""
 
     next: str | None
-    results: list["Invoice"]
+    results: "list[Invoice]"
 
 
 class Item(TypedDict):
@@ -408,7 +380,10 @@ class KeyResponse(TypedDict):
 
 
 class KeySetResponse(TypedDict):
-    keys: list["KeyResponse"]
+    keys: "list[KeyResponse]"
+
+
+KindEnum: TypeAlias = Literal["PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
 
 
 class LogoutRequestRequest(TypedDict):
@@ -446,6 +421,17 @@ class Modifier(TypedDict):
     created_at: str
 
 
+ModifierTypeEnum: TypeAlias = Literal[
+    "BONUS_PUSH_ADS_CREDITS",
+    "BONUS_VIDEO_ADS_CREDITS",
+    "BONUS_OFFERWALL_CREDITS",
+    "BONUS_SURVEYS_CREDITS",
+    "BONUS_CREDITS_BACK",
+]
+
+NextStepEnum: TypeAlias = Literal["nothing", "subscribe", "capture-card", "confirm", "pay"]
+
+
 class NonceRequestRequest(TypedDict):
     """The shape of a request's body, or of an object in it; says in JSON's words what is none."""
 
@@ -458,16 +444,19 @@ class NonceResponse(TypedDict):
     expiresAt: str
 
 
+NullEnum: TypeAlias = None
+
+
 class PaginatedDatedEarningList(TypedDict):
     next: str | None
     previous: str | None
-    results: list["DatedEarning"]
+    results: "list[DatedEarning]"
 
 
 class PaginatedDatedTransactionList(TypedDict):
     next: str | None
     previous: str | None
-    results: list["DatedTransaction"]
+    results: "list[DatedTransaction]"
 
 
 class PrepareRequest(TypedDict):
@@ -492,9 +481,9 @@ class Prepared(TypedDict):
     gasLimit: int | None
     expectedCost: int | None
     highestCost: int | None
-    refusals: list["Problem"]
-    quote: "Quote" | None
-    quoteRefusal: "Problem" | None
+    refusals: "list[Problem]"
+    quote: "Quote | None"
+    quoteRefusal: "Problem | None"
 
 
 class Problem(TypedDict):
@@ -585,13 +574,18 @@ class SessionsEndedResponse(TypedDict):
 
 
 class SessionsResponse(TypedDict):
-    sessions: list["SessionResponse"]
+    sessions: "list[SessionResponse]"
 
 
 class SetupIntent(TypedDict):
     """What the wallet captures a card with."""
 
     clientSecret: str
+
+
+StatusEnum: TypeAlias = Literal[
+    "Pending", "Submitted", "Success", "Failed", "Expired", "Cancelled", "ExecutedExternally"
+]
 
 
 class Subscription(TypedDict):
@@ -618,12 +612,17 @@ class SubscriptionReport(TypedDict):
     nextStep: "NextStepEnum"
 
 
+SubscriptionStatusEnum: TypeAlias = Literal[
+    "incomplete", "incomplete_expired", "trialing", "active", "past_due", "canceled", "unpaid", "paused"
+]
+
+
 class Table(TypedDict):
     """A drop table that draws were made from."""
 
     id: int
     version: int
-    items: list["Item"]
+    items: "list[Item]"
 
 
 class TokenPairResponse(TypedDict):
@@ -674,6 +673,17 @@ class TransactionStatus(TypedDict):
     creditsUsed: int
     creditsBefore: int
     creditsAfter: int
+
+
+TypeEnum: TypeAlias = Literal[
+    "EXPERIENCE",
+    "CREDITS",
+    "BONUS_PUSH_ADS_CREDITS",
+    "BONUS_VIDEO_ADS_CREDITS",
+    "BONUS_OFFERWALL_CREDITS",
+    "BONUS_SURVEYS_CREDITS",
+    "BONUS_CREDITS_BACK",
+]
 
 
 class UnsignedTransaction(TypedDict):

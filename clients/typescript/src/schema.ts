@@ -697,7 +697,8 @@ export interface paths {
         /**
          * Read balance, quota and badges in short
          * @description The account of the signed-in profile in short: what there is, what is held for relay transactions under way, what the
-         *     running period has paid out and until when, and the names of the badges.
+         *     running period has paid out and until when, the names of the badges, and what explains the dashboard: why the drop table
+         *     of the check-in shows zeros, and from when a changed amount is charged.
          */
         get: operations["account"];
         put?: never;
@@ -787,7 +788,8 @@ export interface paths {
          * @description Everything a wallet shows of its user, in one answer: credits, experience on both tracks, the badges worn, active
          *     modifiers, the newest 100 earnings and relay transactions, and what a check-in may give now. Fractions are 0 to 1 where
          *     they are shares and may exceed 1 where they are bonuses. `credits` is what can be spent: balance less what is held, and
-         *     below 0 in debt. Older history is at `/api/user/earnings` and `/api/user/transactions`.
+         *     below 0 in debt. Why `checkInDropTable` shows zeros, and from when a changed `subscriptionAmount` is charged, is at
+         *     `/api/user/account`. Older history is at `/api/user/earnings` and `/api/user/transactions`.
          */
         get: operations["dashboardInfo"];
         put?: never;
@@ -915,6 +917,18 @@ export interface components {
              *     * `paused` - Paused
              */
             subscriptionStatus: components["schemas"]["SubscriptionStatusEnum"] | components["schemas"]["NullEnum"];
+            /** @description From when the dashboard's `subscriptionAmount` is charged, in unix seconds: a changed amount counts from the next period. -1 where it counts already, or there is no subscription. */
+            readonly subscriptionAmountFrom: number;
+            /**
+             * @description Why the check-in's drop table shows zeros. `nothing-earned`: until a payment was collected or an earning posted, experience is all that can drop. `no-drop-table`: the operator has published none for the badge. `nothing`: a type with zeros is in no table of the badges.
+             *
+             *     * `nothing` - nothing
+             *     * `nothing-earned` - nothing-earned
+             *     * `no-drop-table` - no-drop-table
+             */
+            checkInDropsLimitedBy: components["schemas"]["CheckInDropsLimitedByEnum"];
+            /** @description The same as a sentence to show; empty for `nothing`. */
+            readonly checkInDropsHint: string;
         };
         /** @description An ad network that rewards users here. */
         AdNetwork: {
@@ -982,6 +996,13 @@ export interface components {
             customerIdCancelledFor: string;
             cancelledInstantly: boolean;
         };
+        /**
+         * @description * `nothing` - nothing
+         *     * `nothing-earned` - nothing-earned
+         *     * `no-drop-table` - no-drop-table
+         * @enum {string}
+         */
+        CheckInDropsLimitedByEnum: "nothing" | "nothing-earned" | "no-drop-table";
         /** @description The awarded drop, and all drops that were possible. */
         CheckInResult: {
             result: components["schemas"]["Drop"];
@@ -1728,6 +1749,7 @@ export type Badge = components['schemas']['Badge'];
 export type CallRequest = components['schemas']['CallRequest'];
 export type CancelRequest = components['schemas']['CancelRequest'];
 export type Cancellation = components['schemas']['Cancellation'];
+export type CheckInDropsLimitedByEnum = components['schemas']['CheckInDropsLimitedByEnum'];
 export type CheckInResult = components['schemas']['CheckInResult'];
 export type Commitment = components['schemas']['Commitment'];
 export type CreditSourceEnum = components['schemas']['CreditSourceEnum'];

@@ -126,6 +126,9 @@ class AccountResponse(TypedDict):
     permanentBadge: str
     subscriberBadge: str
     subscriptionStatus: "SubscriptionStatusEnum | NullEnum"
+    subscriptionAmountFrom: int
+    checkInDropsLimitedBy: "CheckInDropsLimitedByEnum"
+    checkInDropsHint: str
 
 
 class AdNetwork(TypedDict):
@@ -180,6 +183,9 @@ class Cancellation(TypedDict):
     success: bool
     customerIdCancelledFor: str
     cancelledInstantly: bool
+
+
+CheckInDropsLimitedByEnum: TypeAlias = Literal["nothing", "nothing-earned", "no-drop-table"]
 
 
 class CheckInResult(TypedDict):

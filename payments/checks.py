@@ -3,10 +3,13 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning, register
+from django.core.checks import CheckMessage, Error, Info, Warning, register
 
+from gateway.common.errors import DomainError
 from payments.amounts import MINIMUM_CHARGE
-from payments.stripe.client import LIVE_PREFIXES, TEST_PREFIXES, is_live_key
+from payments.services.synchronisation import EVENT_TYPES
+from payments.stripe import get_billing_client
+from payments.stripe.client import LIVE_PREFIXES, TEST_PREFIXES, AccountState, is_live_key
 
 _STRIPE = "https://api.stripe.com"
 
@@ -46,3 +49,53 @@ def payments_are_set_up(**_: Any) -> list[CheckMessage]:
     if settings.STRIPE_SECRET_KEY:
         return []
     return [Warning("STRIPE_SECRET_KEY is not set: the payment paths answer 503.", id="payments.W001")]
+
+
+@register("payments", deploy=True)
+def stripe_settings(**_: Any) -> list[CheckMessage]:
+    """Compare the account's settings with docs/deployment.md, as far as Stripe's API tells them; with `--deploy`."""
+    if not settings.STRIPE_SECRET_KEY:
+        return []
+    try:
+        state = get_billing_client().account_state()
+    except DomainError as error:
+        return [Warning(f"Stripe's settings could not be read: {error.detail}", id="payments.W002")]
+    return [
+        *_webhook_warnings(state),
+        *(Warning(text, id=identifier) for identifier, text in _account_warnings(state)),
+        Info(
+            "Stripe's API does not tell its mails, its retries, and what it does after the last one.",
+            hint="Compare them by hand with docs/deployment.md, section 7.",
+            id="payments.I001",
+        ),
+    ]
+
+
+def _webhook_warnings(state: AccountState) -> list[CheckMessage]:
+    url = f"{settings.PUBLIC_URL}/webhooks/stripe"
+    types = state.webhook_types.get(url)
+    if types is None:
+        text = f"Stripe has no enabled webhook endpoint for {url}."
+        return [Warning(text, hint="An hourly task asks for what was not delivered.", id="payments.W003")]
+    missing = [] if "*" in types else [name for name in EVENT_TYPES if name not in types]
+    if not missing:
+        return []
+    return [Warning(f"Stripe's webhook endpoint does not send: {', '.join(missing)}.", id="payments.W004")]
+
+
+def _account_warnings(state: AccountState) -> list[tuple[str, str]]:
+    warnings = []
+    if not state.has_portal:
+        warnings.append(
+            (
+                "payments.W005",
+                "Stripe's customer portal has no settings: portalPage is refused. Save them once.",
+            )
+        )
+    if state.has_unpaid_subscription:
+        warnings.append(
+            ("payments.W006", "A subscription is unpaid: Stripe is not set to cancel after the last retry.")
+        )
+    if settings.STRIPE_AUTOMATIC_TAX and not state.computes_tax:
+        warnings.append(("payments.W007", "STRIPE_AUTOMATIC_TAX is on, and Stripe Tax is not active."))
+    return warnings

@@ -190,6 +190,10 @@ class _Dashboard(_Connection):
         """Decline the card's charges from now on, or accept them (None)."""
         return self._post("cards", payment_method=payment_method, decline_code=decline_code)
 
+    def set_status(self, subscription: str, status: str) -> Json:
+        """Have a subscription `trialing` up to the end of its period, or `paused`."""
+        return self._post("subscriptions/set_status", subscription=subscription, status=status)
+
     def pay_out_of_band(self, invoice: str) -> Json:
         """Mark an invoice as paid outside of Stripe."""
         return self._post("invoices/pay_out_of_band", invoice=invoice)

@@ -11,12 +11,13 @@ from devstack.stripe.resources import (
     refunds,
     sessions,
     setup_intents,
+    tax_settings,
     webhook_endpoints,
 )
 
 _MODULES = (
     charges, customers, disputes, events, invoices, payment_intents, payment_methods,
     prices, products, refunds, sessions, setup_intents, subscriptions,
-    test_clocks, webhook_endpoints,
+    test_clocks, tax_settings, webhook_endpoints,
 )  # fmt: skip
 OPERATIONS = tuple(route for module in _MODULES for route in module.ROUTES)

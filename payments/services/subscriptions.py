@@ -45,7 +45,7 @@ def upsert(*, user: User, request: SubscriptionRequest, now: datetime) -> Subscr
     Create the user's subscription, or bring the running one to `request`; a repeat changes nothing.
 
     A changed amount applies from the next period. An incomplete subscription with the
-    same values tries its open invoice again, with other values it is ended and begun anew.
+    same values tries its open invoice again, with other values it is ended and begun anew, as a paused one is.
     Where a renewal was not collected, its invoice is tried again with the newest card.
 
     Raises:
@@ -95,6 +95,11 @@ def _step(
         return None
     if state.status == Subscription.Status.INCOMPLETE:
         return _pay_or_replace(user=user, customer=customer, state=state, request=request, now=now)
+    if state.status == Subscription.Status.PAUSED:
+        # Nothing is collected any more. Another one begins with a paid month, as the first did.
+        _require_card(customer)
+        _cancel_now(user=user, customer=customer, subscription_id=state.subscription_id, now=now)
+        return None
     if state.currency != request.currency:
         raise CurrencyFixed(f"The running subscription is in {state.currency}.", currency=state.currency)
     changed = _change(user=user, customer=customer, state=state, request=request, now=now)
@@ -109,11 +114,15 @@ def _refresh(*, customer: Customer, subscription_id: str, now: datetime) -> Subs
     return synchronisation.store_latest(customer=customer, state=state, requested_at=requested_at, now=now)
 
 
+def _require_card(customer: Customer) -> None:
+    if not get_billing_client().has_payment_method(customer_id=customer.stripe_customer_id):
+        raise PaymentMethodRequired("Capture a card with getSetupIntent first.")
+
+
 def _create(
     *, user: User, customer: Customer, request: SubscriptionRequest, now: datetime
 ) -> SubscriptionState | None:
-    if not get_billing_client().has_payment_method(customer_id=customer.stripe_customer_id):
-        raise PaymentMethodRequired("Capture a card with getSetupIntent first.")
+    _require_card(customer)
     parameters = {
         "customer_id": customer.stripe_customer_id,
         "amount_minor": request.amount_minor,
@@ -212,7 +221,7 @@ def report(*, user: User, now: datetime) -> SubscriptionReport:
 
 
 def _next_step(row: Subscription, state: SubscriptionState | None) -> NextStep:
-    if row.status in Subscription.ENDED:
+    if row.status in {*Subscription.ENDED, Subscription.Status.PAUSED}:
         return NextStep.SUBSCRIBE
     if state is None or row.status not in Subscription.COLLECTABLE:
         return NextStep.NOTHING

@@ -111,6 +111,20 @@ class InvoicePage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AccountState:
+    """
+    What Stripe's API tells of the account's settings.
+
+    `webhook_types` has the event types that an enabled endpoint sends, by its URL; `*` stands for all.
+    """
+
+    webhook_types: dict[str, frozenset[str]]
+    has_portal: bool
+    has_unpaid_subscription: bool
+    computes_tax: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReturnedMoney:
     """All money of one payment that was returned so far: refunds that did not fail, and withdrawn disputed sums."""
 
@@ -228,6 +242,9 @@ class BillingClient(Protocol):
         self, *, since: datetime, types: tuple[str, ...]
     ) -> Iterator[tuple[ReceivedEvent, bytes]]:
         """Read events that no webhook endpoint has accepted, oldest first, each with a body to store."""
+
+    def account_state(self) -> AccountState:
+        """Read the account's settings, as far as the API tells them."""
 
     def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent:
         """

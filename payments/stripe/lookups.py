@@ -11,6 +11,7 @@ from payments.errors import BillingRefused, BillingUnavailable
 from payments.models import Subscription
 from payments.stripe import objects, webhooks
 from payments.stripe.client import (
+    AccountState,
     CustomerState,
     InvoicePage,
     InvoiceState,
@@ -160,6 +161,20 @@ class Lookups:
             for row in reversed(list(self._v1.events.list(query).auto_paging_iter())):
                 event = row.to_dict()
                 yield objects.received_event(event), json.dumps(event, default=str).encode()
+
+    def account_state(self) -> AccountState:
+        with translated_errors():
+            endpoints = self._v1.webhook_endpoints.list(PAGE).auto_paging_iter()
+            portals = self._v1.billing_portal.configurations.list({"active": True, "is_default": True}).data
+            unpaid = self._v1.subscriptions.list({"status": "unpaid", "limit": 1}).data
+            return AccountState(
+                webhook_types={
+                    row.url: frozenset(row.enabled_events) for row in endpoints if row.status == "enabled"
+                },
+                has_portal=bool(portals),
+                has_unpaid_subscription=bool(unpaid),
+                computes_tax=self._v1.tax.settings.retrieve().status == "active",
+            )
 
     def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent:
         return webhooks.read_webhook(

@@ -1,20 +1,70 @@
 """What `manage.py check` says before the first customer pays."""
 
 import secrets
+from dataclasses import replace
+from typing import Any
 
 import pytest
-from django.core.checks import run_checks
+from django.core.checks import WARNING, run_checks
 from pytest_django import Settings
 
 from payments.amounts import MINIMUM_CHARGE
+from payments.services.synchronisation import EVENT_TYPES
+from tests.fakes.billing import FakeBilling
+
+
+@pytest.fixture(autouse=True)
+def account(fake: FakeBilling, settings: Settings) -> FakeBilling:
+    """A Stripe account whose settings are right."""
+    url = f"{settings.PUBLIC_URL}/webhooks/stripe"
+    fake.settings = replace(fake.settings, webhook_types={url: frozenset(EVENT_TYPES)})
+    return fake
 
 
 def messages(*, deploy: bool = False) -> list[tuple[str | None, str]]:
-    """Return id and text of every message."""
+    """Return id and text of every message that asks for something."""
     return [
         (message.id, message.msg)
         for message in run_checks(tags=["payments"], include_deployment_checks=deploy)
+        if message.level >= WARNING
     ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted"),
+    [
+        ({"webhook_types": {"https://other.example/webhooks/stripe": frozenset("*")}}, "payments.W003"),
+        ({"has_portal": False}, "payments.W005"),
+        ({"has_unpaid_subscription": True}, "payments.W006"),
+        ({"computes_tax": False}, "payments.W007"),
+    ],
+)
+def test_a_setting_of_stripe_that_is_not_as_documented_is_named(
+    account: FakeBilling, settings: Settings, changes: dict[str, Any], wanted: str
+) -> None:
+    settings.STRIPE_AUTOMATIC_TAX = True
+    account.settings = replace(account.settings, computes_tax=True)
+    assert messages(deploy=True) == []
+    account.settings = replace(account.settings, **changes)
+    assert [identifier for identifier, _ in messages(deploy=True)] == [wanted]
+    assert messages() == []
+
+
+def test_every_event_that_the_endpoint_does_not_send_is_named(account: FakeBilling) -> None:
+    ((url, types),) = account.settings.webhook_types.items()
+    for missing in types:
+        account.settings = replace(account.settings, webhook_types={url: types - {missing}})
+        [(identifier, text)] = messages(deploy=True)
+        assert (identifier, missing in text) == ("payments.W004", True)
+    account.settings = replace(account.settings, webhook_types={url: frozenset("*")})
+    assert messages(deploy=True) == []
+
+
+def test_what_stripe_does_not_tell_and_that_it_is_away_is_said(account: FakeBilling) -> None:
+    said = run_checks(tags=["payments"], include_deployment_checks=True)
+    assert [message.id for message in said] == ["payments.I001"]
+    with account.away():
+        assert [identifier for identifier, _ in messages(deploy=True)] == ["payments.W002"]
 
 
 @pytest.fixture(params=["sk", "rk"])

@@ -10,7 +10,7 @@ from devstack.stripe.billing.invoicing import create_invoice
 from devstack.stripe.events import emit_changes
 from devstack.stripe.store import Resource
 
-_RENEWED_STATUSES = ("active", "past_due", "unpaid")
+_RENEWED_STATUSES = ("active", "past_due", "unpaid", "trialing")
 _DAYS = {"day": 1, "week": 7}
 _MONTHS = {"month": 1, "year": 12}
 

@@ -9,6 +9,7 @@ from devstack.stripe.billing.invoicing import create_invoice, finalize_invoice
 from devstack.stripe.control.authentication import authenticate, find_intent
 from devstack.stripe.control.context import Body, Context, ControlClient, find_in_body, required
 from devstack.stripe.errors import InvalidRequest, ResourceMissing
+from devstack.stripe.events import emit_changes
 from devstack.stripe.resources import disputes, refunds
 from devstack.stripe.resources.prices import parse_currency
 from devstack.stripe.store import public
@@ -44,6 +45,19 @@ def change_settings(context: Context, body: Body) -> Any:
             raise InvalidRequest(f"{name} must be one of {_SETTINGS.get(name, ())}.")
     context.account.change_settings(**body)
     return {}
+
+
+def set_status(context: Context, body: Body) -> Any:
+    """Give a subscription a trial up to the end of its period, or pause it, as staff do by hand."""
+    subscription = find_in_body(context, "subscription", body)
+    status = required(body, "status")
+    if status not in ("trialing", "paused"):
+        raise InvalidRequest("Only trialing and paused are set by hand.")
+    with emit_changes(context.account, "customer.subscription.updated", subscription):
+        end = subscription["items"]["data"][0]["current_period_end"]
+        subscription["status"] = status
+        subscription.update(trial_start=context.account.now, trial_end=end if status == "trialing" else None)
+    return public(subscription)
 
 
 def pay_out_of_band(context: Context, body: Body) -> Any:
@@ -127,6 +141,7 @@ DASHBOARD_CONTROLS: ControlClient = {
     ("POST", "intents/authenticate"): authenticate_intent,
     ("POST", "cards"): change_card,
     ("POST", "settings"): change_settings,
+    ("POST", "subscriptions/set_status"): set_status,
     ("POST", "invoices/pay_out_of_band"): pay_out_of_band,
     ("POST", "invoices/create"): invoice_item,
     ("POST", "credit_notes/create"): credit_invoice,

@@ -16,6 +16,7 @@ _UNPUBLISHED = {
     "credit_note": stripe.CreditNote,
     "checkout.session": stripe.checkout.Session,
     "billing_portal.session": stripe.billing_portal.Session,
+    "tax.settings": stripe.tax.Settings,
     "billing_portal.configuration": stripe.billing_portal.Configuration,
 }
 Schema = dict[str, Any]

@@ -13,6 +13,7 @@ from tests.devstack.stripe.openapi import OpenApi, SchemaMismatch, operation_of,
 _NOT_DESCRIBED = {
     "GET /v1/billing_portal/configurations",
     "GET /v1/checkout/sessions/{id}",
+    "GET /v1/tax/settings",
     "POST /v1/billing_portal/sessions",
     "POST /v1/checkout/sessions",
     "POST /v1/payment_methods/{id}/detach",

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 
 from payments.amounts import MINIMUM_CHARGE
 from payments.errors import BillingRefused, BillingUnavailable, PaymentMethodRequired
+from payments.stripe.client import AccountState
 
 ENDED = ("canceled", "incomplete_expired")
 _HOUR = timedelta(hours=1)
@@ -102,6 +103,9 @@ class Account:
         self._begun: dict[str, datetime] = {}
         self._undelivered: list[bytes] = []
         self._loses_deliveries = self._is_away = False
+        self.settings = AccountState(
+            webhook_types={}, has_portal=True, has_unpaid_subscription=False, computes_tax=False
+        )
 
     def copy(self, *, webhook_secrets: Sequence[str]) -> Self:
         """Return another account that has the same past and signs with other secrets."""

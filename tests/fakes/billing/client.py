@@ -8,6 +8,7 @@ from datetime import datetime
 from payments.errors import BillingRefused
 from payments.stripe import objects, webhooks
 from payments.stripe.client import (
+    AccountState,
     CustomerState,
     InvoicePage,
     InvoiceState,
@@ -194,6 +195,10 @@ class AccountClient(Account):
             event = objects.received_event(json.loads(body))
             if event.type in types and event.created_at >= since.replace(microsecond=0):
                 yield event, body
+
+    def account_state(self) -> AccountState:
+        self._count("account_state")
+        return self.settings
 
     def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent:
         return webhooks.read_webhook(body=body, signature=signature, secrets=self._secrets, is_live=False)

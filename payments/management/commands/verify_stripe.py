@@ -1,0 +1,87 @@
+"""
+`manage.py verify_stripe`: hold the contract of the Stripe double against a Stripe account in test mode.
+
+The account is that of STRIPE_TEST_SECRET_KEY where this is set, else that of the settings. The contract is the
+suite in `tests/devstack/stripe/contract`, so this runs from a checkout. It makes customers on test clocks of their
+own, and some without, and products; delete the clocks at Stripe's dashboard afterwards.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from payments.stripe.client import TEST_PREFIXES
+
+_SUITE = "tests/devstack/stripe/contract"
+_STRIPE = "https://api.stripe.com"
+
+
+class Command(BaseCommand):
+    help = "Hold the contract of the Stripe double against a Stripe account in test mode; print what differs."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--only", default="", help="part of a test's name, as for pytest's -k")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        key, base = _account()
+        if not key.startswith(TEST_PREFIXES):
+            raise CommandError("This needs a key of Stripe's test mode; a live one is refused.")
+        if not (settings.BASE_DIR / _SUITE).is_dir():
+            raise CommandError(f"Run this from a checkout: {_SUITE} is not here.")
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.xml"
+            _run_suite(key, base, options["only"], report)
+            held, differences = _read(report)
+        for name, message in differences:
+            self.stdout.write(f"differs: {name}: {message}")
+        self.stdout.write(f"{base}: {held} held, {len(differences)} differ.")
+        if differences or not held:
+            raise CommandError("The double and this account are not the same.")
+
+
+def _account() -> tuple[str, str]:
+    key = os.environ.get("STRIPE_TEST_SECRET_KEY", "")
+    if key:
+        return key, os.environ.get("STRIPE_TEST_API_BASE", _STRIPE)
+    return settings.STRIPE_SECRET_KEY, settings.STRIPE_API_BASE
+
+
+def _run_suite(key: str, base: str, only: str, report: Path) -> None:
+    environment = {
+        **os.environ,
+        "STRIPE_TEST_SECRET_KEY": key,
+        "STRIPE_TEST_API_BASE": base,
+        "STRIPE_CONTRACT_ACCOUNTS": "stripe",
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
+    }
+    command = [sys.executable, "-m", "pytest", "-n0", "-q", f"--junit-xml={report}", "-p", "no:cacheprovider"]
+    result = subprocess.run(  # noqa: S603 (our own interpreter; `only` is the operator's)
+        [*command, *(["-k", only] if only else []), _SUITE],
+        cwd=settings.BASE_DIR,
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if not report.exists():
+        raise CommandError(f"The suite did not run: {(result.stdout + result.stderr)[-2000:]}")
+
+
+def _read(report: Path) -> tuple[int, list[tuple[str, str]]]:
+    """Return how many tests passed, and the name and message of each of the others."""
+    held, differences = 0, []
+    for case in ET.parse(report).iter("testcase"):  # noqa: S314 (written by our own pytest)
+        fault = next((child for child in case if child.tag in {"failure", "error"}), None)
+        if fault is None:
+            held += 1
+        else:
+            message = (fault.get("message") or "").splitlines()
+            differences.append((case.get("name", ""), message[0][:300] if message else "failed"))
+    return held, differences

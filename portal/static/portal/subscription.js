@@ -1,65 +1,154 @@
-// The monthly subscription: begin, pay, change, new card, cancel. Cards are entered at Stripe's own pages.
+// The monthly subscription: begin, pay, change, new card, cancel, invoices. Cards are entered at Stripe's own pages.
 
-import { actionButton, busy, date, definitions, h, money, panel } from "./dom.js";
+import { actionButton, busy, date, definitions, h, money, panel, table } from "./dom.js";
 import { SUBSCRIPTION_STATES, nameOf } from "./words.js";
 
 const PATH = "/api/payments/subscription";
-const WAITS = { pay: "The last payment failed. Pay what is open, or give another card.", confirm: "Your bank wants you to confirm the payment.", "capture-card": "The card was declined. Give another card, then pay what is open." };
 const ENDED = ["canceled", "incomplete_expired"];
+const WANTED = "credit-relay.wanted-subscription";
+const WAITS = {
+  pay: "The last payment failed. Pay what is open, or give another card.",
+  confirm: "Your bank wants you to confirm the payment.",
+  "capture-card": "The card was declined. Give another card, then pay what is open.",
+};
 
 export async function subscription(context) {
-  const { subscriptionStatus } = await context.session.get("/api/user/account");
-  const report = subscriptionStatus && (await context.session.get(PATH));
-  const runs = report !== null && !ENDED.includes(report.status);
-  return h("div", { class: "stack" }, runs ? standing(report, context) : beginning(report), amount(report, runs, context));
-}
-
-const beginning = (report) =>
-  panel("No subscription", h("p", {}, report ? "Your subscription has ended. You can begin another." : "A subscription pays out credits every month. You choose how much it costs."));
-
-function standing(report, { session, again, report: tell }) {
-  const waits = WAITS[report.nextStep];
-  const change = async (path, body, done) => {
-    await session.delete(path, body);
-    await again();
-    tell(done);
-  };
-  const cancel = actionButton("Cancel at the end of the period", () => change("/api/payments/cancelSubscription", { cancelImmediately: false }, "It ends with the running period."), tell, { kind: "danger" });
-  return panel(
-    "Subscription",
-    waits && h("p", { class: "notice bad" }, waits),
-    definitions(
-      ["Status", nameOf(SUBSCRIPTION_STATES, report.status)],
-      ["This period", report.paidCost === null ? "not paid" : money(report.paidCost, report.currency)],
-      [report.cancelAtEndOfBillingPeriod ? "Ends" : "Next payment", date(report.currentPeriodEnd)],
-      ["Next amount", report.nextCost === null ? "none" : money(report.nextCost, report.currency)],
-      ["Open", report.openCost ? h("span", { class: "bad" }, money(report.openCost, report.currency)) : "nothing"],
-    ),
-    !report.cancelAtEndOfBillingPeriod && h("div", { class: "actions" }, cancel),
+  const { session } = context;
+  const { subscriptionStatus } = await session.get("/api/user/account");
+  const state = subscriptionStatus && (await session.get(PATH));
+  const invoices = await session.get("/api/payments/invoices");
+  const { email } = await session.get("/api/payments/receiptEmail");
+  const runs = state !== null && !ENDED.includes(state.status);
+  return h(
+    "div",
+    { class: "stack" },
+    runs ? running(state, invoices.results, context) : beginning(state),
+    amount(state, runs, context),
+    subscriptionStatus && atStripe(context),
+    receipts(email, context),
+    panel("Invoices", invoiceTable(invoices.results)),
   );
 }
 
-function amount(report, runs, { session, service, again, report: tell }) {
-  const currency = report?.currency ?? service.billingCurrencies[0];
+const beginning = (state) =>
+  panel(
+    "No subscription",
+    h("p", {}, state ? "Your subscription has ended. You can begin another." : "A subscription pays out credits every month. You choose how much it costs."),
+  );
+
+function running(state, invoices, { session, again, report }) {
+  const open = invoices.find(({ status, pageUrl }) => status === "open" && pageUrl);
+  const cancel = async () => {
+    await session.delete("/api/payments/cancelSubscription", { cancelImmediately: false });
+    await again();
+    report("It ends with the running period.");
+  };
+  return panel(
+    "Subscription",
+    WAITS[state.nextStep] && h("p", { class: "notice bad" }, WAITS[state.nextStep]),
+    definitions(
+      ["Status", nameOf(SUBSCRIPTION_STATES, state.status)],
+      ["This period", state.paidCost === null ? "not paid" : money(state.paidCost, state.currency)],
+      [state.cancelAtEndOfBillingPeriod ? "Ends" : "Next payment", date(state.currentPeriodEnd)],
+      ["Next amount", state.nextCost === null ? "none" : money(state.nextCost, state.currency)],
+      ["Open", state.openCost ? h("span", { class: "bad" }, money(state.openCost, state.currency)) : "nothing"],
+    ),
+    h(
+      "div",
+      { class: "actions" },
+      state.openCost > 0 && open && h("a", { class: "button", href: open.pageUrl }, "Pay what is open"),
+      !state.cancelAtEndOfBillingPeriod && actionButton("Cancel at the end of the period", cancel, report, { kind: "danger" }),
+    ),
+  );
+}
+
+function amount(state, runs, context) {
+  const { service } = context;
+  const wanted = JSON.parse(sessionStorage.getItem(WANTED) ?? "null");
+  const currency = wanted?.currency ?? state?.currency ?? service.billingCurrencies[0];
+  const minor = wanted?.subscriptionCost ?? state?.nextCost ?? 1000;
   const form = h(
     "form",
     {},
-    h("label", {}, "A month", h("input", { name: "amount", required: true, inputmode: "decimal", pattern: "[0-9]{1,7}([.][0-9]{1,2})?", value: report?.nextCost ? String(report.nextCost / 100) : "10" })),
+    wanted && h("p", { class: "notice" }, "If you have given your card, one step is left."),
+    h("label", {}, "A month", h("input", { name: "amount", required: true, inputmode: "decimal", pattern: "[0-9]{1,7}([.][0-9]{1,2})?", title: "An amount such as 25.50", value: (minor / 100).toFixed(2) })),
     h("label", {}, "Currency", h("select", { name: "currency" }, service.billingCurrencies.map((code) => h("option", { value: code, selected: code === currency }, code.toUpperCase())))),
     h("button", {}, runs ? "Save" : "Subscribe"),
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    busy(form.querySelector("button"), () => subscribe(form, session, again, tell), tell);
+    busy(form.querySelector("button"), () => subscribe(form, context), context.report);
   });
-  return panel(runs ? "Change the amount, or let it go on" : "Subscribe", h("p", {}, runs && "Another amount applies from the next period."), form);
+  return panel(runs ? "Change the amount, or let it go on" : "Subscribe", runs && h("p", {}, "Another amount applies from the next period."), form);
 }
 
-async function subscribe(form, session, again, tell) {
+async function subscribe(form, context) {
+  const { session, again, report } = context;
   const { amount: text, currency } = Object.fromEntries(new FormData(form));
   const [whole, fraction = ""] = text.split(".");
-  const subscriptionCost = Number(whole) * 100 + Number(fraction.padEnd(2, "0"));
-  const { subscriptionAmount } = await session.post("/api/payments/upsertSubscription", { subscriptionCost, currency });
-  await again();
-  tell(`Your subscription is ${subscriptionAmount} a month. The credits arrive once the payment is confirmed.`);
+  const wanted = { subscriptionCost: Number(whole) * 100 + Number(fraction.padEnd(2, "0")), currency };
+  sessionStorage.setItem(WANTED, JSON.stringify(wanted));
+  try {
+    const { subscriptionAmount } = await session.post("/api/payments/upsertSubscription", wanted);
+    sessionStorage.removeItem(WANTED);
+    await again();
+    report(`Your subscription is ${subscriptionAmount} a month. The credits arrive once the payment is confirmed.`);
+  } catch (error) {
+    if (error.code === "payment-method-required") return visit(session, "card");
+    if (error.code !== "authentication-required") throw error;
+    const { results } = await session.get("/api/payments/invoices");
+    const open = results.find(({ status, pageUrl }) => status === "open" && pageUrl);
+    if (!open) throw error;
+    location.assign(open.pageUrl);
+  }
 }
+
+/** Go to a page of Stripe's, which leads back here. */
+async function visit(session, page) {
+  const { url } = await session.post(`/api/payments/${page}Page`, { returnUrl: `${location.origin}/account#subscription` });
+  location.assign(url);
+}
+
+const atStripe = ({ session, report }) =>
+  panel(
+    "Cards",
+    h("p", {}, "Your cards are kept at Stripe, never here."),
+    h(
+      "div",
+      { class: "actions" },
+      actionButton("Give a new card", () => visit(session, "card"), report, { kind: "plain" }),
+      actionButton("Open Stripe's customer portal", () => visit(session, "portal"), report, { kind: "plain" }),
+    ),
+  );
+
+function receipts(email, { session, again, report }) {
+  const form = h(
+    "form",
+    {},
+    h("label", {}, "E-mail address for receipts (if you want any)", h("input", { name: "email", type: "email", autocomplete: "email", value: email ?? "" })),
+    h("button", { class: "plain" }, "Save the address"),
+  );
+  const save = async () => {
+    await session.post("/api/payments/receiptEmail", { email: new FormData(form).get("email") || null });
+    await again();
+    report("Saved. Stripe keeps the address, we do not.");
+  };
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    busy(form.querySelector("button"), save, report);
+  });
+  return panel("Receipts", form);
+}
+
+const invoiceTable = (rows) =>
+  rows.length
+    ? table("Invoices", [
+        { label: "Invoice", cell: (row) => row.number },
+        { label: "Date", cell: (row) => date(row.createdAt) },
+        { label: "Status", cell: (row) => h("span", { class: row.status === "paid" ? "good" : row.status === "open" ? "bad" : "" }, row.status) },
+        { label: "Total", number: true, cell: (row) => money(row.total, row.currency) },
+        { label: "Documents", cell: (row) => h("span", {}, link(row.pageUrl, "Open"), " ", link(row.pdfUrl, "PDF")) },
+      ], rows)
+    : h("p", { class: "quiet" }, "None yet.");
+
+const link = (address, text) => address && h("a", { href: address, rel: "noreferrer" }, text);

@@ -122,8 +122,17 @@ TEMPLATES = [
     }
 ]
 STATIC_URL = "/static/"
-# Serve from the packages' own folders, so that a bare checkout needs no collectstatic.
-WHITENOISE_USE_FINDERS = True
+STATIC_ROOT = BASE_DIR / "static"
+# The image has collected, hashed and compressed the static files; a bare checkout serves the packages' own folders.
+WHITENOISE_USE_FINDERS = not STATIC_ROOT.is_dir()
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if WHITENOISE_USE_FINDERS
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
 
 # ------------ PostgreSQL and Redis ---------------------------------------------------------------------------
 

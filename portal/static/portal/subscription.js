@@ -48,7 +48,7 @@ function running(state, invoices, { session, again, report }) {
     WAITS[state.nextStep] && h("p", { class: "notice bad" }, WAITS[state.nextStep]),
     definitions(
       ["Status", nameOf(SUBSCRIPTION_STATES, state.status)],
-      ["This period", state.paidCost === null ? "not paid" : money(state.paidCost, state.currency)],
+      ["This period", state.paidCost !== null ? money(state.paidCost, state.currency) : state.openCost ? "not paid" : "being confirmed"],
       [state.cancelAtEndOfBillingPeriod ? "Ends" : "Next payment", date(state.currentPeriodEnd)],
       ["Next amount", state.nextCost === null ? "none" : money(state.nextCost, state.currency)],
       ["Open", state.openCost ? h("span", { class: "bad" }, money(state.openCost, state.currency)) : "nothing"],
@@ -77,17 +77,18 @@ function amount(state, runs, context) {
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    busy(form.querySelector("button"), () => subscribe(form, context), context.report);
+    busy(form.querySelector("button"), () => subscribe(form, state === null && !wanted, context), context.report);
   });
   return panel(runs ? "Change the amount, or let it go on" : "Subscribe", runs && h("p", {}, "Another amount applies from the next period."), form);
 }
 
-async function subscribe(form, context) {
+async function subscribe(form, needsCard, context) {
   const { session, again, report } = context;
   const { amount: text, currency } = Object.fromEntries(new FormData(form));
   const [whole, fraction = ""] = text.split(".");
   const wanted = { subscriptionCost: Number(whole) * 100 + Number(fraction.padEnd(2, "0")), currency };
   sessionStorage.setItem(WANTED, JSON.stringify(wanted));
+  if (needsCard) return visit(session, "card");
   try {
     const { subscriptionAmount } = await session.post("/api/payments/upsertSubscription", wanted);
     sessionStorage.removeItem(WANTED);

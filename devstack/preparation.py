@@ -54,6 +54,7 @@ def load_plan() -> Plan:
     settings = {
         "LOG_LEVEL": "WARNING",
         "RELAY_MAX_IN_FLIGHT": str(_LOAD_IN_FLIGHT),
+        "WEB_MAX_LONG_POLLS_PER_USER": "1000",
         **dict.fromkeys(limits, "1000000"),
     }
     profiles = [ProfilePlan() for _ in range(_LOAD_PROFILES)]

@@ -74,6 +74,15 @@ class Wallets:
         token, path = wallet.api.token, "/api/relay/transactionStatus"
         return [[post(self.stack.base_url, path, token, {"transactionHash": name}) for name in hashes]]
 
+    def waits(self, calls: Sequence[tuple[str, str]], seconds: int) -> list[list[str]]:
+        """Return a lane for each call, given as hash and profile: a request that waits for another status."""
+        tokens = {wallet.profile_address: wallet.api.token for wallet in self.signed_in()}
+        path = "/api/relay/transactions"
+        return [
+            [get(self.stack.base_url, f"{path}/{name}?wait={seconds}", tokens[profile])]
+            for name, profile in calls
+        ]
+
     def dashboard(self, wallet: Wallet) -> list[list[str]]:
         """Return one lane with one request of a wallet's dashboard."""
         return [[get(self.stack.base_url, "/api/user/dashboardInfo", wallet.api.token)]]

@@ -12,11 +12,12 @@ scenarios:
   half              open loop at half of what was accepted at most before in this run
   channels-N        calls of one profile on N channels, in their order
   in-flight-N       accepting while N other calls wait to be mined
+  waiting-N         accepting from 8 clients, alone and then while N others wait for a status
   entries-N         as many-8, with at least N entries in the ledger
   quota-N, status-N, check-in-N    from N clients (default: 1)
   dashboard-N       of a profile with N earnings and N calls
-  all               many-1, -8, -32, -64, half, channels-1, -8, in-flight-50, -500, quota, status, check-in
-                    and dashboard-0, -1000, -100000
+  all               many-1, -8, -32, -64, half, channels-1, -8, in-flight-50, -500, waiting-500, quota,
+                    status, check-in and dashboard-0, -1000, -100000
 The default is many-1, -8, -32, half, in-flight-50, quota, status and dashboard-1000.
 """
 

@@ -35,6 +35,9 @@ _SETTLED_HASHES = """
 SELECT transaction_hash FROM relay_relaytransaction WHERE status = 'Success' AND profile_address = %s
 ORDER BY id LIMIT %s
 """
+_CALLS_SINCE = """
+SELECT transaction_hash, profile_address FROM relay_relaytransaction WHERE id > %s ORDER BY id LIMIT %s
+"""
 _BATCH = 200
 
 
@@ -71,6 +74,10 @@ class Records:
         """Return the transaction hashes of some settled calls of a profile."""
         rows = self._connection.execute(_SETTLED_HASHES, (profile, number)).fetchall()
         return [row[0] for row in rows]
+
+    def calls_since(self, newest: int, number: int) -> list[tuple[str, str]]:
+        """Return hash and profile of the first calls after `newest`."""
+        return self._connection.execute(_CALLS_SINCE, (newest, number)).fetchall()
 
     def outcome_since(self, newest: int, *, accepted: int) -> Outcome:
         """Compare answers, rows, ledger and chain, by SQL and by the service's own commands."""

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,9 @@ from devstack.bench.stack import BLOCK_SECONDS, Stack
 _WARM_SECONDS = 4.0
 _TAIL_SECONDS, _TAIL_POLL_SECONDS = 120, 0.5
 _FILL_SECONDS = 120
+# How long a request for a status waits at most, and so how long it takes until all clients wait.
+WAIT_SECONDS = 20
+_CLIENTS_BESIDE = 8
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,49 @@ def in_flight_round(
         "others_share_of_machine": used.share_of_others(sent.cpu_seconds),
         "wrong": outcome.wrong + [f"refused: {first.refusals | sent.refusals}"] * (accepted < len(lanes)),
     }
+
+
+def waiting_round(
+    stack: Stack, records: Records, lanes: Sequence[Sequence[str]], waits: Callable[[int], Load]
+) -> dict[str, Any]:
+    """
+    Accept calls from eight clients twice: alone, and while others wait for the status of earlier calls.
+
+    Of the three lanes, the first are the calls that are waited for; the node mines nothing until all is measured.
+    `waits` returns the load of those who wait, given the newest call before them. The figures are those of the calls
+    accepted while others waited, with their ratio to the ones before.
+    """
+    newest = records.newest()
+    with ThreadPoolExecutor(1) as thread, _nothing_mined(stack):
+        first = send(stack.base_url, Load([lanes[0]], _CLIENTS_BESIDE, _FILL_SECONDS))
+        alone, used_alone = _metered(stack, lanes[1])
+        waiting = thread.submit(send, stack.base_url, waits(newest))
+        time.sleep(WAIT_SECONDS)
+        beside, used = _metered(stack, lanes[2])
+        stack.rpc.call("evm_setIntervalMining", BLOCK_SECONDS)
+        waited = waiting.result()
+    accepted = sum(len(of.accepted) for of in (first, alone, beside))
+    _until_settled(records, newest, accepted, lambda: None)
+    outcome = records.outcome_since(newest, accepted=accepted)
+    refusals = first.refusals | alone.refusals | beside.refusals | waited.refusals
+    before, figures = alone.figures(), beside.figures()
+    cpu_alone, cpu = (
+        one.per_call(max(1, len(of.accepted))) for one, of in ((used_alone, alone), (used, beside))
+    )
+    return figures | {
+        "alone": before | {"cpu_ms": cpu_alone},
+        "times_alone": {name: figures[name] / before[name] for name in ("p50_ms", "p90_ms", "p99_ms")},
+        "waits_answered": len(waited.accepted),
+        "cpu_ms": cpu,
+        "others_share_of_machine": used.share_of_others(beside.cpu_seconds),
+        "wrong": outcome.wrong + [f"refused: {refusals}"] * bool(refusals),
+    }
+
+
+def _metered(stack: Stack, lane: Sequence[str]) -> tuple[Sent, Reading]:
+    before = stack.meter.read()
+    sent = send(stack.base_url, Load([lane], _CLIENTS_BESIDE, _FILL_SECONDS))
+    return sent, stack.meter.read().since(before)
 
 
 def read_round(stack: Stack, load: Load) -> dict[str, Any]:

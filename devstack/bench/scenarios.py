@@ -13,7 +13,13 @@ from devstack.bench.hello import Hello
 from devstack.bench.history import History
 from devstack.bench.load import Load, send
 from devstack.bench.records import Records
-from devstack.bench.rounds import in_flight_round, read_round, relay_round
+from devstack.bench.rounds import (
+    WAIT_SECONDS,
+    in_flight_round,
+    read_round,
+    relay_round,
+    waiting_round,
+)
 from devstack.bench.stack import Stack
 
 _HELLO_SECONDS, _READ_SECONDS = 2.0, 4.0
@@ -84,6 +90,19 @@ class Site:
         before = number - measured // 2
         return in_flight_round(self.stack, self.records, lanes[0], before=before, clients=_IN_FLIGHT_CLIENTS)
 
+    def waiting(self, number: int) -> dict[str, Any]:
+        """Accept calls from 8 clients while so many others wait for a status, and before that without them."""
+        (calls,) = self.wallets.many_profiles(number + 2 * _IN_FLIGHT_CALLS)
+        measured = number + _IN_FLIGHT_CALLS
+
+        def waits(newest: int) -> Load:
+            lanes = self.wallets.waits(self.records.calls_since(newest, number), WAIT_SECONDS)
+            # So many each second that all wait after a while, and that they come back one after the other.
+            return Load(lanes, number, 1.5 * WAIT_SECONDS, rate=number / WAIT_SECONDS, cycles=True)
+
+        lanes = [calls[:number], calls[number:measured], calls[measured:]]
+        return waiting_round(self.stack, self.records, lanes, waits)
+
     def entries(self, number: int) -> dict[str, Any]:
         """Let the ledger have at least so many entries, then do as `many_profiles` with 8 clients."""
         history = History(self.stack.database_url)
@@ -130,6 +149,7 @@ _MEASURES: Mapping[str, Callable[[Site, int], dict[str, Any]]] = {
     "half": Site.half,
     "channels": Site.channels,
     "in-flight": Site.in_flight,
+    "waiting": Site.waiting,
     "entries": Site.entries,
     "quota": Site.quota,
     "status": Site.status,
@@ -147,6 +167,7 @@ SCENARIOS = (
         "channels-8",
         "in-flight-50",
         "in-flight-500",
+        "waiting-500",
     ),
     *("quota", "status", "check-in", "dashboard-0", "dashboard-1000", "dashboard-100000"),
 )

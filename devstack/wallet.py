@@ -81,6 +81,11 @@ class Wallet:
         found: dict[str, Any] = self.api.get("/api/user/dashboardInfo")
         return found
 
+    def account(self) -> dict[str, Any]:
+        """Read the account in short."""
+        found: dict[str, Any] = self.api.get("/api/user/account")
+        return found
+
     def ad_networks(self) -> list[dict[str, Any]]:
         """Return the ad networks, with the user's name at each."""
         found: list[dict[str, Any]] = self.api.get("/api/user/adNetworks")["networks"]

@@ -14,7 +14,7 @@ from credits.queries import (
     running_allowance,
 )
 from gateway.common import db
-from rewards.models import Badge, BadgeTrack, Modifier, Progress
+from rewards.models import CREDIT_PARTS, Badge, BadgeTrack, Modifier, Progress
 from rewards.rules import Benefits, benefits_of, progress_within
 from users.models import User
 
@@ -43,6 +43,11 @@ class CurrentRewards:
     def permanent_fraction(self) -> Decimal:
         """Return how much of the permanent badge's range is done: 0 to 1."""
         return progress_within(badge=self.permanent_badge, experience=self.progress.permanent_experience)
+
+    @property
+    def cashback_remainder(self) -> Decimal:
+        """Return the cashback that is no whole credit yet, as a part of one."""
+        return Decimal(self.progress.cashback_remainder) / CREDIT_PARTS
 
     @property
     def subscriber_fraction(self) -> Decimal:

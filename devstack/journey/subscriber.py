@@ -9,7 +9,7 @@ from devstack.console import say
 from devstack.environment import CREDITS_PER_MAJOR_UNIT
 from devstack.gateway_api import Refused
 from devstack.journey.checks import Period, expect, text_of, until
-from devstack.journey.dashboard import Dashboard
+from devstack.journey.dashboard import Dashboard, exact
 from devstack.stripe_account import StripeAccount, StripeObject
 from devstack.wallet import Wallet
 
@@ -25,7 +25,6 @@ class Subscriber:
     credits: int
     patience: float
     subscription: str = ""
-    _cashback_due: Fraction = Fraction(0)
 
     def create_customer(self) -> None:
         """Have a customer created, or get the one there is."""
@@ -93,8 +92,9 @@ class Subscriber:
 
     def spend(self, call: Callable[[Wallet], int]) -> None:
         """Pay a relay call with credits, of which badges and modifiers give a part back."""
+        due = exact(self.wallet.account()["cashbackRemainder"])
         cost = call(self.wallet)
-        self.credits += self._credits_back(cost) - cost
+        self.credits += self._credits_back(cost, due) - cost
 
     def check_quota(self, *, total: int, reset: int) -> None:
         """Wait until the service answers this quota."""
@@ -114,13 +114,11 @@ class Subscriber:
         item = self.provider.subscription(self.subscription)["items"]["data"][0]
         return Period(item["current_period_start"], item["current_period_end"])
 
-    def _credits_back(self, cost: int) -> int:
+    def _credits_back(self, cost: int, due: Fraction) -> int:
         """Check the credits back of a call on the dashboard; the experience that it gave counts already."""
         dashboard = Dashboard.of(self.wallet)
         fraction = min(Fraction(1), dashboard.bonus("CREDITS_BACK"))
-        self._cashback_due += cost * fraction
-        returned = floor(self._cashback_due)
-        self._cashback_due -= returned
+        returned = floor(due + cost * fraction)
         newest = dashboard.newest or {}
         if returned:
             entry = newest.get("credit_source"), newest.get("credits_earned")

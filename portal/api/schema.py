@@ -72,6 +72,7 @@ ACCOUNT_EXAMPLES = [
             "subscriberBadge": "Supporter",
             "subscriptionStatus": "active",
             "subscriptionAmountFrom": -1,
+            "cashbackRemainder": 0.575,
             "checkInDropsLimitedBy": "nothing",
             "checkInDropsHint": "",
         },

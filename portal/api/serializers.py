@@ -163,6 +163,10 @@ class AccountResponseSerializer(serializers.Serializer[Any]):
         help_text="From when the dashboard's `subscriptionAmount` is charged, in unix seconds: a changed amount counts "
         "from the next period. -1 where it counts already, or there is no subscription."
     )
+    cashbackRemainder = FractionField(
+        source="rewards.cashback_remainder",
+        help_text="Cashback that is no whole credit yet; it counts with what comes back next.",
+    )
     checkInDropsLimitedBy = serializers.ChoiceField(
         source="drop_limit",
         choices=[limit.value for limit in DropLimit],

@@ -287,6 +287,15 @@ def test_a_signature_over_the_query_as_it_is_sent_is_accepted_too() -> None:
     assert (event.kind, event.amount, event.external_id) == (CREDIT, Decimal(7), "t")
 
 
+def test_a_wallet_cannot_smuggle_a_parameter_by_encoding_another_one_twice() -> None:
+    at = f"timestamp={NOW.timestamp() * 1000:.0f}&transaction_id=t"
+    # What the wallet chose is `%41&reward_amount=1000`: decoded once more, this is not the text that Google signed.
+    decoded = f"ad_unit=1&custom_data=%41&reward_amount=1000&reward_amount=1&{at}"
+
+    with pytest.raises(PostbackRefused, match="repeated parameter"):
+        parse("admob", _signed_by_google(decoded, sent=decoded))
+
+
 def test_decoded_text_that_google_signed_means_the_same_when_it_is_sent_as_a_query() -> None:
     at = f"timestamp={NOW.timestamp() * 1000:.0f}&transaction_id=t"
     # What a wallet chose is `x%26reward_amount%3D1000`, which Google encodes once more.

@@ -13,7 +13,7 @@ from credits.models import EntrySource
 from credits.services import entries, holds
 from gateway.chain.config import get_chain
 from payments.models import Payout, PayoutRate, Subscription
-from rewards.models import Badge, BadgeTrack
+from rewards.models import Badge, BadgeTrack, Progress
 from tests.fakes.profiles import Profile
 from tests.portal.api.test_dashboard import create_subscription, subscribe
 from tests.users.auth_client import signed_in
@@ -27,6 +27,7 @@ def test_the_account_tells_what_is_held_of_the_balance(client: APIClient, profil
     user = User.objects.get(profile_address=profile.profile_address)
     balance, held = 1_000 + secrets.randbelow(1_000), 1 + secrets.randbelow(999)
     entries.grant(user=user, credits=balance, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+    Progress.objects.filter(user=user).update(cashback_remainder=1_234)
     holds.hold(user=user, credits=held, key=secrets.token_hex(8), debt_limit=0)
 
     answer = client.get("/api/user/account", HTTP_AUTHORIZATION=f"Bearer {access}")
@@ -42,6 +43,7 @@ def test_the_account_tells_what_is_held_of_the_balance(client: APIClient, profil
         "subscriberBadge": Badge.objects.get(track=BadgeTrack.SUBSCRIBER, exp_lower_bound=0).name,
         "subscriptionStatus": None,
         "subscriptionAmountFrom": -1,
+        "cashbackRemainder": 0.1234,
         "checkInDropsLimitedBy": "nothing",
         "checkInDropsHint": "",
     }

@@ -137,6 +137,8 @@ class Figures(NamedTuple):
     open_holds: int
     open_hold_credits: int
     oldest_hold_age: float
+    # Unix seconds; 0 without a root.
+    last_root_at: float
 
 
 def figures() -> Figures:
@@ -145,13 +147,15 @@ def figures() -> Figures:
 
 
 _FIGURES = """
-SELECT account.*, hold.*
+SELECT account.*, hold.*, root.*
 FROM (SELECT count(*), coalesce(sum(balance) FILTER (WHERE balance > 0), 0)::bigint,
              coalesce(-sum(balance) FILTER (WHERE balance < 0), 0)::bigint, coalesce(sum(held), 0)::bigint
       FROM credits_account) AS account,
      (SELECT count(*), coalesce(sum(amount), 0)::bigint,
              coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(created_at))), 0)::float
-      FROM credits_hold WHERE status = 'HELD') AS hold
+      FROM credits_hold WHERE status = 'HELD') AS hold,
+     (SELECT coalesce(extract(epoch FROM (SELECT closed_at FROM credits_root ORDER BY number DESC LIMIT 1)), 0)::float)
+         AS root
 """
 
 

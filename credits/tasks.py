@@ -6,13 +6,33 @@ from typing import Any
 from celery import shared_task
 from django.utils import timezone
 
-from credits.services import reconciliation
+from credits.services import reconciliation, root_audit, roots
 
 logger = logging.getLogger(__name__)
 
 
 class LedgerDiffers(Exception):
     """A total of the ledger is not what its rows say. Raised so that the task counts as failed; nothing catches it."""
+
+
+# The first time, a ledger with a past gets many roots.
+@shared_task(name="credits.close_roots", soft_time_limit=3600, time_limit=3600 + 60)
+def close_roots(**_: Any) -> None:
+    """Put signed roots over the entries that have none."""
+    roots.close_roots()
+
+
+@shared_task(name="credits.audit_roots", soft_time_limit=4 * 3600, time_limit=4 * 3600 + 60)
+def audit_roots(**_: Any) -> None:
+    """
+    Compare every entry with its signed root; the service logs and stores what differs.
+
+    Raises:
+        LedgerDiffers: there is one.
+    """
+    run = root_audit.audit(now=timezone.now())
+    if run is not None and run.counts["findings"]:
+        raise LedgerDiffers(f"{run.counts['findings']} differences between roots and entries")
 
 
 # A whole ledger takes longer than other tasks may; the statement has a limit of its own.

@@ -8,7 +8,12 @@ import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.ec import (
+    SECP256R1,
+    EllipticCurvePrivateKey,
+    derive_private_key,
+    generate_private_key,
+)
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from eth_account.hdaccount.mnemonic import Mnemonic
 from eth_account.types import Language
@@ -21,6 +26,8 @@ from devstack.world.keys import address_of
 CREDIT_WEI = 10**12
 CREDITS_PER_MAJOR_UNIT = 1_000  # the payout rate of every currency until staff add another one
 _RELAYERS = 4
+# Private keys of the curve are numbers below it.
+_P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 _UNLIMITED = "60000000/minute"
 _RATES = (
     *("AUTH_NONCE", "AUTH_VERIFY", "AUTH_REFRESH", "RELAY_PREPARE", "RELAY_EXECUTE", "RELAY_READ"),
@@ -51,6 +58,12 @@ class Secrets:
     def treasury_key(self) -> str:
         """The key of the account that funds relayers."""
         return "0x" + self.derived("treasury")
+
+    @property
+    def ledger_key(self) -> str:
+        """The key that signs the roots of the ledger."""
+        secret = 1 + int(self.derived("ledger roots"), 16) % (_P256_ORDER - 1)
+        return _pem(derive_private_key(secret, SECP256R1()))
 
     @property
     def mnemonic(self) -> str:
@@ -102,6 +115,7 @@ def django_environment(
         "RELAY_RELAYER_KEYS": ",".join(secrets.relayer_keys),
         "RELAY_RELAYER_MNEMONIC": secrets.mnemonic,
         "RELAY_TREASURY_KEY": secrets.treasury_key,
+        "LEDGER_SIGNING_KEY": secrets.ledger_key,
         "CREDIT_WEI": str(CREDIT_WEI),
         "CONFIRMATIONS": "2",
         "STRIPE_SECRET_KEY": services.stripe.secret_key,
@@ -124,11 +138,14 @@ def process_environment(settings: dict[str, str]) -> dict[str, str]:
 
 
 def _make(relayers: int) -> Secrets:
-    key = generate_private_key(SECP256R1())
     return Secrets(
         django=secrets.token_urlsafe(50),
         refresh=secrets.token_urlsafe(50),
-        signing_key=key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode(),
+        signing_key=_pem(generate_private_key(SECP256R1())),
         relayer_keys=["0x" + secrets.token_hex(32) for _ in range(relayers)],
         staff=Staff("staff", secrets.token_urlsafe(18), base64.b32encode(secrets.token_bytes(20)).decode()),
     )
+
+
+def _pem(key: EllipticCurvePrivateKey) -> str:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()

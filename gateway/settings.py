@@ -243,6 +243,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "relay", "description": "Relay calls, their status, and the quota."},
         {"name": "user", "description": "Dashboard, histories, check-ins and ad networks."},
         {"name": "payments", "description": "The monthly subscription by card."},
+        {"name": "ledger", "description": "Signed roots over all entries, and proofs of the own ones."},
         {"name": "LSP-15 wallets", "description": "Paths for wallets that speak LSP-15 and send no token."},
         {"name": "ad networks", "description": "Where ad networks report earnings."},
     ],
@@ -434,6 +435,13 @@ POSTBACK_KEPT_DAYS = env.integer("POSTBACK_KEPT_DAYS", default=400, minimum=30)
 # Encrypt the networks' secrets in the database. The first key encrypts; all of them decrypt.
 AD_NETWORK_SECRET_KEYS = env.secrets("AD_NETWORK_SECRET_KEYS")
 
+# ------------ The ledger's signed roots ----------------------------------------------------------------------
+
+# A PEM private key (EC P-256), which the worker that closes roots alone has; and the PEM public keys of all roots.
+LEDGER_SIGNING_KEY = env.secret("LEDGER_SIGNING_KEY", default="")
+LEDGER_PUBLIC_KEYS = env.secret("LEDGER_PUBLIC_KEYS", default="")
+LEDGER_ROOTS_RATE = env.rate("LEDGER_ROOTS_RATE", "60/minute")
+
 # ------------ Periodic tasks ---------------------------------------------------------------------------------
 
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
@@ -452,6 +460,8 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     },
     "earnings-purge": {"task": "earnings.purge", "schedule": crontab(hour="2", minute="50")},
     "rewards-purge": {"task": "rewards.purge", "schedule": crontab(hour="2", minute="55")},
+    "credits-roots": {"task": "credits.close_roots", "schedule": 600, "options": {"expires": 600}},
+    "credits-audit": {"task": "credits.audit_roots", "schedule": crontab(hour="3", minute="55")},
     "credits-reconcile": {"task": "credits.reconcile", "schedule": crontab(hour="3", minute="10")},
     "relay-reconcile": {"task": "relay.reconcile", "schedule": crontab(hour="3", minute="25")},
     "earnings-release": {"task": "earnings.release", "schedule": 60, "options": {"expires": 60}},

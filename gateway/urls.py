@@ -16,6 +16,7 @@ urlpatterns = [
     path("", include("checkin.api.views")),
     path("", include("earnings.api")),
     path("", include("portal.api.views")),
+    path("", include("credits.api.views")),
     path("", include("portal.pages")),
     path("", include("gateway.docs")),
     re_path(r"^metrics/?$", MetricsView.as_view()),

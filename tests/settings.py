@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 
-def _signing_key() -> str:
+def signing_key() -> str:
     return (
         ec.generate_private_key(ec.SECP256R1())
         .private_bytes(
@@ -27,7 +27,8 @@ _environment = {
     "REDIS_URL": "redis://127.0.0.1:1/0",
     "CHAIN_ID": "4201",
     "CHAIN_RPC_URLS": "http://127.0.0.1:1",
-    "AUTH_SIGNING_KEYS": _signing_key(),
+    "AUTH_SIGNING_KEYS": signing_key(),
+    "LEDGER_SIGNING_KEY": signing_key(),
     "AUTH_REFRESH_SECRET": secrets.token_urlsafe(50),
     "AUTH_DOMAIN": "testserver",
     "CHECKIN_SEED_SECRETS": secrets.token_urlsafe(50),

@@ -39,7 +39,7 @@ def signing_keys() -> tuple[SigningKey, ...]:
     Raises:
         ImproperlyConfigured: there is none, one is no EC P-256 private key, or one is there twice.
     """
-    return _parse(settings.AUTH_SIGNING_KEYS)
+    return parse_keys(settings.AUTH_SIGNING_KEYS, setting="AUTH_SIGNING_KEYS")
 
 
 def public_key_set() -> dict[str, Any]:
@@ -48,32 +48,33 @@ def public_key_set() -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4)
-def _parse(text: str) -> tuple[SigningKey, ...]:
+def parse_keys(text: str, *, setting: str) -> tuple[SigningKey, ...]:
+    """Return the PEM private keys of a setting; raises what `signing_keys` does, and names the setting."""
     # Environment files hold a key on one line, with its line ends spelled out.
-    keys = [_load(match.group()) for match in _PEM_KEY.finditer(text.replace("\\n", "\n"))]
+    keys = [_load(match.group(), setting) for match in _PEM_KEY.finditer(text.replace("\\n", "\n"))]
     if not keys:
-        raise ImproperlyConfigured("AUTH_SIGNING_KEYS holds no PEM private key.")
+        raise ImproperlyConfigured(f"{setting} holds no PEM private key.")
     if len({key.kid for key in keys}) < len(keys):
-        raise ImproperlyConfigured("AUTH_SIGNING_KEYS holds the same key twice.")
+        raise ImproperlyConfigured(f"{setting} holds the same key twice.")
     return tuple(keys)
 
 
-def _load(pem: str) -> SigningKey:
+def _load(pem: str, setting: str) -> SigningKey:
     try:
         private_key = load_pem_private_key(pem.encode(), password=None)
     except (ValueError, TypeError) as error:
-        raise ImproperlyConfigured("AUTH_SIGNING_KEYS holds a key that cannot be read.") from error
+        raise ImproperlyConfigured(f"{setting} holds a key that cannot be read.") from error
     if not isinstance(private_key, EllipticCurvePrivateKey) or not isinstance(private_key.curve, SECP256R1):
-        raise ImproperlyConfigured("AUTH_SIGNING_KEYS must hold EC P-256 keys only.")
+        raise ImproperlyConfigured(f"{setting} must hold EC P-256 keys only.")
     public_key = private_key.public_key()
+    jwk = public_jwk(public_key)
+    return SigningKey(jwk["kid"], private_key, public_key, jwk)
+
+
+def public_jwk(public_key: EllipticCurvePublicKey) -> dict[str, Any]:
+    """Return the key as a JSON Web Key, whose `kid` is its RFC 7638 thumbprint."""
     jwk = ECAlgorithm.to_jwk(public_key, as_dict=True)
-    kid = _thumbprint(jwk)
-    return SigningKey(
-        kid,
-        private_key,
-        public_key,
-        {**jwk, "kid": kid, "use": "sig", "alg": settings.SIMPLE_JWT["ALGORITHM"]},
-    )
+    return {**jwk, "kid": _thumbprint(jwk), "use": "sig", "alg": "ES256"}
 
 
 def _thumbprint(jwk: dict[str, Any]) -> str:

@@ -1,3 +1,4 @@
+import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
 import django.db.models.deletion
 import django.db.models.expressions
@@ -124,6 +125,144 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="LedgerRoot",
+            fields=[
+                (
+                    "number",
+                    models.BigIntegerField(
+                        help_text="From 1, without a gap.", primary_key=True, serialize=False
+                    ),
+                ),
+                ("closed_at", models.DateTimeField()),
+                (
+                    "last_entry_id",
+                    models.BigIntegerField(help_text="No entry up to this one is under a later root."),
+                ),
+                ("entry_count", models.IntegerField(help_text="Entries after those of the root before it.")),
+                (
+                    "tree",
+                    models.CharField(help_text="RFC 6962 hash of the tree over its entries.", max_length=64),
+                ),
+                (
+                    "previous",
+                    models.CharField(blank=True, help_text="Hash of the root before it.", max_length=64),
+                ),
+                ("key_id", models.CharField(help_text="Thumbprint of the key that signed.", max_length=64)),
+                (
+                    "signature",
+                    models.CharField(help_text="ES256 of the root, r and s in hex.", max_length=128),
+                ),
+            ],
+            options={
+                "db_table": "credits_root",
+            },
+        ),
+        migrations.CreateModel(
+            name="ReconciliationRun",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("ledger", "the ledger with its accounts"),
+                            ("roots", "the ledger with its signed roots"),
+                            ("chain", "the chain with what was captured"),
+                            ("stripe", "Stripe with payouts and clawbacks"),
+                        ],
+                        max_length=16,
+                    ),
+                ),
+                ("started_at", models.DateTimeField()),
+                ("finished_at", models.DateTimeField(null=True)),
+                ("counts", models.JSONField(default=dict)),
+                ("findings", models.JSONField(default=list)),
+            ],
+            options={
+                "db_table": "credits_reconciliationrun",
+                "permissions": [
+                    ("run_reconciliation", "Can have the ledger and the chain compared"),
+                    ("run_stripe_reconciliation", "Can have Stripe compared"),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="AccountSalt",
+            fields=[
+                (
+                    "account",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        primary_key=True,
+                        related_name="salt",
+                        serialize=False,
+                        to="credits.creditaccount",
+                    ),
+                ),
+                ("salt", models.BinaryField()),
+            ],
+            options={
+                "db_table": "credits_accountsalt",
+            },
+        ),
+        migrations.CreateModel(
+            name="Allowance",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("credits", models.BigIntegerField(help_text="Credits paid out for the period.")),
+                ("starts_at", models.DateTimeField()),
+                ("ends_at", models.DateTimeField(help_text="End of the paid period.")),
+                ("resets_at", models.DateTimeField(help_text="End of the period that the provider is in.")),
+                (
+                    "renews",
+                    models.BooleanField(
+                        help_text="The subscription is active or past due, and not cancelling."
+                    ),
+                ),
+                (
+                    "user",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="allowance",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "credits_allowance",
+            },
+        ),
+        migrations.CreateModel(
+            name="ErasedEntry",
+            fields=[
+                (
+                    "entry",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        primary_key=True,
+                        related_name="erased",
+                        serialize=False,
+                        to="credits.creditentry",
+                    ),
+                ),
+                ("profile_hash", models.CharField(max_length=64)),
+                ("reason_hash", models.CharField(max_length=64)),
+            ],
+            options={
+                "db_table": "credits_erasedentry",
+            },
+        ),
+        migrations.CreateModel(
             name="CreditHold",
             fields=[
                 (
@@ -185,93 +324,99 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="ReconciliationRun",
+            name="RootTree",
             fields=[
                 (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    "root",
+                    models.OneToOneField(
+                        db_column="number",
+                        on_delete=django.db.models.deletion.PROTECT,
+                        primary_key=True,
+                        related_name="hashes",
+                        serialize=False,
+                        to="credits.ledgerroot",
+                    ),
+                ),
+                ("seed", models.BinaryField(help_text="Random; each entry's salt is derived from it.")),
+                (
+                    "entry_ids",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(),
+                        help_text="In the order of the leaves.",
+                        size=None,
                     ),
                 ),
                 (
-                    "kind",
-                    models.CharField(
-                        choices=[
-                            ("ledger", "the ledger with its accounts"),
-                            ("chain", "the chain with what was captured"),
-                            ("stripe", "Stripe with payouts and clawbacks"),
-                        ],
-                        max_length=16,
+                    "nodes",
+                    models.BinaryField(
+                        help_text="32 bytes each: the leaves, then level after level up to the root."
                     ),
                 ),
-                ("started_at", models.DateTimeField()),
-                ("finished_at", models.DateTimeField(null=True)),
-                ("counts", models.JSONField(default=dict)),
-                ("findings", models.JSONField(default=list)),
             ],
             options={
-                "db_table": "credits_reconciliationrun",
-                "permissions": [
-                    ("run_reconciliation", "Can have the ledger and the chain compared"),
-                    ("run_stripe_reconciliation", "Can have Stripe compared"),
-                ],
-                "indexes": [
-                    models.Index(fields=["kind", "-started_at"], name="credits_reconciliationrun_new")
-                ],
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            ("finished_at__isnull", True),
-                            ("finished_at__gte", models.F("started_at")),
-                            _connector="OR",
-                        ),
-                        name="credits_reconciliationrun_times_in_order",
-                    )
-                ],
+                "db_table": "credits_roottree",
             },
         ),
-        migrations.CreateModel(
-            name="Allowance",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+        migrations.AddIndex(
+            model_name="ledgerroot",
+            index=models.Index(fields=["last_entry_id", "number"], name="credits_root_of_entry"),
+        ),
+        migrations.AddConstraint(
+            model_name="ledgerroot",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("number__gte", 1)), name="credits_root_number_starts_at_1"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="ledgerroot",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("entry_count__gte", 0)), name="credits_root_count_not_negative"
+            ),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name="ledgerroot",
+            trigger=pgtrigger.compiler.Trigger(
+                name="append_only",
+                sql=pgtrigger.compiler.UpsertTriggerSql(
+                    func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;",
+                    hash="16ee1270fbc0268cd876364fd450ec2fd2f6abb2",
+                    operation="UPDATE OR DELETE",
+                    pgid="pgtrigger_append_only_c4b6f",
+                    table="credits_root",
+                    when="BEFORE",
                 ),
-                ("credits", models.BigIntegerField(help_text="Credits paid out for the period.")),
-                ("starts_at", models.DateTimeField()),
-                ("ends_at", models.DateTimeField(help_text="End of the paid period.")),
-                ("resets_at", models.DateTimeField(help_text="End of the period that the provider is in.")),
-                (
-                    "renews",
-                    models.BooleanField(
-                        help_text="The subscription is active or past due, and not cancelling."
-                    ),
+            ),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name="ledgerroot",
+            trigger=pgtrigger.compiler.Trigger(
+                name="never_emptied",
+                sql=pgtrigger.compiler.UpsertTriggerSql(
+                    condition="WHEN (left(current_database()::text, 5) <> 'test_')",
+                    func="RAISE EXCEPTION 'the list of roots is append-only: % cannot be truncated', TG_TABLE_NAME;",
+                    hash="f254b58cd89da5d72e309bf7c616eca7cf8473db",
+                    level="STATEMENT",
+                    operation="TRUNCATE",
+                    pgid="pgtrigger_never_emptied_f3ba3",
+                    table="credits_root",
+                    when="BEFORE",
                 ),
-                (
-                    "user",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="allowance",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="reconciliationrun",
+            index=models.Index(fields=["kind", "-started_at"], name="credits_reconciliationrun_new"),
+        ),
+        migrations.AddConstraint(
+            model_name="reconciliationrun",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("finished_at__isnull", True),
+                    ("finished_at__gte", models.F("started_at")),
+                    _connector="OR",
                 ),
-            ],
-            options={
-                "db_table": "credits_allowance",
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(("credits__gte", 0)), name="credits_allowance_credits_not_negative"
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            ("ends_at__lte", models.F("resets_at")), ("starts_at__lte", models.F("ends_at"))
-                        ),
-                        name="credits_allowance_times_in_order",
-                    ),
-                ],
-            },
+                name="credits_reconciliationrun_times_in_order",
+            ),
         ),
         migrations.AddConstraint(
             model_name="creditaccount",
@@ -289,6 +434,21 @@ class Migration(migrations.Migration):
             model_name="creditaccount",
             constraint=models.CheckConstraint(
                 condition=models.Q(("version__gte", 0)), name="credits_account_version_not_negative"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="allowance",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("credits__gte", 0)), name="credits_allowance_credits_not_negative"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="allowance",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("ends_at__lte", models.F("resets_at")), ("starts_at__lte", models.F("ends_at"))
+                ),
+                name="credits_allowance_times_in_order",
             ),
         ),
         migrations.AddIndex(
@@ -493,6 +653,36 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="credits_hold_status_fits_columns",
+            ),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name="roottree",
+            trigger=pgtrigger.compiler.Trigger(
+                name="append_only",
+                sql=pgtrigger.compiler.UpsertTriggerSql(
+                    func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME;",
+                    hash="5619a37db5231153a86781c6b140e5284fbc014b",
+                    operation="UPDATE OR DELETE",
+                    pgid="pgtrigger_append_only_7bcfe",
+                    table="credits_roottree",
+                    when="BEFORE",
+                ),
+            ),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name="roottree",
+            trigger=pgtrigger.compiler.Trigger(
+                name="never_emptied",
+                sql=pgtrigger.compiler.UpsertTriggerSql(
+                    condition="WHEN (left(current_database()::text, 5) <> 'test_')",
+                    func="RAISE EXCEPTION 'the list of trees is append-only: % cannot be truncated', TG_TABLE_NAME;",
+                    hash="873787e9280888675bef7a472b7b2ffadda46dc5",
+                    level="STATEMENT",
+                    operation="TRUNCATE",
+                    pgid="pgtrigger_never_emptied_83409",
+                    table="credits_roottree",
+                    when="BEFORE",
+                ),
             ),
         ),
         migrations.RunSQL(FUNCTIONS, "DROP FUNCTION credits_place_holds, credits_withdraw_holds"),

@@ -50,7 +50,7 @@ def test_nobody_else_gets_the_relayer_keys(services: dict[str, Any], name: str) 
 # What a process uses of the secrets of .env and secrets/; SECRET_KEY is Django's, and everybody's.
 USES = {
     "worker-relay": set[str](),
-    "worker-default": {"STRIPE_SECRET_KEY", "CHECKIN_SEED_SECRETS"},
+    "worker-default": {"STRIPE_SECRET_KEY", "CHECKIN_SEED_SECRETS", "LEDGER_SIGNING_KEY"},
     "beat": {"STRIPE_SECRET_KEY"},
 }
 SECRETS = {
@@ -61,7 +61,10 @@ SECRETS = {
     "STRIPE_SECRET_KEY",
     "STRIPE_WEBHOOK_SECRETS",
     "METRICS_TOKEN",
+    "LEDGER_SIGNING_KEY",
 }
+# They are files, which are not mounted; the others stand in .env, and are hidden.
+FILES = {"AUTH_SIGNING_KEYS", "LEDGER_SIGNING_KEY"}
 
 
 @pytest.mark.parametrize("name", sorted(USES))
@@ -69,15 +72,15 @@ def test_a_process_gets_no_secret_that_it_does_not_use(services: dict[str, Any],
     environment = services[name]["environment"]
     withheld = set(environment["WITHHELD_SECRETS"].split(","))
     assert withheld == SECRETS - USES[name]
-    # The signing keys are a file, which is not mounted; the others stand in .env, and are hidden.
-    assert {key for key in SECRETS if environment.get(key) == ""} == withheld - {"AUTH_SIGNING_KEYS"}
+    assert {key for key in SECRETS if environment.get(key) == ""} == withheld - FILES
+    assert ("ledger_signing_key" in services[name].get("secrets", ())) is (name == "worker-default")
     assert "AUTH_SIGNING_KEYS_FILE" not in environment
     assert "auth_signing_keys" not in services[name].get("secrets", ())
 
 
 @pytest.mark.parametrize("name", sorted(USES))
 def test_a_process_starts_without_what_it_is_not_given(services: dict[str, Any], name: str) -> None:
-    loaded = settings_with(**_environment(services, name), AUTH_SIGNING_KEYS="")
+    loaded = settings_with(**_environment(services, name), AUTH_SIGNING_KEYS="", LEDGER_SIGNING_KEY="")
     assert (loaded.AUTH_SIGNING_KEYS, loaded.AUTH_REFRESH_SECRET, loaded.AD_NETWORK_SECRET_KEYS) == (
         "",
         "",
@@ -90,7 +93,7 @@ def test_a_process_starts_without_what_it_is_not_given(services: dict[str, Any],
 def test_a_process_does_not_start_with_what_is_withheld_from_it(services: dict[str, Any], name: str) -> None:
     environment = _environment(services, name)
     with pytest.raises(ImproperlyConfigured, match="must not be given AUTH_SIGNING_KEYS"):
-        settings_with(**environment, AUTH_SIGNING_KEYS=secrets.token_hex())
+        settings_with(**environment, AUTH_SIGNING_KEYS=secrets.token_hex(), LEDGER_SIGNING_KEY="")
 
 
 def _environment(services: dict[str, Any], name: str) -> dict[str, str]:

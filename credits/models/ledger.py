@@ -7,7 +7,6 @@ ended. Single statements move a total together with the row that explains the mo
 (`credits.services.statements`); `credits.services.reconciliation` recomputes the totals from the rows.
 """
 
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pgtrigger
@@ -19,9 +18,6 @@ from django.db.models.functions import Now
 
 from gateway.common.db import APPEND_ONLY, never_emptied
 from gateway.common.fields import SAFE_INTEGER_MAX, staff_reference
-
-# Placing holds, set-based.
-FUNCTIONS = Path(__file__).with_name("functions.sql").read_text()
 
 
 class CreditAccount(models.Model):
@@ -242,6 +238,7 @@ class ReconciliationRun(models.Model):
 
     class Kind(models.TextChoices):
         LEDGER = "ledger", "the ledger with its accounts"
+        ROOTS = "roots", "the ledger with its signed roots"
         CHAIN = "chain", "the chain with what was captured"
         STRIPE = "stripe", "Stripe with payouts and clawbacks"
 

@@ -1,0 +1,1 @@
+"""The ledger over HTTP: signed roots for everybody, and proofs for the owner of entries."""

@@ -1,0 +1,65 @@
+"""
+Hash trees as RFC 6962 defines them: of a list, of a stream, and the path from a leaf to the root.
+
+A leaf and an inner node are hashed with different first bytes, so that neither can pass for the other. Where a level
+has an odd number of nodes, its last one moves up unchanged.
+"""
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+
+HASH_BYTES = 32
+_LEAF, _NODE = b"\x00", b"\x01"
+
+
+def leaf_hash(text: str) -> bytes:
+    return sha256(_LEAF + text.encode()).digest()
+
+
+def nodes_of(leaves: Sequence[bytes]) -> list[bytes]:
+    """Return every hash of the tree over these leaf hashes, level after level; the last one is the root."""
+    level = list(leaves) or [sha256(b"").digest()]
+    nodes = list(level)
+    while len(level) > 1:
+        pairs = zip(level[::2], level[1::2], strict=False)
+        above = [sha256(_NODE + left + right).digest() for left, right in pairs]
+        level = above + level[len(level) - len(level) % 2 :]
+        nodes += level
+    return nodes
+
+
+def path_places(leaf: int, size: int) -> Iterator[tuple[str, int]]:
+    """Yield the path of a leaf: on which side each sibling stands, and where in `nodes_of` it is."""
+    start = 0
+    while size > 1:
+        sibling = leaf ^ 1
+        if sibling < size:
+            yield ("left" if sibling < leaf else "right", start + sibling)
+        start, leaf, size = start + size, leaf // 2, (size + 1) // 2
+
+
+class Stream:
+    """The root over leaves that come one after the other; it keeps one hash for each level."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._peaks: list[bytes] = []
+
+    def add(self, leaf: bytes) -> None:
+        """Append the next leaf's hash."""
+        node, self.size = leaf, self.size + 1
+        # Each zero at the end of the new size says that a whole subtree stands to the left.
+        whole = self.size
+        while whole % 2 == 0:
+            node = sha256(_NODE + self._peaks.pop() + node).digest()
+            whole //= 2
+        self._peaks.append(node)
+
+    def root(self) -> bytes:
+        """Return the root over all leaves so far."""
+        if not self._peaks:
+            return sha256(b"").digest()
+        *left, node = self._peaks
+        for peak in reversed(left):
+            node = sha256(_NODE + peak + node).digest()
+        return node

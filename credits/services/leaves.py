@@ -1,0 +1,57 @@
+"""Read entries as the leaves of a root: each with the salts and hashes that its text needs."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from credits.leaves import EntryRow, Hidden, hidden, leaf_text
+from gateway.common import db
+
+# Nothing was signed over it: whoever took the salt away has not erased the entry as it ought to be done.
+_LOST = Hidden("", "")
+_READ = """
+SELECT entry.id, entry.account_id, entry.account_version, entry.actor_id, entry.amount, entry.balance_after,
+       entry.balance_before, entry.created_at, entry.key, entry.source, entry.reason,
+       coalesce(owner.profile_address, ''), salted.salt, erased.profile_hash, erased.reason_hash
+FROM credits_entry AS entry
+LEFT JOIN credits_account AS account ON account.id = entry.account_id
+LEFT JOIN users_user AS owner ON owner.id = account.user_id
+LEFT JOIN credits_accountsalt AS salted ON salted.account_id = entry.account_id
+LEFT JOIN credits_erasedentry AS erased ON erased.entry_id = entry.id
+WHERE {which} ORDER BY entry.id LIMIT %(limit)s
+"""
+_BETWEEN = _READ.format(which="entry.id > %(after)s AND entry.id <= %(upto)s")
+_LISTED = _READ.format(which="entry.id = ANY(%(ids)s::bigint[])")
+
+
+class Leaf(NamedTuple):
+    """An entry that is, or is to be, under a root; `secret` is None once the person is erased."""
+
+    row: EntryRow
+    words: Hidden
+    secret: bytes | None
+
+    def text(self, seed: bytes) -> str:
+        return leaf_text(self.row, self.words, seed)
+
+    @property
+    def is_erased(self) -> bool:
+        return self.secret is None and self.words != _LOST
+
+
+def between(*, after: int, upto: int, limit: int | None = None) -> list[Leaf]:
+    """Return the entries with greater ids than `after`, up to and including `upto`, by id."""
+    return list(map(_leaf, db.all_rows(_BETWEEN, {"after": after, "upto": upto, "limit": limit})))
+
+
+def listed(ids: list[int]) -> dict[int, Leaf]:
+    """Return these entries by their ids."""
+    rows: Iterator[Leaf] = map(_leaf, db.all_rows(_LISTED, {"ids": ids, "limit": None}))
+    return {leaf.row.id: leaf for leaf in rows}
+
+
+def _leaf(columns: tuple[Any, ...]) -> Leaf:
+    *own, salt, profile_hash, reason_hash = columns
+    row = EntryRow(*own)
+    if profile_hash is not None:
+        return Leaf(row, Hidden(profile_hash, reason_hash), None)
+    return Leaf(row, _LOST, None) if salt is None else Leaf(row, hidden(row, salt), bytes(salt))

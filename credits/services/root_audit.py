@@ -1,0 +1,117 @@
+"""
+Compare the ledger with its signed roots: is each entry what it was when its root was closed, and is each still there?
+
+Every root is computed anew from the entries. Where it comes out differently, the hashes kept beside it, which
+must themselves lead to the signed root, tell which entry differs.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from credits import leaves as texts
+from credits import merkle
+from credits.keys import is_signed, public_keys
+from credits.models import CreditEntry, LedgerRoot, ReconciliationRun, RootTree
+from credits.services.erasure import ERASED
+from credits.services.leaves import Leaf, between
+from credits.services.reconciliation import Comparison, run
+from credits.services.roots import BEFORE_ALL, text_of
+
+logger = logging.getLogger(__name__)
+
+
+SIGNED = "a root carries the signature of the service"
+NUMBERED = "roots are numbered without a gap"
+CHAINED = "a root names the hash of the root before it"
+KEPT = "the hashes beside a root lead to it"
+UNCHANGED = "an entry is what its root was signed over"
+PRESENT = "an entry under a root is still there"
+NOT_ADDED = "no entry was added under a root"
+WORDLESS = "an erased entry has no reason"
+
+
+class Finding(NamedTuple):
+    """A rule that does not hold for a root, or for an entry under it."""
+
+    rule: str
+    root: int
+    entry_id: int | None = None
+
+    def as_row(self) -> Mapping[str, Any]:
+        ids = {"root": str(self.root), **({"entry": str(self.entry_id)} if self.entry_id is not None else {})}
+        return {"rule": self.rule, "have": "", "wanted": "", "ids": ids}
+
+
+def audit(*, now: datetime) -> ReconciliationRun | None:
+    """Compare every entry with its root, store and log what differs; None where that is under way."""
+    return run(kind=ReconciliationRun.Kind.ROOTS, compare=_compare, now=now)
+
+
+def _compare() -> Comparison:
+    counts = {"roots": 0, "entries": 0, "erased": 0, "open entries": 0}
+    findings = list(find_differences(counts))
+    for finding in findings:
+        logger.error("ledger root audit: %s", finding)
+    return Comparison(counts, [finding.as_row() for finding in findings])
+
+
+def find_differences(counts: dict[str, int]) -> Iterator[Finding]:
+    """Yield every difference between roots and entries, root by root, and count what was compared."""
+    keys, last = public_keys(), None
+    for root in LedgerRoot.objects.order_by("number").iterator():
+        text = text_of(root)
+        if root.number != (last.number + 1 if last else 1):
+            yield Finding(NUMBERED, root.number)
+        if root.previous != (texts.root_hash(text_of(last)) if last else ""):
+            yield Finding(CHAINED, root.number)
+        if not is_signed(text, root.signature, root.key_id, keys):
+            yield Finding(SIGNED, root.number)
+        entries = between(after=last.last_entry_id if last else BEFORE_ALL, upto=root.last_entry_id)
+        yield from _differences_under(root, entries)
+        counts["roots"] += 1
+        counts["entries"] += len(entries)
+        counts["erased"] += sum(leaf.is_erased for leaf in entries)
+        last = root
+    newest = last.last_entry_id if last else BEFORE_ALL
+    counts["open entries"] = CreditEntry.objects.filter(pk__gt=newest).count()
+
+
+def _differences_under(root: LedgerRoot, entries: Sequence[Leaf]) -> Iterator[Finding]:
+    for leaf in entries:
+        if leaf.is_erased and leaf.row.reason not in ("", ERASED):
+            yield Finding(WORDLESS, root.number, leaf.row.id)
+    kept = RootTree.objects.filter(root=root).first()
+    if kept is None:
+        yield Finding(KEPT, root.number)
+        return
+    seed, hashes = bytes(kept.seed), bytes(kept.nodes)
+    leaves = [merkle.leaf_hash(leaf.text(seed)) for leaf in entries]
+    nodes = merkle.nodes_of(leaves)
+    is_whole = nodes[-1].hex() == root.tree and len(entries) == root.entry_count
+    if is_whole and b"".join(nodes) == hashes and kept.entry_ids == [leaf.row.id for leaf in entries]:
+        return
+    signed = [hashes[at : at + merkle.HASH_BYTES] for at in range(0, len(hashes), merkle.HASH_BYTES)]
+    signed_leaves = signed[: root.entry_count]
+    # The roots may have been rewritten together with their entries; the signature says so then, and no more is known.
+    if is_whole or merkle.nodes_of(signed_leaves) != signed or signed[-1].hex() != root.tree:
+        yield Finding(KEPT, root.number)
+        return
+    yield from _differing_entries(
+        root.number, entries, leaves, dict(zip(kept.entry_ids, signed_leaves, strict=False))
+    )
+
+
+def _differing_entries(
+    root: int, entries: Sequence[Leaf], leaves: Sequence[bytes], signed: Mapping[int, bytes]
+) -> Iterator[Finding]:
+    ids = {leaf.row.id for leaf in entries}
+    for leaf, found in zip(entries, leaves, strict=True):
+        if leaf.row.id not in signed:
+            yield Finding(NOT_ADDED, root, leaf.row.id)
+        elif signed[leaf.row.id] != found:
+            yield Finding(UNCHANGED, root, leaf.row.id)
+    for entry_id in signed:
+        if entry_id not in ids:
+            yield Finding(PRESENT, root, entry_id)

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from devstack.files import PROJECT
+from tests.browser.accessibility import violations
 from tests.browser.admin_client import AdminClient
 from tests.browser.conftest import browser, pictures
 from tests.factories import random_address
@@ -41,6 +42,12 @@ def window(
     assert [text for text in client.complaints if f"{stack.provider.url}/" not in text] == []
 
 
+def look(window: AdminClient, name: str) -> None:
+    """Keep a picture of the page, and see that everybody can use it."""
+    window.picture(name)
+    assert violations(window.page) == []
+
+
 def install_extension(page: Page, person: Person, private_key: str) -> None:
     """Put an extension into the page that holds the person's profile; its node is asked by us, as no page may."""
     page.expose_function(
@@ -69,7 +76,7 @@ def subscribe(window: AdminClient, stack: Stack) -> None:
     page.get_by_role("button", name="Subscribe").click()
     expect(page.get_by_role("status")).to_contain_text("a month. The credits arrive")
     expect(page.get_by_role("table", name="Invoices")).to_contain_text("paid")
-    window.picture("subscription")
+    look(window, "subscription")
     page.get_by_role("button", name="Cancel at the end of the period").click()
     expect(page.get_by_role("status")).to_contain_text("ends with the running period")
 
@@ -80,9 +87,12 @@ def test_somebody_signs_in_relays_checks_in_subscribes_and_takes_the_data_along(
     page, target = window.page, random_address()
     install_extension(page, person, person.wallet.controller_key)
     window.open("/")
-    window.picture("landing")
+    look(window, "landing")
     page.get_by_role("link", name="Open my account").first.click()
-    page.get_by_role("button", name="Sign in with Universal Profiles").click()
+    sign_in = page.get_by_role("button", name="Sign in with Universal Profiles")
+    expect(sign_in).to_be_visible()
+    look(window, "sign-in")
+    sign_in.click()
     page.get_by_role("button", name="Add this relayer to my extension").click()
     expect(page.get_by_role("status")).to_contain_text("relays this profile through this service now")
     page.get_by_text("Try it").click()
@@ -96,17 +106,17 @@ def test_somebody_signs_in_relays_checks_in_subscribes_and_takes_the_data_along(
     assert int(person.wallet.rpc.call("eth_getBalance", target, "latest"), 16) == 1
     section(page, "History")
     expect(page.get_by_role("table", name="Transactions that were relayed")).to_contain_text("Success")
-    window.picture("history")
+    look(window, "history")
     section(page, "Overview")
     expect(page.get_by_role("img", name="Credits spent a day")).to_be_visible()
-    window.picture("overview")
+    look(window, "overview")
     section(page, "Check-in")
     page.get_by_role("button", name="Check in", exact=True).click()
     expect(page.get_by_role("status")).to_contain_text("You drew")
-    window.picture("check-in")
+    look(window, "check-in")
     subscribe(window, stack)
     section(page, "Sessions and data")
-    window.picture("sessions-and-data")
+    look(window, "sessions-and-data")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download all as JSON").click()
     data = json.loads(download.value.path().read_text())

@@ -37,7 +37,7 @@ const sessionTable = (sessions, service) =>
     { label: "Last used", cell: (row) => dateTime(row.refreshedAt) },
     { label: "Ends", cell: (row) => dateTime(row.expiresAt) },
     { label: "Key", cell: (row) => explorerLink(service, "address", row.controller) },
-    { label: "", cell: (row) => (row.isCurrent ? h("strong", {}, "this browser") : "") },
+    { label: "Where", cell: (row) => (row.isCurrent ? h("strong", {}, "this browser") : "another one") },
   ], sessions);
 
 async function downloadAll(session) {

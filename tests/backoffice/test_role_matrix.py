@@ -165,6 +165,12 @@ def admin_of(label: str) -> Any:
     return admin.site._registry[apps.get_model(label)]
 
 
+@pytest.fixture(autouse=True)
+def _refusals_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Keep Django from logging a refusal with its trace, which takes as long as the refusal."""
+    caplog.set_level("ERROR", "django.request")
+
+
 @pytest.fixture
 def browsers(db: None) -> dict[str, Client]:
     """A browser of each role, of staff without a role, and of nobody."""

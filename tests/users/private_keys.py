@@ -1,4 +1,6 @@
-"""New private keys, also as PEM text."""
+"""Private keys, also as PEM text."""
+
+from functools import cache
 
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
@@ -9,8 +11,9 @@ def ec_key(curve: ec.EllipticCurve | None = None) -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(curve or ec.SECP256R1())
 
 
+@cache
 def rsa_key() -> rsa.RSAPrivateKey:
-    """Return a new RSA key."""
+    """Return an RSA key that nobody else has; always the same, since making one takes longer than most tests."""
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 

@@ -71,17 +71,21 @@ def _not_expandable(path: str) -> InvalidRequest:
     return InvalidRequest(f"This property cannot be expanded ({path}).", param="expand")
 
 
+def _payment_of(account: Account, invoice: Resource) -> Resource | None:
+    """Return the one payment of an invoice that is shown."""
+    stored = account.store.get("invoice", invoice["id"]) or {}
+    return account.store.get("invoice_payment", stored.get("_payment", ""))
+
+
 def _payments(account: Account, invoice: Resource) -> Resource:
-    payments = [item for item in account.store.all("invoice_payment") if item["invoice"] == invoice["id"]]
-    return list_object([public(item) for item in payments], f"/v1/invoice_payments?invoice={invoice['id']}")
+    payment = _payment_of(account, invoice)
+    return list_object([public(payment)] if payment else [], f"/v1/invoice_payments?invoice={invoice['id']}")
 
 
 def _confirmation_secret(account: Account, invoice: Resource) -> Resource | None:
-    for payment in account.store.all("invoice_payment"):
-        if payment["invoice"] == invoice["id"] and payment["is_default"]:
-            intent = account.store.get("payment_intent", payment["payment"]["payment_intent"])
-            return intent and {"client_secret": intent["client_secret"], "type": "payment_intent"}
-    return None
+    payment = _payment_of(account, invoice)
+    intent = payment and account.store.get("payment_intent", payment["payment"]["payment_intent"])
+    return intent and {"client_secret": intent["client_secret"], "type": "payment_intent"}
 
 
 def _subscriptions(account: Account, customer: Resource) -> Resource:

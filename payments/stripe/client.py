@@ -221,7 +221,7 @@ class BillingClient(Protocol):
         """Read an invoice."""
 
     def paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
-        """Read every paid invoice created since then, page by page."""
+        """Read every paid invoice created, or in the last 30 days paid, since then, page by page."""
 
     def customers(self) -> Iterator[CustomerState]:
         """Read every customer of the account that is not deleted, page by page, also those of other systems."""

@@ -90,6 +90,11 @@ class Lookups:
         query = {"status": "paid", **_created_since(since), "expand": ["data.payments"]}
         with translated_errors():
             yield from map(objects.invoice_state, self._v1.invoices.list(query).auto_paging_iter())
+            # Stripe lists invoices by their creation alone; one may be paid on its page months later.
+            events = self._v1.events.list({"types": ["invoice.paid"], **_created_since(since)})
+            for event in events.auto_paging_iter():
+                if event.data.object.created < int(since.timestamp()):
+                    yield self.retrieve_invoice(invoice_id=event.data.object.id)
 
     def receipt_email(self, *, customer_id: str) -> str:
         with translated_errors():

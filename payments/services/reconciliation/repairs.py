@@ -18,7 +18,7 @@ _INVOICE_WINDOW = timedelta(days=40)
 
 
 def pay_out_missed_invoices(*, now: datetime) -> int:
-    """Apply every paid invoice of the last 40 days that has no payout; return how many got one."""
+    """Apply every invoice made or paid in the last 40 days that has no payout; return how many got one."""
     paid_out, sweep = 0, Sweep("invoice")
     for invoice in get_billing_client().paid_invoices_since(since=now - _INVOICE_WINDOW):
         rows = Payout.objects.filter(stripe_invoice_id=invoice.invoice_id)

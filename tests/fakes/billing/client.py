@@ -150,7 +150,7 @@ class AccountClient(Account):
     def paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
         self._count("paid_invoices_since")
         for invoice in reversed(self._invoices.values()):
-            if invoice.status == "paid" and invoice.created >= since.replace(microsecond=0):
+            if invoice.paid_at is not None and invoice.paid_at >= since.replace(microsecond=0):
                 yield _invoice_state(invoice)
 
     def customers(self) -> Iterator[CustomerState]:

@@ -206,6 +206,19 @@ class TestOpenInvoices:
         assert oldest.page_url.startswith("http")
         assert oldest.pdf_url.startswith("http")
 
+    def test_an_old_invoice_that_is_paid_now_is_read_among_the_new(
+        self, seam: SeamCase, begin: Callable[..., SubscriptionState], customer_id: str
+    ) -> None:
+        made = begin(DECLINES)
+        seam.account.pass_time(_HOUR)
+        since = seam.account.now()
+        assert list(seam.client.paid_invoices_since(since=since)) == []
+        seam.account.capture(customer_id)
+        seam.client.use_newest_card(customer_id=customer_id)
+        seam.client.pay_invoice(invoice_id=made.latest_invoice_id)
+        (invoice,) = seam.client.paid_invoices_since(since=since)
+        assert (invoice.invoice_id, invoice.collected_minor) == (made.latest_invoice_id, made.amount_minor)
+
 
 class TestChangingSubscriptions:
     def test_an_amount_changes_from_the_next_period_on(

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 from eth_utils.crypto import keccak
 
 from devstack.bench.stack import Stack
-from devstack.gateway_api import GatewayApi
 from devstack.wallet import Wallet
 from devstack.world.abi import calldata
 from devstack.world.keys import sign_digest
@@ -71,7 +70,7 @@ class Wallets:
 
     def statuses(self, wallet: Wallet, hashes: Sequence[str]) -> list[list[str]]:
         """Return one lane of status requests of a wallet's transactions."""
-        token, path = wallet.api.token, "/api/relay/transactionStatus"
+        token, path = wallet.token, "/api/relay/transactionStatus"
         return [[post(self.stack.base_url, path, token, {"transactionHash": name}) for name in hashes]]
 
     def waits(self, calls: Sequence[tuple[str, str]], seconds: int) -> list[list[str]]:
@@ -85,7 +84,7 @@ class Wallets:
 
     def dashboard(self, wallet: Wallet) -> list[list[str]]:
         """Return one lane with one request of a wallet's dashboard."""
-        return [[get(self.stack.base_url, "/api/user/dashboardInfo", wallet.api.token)]]
+        return [[get(self.stack.base_url, "/api/user/dashboardInfo", wallet.token)]]
 
     def check_ins(self) -> list[list[str]]:
         """Return one lane with a check-in of each wallet; each has one a day."""
@@ -95,7 +94,7 @@ class Wallets:
                 get(
                     self.stack.base_url,
                     path,
-                    wallet.api.token,
+                    wallet.token,
                     f"idempotency-key: bench-{secrets.token_hex(8)}",
                 )
                 for wallet in self.signed_in()
@@ -107,12 +106,17 @@ class Wallets:
         digest = keccak(b"\x19Ethereum Signed Message:\n32" + inner)
         signature = "0x" + sign_digest(wallet.controller_key, digest).hex()
         body = {"address": wallet.profile_address, "timestamp": now, "signature": signature}
-        return post(self.stack.base_url, "/api/relay/quota", wallet.api.token, body)
+        return post(self.stack.base_url, "/api/relay/quota", wallet.token, body)
 
     def _wallet(self, profile: dict[str, str]) -> Wallet:
         key = profile["controller_private_key"]
-        api = GatewayApi(self.stack.base_url)
-        return Wallet(profile["profile_address"], profile["key_manager_address"], key, api, self.stack.rpc)
+        return Wallet(
+            profile["profile_address"],
+            profile["key_manager_address"],
+            key,
+            self.stack.base_url,
+            self.stack.rpc,
+        )
 
     def _call(self, wallet: Wallet, channel: int, nonce: int) -> str:
         number = next(self._numbers)
@@ -121,7 +125,7 @@ class Wallets:
         body = signed_call(
             wallet, payload, chain_id=self.stack.described["chain_id"], nonce=(channel << 128) + nonce
         )
-        return post(self.stack.base_url, "/api/relay/execute", wallet.api.token, body)
+        return post(self.stack.base_url, "/api/relay/execute", wallet.token, body)
 
 
 def signed_call(

@@ -17,9 +17,9 @@ from functools import partial
 
 import urllib3
 
+from credit_relay_client import RelayProblem, ServiceUnreachable
 from devstack.ad_networks.signing import Reward
 from devstack.chaos.verifier import PaidInvoice
-from devstack.gateway_api import Refused
 from devstack.journey.earnings import Network
 from devstack.stripe_account import StripeAccount
 from devstack.wallet import Wallet
@@ -115,8 +115,8 @@ class Income:
         wallet.create_customer()
         try:
             wallet.upsert_subscription(amount)
-        except Refused as refusal:
-            if refusal.problem.get("code") != "payment-method-required":
+        except RelayProblem as refusal:
+            if refusal.code != "payment-method-required":
                 raise
             self._provider.capture_card(wallet.setup_intent(), _CARD)
             wallet.upsert_subscription(amount)
@@ -128,7 +128,7 @@ class Income:
             try:
                 if ask():
                     return True
-            except (urllib3.exceptions.HTTPError, Refused, ValueError):
+            except (urllib3.exceptions.HTTPError, ServiceUnreachable, RelayProblem):
                 pass
             time.sleep(_REPEAT_SECONDS)
         return False
@@ -141,7 +141,7 @@ class Income:
 def _cancels(wallet: Wallet) -> bool:
     try:
         wallet.cancel_subscription(immediately=True)
-    except Refused as refusal:
+    except RelayProblem as refusal:
         if refusal.status not in _DONE:
             raise
     return True

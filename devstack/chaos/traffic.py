@@ -19,7 +19,6 @@ import urllib3
 
 from devstack.bench.calls import signed_call
 from devstack.chaos.verifier import Acknowledged
-from devstack.gateway_api import GatewayApi
 from devstack.rpc import Rpc
 from devstack.wallet import Wallet
 from devstack.world.abi import calldata
@@ -63,7 +62,7 @@ class Traffic:
                 profile["profile_address"],
                 profile["key_manager_address"],
                 profile["controller_private_key"],
-                GatewayApi(base_url),
+                base_url,
                 rpc,
             )
             for profile in profiles
@@ -141,7 +140,7 @@ class Traffic:
         """Send the call once; return whether there is a final answer."""
         headers = {
             "content-type": "application/json",
-            "authorization": f"Bearer {call.wallet.api.token}",
+            "authorization": f"Bearer {call.wallet.token}",
         }
         try:
             response = pool.request(

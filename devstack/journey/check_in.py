@@ -5,8 +5,8 @@ import secrets
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from credit_relay_client import RelayProblem
 from devstack.console import say
-from devstack.gateway_api import Refused
 from devstack.journey.checks import Mismatch, expect
 from devstack.journey.dashboard import Dashboard, exact
 from devstack.journey.earnings import Earner
@@ -82,9 +82,9 @@ def _check_effect(earner: Earner, drop: Drop) -> None:
 def _check_refusal(wallet: Wallet) -> None:
     try:
         answer = wallet.execute_check_in(secrets.token_hex(16))
-    except Refused as refusal:
-        expect("the refusal", (refusal.status, refusal.problem["code"]), (409, "check-in-unavailable"))
-        say(f"  ✓ no attempt is left today; the next one comes at {refusal.problem['nextCheckInAt']}")
+    except RelayProblem as refusal:
+        expect("the refusal", (refusal.status, refusal.code), (409, "check-in-unavailable"))
+        say(f"  ✓ no attempt is left today; the next one comes at {refusal.members['nextCheckInAt']}")
     else:
         raise Mismatch(f"a check-in without an attempt gave {answer['result']}")
 

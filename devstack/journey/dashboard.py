@@ -33,7 +33,7 @@ class Dashboard:
     @classmethod
     def of(cls, wallet: Wallet) -> "Dashboard":
         """Read the dashboard."""
-        return cls(wallet.dashboard())
+        return cls(dict(wallet.dashboard()))
 
     @property
     def credits(self) -> int:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 
+from credit_relay_client import RelayProblem
 from devstack.console import say
 from devstack.environment import CREDITS_PER_MAJOR_UNIT
-from devstack.gateway_api import Refused
 from devstack.journey.checks import Period, expect, text_of, until
 from devstack.journey.dashboard import Dashboard, exact
 from devstack.stripe_account import StripeAccount, StripeObject
@@ -38,8 +38,8 @@ class Subscriber:
         """Begin a subscription; a card is captured when the service asks for one."""
         try:
             answer = self.wallet.upsert_subscription(amount)
-        except Refused as refusal:
-            expect("the refusal", (refusal.status, refusal.problem["code"]), (402, "payment-method-required"))
+        except RelayProblem as refusal:
+            expect("the refusal", (refusal.status, refusal.code), (402, "payment-method-required"))
             say(f"  ✓ no subscription without a card: {refusal}")
             self._capture_card()
             answer = self.wallet.upsert_subscription(amount)
@@ -102,7 +102,7 @@ class Subscriber:
 
         def read() -> tuple[int, ...]:
             quota = self.wallet.quota()
-            return tuple(quota[key] for key in keys)
+            return quota["quota"], quota["totalQuota"], quota["resetDate"]
 
         until(f"({', '.join(keys)})", read, (self.credits, total, reset), patience=self.patience)
         when = "" if reset < 0 else f" ({text_of(reset)})"

@@ -10,8 +10,8 @@ the clock is never moved back again.
 import time
 from collections.abc import Callable
 
+from credit_relay_client import RelayProblem
 from devstack.console import say
-from devstack.gateway_api import Refused
 from devstack.journey.checks import Mismatch, expect, months_before, some_amount, text_of, until
 from devstack.journey.subscriber import Subscriber
 from devstack.stripe.client import ControlError
@@ -85,8 +85,8 @@ def catch_up(subscriber: Subscriber) -> None:
     lagged = _follow_real_time(subscriber.provider)
     try:
         subscriber.wallet.cancel_subscription(immediately=True)
-    except Refused as refusal:
-        expect("the refusal", (refusal.status, refusal.problem["code"]), (404, "no-subscription"))
+    except RelayProblem as refusal:
+        expect("the refusal", (refusal.status, refusal.code), (404, "no-subscription"))
         if not lagged:
             return
     say("  ✓ an earlier journey was interrupted; its subscription is ended")

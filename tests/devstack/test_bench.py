@@ -22,7 +22,6 @@ from devstack.bench.report import ratios, spread, values_of
 from devstack.bench.rounds import Sample, steady_part
 from devstack.bench.run import Options, run
 from devstack.bench.scenarios import Size, scenarios_of
-from devstack.gateway_api import GatewayApi
 from devstack.services.stack import Services
 from devstack.wallet import Wallet
 
@@ -156,7 +155,7 @@ def test_dashboards_come_last_and_unknown_scenarios_are_refused() -> None:
 
 def test_calls_are_signed_as_a_wallet_signs_them(services: Services) -> None:
     address = to_checksum_address("0x" + "5a" * 20)
-    wallet = Wallet(address, address, "0x" + "17" * 32, GatewayApi("http://127.0.0.1:1"), services.rpc)
+    wallet = Wallet(address, address, "0x" + "17" * 32, "http://127.0.0.1:1", services.rpc)
     for nonce in (3, 7 << 128):
         expected = wallet.signed(b"\x01\x02", nonce=nonce)
         assert signed_call(wallet, b"\x01\x02", chain_id=services.chain_id, nonce=nonce) == expected

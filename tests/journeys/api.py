@@ -6,8 +6,6 @@ from typing import Any
 
 import urllib3
 
-from devstack.gateway_api import GatewayApi, Refused
-
 # Room for a connection per thread of a storm; patience for the last of it.
 _POOL = urllib3.PoolManager(maxsize=256, retries=False, timeout=120)
 
@@ -22,8 +20,12 @@ class Answer:
     body: dict[str, Any]
 
 
-class Api(GatewayApi):
+@dataclass
+class Api:
     """A client whose every request has a connection of its own, since the other end is killed now and then."""
+
+    base_url: str
+    token: str | None = None
 
     def ask(self, path: str, body: dict[str, Any] | None = None, *, method: str | None = None) -> Answer:
         """Return the answer to a POST of the body, or to a GET, or as `method` says; no status is an error."""
@@ -39,15 +41,3 @@ class Api(GatewayApi):
         wait = response.headers.get("retry-after")
         kind = response.headers.get("content-type", "")
         return Answer(response.status, kind, int(wait) if wait else None, response.json())
-
-    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """
-        Return the answer's object.
-
-        Raises:
-            Refused: the status is not 200.
-        """
-        answer = self.ask(path, body)
-        if answer.status != 200:
-            raise Refused(answer.status, answer.content_type, answer.body)
-        return answer.body

@@ -70,10 +70,12 @@ class Person:
 
 def sign_in(profile: Profile, *, base_url: str, rpc_url: str) -> Person:
     """Sign in with the first controller of the profile."""
-    api = Api(base_url)
     key = profile.controller.private_key
-    wallet = Wallet(profile.profile_address, profile.key_manager_address, key, api, Rpc(rpc_url))
-    return Person(profile, wallet, api, wallet.sign_in()["refresh"])
+    wallet = Wallet(profile.profile_address, profile.key_manager_address, key, base_url, Rpc(rpc_url))
+    wallet.sign_in()
+    tokens = wallet.relay.session(profile.profile_address).tokens
+    assert tokens
+    return Person(profile, wallet, Api(base_url, tokens.access), tokens.refresh)
 
 
 def some_data() -> bytes:

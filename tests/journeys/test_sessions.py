@@ -24,13 +24,14 @@ def test_a_signed_out_session_ends_for_all_its_tokens_and_for_no_other_session(
     stack: Stack, person: Person
 ) -> None:
     first, first_refresh = person.api, person.refresh_token
-    pair = first.post("/api/auth/refresh", {"refresh": first_refresh})
+    pair = first.ask("/api/auth/refresh", {"refresh": first_refresh}).body
     second = with_token(person, pair["access"])
-    other = replace(person.api)
-    other.token = replace(person.wallet, api=other).sign_in()["access"]
+    another_session = replace(person.wallet)
+    another_session.sign_in()
+    other = with_token(person, another_session.token)
     assert [api.ask("/api/auth/me").status for api in (first, second, other)] == [200, 200, 200]
 
-    second.post("/api/auth/logout", {})
+    assert second.ask("/api/auth/logout", {}).status == 200
 
     answers = [api.ask("/api/auth/me") for api in (first, second)]
     assert [(answer.status, answer.body["code"]) for answer in answers] == [(401, "session-ended")] * 2

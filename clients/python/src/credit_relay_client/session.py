@@ -16,7 +16,9 @@ _REFRESH_PATIENCE_SECONDS = 8
 _RENEWABLE = {"access-token-expired", "not-authenticated", "session-ended", "controller-revoked"}
 
 
-class _Tokens(NamedTuple):
+class Tokens(NamedTuple):
+    """What a session is carried on with; `expires_at` is the end of the access token, in unix seconds."""
+
     access: str
     refresh: str
     expires_at: float
@@ -40,7 +42,7 @@ class Session:
     @property
     def exists(self) -> bool:
         """Whether there are tokens; whether they are still good is known after a request."""
-        return self._tokens is not None
+        return self.tokens is not None
 
     def open(self) -> None:
         """Sign in unless that was done before."""
@@ -65,7 +67,7 @@ class Session:
     ) -> Any:
         """Make a request in the name of the profile; an expired token is renewed, and the request repeated."""
 
-        def attempt(tokens: _Tokens) -> Any:
+        def attempt(tokens: Tokens) -> Any:
             authorized = {**(headers or {}), "Authorization": f"Bearer {tokens.access}"}
             return self.service.patiently(
                 lambda: self.service.once(method, path, body, headers=authorized), seconds=patience_seconds
@@ -79,16 +81,16 @@ class Session:
                 raise
         return attempt(self._fresh_tokens(refused=tokens))
 
-    def _fresh_tokens(self, *, refused: _Tokens | None = None) -> _Tokens:
+    def _fresh_tokens(self, *, refused: Tokens | None = None) -> Tokens:
         """Return tokens other than those that were refused; one thread renews them for all."""
         with self._lock:
-            tokens = self._tokens
+            tokens = self.tokens
             if tokens is None:
                 return self._sign_in()
             is_fresh = tokens.expires_at - time.time() > _RENEW_SECONDS_BEFORE_END
             return tokens if is_fresh and tokens != refused else self._refresh(tokens)
 
-    def _refresh(self, tokens: _Tokens) -> _Tokens:
+    def _refresh(self, tokens: Tokens) -> Tokens:
         def attempt() -> TokenPairResponse:
             pair: TokenPairResponse = self.service.once(
                 "POST", "/api/auth/refresh", {"refresh": tokens.refresh}
@@ -103,7 +105,7 @@ class Session:
         del self.storage[self._key]
         return self._sign_in()
 
-    def _sign_in(self) -> _Tokens:
+    def _sign_in(self) -> Tokens:
         def attempt() -> TokenPairResponse:
             # Each attempt begins with a nonce of its own, because one is good for one attempt, whatever its answer was.
             challenge: NonceResponse = self.service.once("POST", "/api/auth/nonce", {"address": self.profile})
@@ -117,15 +119,16 @@ class Session:
 
         return self._keep(self.service.patiently(attempt))
 
-    def _keep(self, pair: TokenPairResponse) -> _Tokens:
-        tokens = _Tokens(pair["access"], pair["refresh"], time.time() + pair["expiresIn"])
+    def _keep(self, pair: TokenPairResponse) -> Tokens:
+        tokens = Tokens(pair["access"], pair["refresh"], time.time() + pair["expiresIn"])
         self.storage[self._key] = json.dumps(tokens)
         return tokens
 
     @property
-    def _tokens(self) -> _Tokens | None:
+    def tokens(self) -> Tokens | None:
+        """The newest tokens; None before the first sign-in."""
         kept = self.storage.get(self._key)
-        return None if kept is None else _Tokens(*json.loads(kept))
+        return None if kept is None else Tokens(*json.loads(kept))
 
     @property
     def _key(self) -> str:

@@ -133,6 +133,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/.well-known/ledger-roots": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the signed roots of the ledger
+         * @description What the service has signed over its ledger, newest first: at least one root an hour, each over all entries since the
+         *     one before it. Keep roots and `keys` somewhere else, and nobody can change an entry under them unseen. Follow `next`
+         *     until it is null.
+         */
+        get: operations["ledgerRoots"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/auth/logout": {
         parameters: {
             query?: never;
@@ -263,6 +285,28 @@ export interface paths {
          *     its message; the same body would get 401 `nonce-used`.
          */
         post: operations["authVerify"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/ledger/proofs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the own entries with their proofs, page by page
+         * @description The entries of the signed-in profile, newest first, each with a proof that it is under a signed root. Hash `leaf`, then
+         *     go up along `path`, and you have `tree` of the root (RFC 6962). The page `docs/ledger.md` does it in 30 lines of
+         *     JavaScript.
+         */
+        get: operations["ledgerProofs"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -920,6 +964,11 @@ export interface components {
             /** @description From when the dashboard's `subscriptionAmount` is charged, in unix seconds: a changed amount counts from the next period. -1 where it counts already, or there is no subscription. */
             readonly subscriptionAmountFrom: number;
             /**
+             * Format: double
+             * @description Cashback that is no whole credit yet; it counts with what comes back next.
+             */
+            cashbackRemainder: number;
+            /**
              * @description Why the check-in's drop table shows zeros. `nothing-earned`: until a payment was collected or an earning posted, experience is all that can drop. `no-drop-table`: the operator has published none for the badge. `nothing`: a type with zeros is in no table of the badges.
              *
              *     * `nothing` - nothing
@@ -1371,6 +1420,36 @@ export interface components {
             previous: string | null;
             results: components["schemas"]["DatedTransaction"][];
         };
+        PaginatedProofList: {
+            /**
+             * Format: uri
+             * @description Address of the page of older rows; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page of newer rows, or null.
+             */
+            previous: string | null;
+            results: components["schemas"]["Proof"][];
+        };
+        PaginatedRootList: {
+            /**
+             * Format: uri
+             * @description Address of the page of older rows; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page of newer rows, or null.
+             */
+            previous: string | null;
+            results: components["schemas"]["Root"][];
+            /** @description JSON Web Keys (RFC 7517); a root names one by its `keyId`. */
+            keys: {
+                [key: string]: string;
+            }[];
+        };
         /** @description The body of prepare. */
         PrepareRequest: {
             transaction: components["schemas"]["CallRequest"];
@@ -1424,6 +1503,28 @@ export interface components {
             detail: string;
             /** @description What to tell support; also in X-Request-ID. */
             requestId: string | null;
+        };
+        Proof: {
+            entry: number;
+            /** @description The entry as it was hashed, JSON; null until a root is closed over it. */
+            leaf: string | null;
+            /** @description Hashes of the siblings from the leaf to the root, each by the side on which it stands. */
+            readonly path: {
+                left?: string;
+                right?: string;
+            }[];
+            root: components["schemas"]["Root"] | null;
+            /** @description `profile` and `reason` with their salts. SHA-256 of salt and text is what the leaf has of them. */
+            readonly disclosed: {
+                profile?: {
+                    salt: string;
+                    text: string;
+                };
+                reason?: {
+                    salt: string;
+                    text: string;
+                };
+            } | null;
         };
         /** @description What is left, and until when. */
         Quota: {
@@ -1487,6 +1588,15 @@ export interface components {
             day: string;
             commitment: string;
             seed: string;
+        };
+        /** @description A root; each one names the hash of the one before it. */
+        Root: {
+            /** @description What is signed: JSON with `closedAt`, `entries`, `lastEntry`, `previous`, `root` and `tree`. */
+            text: string;
+            /** @description ES256 over the UTF-8 bytes of `text`: r and s in hex. */
+            signature: string;
+            /** @description The `kid` of the key. */
+            keyId: string;
         };
         ServiceResponse: {
             /** @description The chain that is relayed to. */
@@ -1784,9 +1894,12 @@ export type NonceResponse = components['schemas']['NonceResponse'];
 export type NullEnum = components['schemas']['NullEnum'];
 export type PaginatedDatedEarningList = components['schemas']['PaginatedDatedEarningList'];
 export type PaginatedDatedTransactionList = components['schemas']['PaginatedDatedTransactionList'];
+export type PaginatedProofList = components['schemas']['PaginatedProofList'];
+export type PaginatedRootList = components['schemas']['PaginatedRootList'];
 export type PrepareRequest = components['schemas']['PrepareRequest'];
 export type Prepared = components['schemas']['Prepared'];
 export type Problem = components['schemas']['Problem'];
+export type Proof = components['schemas']['Proof'];
 export type Quota = components['schemas']['Quota'];
 export type QuotaRequestRequest = components['schemas']['QuotaRequestRequest'];
 export type Quote = components['schemas']['Quote'];
@@ -1794,6 +1907,7 @@ export type ReceiptEmail = components['schemas']['ReceiptEmail'];
 export type ReceiptEmailRequest = components['schemas']['ReceiptEmailRequest'];
 export type RefreshRequestRequest = components['schemas']['RefreshRequestRequest'];
 export type RevealedSeed = components['schemas']['RevealedSeed'];
+export type Root = components['schemas']['Root'];
 export type ServiceResponse = components['schemas']['ServiceResponse'];
 export type SessionResponse = components['schemas']['SessionResponse'];
 export type SessionsEndedResponse = components['schemas']['SessionsEndedResponse'];
@@ -1832,6 +1946,79 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["KeySetResponse"];
+                };
+            };
+            /** @description - `https-required`: Only https is served. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `too-many-requests`: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `internal-error`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `service-unavailable`: Temporarily unavailable. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ledgerRoots: {
+        parameters: {
+            query?: {
+                /** @description Stands in `next` and `previous`. */
+                cursor?: string;
+                /** @description Rows of a page. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedRootList"];
+                };
+            };
+            /** @description - `invalid-request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description - `https-required`: Only https is served. */
@@ -2592,6 +2779,100 @@ export interface operations {
              * @description - `chain-unavailable`: The chain cannot be reached.
              *     - `service-unavailable`: Temporarily unavailable.
              */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ledgerProofs: {
+        parameters: {
+            query?: {
+                /** @description Stands in `next` and `previous`. */
+                cursor?: string;
+                /** @description Rows of a page. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedProofList"];
+                };
+            };
+            /** @description - `invalid-request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description - `access-token-algorithm-refused`: The token's algorithm is not accepted.
+             *     - `access-token-audience-refused`: The token is for another service.
+             *     - `access-token-expired`: The access token has expired.
+             *     - `access-token-issuer-refused`: The token's issuer is not accepted.
+             *     - `access-token-key-unknown`: The token's key is not known.
+             *     - `access-token-kind-refused`: This is not an access token.
+             *     - `access-token-malformed`: The access token cannot be read.
+             *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-inactive`: The account is closed.
+             *     - `not-authenticated`: Sign in first.
+             *     - `session-ended`: The session has ended.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `https-required`: Only https is served. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `too-many-requests`: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `internal-error`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `service-unavailable`: Temporarily unavailable. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next attempt. */

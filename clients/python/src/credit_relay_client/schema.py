@@ -1,6 +1,6 @@
 """Types of the API, generated from docs/openapi.yaml by `make schema`."""
 
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 # Every code that a documented refusal can have.
 ProblemCode: TypeAlias = Literal[
@@ -127,6 +127,7 @@ class AccountResponse(TypedDict):
     subscriberBadge: str
     subscriptionStatus: "SubscriptionStatusEnum | NullEnum"
     subscriptionAmountFrom: int
+    cashbackRemainder: float
     checkInDropsLimitedBy: "CheckInDropsLimitedByEnum"
     checkInDropsHint: str
 
@@ -465,6 +466,19 @@ class PaginatedDatedTransactionList(TypedDict):
     results: "list[DatedTransaction]"
 
 
+class PaginatedProofList(TypedDict):
+    next: str | None
+    previous: str | None
+    results: "list[Proof]"
+
+
+class PaginatedRootList(TypedDict):
+    next: str | None
+    previous: str | None
+    results: "list[Root]"
+    keys: list[dict[str, Any]]
+
+
 class PrepareRequest(TypedDict):
     """The body of prepare."""
 
@@ -504,6 +518,14 @@ class Problem(TypedDict):
     code: str
     detail: str
     requestId: str | None
+
+
+class Proof(TypedDict):
+    entry: int
+    leaf: str | None
+    path: list[dict[str, Any]]
+    root: "Root | None"
+    disclosed: dict[str, Any] | None
 
 
 class Quota(TypedDict):
@@ -555,6 +577,14 @@ class RevealedSeed(TypedDict):
     day: str
     commitment: str
     seed: str
+
+
+class Root(TypedDict):
+    """A root; each one names the hash of the one before it."""
+
+    text: str
+    signature: str
+    keyId: str
 
 
 class ServiceResponse(TypedDict):

@@ -84,8 +84,7 @@ class Wallet:
 
     def account(self) -> dict[str, Any]:
         """Read the account in short."""
-        found: dict[str, Any] = self.api.get("/api/user/account")
-        return found
+        return self._request("GET", "/api/user/account")
 
     def ad_networks(self) -> list[dict[str, Any]]:
         """Return the ad networks, with the user's name at each."""

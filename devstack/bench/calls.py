@@ -75,7 +75,7 @@ class Wallets:
 
     def waits(self, calls: Sequence[tuple[str, str]], seconds: int) -> list[list[str]]:
         """Return a lane for each call, given as hash and profile: a request that waits for another status."""
-        tokens = {wallet.profile_address: wallet.api.token for wallet in self.signed_in()}
+        tokens = {wallet.profile_address: wallet.token for wallet in self.signed_in()}
         path = "/api/relay/transactions"
         return [
             [get(self.stack.base_url, f"{path}/{name}?wait={seconds}", tokens[profile])]

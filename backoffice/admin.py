@@ -3,17 +3,16 @@
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.timezone import now
-from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from backoffice.front_page import FIGURES_NEED
 from backoffice.person import person_of
 from credits.admin import CreditAccountAdmin, adjust_credits
 from credits.models import CreditAccount, ReconciliationRun
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
+from gateway.admin.approval_forms import ApprovedForm
 from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
 from gateway.admin.search import address_like
 from gateway.common.tasks import enqueue_now
@@ -45,19 +44,23 @@ class SignInSessionInline(ReadOnlyInline[SignInSession, User]):
 
 
 @admin.register(User)
-class UserAdmin(ReasonedActions, DjangoUserAdmin[User], StaffAdmin[User]):
-    """Staff are edited here; of a wallet user only whether the account is open."""
+class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
+    """Accounts and roles of staff change when a second person agrees; of a wallet user only whether it is open."""
 
+    saves = users_admin.SAVE_STAFF
     list_display = ("username", "profile_address", "is_active", "is_staff", "date_joined", "last_login")
     list_filter = ("is_active", "is_staff")
     search_fields = ("username__istartswith", "email__istartswith")
     search_help_text = "A profile address in any casing, whole or in part, or the start of a staff name."
     ordering = ("-date_joined",)
     inlines = (SignInSessionInline,)
-    form = UserChangeForm
-    add_form = UserCreationForm
-    change_password_form = AdminPasswordChangeForm
-    staff_actions = (ADJUST_CREDITS, GRANT_MODIFIER, users_admin.END_SESSIONS)
+    staff_actions = (
+        ADJUST_CREDITS,
+        GRANT_MODIFIER,
+        users_admin.END_SESSIONS,
+        users_admin.RESET_PASSWORD,
+        users_admin.RESET_SECOND_FACTOR,
+    )
 
     def find_rows(self, rows: QuerySet[User], term: str) -> QuerySet[User] | None:
         address = as_address(term)
@@ -68,22 +71,36 @@ class UserAdmin(ReasonedActions, DjangoUserAdmin[User], StaffAdmin[User]):
         return rows.filter(part | Q(profile_address=None, username__istartswith=term)) if part else None
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        if obj is not None and obj.profile_address:
+        if obj is None:
+            return ((None, {"fields": ("username", "groups")}),)
+        if obj.profile_address:
             return ((None, {"fields": ("profile_address", "is_active", "date_joined")}),)
-        if obj is not None and not self.has_change_permission(request, obj):
-            # Nobody is shown even the hash of somebody else's password.
-            shown = ("username", "is_active", "is_staff", "groups", "date_joined", "last_login")
-            return ((None, {"fields": shown}),)
-        return super().get_fieldsets(request, obj)
+        # Nobody has single permissions, and nobody is shown even the hash of a password.
+        shown = ("username", "is_active", "is_staff", "is_superuser", "groups", "date_joined", "last_login")
+        return ((None, {"fields": shown}),)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ("profile_address", "date_joined", "last_login")
+
+    def takes_approval(self, row: User | None) -> bool:
+        return row is None or row.profile_address is None
 
     def form_context(self, request: HttpRequest, row: User | None) -> dict[str, Any]:
         context = super().form_context(request, row)
         if row is not None and row.profile_address and request.user.has_perms(FIGURES_NEED):
             context["person"] = person_of(user=row, now=now())
         return context
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("users.manage_staff")
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        of_wallets, of_staff = (
+            request.user.has_perm(f"users.{name}") for name in ("change_user", "manage_staff")
+        )
+        if obj is None:
+            return of_wallets or of_staff
+        return of_wallets if obj.profile_address else of_staff
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # The ledger keeps its people; an account is closed and not deleted.

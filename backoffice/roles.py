@@ -2,7 +2,8 @@
 What each role of staff may do: one table, and the groups brought in line with it.
 
 A role is a group of Django's; people with several roles are in several groups, and nobody has
-single permissions. Everything else is for superusers, above all whatever makes somebody staff.
+single permissions. Everything else is for superusers, who need a second person of another role like everybody
+else (`gateway.admin.approvals`).
 """
 
 from collections.abc import Iterator
@@ -26,7 +27,13 @@ ROLES: dict[str, tuple[str, ...]] = {
     "finance": (
         *(f"{app}.view_*" for app in OURS),
         "gateway_admin.decide_approvalrequest",
+        # What support and operations ask for.
         "credits.decide_adjustment",
+        "rewards.decide_modifier",
+        "earnings.decide_adnetwork",
+        "users.decide_trustedimplementation",
+        "relay.decide_relayer",
+        "users.decide_staff",
         "earnings.decide_earning",
         "payments.add_payoutrate",
         "credits.run_stripe_reconciliation",
@@ -51,13 +58,17 @@ ROLES: dict[str, tuple[str, ...]] = {
     "operations": (
         *(f"{app}.view_*" for app in OURS),
         "gateway_admin.decide_approvalrequest",
+        # What finance asks for.
         "payments.decide_payoutrate",
+        "earnings.decide_release",
+        "rewards.decide_badge",
         "credits.run_reconciliation",
         "relay.pause_relayer",
         "relay.add_spare_relayer",
         "relay.rebroadcast_relaytransaction",
         "relay.cancel_relaytransaction",
         "relay.release_orphaned_hold",
+        "users.manage_staff",
         "users.add_trustedimplementation",
         "users.change_trustedimplementation",
         "earnings.add_adnetwork",

@@ -7,6 +7,7 @@ No page shows a secret, not even a new one again.
 from typing import Any, ClassVar
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.postgres.forms import SimpleArrayField
 from django.core.exceptions import PermissionDenied
@@ -24,9 +25,12 @@ from earnings.networks import ADAPTERS
 from earnings.networks.base import Adapter, is_weak
 from earnings.services import earnings, networks, trial
 from earnings.states import Event, allows
-from gateway.admin import navigation
-from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
-from gateway.admin.base import Previewed, StaffAdmin
+from gateway.admin import approvals, navigation
+from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
+from gateway.admin.approval_forms import ApprovedForm, Values, form_kind
+from gateway.admin.approvals import AboveCeiling, Done, Kind
+from gateway.admin.base import StaffAdmin
+from gateway.admin.models import ApprovalRequest
 from gateway.common.crypto import SealedUnderAnotherKey
 
 navigation.register(
@@ -61,22 +65,93 @@ RESUME_NETWORK = ReasonedAction(
 )
 
 
-def _issue(row: AdNetwork, decision: Decision) -> str:
-    token = networks.issue_path_token(slug=row.slug)
-    return f"Copy it now, it is not shown again: {networks.address_of(slug=row.slug, token=token)}"
-
-
 def _retire(row: AdNetwork, decision: Decision) -> str:
     networks.retire_secret(slug=row.slug)
     return "Only the newest secret is accepted."
 
 
+def _set_secret(asked: ApprovalRequest) -> Done:
+    network = AdNetwork.objects.get(pk=asked.object_id)
+    networks.set_sealed_secret(slug=network.slug, sealed=asked.payload["sealed"], now=timezone.now())
+    return Done("The new secret is accepted; the one before it stays live until it is retired.", network)
+
+
+def _issue(asked: ApprovalRequest) -> Done:
+    network = AdNetwork.objects.get(pk=asked.object_id)
+    networks.accept_path_token(slug=network.slug, token_hash=asked.payload["token_hash"])
+    return Done("The new address is accepted, and the old one no longer.", network)
+
+
+SECRET = approvals.register(
+    Kind(
+        name="set_network_secret",
+        title="Set the secret of an ad network",
+        asks="earnings.change_adnetwork",
+        decides="earnings.decide_adnetwork",
+        carry_out=_set_secret,
+    )
+)
+ADDRESS = approvals.register(
+    Kind(
+        name="issue_network_address",
+        title="Issue a new address to an ad network",
+        asks="earnings.change_adnetwork",
+        decides="earnings.decide_adnetwork",
+        carry_out=_issue,
+    )
+)
+
+
+class SecretForm(ReasonForm):
+    new_secret = forms.CharField(
+        widget=UnfoldAdminPasswordWidget(render_value=False, attrs={"autocomplete": "new-password"}),
+    )
+    field_order = ("new_secret", "reason")
+
+
+def _ask_for(kind: Kind, row: AdNetwork, decision: Decision, payload: dict[str, Any], what: str) -> str:
+    asked = approvals.ask(
+        kind=kind,
+        actor=decision.actor,
+        reason=decision.reason,
+        key=decision.key(row),
+        row=row,
+        payload=payload,
+        changes={what: ("", "a new one")},
+    )
+    return approvals.outcome_of(asked, kind.title)
+
+
+def _ask_for_secret(row: AdNetwork, decision: Decision) -> str:
+    sealed = networks.sealed(decision.answers["new_secret"])
+    return _ask_for(SECRET, row, decision, {"sealed": sealed}, "secret")
+
+
+def _ask_for_address(row: AdNetwork, decision: Decision) -> str:
+    token = networks.new_path_token()
+    answer = _ask_for(ADDRESS, row, decision, {"token_hash": networks.path_token_hash(token)}, "address")
+    address = networks.address_of(slug=row.slug, token=token)
+    return f"{answer} Copy the address now, it is not shown again: {address}"
+
+
+SET_SECRET = ReasonedAction(
+    name="set_secret",
+    label="Set a new secret",
+    permission="earnings.change_adnetwork",
+    effect=lambda row: "It signs once it is approved; the one before it stays live until it is retired.",
+    run=_ask_for_secret,
+    form=SecretForm,
+    kind=SECRET,
+)
 ISSUE_ADDRESS = ReasonedAction(
     name="issue_address",
     label="Issue a new address",
     permission="earnings.change_adnetwork",
-    effect=lambda row: "A new address is shown once, for the network's own pages. The old one ends at once.",
-    run=_issue,
+    effect=lambda row: (
+        "A new address is shown once, for the network's own pages. Once it is approved, it works and the old one ends."
+    ),
+    run=_ask_for_address,
+    kind=ADDRESS,
 )
 RETIRE_SECRET = ReasonedAction(
     name="retire_secret",
@@ -165,10 +240,6 @@ _SETTINGS = (
     "daily_cap",
     "hold_hours",
 )
-# The preview would have to contain the secret.
-_SAVE_ONE_BY_ONE = (
-    "Save the rate first and the secret after it: what a rate does is shown before it is saved."
-)
 
 
 def _list_field(max_length: int, help_text: str) -> SimpleArrayField:
@@ -177,14 +248,8 @@ def _list_field(max_length: int, help_text: str) -> SimpleArrayField:
 
 
 class AdNetworkForm(forms.ModelForm[AdNetwork]):
-    """Settings, and a field that takes a secret and never shows one."""
+    """Settings of a network; its secrets and addresses are given by actions."""
 
-    new_secret = forms.CharField(
-        required=False,
-        strip=True,
-        widget=UnfoldAdminPasswordWidget(render_value=False, attrs={"autocomplete": "new-password"}),
-        help_text="Signs from now on; the one before it stays live until it is retired.",
-    )
     allowed_addresses = _list_field(
         49, "IP addresses or networks that may send, separated by commas; empty allows any."
     )
@@ -208,11 +273,6 @@ class AdNetworkForm(forms.ModelForm[AdNetwork]):
         """Whether an existing network gets another rate, whose effect is then shown first."""
         return bool(self.instance.pk) and "rate" in self.changed_data
 
-    def clean(self) -> None:
-        super().clean()
-        if self.changes_rate and self.cleaned_data.get("new_secret"):
-            self.add_error("new_secret", _SAVE_ONE_BY_ONE)
-
     def _post_clean(self) -> None:
         slug = self.instance.slug or self.cleaned_data.get("slug", "")
         if slug in ADAPTERS:
@@ -220,12 +280,33 @@ class AdNetworkForm(forms.ModelForm[AdNetwork]):
         super()._post_clean()  # type: ignore[misc]
 
 
+def _check_network(network: AdNetwork) -> None:
+    if network.rate > settings.CEILING_NETWORK_RATE:
+        raise AboveCeiling(f"Nobody may set a rate above {settings.CEILING_NETWORK_RATE:,} credits per unit.")
+    if max(network.per_event_cap or 0, network.daily_cap or 0) > settings.CEILING_NETWORK_CAP:
+        raise AboveCeiling(f"Nobody may set a cap above {settings.CEILING_NETWORK_CAP:,} credits.")
+
+
+def _configure(network: Any, values: Values) -> AdNetwork:
+    changed = {name: getattr(network, name) for name in values if name != "slug"}
+    return networks.configure(slug=network.slug, **changed)
+
+
 @admin.register(AdNetwork)
-class AdNetworkAdmin(Previewed, ReasonedActions, TrialPage):
-    """Settings change through the service; addresses and secrets by their own actions."""
+class AdNetworkAdmin(ApprovedForm, ReasonedActions, TrialPage):
+    """Settings, addresses and secrets change when a second person agrees; pausing takes nobody else."""
 
     form = AdNetworkForm
     preview_template = "earnings/rate_preview.html"
+    saves = form_kind(
+        name="configure_ad_network",
+        title="Configure an ad network",
+        model=AdNetwork,
+        asks="earnings.change_adnetwork",
+        decides="earnings.decide_adnetwork",
+        check=_check_network,
+        save=_configure,
+    )
     list_display = (
         "slug",
         "rewards",
@@ -238,9 +319,9 @@ class AdNetworkAdmin(Previewed, ReasonedActions, TrialPage):
         "last_event",
     )
     ordering = ("slug",)
-    staff_actions = (PAUSE_NETWORK, RESUME_NETWORK, ISSUE_ADDRESS, RETIRE_SECRET)
+    staff_actions = (PAUSE_NETWORK, RESUME_NETWORK, SET_SECRET, ISSUE_ADDRESS, RETIRE_SECRET)
     readonly_fields = ("is_weak", "proof", "secrets", "secret_changed_at")
-    fields = ("slug", *_SETTINGS, "new_secret", *readonly_fields)
+    fields = ("slug", *_SETTINGS, *readonly_fields)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AdNetwork]:
         latest = Postback.objects.filter(network=OuterRef("pk")).order_by().values("network")
@@ -267,12 +348,6 @@ class AdNetworkAdmin(Previewed, ReasonedActions, TrialPage):
         if not form.changes_rate:
             return None
         return queries.rate_effect(network=form.instance, before=form.initial["rate"], now=timezone.now())
-
-    def save_model(self, request: HttpRequest, obj: AdNetwork, form: Any, change: bool) -> None:
-        values = {name: form.cleaned_data[name] for name in _SETTINGS}
-        obj.pk = networks.configure(slug=obj.slug, **values).pk
-        if form.cleaned_data["new_secret"]:
-            networks.set_secret(slug=obj.slug, secret=form.cleaned_data["new_secret"], now=timezone.now())
 
     @admin.display(description="rewards")
     def rewards(self, network: AdNetwork) -> str:
@@ -310,8 +385,10 @@ class AdNetworkAdmin(Previewed, ReasonedActions, TrialPage):
 
 
 def _release(row: Postback, decision: Decision) -> str:
-    credit = earnings.release_early(postback_id=row.pk)
-    return f"{credit.entry.amount if credit.entry else 0} credits are posted."
+    asked = earnings.request_release(
+        postback_id=row.pk, actor=decision.actor, reason=decision.reason, key=decision.key(row)
+    )
+    return approvals.outcome_of(asked, f"{asked.amount} credits are posted.")
 
 
 def _forfeit(row: Postback, decision: Decision) -> str:
@@ -330,6 +407,8 @@ RELEASE_EARLY = ReasonedAction(
     ),
     run=_release,
     applies_to=lambda row: allows(row, Event.RELEASE),
+    kind=earnings.RELEASE,
+    person=lambda row: row.user,
 )
 FORFEIT = ReasonedAction(
     name="forfeit",

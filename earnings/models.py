@@ -79,6 +79,7 @@ class AdNetwork(models.Model):
 
     class Meta:
         db_table = "earnings_adnetwork"
+        permissions = [("decide_adnetwork", "Can approve or reject settings and secrets of somebody else")]
         ordering = ("slug",)
         constraints = [
             models.CheckConstraint(condition=Q(rate__gt=0), name="earnings_adnetwork_rate_positive"),
@@ -251,7 +252,10 @@ class Postback(models.Model):
 
     class Meta:
         db_table = "earnings_postback"
-        permissions = [("decide_earning", "Can release or forfeit a held earning")]
+        permissions = [
+            ("decide_earning", "Can forfeit a held earning, and ask for its early release"),
+            ("decide_release", "Can approve or reject an early release of somebody else"),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["network", "external_id", "kind"],

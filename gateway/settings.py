@@ -631,3 +631,9 @@ APPROVAL_LIMITS = {
 APPROVAL_HOURS = env.integer("APPROVAL_HOURS", default=72, minimum=1)
 # Prices that nobody may set: credits for 1.00 of a currency.
 CEILING_PAYOUT_RATE = env.integer("CEILING_PAYOUT_RATE", default=100_000, minimum=1)
+# Credits per unit of an ad network, and the caps of its events and days.
+CEILING_NETWORK_RATE = env.integer("CEILING_NETWORK_RATE", default=100_000, minimum=1)
+CEILING_NETWORK_CAP = env.integer("CEILING_NETWORK_CAP", default=10_000_000, minimum=1)
+# Each bonus of a badge in percent, and the credits that it lets people owe.
+CEILING_BADGE_PERCENT = env.integer("CEILING_BADGE_PERCENT", default=100, minimum=1)
+CEILING_BADGE_DEBT = env.integer("CEILING_BADGE_DEBT", default=1_000_000)

@@ -13,7 +13,7 @@ from django.utils.html import format_html
 
 from credits.admin import CreditHoldAdmin
 from credits.models import CreditHold
-from gateway.admin import navigation
+from gateway.admin import approvals, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.admin import offer_pause
 from gateway.admin.base import OwnedRows, ReadOnlyAdmin, ReadOnlyInline
@@ -71,14 +71,26 @@ def _retire(row: Relayer, decision: Decision) -> str:
     return "Nothing changed: it takes calls, or some of its calls are not settled yet."
 
 
+def _ask_for_another(row: Relayer, decision: Decision) -> str:
+    asked = relayers.request_relayer(actor=decision.actor, reason=decision.reason, key=decision.key(row))
+    return approvals.outcome_of(asked, f"{asked.subject} is in service.")
+
+
+def _ask_for_return(row: Relayer, decision: Decision) -> str:
+    asked = relayers.request_return(
+        relayer_id=row.pk, actor=decision.actor, reason=decision.reason, key=decision.key(row)
+    )
+    return approvals.outcome_of(asked, "It is back, paused.")
+
+
 ADD_RELAYER = ReasonedAction(
     name="add",
     label="Add a relayer",
     permission="relay.add_spare_relayer",
     subject="Relayers",
     effect=lambda row: "The next spare key takes calls as soon as its account is funded.",
-    run=lambda row, decision: f"{relayers.add_relayer(now=timezone.now())} is in service.",
-    reaches_out=True,
+    run=_ask_for_another,
+    kind=relayers.ADD,
 )
 RETIRE_RELAYER = ReasonedAction(
     name="retire",
@@ -93,10 +105,9 @@ BRING_BACK_RELAYER = ReasonedAction(
     label="Bring back",
     permission="relay.add_spare_relayer",
     effect=lambda row: "It is tracked and funded again, and paused until somebody resumes it.",
-    run=lambda row, decision: (
-        "It is back, paused." if relayers.bring_back(relayer_id=row.pk) else "It was not retired."
-    ),
+    run=_ask_for_return,
     applies_to=lambda row: row.retired_at is not None,
+    kind=relayers.RETURN,
 )
 
 

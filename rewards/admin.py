@@ -5,13 +5,13 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
-from django.contrib import admin, messages
-from django.contrib.admin.utils import unquote
+from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.http import HttpRequest
+from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.safestring import mark_safe
 from unfold.widgets import (
     UnfoldAdminDecimalFieldWidget,
     UnfoldAdminIntegerFieldWidget,
@@ -19,9 +19,12 @@ from unfold.widgets import (
 )
 
 from credits.admin import OwnedAdmin, Owner
-from gateway.admin import navigation
+from gateway.admin import approvals, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
-from gateway.admin.base import Previewed, StaffAdmin
+from gateway.admin.approval_forms import ApprovedForm, form_kind
+from gateway.admin.approvals import AboveCeiling, Done, Kind, RequestOutdated
+from gateway.admin.base import StaffAdmin
+from gateway.admin.models import ApprovalRequest
 from rewards.errors import InvalidLevels
 from rewards.models import Badge, CashbackEntry, ExperienceEntry, Modifier, ModifierType, Progress
 from rewards.services import levels, modifiers
@@ -61,29 +64,33 @@ class ModifierForm(ReasonForm):
 
 def grant_modifier(owner: Owner) -> ReasonedAction:
     def run(row: Any, decision: Decision) -> str:
-        given = modifiers.grant(
+        answers = decision.answers
+        asked = modifiers.request(
             user=owner(row),
-            modifier_type=ModifierType(decision.answers["modifier_type"]),
-            value=decision.answers["value"],
-            minutes=decision.answers["minutes"],
+            modifier_type=ModifierType(answers["modifier_type"]),
+            value=answers["value"],
+            minutes=answers["minutes"],
             key=decision.key(row),
             reason=decision.reason,
             actor=decision.actor,
         )
-        return (
-            f"{given.get_modifier_type_display()} +{given.value} until {given.expires_at:%Y-%m-%d %H:%M} UTC."
+        return approvals.outcome_of(
+            asked, f"+{answers['value']} for {answers['minutes']:,} minutes from now on."
         )
 
     return ReasonedAction(
         name="grant_modifier",
         label="Grant a modifier",
-        permission="rewards.add_modifier",
+        permission=modifiers.GRANT.asks,
         effect=lambda row: (
-            f"For {owner(row).profile_address}. A bonus is added to the badges' from now on, and ends by itself."
+            f"For {owner(row).profile_address}. A bonus is added to the badges' and ends by itself. "
+            "A percent-day is 1 % for a day: 5 % for a week is 35."
         ),
         run=run,
         form=ModifierForm,
         applies_to=lambda row: owner(row).profile_address is not None,
+        kind=modifiers.GRANT,
+        person=owner,
     )
 
 
@@ -121,12 +128,82 @@ class BadgeForm(forms.ModelForm[Badge]):
             self.add_error(None, refusal)
 
 
+def _check_badge(badge: Badge) -> None:
+    most = Decimal(settings.CEILING_BADGE_PERCENT) / 100
+    if max(getattr(badge, term) for term in _FRACTIONS) > most:
+        raise AboveCeiling(f"No badge adds more than {settings.CEILING_BADGE_PERCENT} %.")
+    if badge.acceptable_credit_debt > settings.CEILING_BADGE_DEBT:
+        raise AboveCeiling(f"No badge lets anybody owe more than {settings.CEILING_BADGE_DEBT:,} credits.")
+
+
+_FRACTIONS = [
+    term for term in levels.TERMS if term.startswith("bonus_creds") or term == "credits_back_percent"
+]
+
+
+def _removed(asked: ApprovalRequest) -> Done:
+    badge = Badge.objects.get(pk=asked.object_id)
+    if str(badge.exp_lower_bound) != asked.payload["exp_lower_bound"]:
+        raise RequestOutdated("The badge was changed meanwhile. Reject the request and ask again.")
+    levels.remove_badge(badge=badge)
+    return Done("It is removed.", asked)
+
+
+REMOVAL = approvals.register(
+    Kind(
+        name="remove_badge",
+        title="Remove a badge",
+        asks="rewards.delete_badge",
+        decides="rewards.decide_badge",
+        carry_out=_removed,
+    )
+)
+
+
+def _ask_to_remove(row: Badge, decision: Decision) -> str:
+    bound = str(row.exp_lower_bound)
+    asked = approvals.ask(
+        kind=REMOVAL,
+        actor=decision.actor,
+        reason=decision.reason,
+        key=decision.key(row),
+        row=row,
+        payload={"exp_lower_bound": bound},
+        changes={"badge": (f"{row} from {bound}", "")},
+    )
+    return approvals.outcome_of(asked, "It is removed.")
+
+
+REMOVE_BADGE = ReasonedAction(
+    name="remove",
+    label="Remove",
+    permission=REMOVAL.asks,
+    effect=lambda row: mark_safe(  # noqa: S308 - the template escapes
+        render_to_string("rewards/levels_preview.html", {"preview": levels.preview_removing(badge=row)})
+    ),
+    run=_ask_to_remove,
+    # The lowest badge of a track stays.
+    applies_to=lambda row: row.exp_lower_bound > 0,
+    kind=REMOVAL,
+)
+
+
 @admin.register(Badge)
-class BadgeAdmin(Previewed, StaffAdmin[Badge]):
+class BadgeAdmin(ApprovedForm, ReasonedActions, StaffAdmin[Badge]):
     """Where a badge begins and what it grants; where it ends is where the next one begins."""
 
     form = BadgeForm
     preview_template = "rewards/levels_preview.html"
+    saves = form_kind(
+        name="save_badge",
+        title="Change badges",
+        model=Badge,
+        asks="rewards.change_badge",
+        decides="rewards.decide_badge",
+        check=_check_badge,
+        save=lambda badge, values: levels.save_badge(badge=badge),
+    )
+    staff_actions = (REMOVE_BADGE,)
     list_display = (
         "name",
         "track",
@@ -141,58 +218,16 @@ class BadgeAdmin(Previewed, StaffAdmin[Badge]):
     ordering = ("track", "exp_lower_bound")
     fields = (*BadgeForm.Meta.fields[:3], "exp_upper_bound", *levels.TERMS)
     readonly_fields = ("exp_upper_bound",)
-    delete_confirmation_template = "admin/rewards/badge/remove.html"
 
     def get_readonly_fields(self, request: HttpRequest, obj: Badge | None = None) -> Any:
         # A badge stays on its track.
         return ("track", *self.readonly_fields) if obj else self.readonly_fields
 
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        # Badges are removed one by one, each after a look at the consequences for people.
-        return {
-            name: action for name, action in super().get_actions(request).items() if name != "delete_selected"
-        }
-
     def preview_of(self, form: BadgeForm) -> Preview | None:
         return form.preview
 
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> Any:
-        try:
-            return super().changeform_view(request, object_id, form_url, extra_context)
-        except InvalidLevels as refusal:
-            # The levels have changed since they were shown.
-            messages.error(request, f"{refusal.title}. {refusal.detail}")
-            return HttpResponseRedirect(request.path)
-
-    def save_model(self, request: HttpRequest, obj: Badge, form: Any, change: bool) -> None:
-        levels.save_badge(badge=obj)
-
-    def delete_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Show what a removal would do; the lowest badge of a track stays."""
-        badge = self.get_object(request, unquote(object_id))
-        if badge is None or not self.has_delete_permission(request, badge):
-            return super().delete_view(request, object_id, extra_context)
-        shown = dict(extra_context or {})
-        try:
-            shown["preview"] = levels.preview_removing(badge=badge)
-            return super().delete_view(request, object_id, shown)
-        except InvalidLevels as refusal:
-            shown["refusal"] = f"{refusal.title}. {refusal.detail}"
-        if request.method == "POST":
-            messages.error(request, shown["refusal"])
-            return HttpResponseRedirect(reverse("admin:rewards_badge_change", args=[badge.pk]))
-        return super().delete_view(request, object_id, shown)
-
-    def delete_model(self, request: HttpRequest, obj: Badge) -> None:
-        levels.remove_badge(badge=obj)
+    def has_delete_permission(self, request: HttpRequest, obj: Badge | None = None) -> bool:
+        return False  # An action asks for it, after a look at the consequences for people.
 
 
 @admin.register(Progress)

@@ -98,6 +98,7 @@ class Badge(models.Model):
 
     class Meta:
         db_table = "rewards_badge"
+        permissions = [("decide_badge", "Can approve or reject a change of badges of somebody else")]
         ordering = ("track", "exp_lower_bound")
         constraints = [
             models.CheckConstraint(
@@ -275,6 +276,7 @@ class Modifier(models.Model):
 
     class Meta:
         db_table = "rewards_modifier"
+        permissions = [("decide_modifier", "Can approve or reject a modifier of somebody else")]
         indexes = [
             models.Index(fields=["user", "expires_at"], name="rewards_modifier_user"),
             models.Index(fields=["expires_at"], name="rewards_modifier_expires"),

@@ -1,15 +1,20 @@
 """Sign-in sessions in the admin: find them by address, end one or all of a user. Trusted implementations are edited."""
 
+from base64 import b32encode
+from typing import Any
+
 from django.contrib import admin
 from django.db.models import Q, QuerySet
+from django.http import HttpRequest
 from django.utils.timezone import now
 
-from gateway.admin import navigation
+from gateway.admin import approvals, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
+from gateway.admin.approval_forms import ApprovedForm, Values, form_kind
 from gateway.admin.base import ReadOnlyAdmin, StaffAdmin
 from gateway.common.fields import checksum
 from users.models import SignInSession, TrustedImplementation, User
-from users.services import sessions
+from users.services import sessions, staff
 
 navigation.register("People", {"users.User": "group", "users.SignInSession": "login"})
 navigation.register("Relay", {"users.TrustedImplementation": "verified_user"})
@@ -44,6 +49,66 @@ END_SESSIONS = ReasonedAction(
 )
 
 
+def _reset_password(row: User, decision: Decision) -> str:
+    asked, password = staff.request_password(
+        person=row, actor=decision.actor, reason=decision.reason, key=decision.key(row)
+    )
+    return f"{approvals.outcome_of(asked, '')} Then it is, now and never shown again: {password}"
+
+
+RESET_PASSWORD = ReasonedAction(
+    name="reset_password",
+    label="Reset the password",
+    permission="users.manage_staff",
+    effect=lambda row: (
+        "A new password is shown once. It is valid when it is approved; they should change it then."
+    ),
+    run=_reset_password,
+    applies_to=lambda row: row.is_staff,
+    kind=staff.PASSWORD,
+)
+
+
+def _reset_second_factor(row: User, decision: Decision) -> str:
+    asked, seed = staff.request_second_factor(
+        person=row, actor=decision.actor, reason=decision.reason, key=decision.key(row)
+    )
+    key = b32encode(bytes.fromhex(seed)).decode()
+    return f"{approvals.outcome_of(asked, '')} For the authenticator app, now and never again: {key}"
+
+
+RESET_SECOND_FACTOR = ReasonedAction(
+    name="reset_second_factor",
+    label="Reset the second factor",
+    permission="users.manage_staff",
+    effect=lambda row: (
+        "A new key is shown once. When it is approved, it replaces every second factor they have."
+    ),
+    run=_reset_second_factor,
+    applies_to=lambda row: row.is_staff,
+    kind=staff.SECOND_FACTOR,
+)
+
+
+def _save_account(row: Any, values: Values) -> User:
+    if row.pk is None:
+        row.is_staff = True
+        row.set_unusable_password()
+    row.full_clean(exclude=["password"])
+    row.save()
+    return row  # type: ignore[no-any-return]
+
+
+SAVE_STAFF = form_kind(
+    name="save_staff",
+    title="Change a staff account",
+    model=User,
+    asks="users.manage_staff",
+    decides="users.decide_staff",
+    save=_save_account,
+)
+
+
 def as_address(term: str) -> str | None:
     """Return the searched text as an address, so that the search uses the column's own index."""
     try:
@@ -70,8 +135,38 @@ class SignInSessionAdmin(ReasonedActions, ReadOnlyAdmin):
         return rows.filter(by_address) if address else None
 
 
+def _distrust(row: TrustedImplementation, decision: Decision) -> str:
+    TrustedImplementation.objects.filter(pk=row.pk).update(is_active=False)
+    return "It is not trusted from now on."
+
+
+DISTRUST = ReasonedAction(
+    name="distrust",
+    label="Stop trusting",
+    permission="users.change_trustedimplementation",
+    effect=lambda row: (
+        "Profiles that run it can neither sign in nor relay. To trust it again takes approval."
+    ),
+    run=_distrust,
+    applies_to=lambda row: row.is_active,
+)
+
+
 @admin.register(TrustedImplementation)
-class TrustedImplementationAdmin(StaffAdmin[TrustedImplementation]):
+class TrustedImplementationAdmin(ApprovedForm, ReasonedActions, StaffAdmin[TrustedImplementation]):
+    """Contract code that profiles may run; trusting takes a second person, to stop it does not."""
+
+    saves = form_kind(
+        name="save_trusted_code",
+        title="Change trusted code",
+        model=TrustedImplementation,
+        asks="users.change_trustedimplementation",
+        decides="users.decide_trustedimplementation",
+    )
+    staff_actions = (DISTRUST,)
     list_display = ("name", "kind", "address", "code_hash", "is_active")
     list_filter = ("kind", "is_active")
     ordering = ("kind", "name")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False  # It stays as a record of what was trusted.

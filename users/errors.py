@@ -155,3 +155,9 @@ class AccessTokenKindRefused(NotAuthenticated):
     """The token is not an access token. A refresh token goes into the body of `/api/auth/refresh`."""
 
     code, title = "access-token-kind-refused", "This is not an access token"
+
+
+class StaffStarted(DomainError):
+    """The first two members of staff are made at a shell; everybody else is asked for in the admin and approved."""
+
+    code, title, status = "staff-started", "Staff begin with two people", 409

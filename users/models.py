@@ -32,6 +32,10 @@ class User(AbstractUser):
     REQUIRED_FIELDS: ClassVar[list[str]] = []
 
     class Meta(AbstractUser.Meta):
+        permissions = [
+            ("manage_staff", "Can ask for staff accounts, their roles, and resets of how they log in"),
+            ("decide_staff", "Can approve or reject what somebody else asked for about staff accounts"),
+        ]
         # Staff search people by how an address begins or ends, in any casing.
         indexes = [
             models.Index(
@@ -177,6 +181,9 @@ class TrustedImplementation(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        permissions = [
+            ("decide_trustedimplementation", "Can approve or reject trusted code of somebody else")
+        ]
         constraints = [
             models.CheckConstraint(
                 condition=Q(address__isnull=False, code_hash__isnull=True)

@@ -115,6 +115,9 @@ class Migration(migrations.Migration):
             options={
                 "db_table": "earnings_adnetwork",
                 "ordering": ("slug",),
+                "permissions": [
+                    ("decide_adnetwork", "Can approve or reject settings and secrets of somebody else")
+                ],
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(("rate__gt", 0)), name="earnings_adnetwork_rate_positive"
@@ -329,7 +332,10 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "earnings_postback",
-                "permissions": [("decide_earning", "Can release or forfeit a held earning")],
+                "permissions": [
+                    ("decide_earning", "Can forfeit a held earning, and ask for its early release"),
+                    ("decide_release", "Can approve or reject an early release of somebody else"),
+                ],
                 "indexes": [
                     django.contrib.postgres.indexes.BrinIndex(
                         autosummarize=True, fields=["received_at"], name="earnings_postback_by_time"

@@ -19,6 +19,9 @@ from earnings.errors import EarningDecided
 from earnings.models import Postback, PostbackKind, PostbackState, Refusal
 from earnings.networks import ADAPTERS
 from earnings.states import Event, allows, apply, next_state
+from gateway.admin import approvals
+from gateway.admin.approvals import CREDITS, Done, Kind
+from gateway.admin.models import ApprovalRequest
 from gateway.common.db import isolated, try_advisory_lock
 from gateway.common.fields import SAFE_INTEGER_MAX
 from rewards import queries
@@ -247,6 +250,50 @@ def release_early(*, postback_id: int) -> Postback:
     credit, user = _lock_held(postback_id, Event.RELEASE)
     _release(credit, user)
     return credit
+
+
+def request_release(*, postback_id: int, actor: User, reason: str, key: str) -> ApprovalRequest:
+    """
+    Ask for the early release of held credits, and post them at once where one person may.
+
+    A repeated key returns the first request.
+
+    Raises:
+        PermissionDenied, ReasonRequired, AboveCeiling, RequestConflict: see `approvals.ask`.
+        EarningDecided: the postback is not held, or no longer.
+    """
+    credit = Postback.objects.select_related("user").get(pk=postback_id)
+    if not allows(credit, Event.RELEASE):
+        raise EarningDecided(state=credit.get_state_display())
+    left = credit.credits - _taken_from(credit)[0]
+    return approvals.ask(
+        kind=RELEASE,
+        actor=actor,
+        reason=reason,
+        key=key,
+        row=credit,
+        person=credit.user,
+        amount=left,
+        payload={},
+        changes={"available_at": (str(credit.available_at), "now"), "credits": ("", f"{left:+d}")},
+    )
+
+
+def _carry_out(asked: ApprovalRequest) -> Done:
+    credit = release_early(postback_id=int(asked.object_id))
+    return Done(f"{credit.entry.amount if credit.entry else 0} credits are posted.", credit)
+
+
+RELEASE = approvals.register(
+    Kind(
+        name="release_early",
+        title="Release a held earning early",
+        asks="earnings.decide_earning",
+        decides="earnings.decide_release",
+        pool=CREDITS,
+        carry_out=_carry_out,
+    )
+)
 
 
 @transaction.atomic

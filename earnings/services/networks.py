@@ -86,11 +86,21 @@ def switch(*, slug: str, is_enabled: bool) -> bool:
     return True
 
 
+def new_path_token() -> str:
+    """Return a token for the end of a network's address, which nothing accepts yet."""
+    return secrets.token_urlsafe(_PATH_TOKEN_BYTES)
+
+
 def issue_path_token(*, slug: str) -> str:
     """Return a new token for the end of the network's address; the one before it is no longer accepted."""
-    token = secrets.token_urlsafe(_PATH_TOKEN_BYTES)
-    AdNetwork.objects.filter(pk=ensure(slug=slug).pk).update(path_token_hash=_hash(token))
+    token = new_path_token()
+    accept_path_token(slug=slug, token_hash=path_token_hash(token))
     return token
+
+
+def accept_path_token(*, slug: str, token_hash: str) -> None:
+    """Accept the token of that hash at the end of the network's address, and no other any more."""
+    AdNetwork.objects.filter(pk=ensure(slug=slug).pk).update(path_token_hash=token_hash)
 
 
 def address_of(*, slug: str, token: str) -> str:
@@ -101,10 +111,10 @@ def address_of(*, slug: str, token: str) -> str:
 
 def has_path_token(network: AdNetwork, token: str) -> bool:
     """Return, in constant time, whether the token is the network's."""
-    return hmac.compare_digest(network.path_token_hash, _hash(token))
+    return hmac.compare_digest(network.path_token_hash, path_token_hash(token))
 
 
-def _hash(token: str) -> str:
+def path_token_hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -132,7 +142,6 @@ def live_secrets(network: AdNetwork) -> list[str]:
     return [_unseal(sealed) for sealed in network.sealed_secrets]
 
 
-@transaction.atomic
 def set_secret(*, slug: str, secret: str, now: datetime) -> None:
     """
     Accept a new secret; the one before it stays live until `retire_secret`.
@@ -140,13 +149,34 @@ def set_secret(*, slug: str, secret: str, now: datetime) -> None:
     Raises:
         ValueError: the secret is empty.
     """
+    set_sealed_secret(slug=slug, sealed=sealed(secret), now=now)
+
+
+def sealed(secret: str) -> str:
+    """
+    Return the secret as it may be stored until it is set.
+
+    Raises:
+        ValueError: the secret is empty.
+    """
     secret = secret.strip()
     if not secret:
         raise ValueError("a secret is not empty")
+    return _seal(secret)
+
+
+@transaction.atomic
+def set_sealed_secret(*, slug: str, sealed: str, now: datetime) -> None:
+    """
+    Accept a new secret that `sealed` made, as `set_secret` does.
+
+    Raises:
+        SealedUnderAnotherKey: it cannot be read any more.
+    """
     network = _lock(ensure(slug=slug).slug)
-    if network.current_secret and _equals(network.current_secret, secret):
+    if network.current_secret and _equals(network.current_secret, _unseal(sealed)):
         return
-    network.previous_secret, network.current_secret = network.current_secret, _seal(secret)
+    network.previous_secret, network.current_secret = network.current_secret, sealed
     network.secret_changed_at = now
     network.save(update_fields=["previous_secret", "current_secret", "secret_changed_at"])
 

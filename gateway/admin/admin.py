@@ -1,26 +1,24 @@
 """The audit log, pauses, and pages of other packages on our base classes: roles, second factors, login attempts."""
 
-from base64 import b32encode
+from importlib import import_module
 from typing import Any, ClassVar
 
 from axes.admin import AccessAttemptAdmin, AccessFailureLogAdmin, AccessLogAdmin
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.admin import GroupAdmin
 from django.contrib.auth.models import Group
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django_otp.plugins.otp_totp.admin import TOTPDeviceAdmin
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from gateway.admin import audit, navigation, pauses
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.approval_pages import ApprovalRequestAdmin
-from gateway.admin.base import ReadOnlyAdmin, StaffAdmin
+from gateway.admin.base import ReadOnlyAdmin
 from gateway.admin.models import ApprovalRequest, Pause, StaffAction
 
 navigation.register(
@@ -37,6 +35,9 @@ navigation.register(
     },
 )
 
+# Their own pages are replaced below, so they must be there.
+import_module("django.contrib.auth.admin")
+import_module("django_otp.plugins.otp_totp.admin")
 for _model in (Group, TOTPDevice, AccessAttempt, AccessFailureLog, AccessLog):
     admin.site.unregister(_model)
 
@@ -45,31 +46,27 @@ admin.site.register(ApprovalRequest, ApprovalRequestAdmin)
 
 
 @admin.register(Group)
-class RoleAdmin(GroupAdmin, StaffAdmin[Group]):
+class RoleAdmin(ReadOnlyAdmin):
+    """Roles, to be looked at: the code says what each may do, and people get theirs on their own pages."""
+
+    list_display = search_fields = ("name",)
     ordering = ("name",)
+    filter_horizontal = ("permissions",)
 
 
 @admin.register(TOTPDevice)
-class SecondFactorAdmin(TOTPDeviceAdmin, StaffAdmin[TOTPDevice]):  # type: ignore[misc]
-    """Second factors of staff. A key is shown only once, when it is made: who reads it could log in as them."""
+class SecondFactorAdmin(ReadOnlyAdmin):
+    """Second factors of staff. A new one is asked for on the person's page; deleting one locks the person out."""
 
+    list_display = ("user", "name", "confirmed", "created_at", "last_used_at")
     list_filter = ("confirmed",)
     list_select_related = ("user",)
     ordering = ("-pk",)
+    # Who reads the key could log in as them.
+    fields = ("user", "name", "confirmed", "created_at", "last_used_at")
 
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Hide the key, which is random."""
-        times = ("created_at", "last_used_at") if obj else ()
-        return ((None, {"fields": ("user", "name", "confirmed", *times)}),)
-
-    def response_add(
-        self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
-    ) -> HttpResponse:
-        """Show the key in the form that authenticator apps ask for."""
-        key = b32encode(obj.bin_key).decode()
-        messages.warning(request, f"For the authenticator app of {obj.user}, now and never again: {key}")
-        response: HttpResponse = super().response_add(request, obj, post_url_continue)
-        return response
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("otp_totp.delete_totpdevice")
 
 
 class _LoginAttempts(ReadOnlyAdmin):

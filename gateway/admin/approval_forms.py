@@ -60,9 +60,12 @@ def form_kind(
             )
         _write(row, asked.payload["values"])
         try:
-            return Done(f"{row} is saved.", save(row, asked.payload["values"]))
+            saved = save(row, asked.payload["values"])
         except ValidationError as error:
             raise RequestOutdated(" ".join(error.messages)) from error
+        for name in _relations(saved, asked.payload["values"]):
+            getattr(saved, name).set((asked.payload["values"][name] or "").split())
+        return Done(f"{saved} is saved.", saved)
 
     def check_row(asked: ApprovalRequest) -> None:
         row = model._default_manager.get(pk=asked.object_id) if asked.object_id else model()
@@ -85,19 +88,27 @@ def _field(row: Model, name: str) -> "Field[Any, Any]":
     return field
 
 
+def _relations(row: Model, values: Values) -> list[str]:
+    return [name for name in values if _field(row, name).many_to_many]
+
+
 def _values(row: Model, names: Any) -> Values:
-    """Return the named fields as text that `_write` reads back."""
-    fields = [_field(row, name) for name in names]
-    return {
-        field.name: None if field.value_from_object(row) is None else field.value_to_string(row)
-        for field in fields
-    }
+    """Return the named fields as text that `_write` reads back; of related rows their keys."""
+    return {name: _text(row, _field(row, name)) for name in names}
+
+
+def _text(row: Model, field: "Field[Any, Any]") -> str | None:
+    value = field.value_from_object(row)
+    if field.many_to_many:
+        return " ".join(sorted(str(related.pk) for related in value))
+    return None if value is None else field.value_to_string(row)
 
 
 def _write(row: Model, values: Values) -> None:
-    for name, text in values.items():
+    """Set the fields of the row itself; related rows are set once it is stored."""
+    for name in values.keys() - set(_relations(row, values)):
         field = _field(row, name)
-        setattr(row, field.attname, field.to_python(text))
+        setattr(row, field.attname, field.to_python(values[name]))
 
 
 class ApprovedForm(AdminMixin):
@@ -154,7 +165,7 @@ class ApprovedForm(AdminMixin):
         )
         if is_confirmed and reasons.is_valid():
             return self._ask(request, form, reasons.cleaned_data)
-        return self._page(request, object_id, form, reasons)
+        return self._approval_page(request, object_id, form, reasons)
 
     def _ask(self, request: HttpRequest, form: Any, why: dict[str, Any]) -> HttpResponse:
         try:
@@ -176,15 +187,14 @@ class ApprovedForm(AdminMixin):
     def payload_of(self, form: Any) -> dict[str, Any]:
         """Return the changed fields of the row: as they would be, and as they are."""
         stored = self.model._base_manager.filter(pk=form.instance.pk).first()
-        names = [
-            name for name in form.changed_data if name in {field.name for field in self.opts.concrete_fields}
-        ]
-        return {
-            "values": _values(form.instance, names),
-            "before": _values(stored, names) if stored else {},
-        }
+        own = {field.name for field in self.opts.concrete_fields}
+        related = {field.name for field in self.opts.many_to_many}
+        values = _values(form.instance, [name for name in form.changed_data if name in own])
+        for name in related.intersection(form.changed_data):
+            values[name] = " ".join(sorted(str(row.pk) for row in form.cleaned_data[name]))
+        return {"values": values, "before": _values(stored, values) if stored else {}}
 
-    def _page(
+    def _approval_page(
         self, request: HttpRequest, object_id: str | None, form: Any, reasons: ReasonForm
     ) -> HttpResponse:
         own = {*_BUTTONS, *(reasons.add_prefix(name) for name in reasons.fields)}

@@ -34,7 +34,8 @@ class Relayer(models.Model):
     class Meta:
         permissions = [
             ("pause_relayer", "Can pause and resume a relayer"),
-            ("add_spare_relayer", "Can add, retire and bring back a relayer"),
+            ("add_spare_relayer", "Can retire a relayer, and ask to add or bring back one"),
+            ("decide_relayer", "Can approve or reject a relayer of somebody else"),
         ]
         constraints = [
             models.UniqueConstraint(fields=["chain_id", "address"], name="relayer_address"),

@@ -1,5 +1,5 @@
 """
-Keep the rows of relayers in sync with the chain; add, pause, quarantine and retire them.
+Keep the rows of relayers in sync with the chain; ask for more, pause, quarantine and retire them.
 
 Which relayer sends a call, and with which account nonce, is decided by `relay_take_slots` under the row's lock.
 """
@@ -12,6 +12,9 @@ from django.conf import settings
 from django.db.models import Case, Exists, F, Q, Value, When
 from django.db.models.functions import Greatest, Least
 
+from gateway.admin import approvals
+from gateway.admin.approvals import Done, Kind
+from gateway.admin.models import ApprovalRequest
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.signing import get_signer
@@ -19,6 +22,7 @@ from gateway.chain.types import AccountState
 from gateway.common import db
 from relay.errors import NoSpareRelayer
 from relay.models import Relayer, RelayTransaction
+from users.models import User
 
 logger = logging.getLogger(__name__)
 
@@ -32,34 +36,101 @@ def register_new_relayers(*, now: datetime) -> int:
     """
     Write a row for each key of the signer that has none, starting at the chain's transaction count.
 
-    Spare keys wait for `add_relayer`. Two processes may do it at once: chain and address
+    Spare keys wait until their use is approved (`request_relayer`). Two processes may do it at once: chain and address
     are unique and the first row stays.
 
     Raises:
         NodeUnavailable: no node answered.
     """
     spare = set(get_signer().spare_addresses())
-    new = [address for address in _unregistered() if address not in spare]
+    approved = _approved() if spare else set()
+    new = [address for address in _unregistered() if address not in spare or address in approved]
     _register(new, now)
     return len(new)
 
 
-def add_relayer(*, now: datetime) -> str:
+def request_relayer(*, actor: User, reason: str, key: str) -> ApprovalRequest:
     """
-    Put the next spare key of the signer into service and return its address; it takes calls once it holds gas money.
+    Ask for the use of the next spare key of the signer.
+
+    Approved, it is registered by the next sync, and takes calls once it holds gas money. A repeated key returns the
+    first request.
 
     Raises:
-        NoSpareRelayer: every key of the signer is in use, or this process has none.
-        NodeUnavailable: no node answered.
+        PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
+        NoSpareRelayer: every key of the signer is in use or asked for, or this process has none.
     """
-    spare = set(get_signer().spare_addresses())
+    spare = set(get_signer().spare_addresses()) - _approved()
+    waiting = ApprovalRequest.objects.waiting().filter(kind=ADD.name).exclude(key=key)
+    spare -= set(waiting.values_list("payload__address", flat=True))
     address = next((address for address in _unregistered() if address in spare), None)
     if address is None:
         raise NoSpareRelayer(
             "Every key is in service. Raise RELAY_DERIVED_RELAYERS, or add keys, and restart."
         )
-    _register([address], now)
-    return address
+    return approvals.ask(
+        kind=ADD,
+        actor=actor,
+        reason=reason,
+        key=key,
+        row=Relayer(address=address),
+        payload={"address": address},
+        changes={"relayer": ("", address)},
+    )
+
+
+def _approved() -> set[str]:
+    """Return the spare keys that two people put into service."""
+    done = ApprovalRequest.objects.filter(kind=ADD.name, status=ApprovalRequest.Status.DONE)
+    return set(done.values_list("payload__address", flat=True))
+
+
+ADD = approvals.register(
+    Kind(
+        name="add_relayer",
+        title="Add a relayer",
+        asks="relay.add_spare_relayer",
+        decides="relay.decide_relayer",
+        # The next sync reads its account, which takes a node, and registers it.
+        carry_out=lambda asked: Done(f"{asked.subject} is registered within a minute.", asked),
+    )
+)
+
+
+def request_return(*, relayer_id: int, actor: User, reason: str, key: str) -> ApprovalRequest:
+    """
+    Ask for the return of a retired relayer. A repeated key returns the first request.
+
+    Raises:
+        PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
+    """
+    return approvals.ask(
+        kind=RETURN,
+        actor=actor,
+        reason=reason,
+        key=key,
+        row=Relayer.objects.get(pk=relayer_id),
+        payload={},
+        changes={"state": ("retired", "paused")},
+    )
+
+
+def _carry_out_return(asked: ApprovalRequest) -> Done:
+    relayer = Relayer.objects.get(pk=asked.object_id)
+    return Done(
+        "It is back, paused." if bring_back(relayer_id=relayer.pk) else "It was not retired.", relayer
+    )
+
+
+RETURN = approvals.register(
+    Kind(
+        name="bring_back_relayer",
+        title="Bring back a relayer",
+        asks="relay.add_spare_relayer",
+        decides="relay.decide_relayer",
+        carry_out=_carry_out_return,
+    )
+)
 
 
 def _unregistered() -> list[str]:
@@ -99,9 +170,8 @@ def in_service(*, now: datetime) -> list[Relayer]:
     """
     rows = Relayer.objects.filter(chain_id=get_chain().id)
     relayers, signer = list(rows), get_signer()
-    if not set(signer.addresses()) <= {relayer.address for relayer in relayers} | set(
-        signer.spare_addresses()
-    ):
+    without_row = set(signer.addresses()) - {relayer.address for relayer in relayers}
+    if without_row and without_row - (set(signer.spare_addresses()) - _approved()):
         register_new_relayers(now=now)
         relayers = list(rows.all())
     return [relayer for relayer in relayers if relayer.retired_at is None]

@@ -123,6 +123,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "rewards_modifier",
+                "permissions": [("decide_modifier", "Can approve or reject a modifier of somebody else")],
             },
         ),
         migrations.CreateModel(
@@ -249,6 +250,9 @@ class Migration(migrations.Migration):
             options={
                 "db_table": "rewards_badge",
                 "ordering": ("track", "exp_lower_bound"),
+                "permissions": [
+                    ("decide_badge", "Can approve or reject a change of badges of somebody else")
+                ],
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(("track__in", ["PERMANENT", "SUBSCRIBER"])),

@@ -1,5 +1,6 @@
-"""Modifiers: granted once per key, ended by the database's clock or by staff."""
+"""Modifiers: granted once per key, by staff within their limits, and ended by the database's clock or by staff."""
 
+import math
 from datetime import timedelta
 from decimal import Decimal
 
@@ -7,6 +8,9 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from credits.errors import KeyConflict
+from gateway.admin import approvals
+from gateway.admin.approvals import BONUSES, Done, Kind
+from gateway.admin.models import ApprovalRequest
 from rewards.errors import ModifierEnded
 from rewards.models import Modifier, ModifierType
 from users.models import User
@@ -51,6 +55,66 @@ def grant(
     if (row.user_id, row.modifier_type) != (user.pk, modifier_type):
         raise KeyConflict(key=key)
     return row
+
+
+def request(
+    *,
+    user: User,
+    modifier_type: ModifierType,
+    value: Decimal,
+    minutes: int,
+    key: str,
+    reason: str,
+    actor: User,
+) -> ApprovalRequest:
+    """
+    Ask for a bonus of the fraction `value` for `minutes`, and grant it at once where one person may.
+
+    It begins when it is granted. A repeated key returns the first request.
+
+    Raises:
+        PermissionDenied, ReasonRequired, AboveCeiling, RequestConflict: see `approvals.ask`.
+        ValueError: `value` or `minutes` is not positive.
+    """
+    if value <= 0 or minutes <= 0:
+        raise ValueError("a modifier adds something for some time")
+    return approvals.ask(
+        kind=GRANT,
+        actor=actor,
+        reason=reason,
+        key=key,
+        row=user,
+        person=user,
+        amount=math.ceil(100 * value * minutes / (24 * 60)),
+        payload={"modifier_type": modifier_type.value, "value": str(value), "minutes": minutes},
+        changes={modifier_type.label: ("", f"+{value} for {minutes:,} minutes")},
+    )
+
+
+def _carry_out(asked: ApprovalRequest) -> Done:
+    modifier = grant(
+        user=User.objects.get(pk=asked.object_id),
+        modifier_type=ModifierType(asked.payload["modifier_type"]),
+        value=Decimal(asked.payload["value"]),
+        minutes=asked.payload["minutes"],
+        key=f"approval:{asked.pk}",
+        reason=asked.reason,
+        actor=asked.requested_by,
+    )
+    what = modifier.get_modifier_type_display()
+    return Done(f"{what} +{modifier.value} until {modifier.expires_at:%Y-%m-%d %H:%M} UTC.", modifier.user)
+
+
+GRANT = approvals.register(
+    Kind(
+        name="grant_modifier",
+        title="Grant a modifier",
+        asks="rewards.add_modifier",
+        decides="rewards.decide_modifier",
+        pool=BONUSES,
+        carry_out=_carry_out,
+    )
+)
 
 
 @transaction.atomic

@@ -14,9 +14,10 @@ from django.urls import reverse
 from earnings.models import AdNetwork, Postback
 from earnings.services import networks
 from gateway.admin.audit import details_of
+from gateway.admin.models import ApprovalRequest
 from tests.earnings.ad_networks import SENDER, set_up
 from tests.factories import UserFactory
-from tests.staff import browser_of, confirm, confirmed
+from tests.staff import approve, browser_of, confirm, saved
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -49,11 +50,15 @@ def _page(staff: Client, name: str, *ids: Any) -> Any:
 
 
 def test_an_added_network_with_its_secret_accepts_postbacks(staff: Client) -> None:
-    values = _form(slug="tapjoy", is_enabled="on", rate="2.5", new_secret="  the secret ", daily_cap="50")
+    values = _form(slug="tapjoy", is_enabled="on", rate="2.5", daily_cap="50")
 
-    assert staff.post(reverse("admin:earnings_adnetwork_add"), values).status_code == 302
+    saved(staff, reverse("admin:earnings_adnetwork_add"), values, role="finance")
 
     row = AdNetwork.objects.get()
+    confirm(staff, "earnings_adnetwork", "set_secret", row, new_secret="  the secret ")
+    assert networks.live_secrets(row) == []
+    approve("finance")
+    row.refresh_from_db()
     assert (row.slug, row.is_enabled, row.daily_cap, row.is_weak) == ("tapjoy", True, 50, False)
     assert row.rate == Decimal("2.5")
     assert networks.live_secrets(row) == ["the secret"]
@@ -62,12 +67,11 @@ def test_an_added_network_with_its_secret_accepts_postbacks(staff: Client) -> No
 
 def test_a_changed_secret_keeps_the_one_before_it_until_it_is_retired(staff: Client) -> None:
     network = set_up("tapjoy")
-    url = reverse("admin:earnings_adnetwork_change", args=[network.row.pk])
-    staff.post(url, _form(is_enabled="on"))
+    confirm(staff, "earnings_adnetwork", "set_secret", network.row, new_secret="newer")
     network.row.refresh_from_db()
     assert networks.live_secrets(network.row) == [network.secret]
 
-    staff.post(url, _form(is_enabled="on", new_secret="newer"))
+    approve("finance")
     network.row.refresh_from_db()
     assert networks.live_secrets(network.row) == ["newer", network.secret]
 
@@ -106,30 +110,21 @@ def test_another_rate_is_saved_after_its_effect_was_shown(staff: Client) -> None
     for numbers in (("100.00", "100", "350"), ("1,000.00", "1,000", "3,500"), ("3", "600", "0", "3")):
         assert "".join(f'<td class="number">{number}</td>' for number in numbers) in page
 
-    assert confirmed(staff, url, values).redirect_chain
+    saved(staff, url, values, role="finance")
 
     row = AdNetwork.objects.get()
     assert (row.rate, row.per_event_cap, row.daily_cap) == (Decimal("3.5"), 650, 9_000)
-    changes = details_of(LogEntry.objects.get())["changes"]
+    changes = details_of(LogEntry.objects.latest("pk"))["changes"]
     assert changes["rate"] == ["1.00000000", "3.5"]
 
 
-def test_changes_without_a_new_rate_are_saved_at_once(staff: Client) -> None:
+def test_changes_without_a_new_rate_are_shown_alone(staff: Client) -> None:
     network = set_up("tapjoy", rate=Decimal("2.5"))
     url = reverse("admin:earnings_adnetwork_change", args=[network.row.pk])
-    assert staff.post(url, _form(is_enabled="on", rate="2.50", daily_cap="77")).status_code == 302
+    values = _form(is_enabled="on", rate="2.50", daily_cap="77")
+    assert staff.post(url, values).context["preview"] is None
+    saved(staff, url, values, role="finance")
     assert AdNetwork.objects.get().daily_cap == 77
-
-
-def test_a_rate_and_a_secret_are_saved_one_after_the_other(staff: Client) -> None:
-    network, secret = set_up("tapjoy"), f"typed-{secrets.token_hex(8)}"
-    url = reverse("admin:earnings_adnetwork_change", args=[network.row.pk])
-    before = list(AdNetwork.objects.values())
-    for extra in ({}, {"_confirmed": "1"}):
-        answer = staff.post(url, _form(is_enabled="on", rate="7", new_secret=secret, **extra))
-        assert "Save the rate first" in answer.content.decode()
-        assert secret not in answer.content.decode()
-    assert list(AdNetwork.objects.values()) == before
 
 
 def test_an_invalid_rate_and_a_read_only_user_get_no_preview(staff: Client) -> None:
@@ -152,6 +147,7 @@ def test_an_address_is_shown_once_and_works(staff: Client) -> None:
 
     match = re.search(r"http://testserver/api/postbacks/tapjoy/([\w-]+)", shown)
     assert match is not None
+    approve("finance")
     network.token = match[1]
     assert network.send(network.reward(user)).status == 200
     for page in (_page(staff, "adnetwork_changelist"), _page(staff, "adnetwork_change", network.row.pk)):
@@ -162,13 +158,16 @@ def test_no_page_and_no_log_shows_a_secret(staff: Client) -> None:
     network, user = set_up("tapjoy"), UserFactory.create()
     network.send(network.reward(user))
     secret = f"rotated-{secrets.token_hex(8)}"
-    url = reverse("admin:earnings_adnetwork_change", args=[network.row.pk])
-    staff.post(url, _form(is_enabled="on", new_secret=secret))
-    refused = staff.post(url, _form(rate="-1", new_secret=secret)).content.decode()
+    asked = confirm(staff, "earnings_adnetwork", "set_secret", network.row, new_secret=secret)
+    request = ApprovalRequest.objects.get()
+    queue = "admin:gateway_admin_approvalrequest"
+    waiting = staff.get(reverse(f"{queue}_change", args=[request.pk])).content.decode()
+    approve("finance")
     network.row.refresh_from_db()
 
     pages = [
-        refused,
+        asked.content.decode(),
+        waiting,
         _page(staff, "adnetwork_changelist"),
         _page(staff, "adnetwork_change", network.row.pk),
         _page(staff, "adnetwork_history", network.row.pk),
@@ -195,7 +194,7 @@ def test_a_weak_network_is_not_enabled_without_limits(staff: Client) -> None:
     assert "does not cover user, amount and id" in page
     assert not AdNetwork.objects.filter(is_enabled=True).exists()
 
-    assert staff.post(url, _form(is_enabled="on", hold_hours="72", **guards)).status_code == 302
+    saved(staff, url, _form(is_enabled="on", hold_hours="72", **guards), role="finance")
     row = AdNetwork.objects.get(is_enabled=True)
     assert row.allowed_addresses == [SENDER, "2a01:4f8:d0a:30ff::2"]
     assert networks.has_path_token(row, token)

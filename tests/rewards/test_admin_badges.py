@@ -13,7 +13,7 @@ from rewards.models import Badge, BadgeTrack, Modifier
 from rewards.services import levels
 from tests.factories import UserFactory
 from tests.rewards.rows import set_experience
-from tests.staff import browser_of, confirmed, member, messages_of
+from tests.staff import address_of, approve, browser_of, confirm, confirmed, member, messages_of, saved
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -58,13 +58,12 @@ def test_a_change_is_shown_with_its_effect_and_made_when_confirmed(finance: Clie
     assert (movement.users, movement.before.name) == (1, badge.name)
     assert movement.after.exp_upper_bound == badge.exp_lower_bound + 1
     assert f"<td>{badge.name}</td><td>{movement.after.name}</td>" in page
-    answer = confirmed(finance, page_of(badge), body)
-    assert "was changed successfully" in messages_of(answer)
+    assert "is saved" in saved(finance, page_of(badge), body, role="operations")
     badge.refresh_from_db()
     assert str(badge.credits_back_percent) == "0.0700"
     lowest = Badge.objects.get(track=badge.track, exp_lower_bound=0)
     assert lowest.exp_upper_bound == badge.exp_lower_bound == body["exp_lower_bound"]
-    changes = details_of(LogEntry.objects.get())["changes"]
+    changes = details_of(LogEntry.objects.latest("pk"))["changes"]
     assert changes["exp_lower_bound"] == [str(badge.exp_lower_bound - 1), str(badge.exp_lower_bound)]
     assert changes["credits_back_percent"][1] == "0.0700"
 
@@ -93,7 +92,7 @@ def test_a_new_badge_is_put_into_its_ladder(finance: Client) -> None:
     begins = below.exp_lower_bound + 1
     name = secrets.token_hex(4)
     body = terms_of(Badge(), name=name, exp_lower_bound=begins, track="SUBSCRIBER")
-    confirmed(finance, f"{BADGES}add/", body)
+    saved(finance, f"{BADGES}add/", body, role="operations")
     made, end = Badge.objects.get(name=name), below.exp_upper_bound
     assert (made.track, made.exp_lower_bound, made.exp_upper_bound) == ("SUBSCRIBER", begins, end)
     below.refresh_from_db()
@@ -124,22 +123,19 @@ def test_a_removal_is_shown_with_its_effect_and_made_when_confirmed(finance: Cli
     badge = second()
     Badge.objects.filter(pk=badge.pk).update(name="to go")
     experienced(badge.exp_lower_bound)
-    page = finance.get(page_of(badge, "delete"))
-    if page.context.get("protected"):
-        pytest.fail("a published table keeps the badge")
-    assert [movement.users for movement in page.context["preview"].movements] == [1]
-    finance.post(page_of(badge, "delete"), {"post": "yes"})
+    page = finance.get(address_of("rewards_badge", "remove", badge)).content.decode()
+    assert '<tr><td class="number">1</td><td>to go</td>' in page
+    confirm(finance, "rewards_badge", "remove", badge)
+    assert Badge.objects.filter(pk=badge.pk).exists()
+    assert "It is removed" in approve("operations")
     assert not Badge.objects.filter(pk=badge.pk).exists()
     assert Badge.objects.get(track=badge.track, exp_lower_bound=0).exp_upper_bound == badge.exp_upper_bound
 
 
 def test_the_lowest_badge_stays(finance: Client) -> None:
     lowest, before = Badge.objects.get(track="PERMANENT", exp_lower_bound=0), rows()
-    page = finance.get(page_of(lowest, "delete")).content.decode()
-    assert 'role="alert"' in page
-    assert 'name="post"' not in page
-    answer = finance.post(page_of(lowest, "delete"), {"post": "yes"}, follow=True)
-    assert answer.redirect_chain[0][0] == page_of(lowest)
+    assert "does not apply" in messages_of(confirm(finance, "rewards_badge", "remove", lowest))
+    assert finance.post(page_of(lowest, "delete"), {"post": "yes"}).status_code == 403
     assert rows() == before
     listed = finance.get(BADGES)
     assert "delete_selected" not in listed.content.decode()
@@ -181,9 +177,22 @@ def test_no_badge_promises_more_attempts_than_the_operator_gives(finance: Client
     assert f"less than or equal to {most - 1}" in refused.content.decode()
     assert rows() == before
     assert f"more than {most} a day" in finance.get(page_of(badge)).content.decode()
-    confirmed(finance, page_of(badge), terms_of(badge, bonus_daily_check_in_attempts=most - 1))
+    body = terms_of(badge, bonus_daily_check_in_attempts=most - 1)
+    saved(finance, page_of(badge), body, role="operations")
     assert second().bonus_daily_check_in_attempts == most - 1
 
 
 def test_whoever_may_only_look_at_badges_is_shown_them() -> None:
     assert browser_of(member("support")).get(page_of(second())).status_code == 200
+
+
+def test_a_change_is_refused_if_the_badge_was_changed_meanwhile_or_passes_a_ceiling(
+    finance: Client, settings: Any
+) -> None:
+    badge, settings.CEILING_BADGE_DEBT = second(), 500
+    refused = confirmed(finance, page_of(badge), terms_of(badge, acceptable_credit_debt=501))
+    assert "No badge lets anybody owe more than 500 credits" in messages_of(refused)
+    confirmed(finance, page_of(badge), terms_of(badge, acceptable_credit_debt=500))
+    Badge.objects.filter(pk=badge.pk).update(acceptable_credit_debt=7)
+    assert "It has changed meanwhile" in approve("operations")
+    assert second().acceptable_credit_debt == 7

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from gateway.chain.contracts import code_name, proxy_code
 from tests.factories import random_address
-from tests.staff import browser_of, member
+from tests.staff import browser_of, confirm, member, saved
 from users.models import TrustedImplementation
 from users.services import trusted_code
 
@@ -50,9 +50,13 @@ def test_an_implementation_is_edited_in_the_admin_and_checked() -> None:
 
     address = random_address()
     for right in ({"address": address.lower()}, {"code_hash": code_hash}):
-        assert staff.post(add, {**form, **right}).status_code == 302
+        saved(staff, add, {**form, **right}, role="finance")
     assert TrustedImplementation.objects.filter(address=address, code_hash=None).exists()
-    assert TrustedImplementation.objects.filter(address=None, code_hash=code_hash).exists()
+    trusted = TrustedImplementation.objects.filter(address=None, code_hash=code_hash)
+    assert trusted.get().is_active
+    # To stop trusting takes nobody else.
+    confirm(staff, "users_trustedimplementation", "distrust", trusted.get())
+    assert not trusted.get().is_active
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,16 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "user",
                 "verbose_name_plural": "users",
+                "permissions": [
+                    (
+                        "manage_staff",
+                        "Can ask for staff accounts, their roles, and resets of how they log in",
+                    ),
+                    (
+                        "decide_staff",
+                        "Can approve or reject what somebody else asked for about staff accounts",
+                    ),
+                ],
                 "abstract": False,
             },
             managers=[
@@ -236,6 +246,9 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
+                "permissions": [
+                    ("decide_trustedimplementation", "Can approve or reject trusted code of somebody else")
+                ],
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(

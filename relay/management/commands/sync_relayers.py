@@ -7,7 +7,6 @@ from django.utils import timezone
 
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.signing import NoSigner
-from relay.errors import NoSpareRelayer
 from relay.models import Relayer
 from relay.services import relayers
 
@@ -22,14 +21,10 @@ class Command(BaseCommand):
             "--at-least", type=int, default=0, help="Fail where an active one holds less wei."
         )
 
-        parser.add_argument("--add", type=int, default=0, help="Put so many spare keys into service first.")
-
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            for _ in range(options["add"]):
-                relayers.add_relayer(now=timezone.now())
             added = relayers.sync(now=timezone.now())
-        except (NodeUnavailable, NoSpareRelayer) as error:
+        except NodeUnavailable as error:
             raise CommandError(error.detail) from error
         except NoSigner as error:
             raise CommandError(str(error)) from error

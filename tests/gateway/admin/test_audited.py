@@ -4,7 +4,7 @@ import html
 import secrets
 
 import pytest
-from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
+from django.contrib.admin.models import CHANGE, DELETION, LogEntry
 from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import reverse
@@ -12,7 +12,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from gateway.admin.audit import details_of, sentence_of
 from tests.factories import UserFactory, random_address
-from tests.staff import browser_of, confirm, member
+from tests.staff import browser_of, confirm, member, saved
 from users.models import TrustedImplementation, User
 
 pytestmark = pytest.mark.django_db
@@ -25,48 +25,56 @@ def client() -> Client:
     return browser_of(member("operations"))
 
 
+def entries_of(kind: str) -> list[LogEntry]:
+    """Return what was asked for and carried out; the decision itself is an entry of the request."""
+    return list(LogEntry.objects.filter(change_message__contains=f'"action": "{kind}').order_by("pk"))
+
+
+PAGE = "admin:users_trustedimplementation"
+
+
 def add(client: Client, **values: str) -> TrustedImplementation:
-    answer = client.post(reverse("admin:users_trustedimplementation_add"), {**_ROW, **values})
-    assert answer.status_code == 302
+    saved(client, reverse(f"{PAGE}_add"), {**_ROW, **values}, role="finance")
     return TrustedImplementation.objects.latest("pk")
 
 
-def test_an_addition_tells_every_value_that_was_given(client: Client) -> None:
+def test_what_is_asked_for_and_what_is_carried_out_are_two_entries_of_two_people(client: Client) -> None:
     name, address = secrets.token_hex(4), random_address()
-    add(client, name=name, address=address)
-    entry = LogEntry.objects.get()
-    assert entry.action_flag == ADDITION
-    changes = details_of(entry)["changes"]
-    assert (changes["name"], changes["address"]) == (["", name], ["", address])
+    row = add(client, name=name, address=address)
+    asked, done = entries_of("save_trusted_code")
+    assert [sentence_of(entry) for entry in (asked, done)] == [
+        "save_trusted_code asked",
+        "save_trusted_code carried out",
+    ]
+    assert asked.user != done.user
+    assert done.object_id == str(row.pk)
+    for entry in (asked, done):
+        changes = details_of(entry)["changes"]
+        assert (changes["name"], changes["address"]) == (["", name], ["", address])
 
 
-def test_a_change_tells_from_what_to_what_and_in_which_request(client: Client) -> None:
-    row = add(client, name="old", address=random_address())
-    page = reverse("admin:users_trustedimplementation_change", args=[row.pk])
-    answer = client.post(page, {**_ROW, "name": "new", "address": row.address})
-    entry = LogEntry.objects.order_by("pk").last()
-    assert entry is not None
-    assert entry.action_flag == CHANGE
-    details = details_of(entry)
-    assert details["changes"] == {"name": ["old", "new"]}
-    assert details["requestId"] == answer["X-Request-ID"] != ""
-
-
-def test_the_history_page_shows_who_what_why_and_from_what_to_what(client: Client) -> None:
+def test_a_change_tells_from_what_to_what_in_the_rows_history(client: Client) -> None:
     row = add(client, name="the old name", address=random_address())
-    page = reverse("admin:users_trustedimplementation_change", args=[row.pk])
-    answer = client.post(page, {**_ROW, "name": "the new name", "address": row.address})
-    history = client.get(reverse("admin:users_trustedimplementation_history", args=[row.pk]))
-    shown = html.unescape(history.content.decode())
-    actor = LogEntry.objects.latest("pk").user
-    for part in (
-        "name: the old name → the new name",
-        "Changed Name.",
-        actor.username,
-        answer["X-Request-ID"],
-    ):
+    page = reverse(f"{PAGE}_change", args=[row.pk])
+    saved(client, page, {**_ROW, "name": "the new name", "address": row.address}, role="finance")
+    entry = LogEntry.objects.latest("pk")
+    assert details_of(entry)["changes"]["name"] == ["the old name", "the new name"]
+    assert details_of(entry)["requestId"]
+    shown = html.unescape(client.get(reverse(f"{PAGE}_history", args=[row.pk])).content.decode())
+    for part in ("name: the old name → the new name", entry.user.username, details_of(entry)["requestId"]):
         assert part in shown
-    assert "No fields changed" not in shown
+
+
+def test_a_form_that_takes_no_approval_is_logged_when_it_is_saved() -> None:
+    owner = UserFactory.create()
+    sessions = {f"sign_in_sessions-{name}_FORMS": "0" for name in ("TOTAL", "INITIAL")}
+    page = reverse("admin:users_user_change", args=[owner.pk])
+    answer = browser_of(member("superuser")).post(page, {**sessions})
+    entry = LogEntry.objects.get()
+    assert (answer.status_code, entry.action_flag) == (302, CHANGE)
+    details = details_of(entry)
+    assert details["changes"] == {"is_active": ["True", "False"]}
+    assert details["requestId"] == answer["X-Request-ID"] != ""
 
 
 def test_the_history_of_an_action_shows_its_name_and_its_reason(client: Client) -> None:
@@ -76,44 +84,26 @@ def test_the_history_of_an_action_shows_its_name_and_its_reason(client: Client) 
     shown = client.get(reverse("admin:users_user_history", args=[owner.pk])).content.decode()
     assert reason in shown
     assert "adjust_credits" in shown
-    assert "credits: (empty) → 3" in shown
+    assert "credits: (empty) → +3" in shown
 
 
-def test_a_deletion_keeps_the_request(client: Client) -> None:
-    superuser = browser_of(member("superuser"))
-    row = add(client, name="gone", address=random_address())
-    page = reverse("admin:users_trustedimplementation_delete", args=[row.pk])
-    answer = superuser.post(page, {"post": "yes"})
+def test_a_deletion_keeps_the_request() -> None:
+    row = TOTPDevice.objects.create(user=member("support"), name="gone")
+    page = reverse("admin:otp_totp_totpdevice_delete", args=[row.pk])
+    answer = browser_of(member("superuser")).post(page, {"post": "yes"})
     entry = LogEntry.objects.get(action_flag=DELETION)
     assert details_of(entry)["requestId"] == answer["X-Request-ID"]
     assert (sentence_of(entry), entry.object_repr) == ("delete", str(row))
 
 
-def test_a_group_that_is_given_is_named(client: Client) -> None:
+def test_a_role_that_is_given_is_named_when_it_is_asked_for_and_when_it_is_given() -> None:
     person = User.objects.create_user(secrets.token_hex(4), is_staff=True)
     group = Group.objects.get(name="support")
     body = {"username": person.username, "is_staff": "on", "is_active": "on", "groups": [group.pk]}
     sessions = {f"sign_in_sessions-{name}_FORMS": "0" for name in ("TOTAL", "INITIAL")}
     page = reverse("admin:users_user_change", args=[person.pk])
-    assert browser_of(member("superuser")).post(page, {**body, **sessions}).status_code == 302
-    assert details_of(LogEntry.objects.get())["changes"]["groups"] == ["", "support"]
-
-
-def test_a_second_factors_seed_is_never_written_down() -> None:
-    person, seed = member("support"), secrets.token_hex(20)
-    body = {
-        "user": person.pk,
-        "name": "phone",
-        "confirmed": "on",
-        "key": seed,
-        "step": 30,
-        "t0": 0,
-        "digits": 6,
-    }
-    body |= {"tolerance": 1, "drift": 0, "last_t": -1, "throttling_failure_count": 0}
-    answer = browser_of(member("superuser")).post(reverse("admin:otp_totp_totpdevice_add"), body)
-    assert answer.status_code == 302, answer.context["errors"]
-    row, entry = TOTPDevice.objects.get(user=person), LogEntry.objects.get()
-    assert seed not in entry.change_message
-    assert row.key not in entry.change_message
-    assert details_of(entry)["changes"]["user"] == ["", str(person)]
+    saved(browser_of(member("superuser")), page, {**body, **sessions}, role="finance")
+    assert [details_of(entry)["changes"]["groups"] for entry in entries_of("save_staff")] == [
+        ["", "support"]
+    ] * 2
+    assert list(person.groups.all()) == [group]

@@ -1,14 +1,18 @@
-"""The key of a second factor is shown once, when it is made, and never again."""
+"""Passwords and second factors: made anew when another role agrees, told once, and shown by no page."""
 
 from base64 import b32encode
+from io import StringIO
 
 import pyotp
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from gateway.admin.models import ApprovalRequest
 from tests.factories import UserFactory
-from tests.staff import log_in_staff
+from tests.staff import approve, browser_of, confirm, log_in_staff, member, messages_of
+from users.models import User
 
 pytestmark = pytest.mark.django_db
 DEVICES = "/admin/otp_totp/totpdevice/"
@@ -18,38 +22,67 @@ def _spellings(device: TOTPDevice) -> tuple[str, str]:
     return device.key, b32encode(device.bin_key).decode()
 
 
-def test_the_key_is_shown_once_when_it_is_made(client: Client) -> None:
-    log_in_staff(client)
-    colleague = UserFactory.create(profile_address=None, is_staff=True)
+def _pages(client: Client, person: User) -> str:
+    request = ApprovalRequest.objects.get()
+    queue = "/admin/gateway_admin/approvalrequest/"
+    paths = (queue, f"{queue}{request.pk}/change/", f"/admin/users/user/{person.pk}/change/", DEVICES)
+    return " ".join(client.get(path).content.decode() for path in paths)
 
-    made = client.post(
-        f"{DEVICES}add/", {"user": colleague.pk, "name": "phone", "confirmed": "on"}, follow=True
-    ).content.decode()
-    later = client.get(DEVICES).content.decode()
 
-    device = TOTPDevice.objects.get(user=colleague)
-    key = b32encode(device.bin_key).decode()
-    assert device.verify_token(int(pyotp.TOTP(key).now()))
-    assert key in made
+def test_a_second_factor_is_replaced_when_another_role_agrees() -> None:
+    person, browser = member("support"), browser_of(member("operations"))
+    old = TOTPDevice.objects.create(user=person, name="lost")
+    told = messages_of(confirm(browser, "users_user", "reset_second_factor", person))
+    assert TOTPDevice.objects.get(user=person) == old
+    assert "second factor is valid" in approve("finance")
+    device = TOTPDevice.objects.get(user=person)
+    assert _spellings(device)[1] in told
+    assert device.verify_token(int(pyotp.TOTP(_spellings(device)[1]).now()))
+    later = _pages(browser_of(member("superuser")), person)
     assert not any(spelling in later for spelling in _spellings(device))
 
 
+def test_a_password_is_replaced_when_another_role_agrees() -> None:
+    person, browser = member("support"), browser_of(member("operations"))
+    told = messages_of(confirm(browser, "users_user", "reset_password", person))
+    password = told.rsplit(" ", 1)[1]
+    assert not User.objects.get(pk=person.pk).check_password(password)
+    approve("finance")
+    person = User.objects.get(pk=person.pk)
+    assert person.check_password(password)
+    later = _pages(browser_of(member("superuser")), person)
+    assert password not in later
+    assert person.password not in later
+
+
 @pytest.mark.parametrize("page", ["change/", "history/", "config/", "qrcode/"])
-def test_no_page_shows_it_again(client: Client, page: str) -> None:
+def test_no_page_shows_a_key(client: Client, page: str) -> None:
     log_in_staff(client)
     device = TOTPDevice.objects.create(user=UserFactory.create(), name="phone")
     path = f"{DEVICES}{device.pk}/{page}"
 
     answer = client.get(path)
 
-    assert answer.status_code == (403 if page in {"config/", "qrcode/"} else 200)
+    assert answer.status_code == (200 if page in {"change/", "history/"} else 302)
     assert not any(spelling in answer.content.decode() for spelling in _spellings(device))
 
 
-def test_a_key_that_somebody_chose_is_not_taken(client: Client) -> None:
-    log_in_staff(client)
-    colleague, chosen = UserFactory.create(profile_address=None, is_staff=True), "ab" * 20
+def test_staff_begin_with_two_people_who_can_approve_each_other() -> None:
+    def begin(name: str, role: str) -> str:
+        out = StringIO()
+        call_command("create_staff", name, role=role, stdout=out)
+        return out.getvalue()
 
-    client.post(f"{DEVICES}add/", {"user": colleague.pk, "name": "phone", "confirmed": "on", "key": chosen})
-
-    assert TOTPDevice.objects.get(user=colleague).key != chosen
+    printed = begin("ada", "operations")
+    ada = User.objects.get(username="ada")
+    assert ada.check_password(printed.split("password: ")[1].splitlines()[0])
+    assert _spellings(TOTPDevice.objects.get(user=ada))[1] in printed
+    with pytest.raises(CommandError, match="one of operations and one of finance"):
+        begin("bob", "operations")
+    begin("eve", "finance")
+    for role in ("operations", "finance"):
+        with pytest.raises(CommandError, match="There are two members of staff"):
+            begin("mallory", role)
+    User.objects.filter(username="ada").update(is_active=False)
+    begin("successor", "operations")
+    assert not User.objects.filter(is_superuser=True).exists()

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 from pytest_django import Settings
 
+from gateway.admin import approvals
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.signing import get_signer, set_signer
 from relay.errors import NoSpareRelayer
@@ -17,6 +18,7 @@ from relay.models import Relayer
 from relay.services import relayers as relay_relayers
 from tests.relay.chain import Chain, node_away
 from tests.relay.conftest import LYX
+from tests.staff import member
 from tests.threads import at_once
 
 
@@ -124,15 +126,23 @@ def test_a_spare_key_is_registered_only_when_it_is_added(chain: Chain, settings:
     settings.RELAY_RELAYER_MNEMONIC = "test test test test test test test test test test test junk"
     settings.RELAY_DERIVED_RELAYERS = 2
     set_signer(None)
+    asker = member("operations")
     try:
         first, second = get_signer().spare_addresses()
         assert first == "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
         assert relay_relayers.sync(now=timezone.now()) == len(keys())
-        assert relay_relayers.add_relayer(now=timezone.now()) == first
-        assert relay_relayers.sync(now=timezone.now()) == 0
-        assert relay_relayers.add_relayer(now=timezone.now()) == second
+        requests = [
+            relay_relayers.request_relayer(actor=asker, reason="more calls", key=key) for key in ("a", "b")
+        ]
+        assert [request.payload["address"] for request in requests] == [first, second]
         with pytest.raises(NoSpareRelayer):
-            relay_relayers.add_relayer(now=timezone.now())
+            relay_relayers.request_relayer(actor=asker, reason="more calls", key="c")
+        assert relay_relayers.sync(now=timezone.now()) == 0
+        for request in requests:
+            approvals.approve(request_id=request.pk, actor=member("finance"), reason="agreed")
+            assert relay_relayers.sync(now=timezone.now()) == 1
+        with pytest.raises(NoSpareRelayer):
+            relay_relayers.request_relayer(actor=asker, reason="more calls", key="d")
     finally:
         set_signer(None)
     assert Relayer.objects.count() == len(keys()) + 2

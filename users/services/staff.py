@@ -1,0 +1,130 @@
+"""
+Members of staff: the first two, and new passwords and second factors, which take approval.
+
+Two people are needed before anything can be approved. `begin` makes them, at a shell and only while they are missing;
+from then on accounts and roles are asked for in the admin.
+"""
+
+import secrets
+from typing import NamedTuple
+
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.models import Group
+from django.db import transaction
+from django_otp.plugins.otp_totp.models import TOTPDevice, default_key
+
+from gateway.admin import approvals, audit
+from gateway.admin.approvals import Done, Kind
+from gateway.admin.models import ApprovalPool, ApprovalRequest
+from users.errors import StaffStarted
+from users.models import User
+
+# Each asks for what the other decides, staff accounts among it.
+FIRST_ROLES = ("operations", "finance")
+_PASSWORD_BYTES = 18
+
+
+class Access(NamedTuple):
+    """What a member of staff logs in with; told once."""
+
+    password: str
+    key: str
+
+
+@transaction.atomic
+def begin(*, username: str, role: str) -> Access:
+    """
+    Make one of the first two members of staff, one for each of `FIRST_ROLES`.
+
+    Raises:
+        StaffStarted: there are two already, or somebody has the role.
+    """
+    # Of two shells at once, the second counts the first one's.
+    ApprovalPool.objects.bulk_create([ApprovalPool(name="staff")], ignore_conflicts=True)
+    ApprovalPool.objects.select_for_update().get(name="staff")
+    active = User.objects.filter(is_staff=True, is_active=True)
+    if active.count() >= len(FIRST_ROLES):
+        raise StaffStarted(
+            "There are two members of staff. They ask for and approve further ones in the admin."
+        )
+    if active.filter(groups__name=role).exists() or role not in FIRST_ROLES:
+        raise StaffStarted(
+            "The first two are one of operations and one of finance, so that each can approve."
+        )
+    access = Access(secrets.token_urlsafe(_PASSWORD_BYTES), default_key())
+    person = User.objects.create_user(username, password=access.password, is_staff=True)
+    person.groups.add(Group.objects.get(name=role))
+    TOTPDevice.objects.create(user=person, name="phone", key=access.key)
+    audit.record(actor=person, row=person, action="begin staff", changes={"role": ("", role)})
+    return access
+
+
+def request_password(*, person: User, actor: User, reason: str, key: str) -> tuple[ApprovalRequest, str]:
+    """
+    Ask for a new password of a member of staff; return it as well, since only its hash is kept.
+
+    Raises:
+        PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
+    """
+    password = secrets.token_urlsafe(_PASSWORD_BYTES)
+    asked = _ask(PASSWORD, person, actor, reason, key, {"password": make_password(password)}, "password")
+    return asked, password
+
+
+def request_second_factor(*, person: User, actor: User, reason: str, key: str) -> tuple[ApprovalRequest, str]:
+    """
+    Ask for a new second factor of a member of staff; return its key as well, which no page shows again.
+
+    Raises:
+        PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
+    """
+    seed = default_key()
+    return _ask(SECOND_FACTOR, person, actor, reason, key, {"key": seed}, "second factor"), seed
+
+
+def _ask(
+    kind: Kind, person: User, actor: User, reason: str, key: str, payload: dict[str, str], what: str
+) -> ApprovalRequest:
+    return approvals.ask(
+        kind=kind,
+        actor=actor,
+        reason=reason,
+        key=key,
+        row=person,
+        payload=payload,
+        changes={what: ("", "a new one")},
+    )
+
+
+def _set_password(asked: ApprovalRequest) -> Done:
+    person = User.objects.get(pk=asked.object_id)
+    person.password = asked.payload["password"]
+    person.save(update_fields=["password"])
+    return Done("The new password is valid.", person)
+
+
+def _set_second_factor(asked: ApprovalRequest) -> Done:
+    person = User.objects.get(pk=asked.object_id)
+    TOTPDevice.objects.filter(user=person).delete()
+    TOTPDevice.objects.create(user=person, name="phone", key=asked.payload["key"])
+    return Done("The new second factor is valid, and no older one.", person)
+
+
+PASSWORD = approvals.register(
+    Kind(
+        name="reset_password",
+        title="Reset a password",
+        asks="users.manage_staff",
+        decides="users.decide_staff",
+        carry_out=_set_password,
+    )
+)
+SECOND_FACTOR = approvals.register(
+    Kind(
+        name="reset_second_factor",
+        title="Reset a second factor",
+        asks="users.manage_staff",
+        decides="users.decide_staff",
+        carry_out=_set_second_factor,
+    )
+)

@@ -118,6 +118,17 @@ def test_each_reason_that_execute_would_give_is_given_and_nothing_changes(wallet
     assert everything() == before
 
 
+def test_the_nonce_of_a_call_that_is_about_to_fail_is_the_next_one_again(
+    wallet: Wallet, accept: Accept
+) -> None:
+    nonce = accept().relay_nonce
+    body = {"transaction": {"abi": "0x" + set_data_payload().hex()}, "quote": False}
+    assert wallet.post(PREPARE, body).body["transaction"]["nonce"] == nonce + 1
+    RelayTransaction.objects.update(terminal_status="Failed")
+    prepared = wallet.post(PREPARE, body).body
+    assert (prepared["transaction"]["nonce"], codes(prepared)) == (nonce, ["relay-nonce-taken"])
+
+
 SHAPES: dict[str, list[Any]] = {
     "channel": [-1, 2**128, "soon", 1.5],
     "controller": ["0x12", 5],

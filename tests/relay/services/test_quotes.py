@@ -140,6 +140,18 @@ class TestUsing:
         assert (row.status, 10_000 - balance_of(user).balance) == ("Success", prepared.quote.credits)
         assert Loss.objects.get().lost_wei == spent_wei(row) - prepared.quote.credits * 10**12
 
+    def test_what_is_signed_stays_within_what_is_reserved(
+        self, user: User, profile: Profile, calm: Chain
+    ) -> None:
+        prepared = prepare(user, profile)
+        # Dearer than a minute can make it, and still worth signing.
+        calm.set_base_fee(4 * GWEI)
+        attempt = execute_prepared(user, profile, prepared).attempts.get()
+        assert prepared.quote is not None
+        assert attempt.max_fee_per_gas_wei == prepared.quote.max_fee_per_gas_wei
+        excess_wei = attempt.worst_cost_wei - prepared.quote.credits * 10**12
+        assert Loss.objects.get().reserved_wei == excess_wei
+
     def test_a_fall_of_the_base_fee_is_the_users(
         self, user: User, profile: Profile, calm: Chain, settle: Settle
     ) -> None:

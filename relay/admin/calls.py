@@ -1,0 +1,221 @@
+"""Relay transactions and their attempts, with the actions on a transaction."""
+
+import re
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.html import format_html
+
+from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
+from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline
+from gateway.admin.exports import Column, Exportable
+from gateway.admin.search import people_like
+from gateway.chain.config import get_chain
+from relay.models import Attempt, RelayTransaction, ReversedSettlement
+from relay.services import cancellation
+from relay.services.broadcasting import broadcast_again
+
+_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+
+
+def _broadcast_again(row: RelayTransaction, decision: Decision) -> str:
+    taken = broadcast_again(relay_transaction_id=row.pk, now=timezone.now())
+    return "The node took it." if taken else "The node did not take it; its attempts say why."
+
+
+BROADCAST_AGAIN = ReasonedAction(
+    name="broadcast_again",
+    label="Broadcast again",
+    permission="relay.rebroadcast_relaytransaction",
+    effect=lambda row: (
+        "The stored bytes go to the node once more. However often they are sent, they are mined once."
+    ),
+    run=_broadcast_again,
+    reaches_out=True,
+    applies_to=lambda row: row.is_in_progress,
+)
+
+
+def _cancel_unsent(row: RelayTransaction, decision: Decision) -> str:
+    cancellation.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
+    return "A self-transfer uses up its account nonce; once that is confirmed, the hold is released."
+
+
+CANCEL_UNSENT = ReasonedAction(
+    name="cancel_unsent",
+    label="Cancel unsent",
+    permission="relay.cancel_relaytransaction",
+    effect=lambda row: (
+        "It is never broadcast. A self-transfer that the service pays uses up its account nonce; "
+        f"then it ends as Cancelled and {row.hold.amount} credits are released. "
+        "Calls behind it in its channel fail with it."
+    ),
+    run=_cancel_unsent,
+    reaches_out=True,
+    applies_to=cancellation.may_be_cancelled,
+)
+
+
+class AttemptInline(ReadOnlyInline[Attempt, RelayTransaction]):
+    """The attempts of a relay transaction."""
+
+    model = Attempt
+    # Each is titled by its hash. The node's message comes first, the costs last.
+    fields = readonly_fields = (
+        "kind", "status", "succeeded", "node_message", "explorer", "account_nonce", "block_number", "gas_used",
+        "effective_gas_price_wei",
+    )  # fmt: skip
+    ordering = ("sequence",)
+    show_change_link = True
+
+    @admin.display(description="explorer")
+    def explorer(self, attempt: Attempt) -> str:
+        page = get_chain().transaction_page(attempt.transaction_hash)
+        return format_html('<a href="{}" rel="noreferrer noopener">open</a>', page) if page else "-"
+
+
+class ReversedSettlementInline(ReadOnlyInline[ReversedSettlement, RelayTransaction]):
+    """How a relay transaction had ended in blocks that disappeared."""
+
+    model = ReversedSettlement
+    fields = readonly_fields = (
+        "number", "status", "failure_code", "real_cost", "block_number", "settled_at", "reversed_at",
+    )  # fmt: skip
+    ordering = ("number",)
+
+
+@admin.register(RelayTransaction)
+class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
+    """Find a relay transaction by any hash or address."""
+
+    export_columns = (
+        Column("relay transaction", "pk"),
+        Column("transaction hash", "transaction_hash"),
+        Column("profile", "profile_address"),
+        Column("controller", "controller_address"),
+        Column("relayer", "relayer__address"),
+        Column("status", "status"),
+        Column("gas limit", "gas_limit"),
+        Column("credits expected", "expected_cost"),
+        Column("credits charged", "real_cost"),
+        Column("refusal", "failure_code"),
+        Column("request id", "request_id"),
+        Column("accepted at", "created_at"),
+        Column("settled at", "settled_at"),
+    )
+
+    list_display = (
+        "created_at",
+        "status",
+        "transaction_hash",
+        "profile_address",
+        "expected_cost",
+        "real_cost",
+    )
+    list_display_links = ("created_at", "transaction_hash")
+    list_filter = ("status",)
+    search_fields = ("request_id__exact",)
+    search_help_text = "A transaction hash, a profile address whole or in part, or a request id."
+    date_hierarchy = None
+    ordering = ("-id",)
+    list_defer = ("payload", "signature")
+    inlines = (AttemptInline, ReversedSettlementInline)
+    # The status and the failure come first: those are what users ask support about.
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "status",
+                    "failure_code",
+                    "failure_detail",
+                    "transaction_hash",
+                    "user",
+                    "request_id",
+                )
+            },
+        ),
+        (
+            "Cost",
+            {"fields": ("expected_cost", "real_cost", "credits_before", "hold", "gas_limit")},
+        ),
+        ("Time", {"fields": ("created_at", "settled_at", "terminal_status")}),
+        (
+            "Relay call",
+            {
+                "fields": (
+                    "chain_id",
+                    "profile_address",
+                    "key_manager_address",
+                    "controller_address",
+                    "digest",
+                    "generation",
+                    "channel",
+                    "relay_nonce",
+                    "validity",
+                    "is_follower",
+                    "relayer",
+                )
+            },
+        ),
+    )
+    staff_actions = (BROADCAST_AGAIN, CANCEL_UNSENT)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[RelayTransaction], search_term: str
+    ) -> tuple[QuerySet[RelayTransaction], bool]:
+        term = search_term.strip()
+        if _HASH.fullmatch(term):
+            # Two steps, because an OR over a join can use no index.
+            owners = Attempt.objects.with_hash(term).values("relay_transaction_id")
+            return queryset.filter(pk__in=owners), False
+        people = people_like(term)
+        if people:
+            return queryset.filter(user__in=people), False
+        return super().get_search_results(request, queryset, term)
+
+
+@admin.register(Attempt)
+class AttemptAdmin(Exportable, ReadOnlyAdmin):
+    """Every signed transaction, with what it cost the relayer."""
+
+    export_columns = (
+        Column("attempt", "pk"),
+        Column("relay transaction", "relay_transaction_id"),
+        Column("transaction hash", "transaction_hash"),
+        Column("relayer", "relayer__address"),
+        Column("account nonce", "account_nonce"),
+        Column("kind", "kind"),
+        Column("status", "status"),
+        Column("succeeded", "succeeded"),
+        Column("block", "block_number"),
+        Column("gas used", "gas_used"),
+        Column("gas price in wei", "effective_gas_price_wei"),
+        Column("signed at", "created_at"),
+    )
+
+    list_display = (
+        "created_at",
+        "status",
+        "kind",
+        "succeeded",
+        "transaction_hash",
+        "relayer",
+        "account_nonce",
+    )
+    list_display_links = ("created_at", "transaction_hash")
+    list_filter = ("status", "kind")
+    search_fields = ("transaction_hash__exact",)
+    ordering = ("-id",)
+    list_select_related = ("relayer",)
+    list_defer = ("raw",)
+    exclude = ("raw",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Attempt], search_term: str
+    ) -> tuple[QuerySet[Attempt], bool]:
+        if _HASH.fullmatch(search_term.strip()):
+            return queryset.filter(pk__in=Attempt.objects.with_hash(search_term.strip()).values("pk")), False
+        return super().get_search_results(request, queryset, search_term)

@@ -1,0 +1,36 @@
+"""Holds of the ledger, with the release of those that no call will close."""
+
+from django.contrib import admin
+from django.utils import timezone
+
+from credits.admin import CreditHoldAdmin
+from credits.models import CreditHold
+from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
+from relay.services import cancellation
+
+
+def _release(row: CreditHold, decision: Decision) -> str:
+    cancellation.release(hold_id=row.pk, actor=decision.actor, reason=decision.reason, now=timezone.now())
+    return f"{row.amount} credits are released."
+
+
+RELEASE_ORPHANED_HOLD = ReasonedAction(
+    name="release_orphaned_hold",
+    label="Release",
+    permission="relay.release_orphaned_hold",
+    effect=lambda row: (
+        f"{row.amount} credits are available to the user again. Nothing else can close this hold."
+    ),
+    run=_release,
+    applies_to=lambda row: cancellation.orphaned_holds(now=timezone.now()).filter(pk=row.pk).exists(),
+)
+
+# Only the relay can tell which of its holds are orphaned.
+admin.site.unregister(CreditHold)
+
+
+@admin.register(CreditHold)
+class OrphanedHoldAdmin(ReasonedActions, CreditHoldAdmin):
+    """Holds, with the release of orphaned ones."""
+
+    staff_actions = (RELEASE_ORPHANED_HOLD,)

@@ -1,0 +1,127 @@
+"""Relayers and the transfers that fund them, with the actions that put one in or out of service."""
+
+from django.contrib import admin
+from django.utils import timezone
+
+from gateway.admin import approvals
+from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
+from gateway.admin.base import ReadOnlyAdmin
+from gateway.chain.config import get_chain
+from relay.models import Relayer, TopUp
+from relay.services import relayers
+
+
+def _set_active(row: Relayer, *, is_active: bool) -> str:
+    changed = relayers.set_active(relayer_id=row.pk, is_active=is_active)
+    state = "active" if is_active else "paused"
+    return f"It is {state} from now on." if changed else f"It was {state} before."
+
+
+PAUSE_RELAYER = ReasonedAction(
+    name="pause",
+    label="Pause",
+    permission="relay.pause_relayer",
+    effect=lambda row: f"It takes no new calls. Its {row.in_flight} account nonces in flight go on.",
+    run=lambda row, decision: _set_active(row, is_active=False),
+    applies_to=lambda row: row.is_active,
+)
+RESUME_RELAYER = ReasonedAction(
+    name="resume",
+    label="Resume",
+    permission="relay.pause_relayer",
+    effect=lambda row: (
+        "Its key was used elsewhere. Resume it only if nobody else holds the key any more."
+        if row.quarantined_at
+        else "It takes new calls again."
+    ),
+    run=lambda row, decision: _set_active(row, is_active=True),
+    applies_to=lambda row: not row.is_active and row.retired_at is None,
+)
+
+
+def _retire(row: Relayer, decision: Decision) -> str:
+    if relayers.retire(relayer_id=row.pk, now=timezone.now()):
+        return "It is retired. What it holds stays on its address."
+    return "Nothing changed: it takes calls, or some of its calls are not settled yet."
+
+
+def _ask_for_another(row: Relayer, decision: Decision) -> str:
+    asked = relayers.request_relayer(actor=decision.actor, reason=decision.reason, key=decision.key(row))
+    return approvals.outcome_of(asked, f"{asked.subject} is in service.")
+
+
+def _ask_for_return(row: Relayer, decision: Decision) -> str:
+    asked = relayers.request_return(
+        relayer_id=row.pk, actor=decision.actor, reason=decision.reason, key=decision.key(row)
+    )
+    return approvals.outcome_of(asked, "It is back, paused.")
+
+
+ADD_RELAYER = ReasonedAction(
+    name="add",
+    label="Add a relayer",
+    permission="relay.add_spare_relayer",
+    subject="Relayers",
+    effect=lambda row: "The next spare key takes calls as soon as its account is funded.",
+    run=_ask_for_another,
+    kind=relayers.ADD,
+)
+RETIRE_RELAYER = ReasonedAction(
+    name="retire",
+    label="Retire",
+    permission="relay.add_spare_relayer",
+    effect=lambda row: "It is neither funded nor tracked any more. Pause it first and let its calls settle.",
+    run=_retire,
+    applies_to=lambda row: not row.is_active and row.retired_at is None,
+)
+BRING_BACK_RELAYER = ReasonedAction(
+    name="bring_back",
+    label="Bring back",
+    permission="relay.add_spare_relayer",
+    effect=lambda row: "It is tracked and funded again, and paused until somebody resumes it.",
+    run=_ask_for_return,
+    applies_to=lambda row: row.retired_at is not None,
+    kind=relayers.RETURN,
+)
+
+
+@admin.register(Relayer)
+class RelayerAdmin(ReasonedActions, ReadOnlyAdmin):
+    """The sending accounts; pause and resume take effect on the next call."""
+
+    list_display = (
+        "address",
+        "state",
+        "balance",
+        "next_account_nonce",
+        "mined_account_nonce",
+        "synced_at",
+    )
+    ordering = ("id",)
+    staff_actions = (PAUSE_RELAYER, RESUME_RELAYER, ADD_RELAYER, RETIRE_RELAYER, BRING_BACK_RELAYER)
+
+    @admin.display(description="state", ordering="is_active")
+    def state(self, relayer: Relayer) -> str:
+        return relayer.state
+
+    @admin.display(description="balance", ordering="balance_wei")
+    def balance(self, relayer: Relayer) -> str:
+        return get_chain().amount(relayer.balance_wei, places=4)
+
+
+@admin.register(TopUp)
+class TopUpAdmin(ReadOnlyAdmin):
+    """Every transfer from the treasury to a relayer."""
+
+    list_display = ("created_at", "status", "relayer", "amount", "treasury_address", "transaction_hash")
+    list_display_links = ("created_at", "transaction_hash")
+    list_filter = ("status",)
+    list_select_related = ("relayer",)
+    list_defer = ("raw",)
+    exclude = ("raw",)
+    search_fields = ("transaction_hash__exact",)
+    ordering = ("-id",)
+
+    @admin.display(description="amount", ordering="amount_wei")
+    def amount(self, row: TopUp) -> str:
+        return get_chain().amount(row.amount_wei, places=4)

@@ -15,6 +15,7 @@ from django.shortcuts import render
 from django.urls import URLPattern, re_path
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
+from django.views.decorators.gzip import gzip_page
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiJsonRenderer
 from drf_spectacular.views import SpectacularRedocView, SpectacularSwaggerSplitView
@@ -37,6 +38,7 @@ _RETRY_AFTER = {
 _PAGE = {**_PUBLIC, "renderer_classes": (TemplateHTMLRenderer,)}
 
 
+@gzip_page
 def description(request: HttpRequest) -> HttpResponse:
     """Answer the OpenAPI document. It is the same for everybody and expensive, so a process makes it once."""
     return HttpResponse(_document(), content_type=OpenApiJsonRenderer.media_type, headers=_FILE)

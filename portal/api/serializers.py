@@ -128,7 +128,7 @@ class DatedTransactionSerializer(TransactionSerializer):
     created_at = serializers.DateTimeField()
     settled_at = serializers.DateTimeField(allow_null=True)
     failure_code = serializers.CharField(
-        help_text="Why it failed or was cancelled, as `/problems/{code}` explains it; else empty."
+        help_text="Why it failed or was cancelled, such as `reverted`; else empty."
     )
 
 

@@ -1,5 +1,6 @@
 """Health, documentation and settings of the whole."""
 
+import gzip
 import importlib
 import os
 import subprocess
@@ -81,6 +82,15 @@ def test_the_description_is_made_once_and_may_be_kept(monkeypatch: pytest.Monkey
     assert again.content == first.content
     assert again.headers["Content-Type"] == "application/vnd.oai.openapi+json"
     assert again.headers["Cache-Control"] == "public, max-age=300"
+
+
+def test_the_description_is_compressed_for_those_who_read_that() -> None:
+    plain = Client().get("/api/openapi.json")
+
+    compressed = Client().get("/api/openapi.json", headers={"Accept-Encoding": "gzip"})
+
+    assert compressed.headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(compressed.content) == plain.content
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,8 @@ def test_somebody_signs_in_relays_checks_in_subscribes_and_takes_the_data_along(
     assert int(person.wallet.rpc.call("eth_getBalance", target, "latest"), 16) == 1
     section(page, "History")
     expect(page.get_by_role("table", name="Transactions that were relayed")).to_contain_text("Success")
+    page.get_by_role("button", name="Verify my entries").click()
+    expect(page.get_by_text("entries are under signed roots as they were posted")).to_be_visible()
     look(window, "history")
     section(page, "Overview")
     expect(page.get_by_role("img", name="Credits spent a day")).to_be_visible()

@@ -6,6 +6,9 @@ import pytest
 from django.contrib.staticfiles import finders
 from django.test import Client
 
+from devstack.files import PROJECT
+from tests.docs.pages import DOCS
+
 pytestmark = pytest.mark.django_db
 
 
@@ -22,3 +25,10 @@ def test_a_page_loads_only_its_own_static_files(client: Client, path: str) -> No
 
 def test_a_page_answers_no_other_method_than_reading(client: Client) -> None:
     assert client.post("/account").status_code == 405
+
+
+def test_the_account_page_verifies_entries_by_the_documented_program() -> None:
+    script = (PROJECT / "portal/static/portal/verify-entry.js").read_text()
+    [program] = re.findall(r"```js\n(.*?)```", (DOCS / "ledger.md").read_text(), re.DOTALL)
+
+    assert program in script

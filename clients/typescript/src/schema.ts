@@ -1120,7 +1120,7 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             settled_at: string | null;
-            /** @description Why it failed or was cancelled, as `/problems/{code}` explains it; else empty. */
+            /** @description Why it failed or was cancelled, such as `reverted`; else empty. */
             failure_code: string;
         };
         /** @description A check-in of a day whose seed is public. */

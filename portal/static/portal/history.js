@@ -1,7 +1,8 @@
 // Relay transactions and earnings, page by page.
 
 import { actionButton, dateTime, explorerLink, h, number, panel, table } from "./dom.js";
-import { SOURCES, nameOf } from "./words.js";
+import { ledgerProof } from "./ledger.js";
+import { FAILURES, SOURCES, nameOf } from "./words.js";
 
 const PAGE = 25;
 const STATUS_CLASS = { Success: "good", Failed: "bad", Cancelled: "bad" };
@@ -13,7 +14,7 @@ export async function history({ session, service, report }) {
     columns: [
       { label: "Transaction", cell: (row) => explorerLink(service, "tx", row.transaction_hash) },
       { label: "When", cell: (row) => dateTime(row.created_at) },
-      { label: "Status", cell: status },
+      { label: "Status", cell: outcome },
       { label: "Cost", number: true, cell: (row) => (row.settled_at ? number(row.real_cost) : `about ${number(row.expected_cost)}`) },
       { label: "Balance after", number: true, cell: (row) => number(row.credits_after) },
     ],
@@ -28,13 +29,13 @@ export async function history({ session, service, report }) {
       { label: "Balance after", number: true, cell: (row) => number(row.credits_after) },
     ],
   });
-  return h("div", { class: "stack" }, panel("Transactions", calls), panel("Earnings", earnings));
+  return h("div", { class: "stack" }, panel("Transactions", calls), panel("Earnings", earnings), ledgerProof({ session, report }));
 }
 
-function status(row) {
+function outcome(row) {
   const name = h("span", { class: STATUS_CLASS[row.status] }, row.status);
   if (!row.failure_code) return name;
-  return h("span", {}, name, ": ", h("a", { href: `/problems/${row.failure_code}` }, row.failure_code.replaceAll("-", " ")));
+  return h("span", {}, name, ": ", nameOf(FAILURES, row.failure_code));
 }
 
 /** A list whose older rows are added by a button. */

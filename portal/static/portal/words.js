@@ -28,6 +28,15 @@ export const DROPS = {
   ...MODIFIERS,
 };
 
+// Other codes are plain enough with spaces.
+export const FAILURES = {
+  reverted: "the contract refused the call",
+  "predecessor-failed": "a call before it failed",
+  "relay-nonce-used": "another call used its nonce first",
+  "account-nonce-lost": "our relayer's nonce was used elsewhere",
+  "overtaken-by-reopened-call": "the chain undid a block, and an earlier call went first",
+};
+
 export const SUBSCRIPTION_STATES = {
   incomplete: "waits for its first payment",
   incomplete_expired: "was never paid",
@@ -39,4 +48,4 @@ export const SUBSCRIPTION_STATES = {
   canceled: "ended",
 };
 
-export const nameOf = (names, code) => names[code] ?? code.toLowerCase().replaceAll("_", " ");
+export const nameOf = (names, code) => names[code] ?? code.toLowerCase().replaceAll(/[_-]/g, " ");

@@ -174,7 +174,9 @@ class InvoicesQuerySerializer(BodySerializer):
 
     limit = serializers.IntegerField(default=20, min_value=1, max_value=100, help_text="Rows of a page.")
     after = serializers.RegexField(
-        r"\Ain_[A-Za-z0-9]{1,100}\Z", default="", help_text="Stands in `next`: the invoice before the page."
+        r"\Ain_[A-Za-z0-9]{1,100}\Z",
+        required=False,
+        help_text="Stands in `next`: the invoice before the page.",
     )
 
 

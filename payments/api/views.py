@@ -173,7 +173,9 @@ class PaymentsViewSet(ViewSet):
     @action(detail=False, methods=["get"], url_path="invoices")
     def invoices(self, request: ProfileRequest) -> Response:
         query = InvoicesQuerySerializer.read(request.query_params.dict())
-        page = self_service.invoices(user=request.user, **query)
+        page = self_service.invoices(
+            user=request.user, limit=query["limit"], after=query.get("after", ""), now=timezone.now()
+        )
         rows = InvoiceSerializer(page.invoices, many=True).data
         address = request.build_absolute_uri(request.path)
         next_page = f"{address}?limit={query['limit']}&after={page.last_id}" if page.has_more else None
@@ -199,10 +201,11 @@ class PaymentsViewSet(ViewSet):
     @action(detail=False, methods=["get", "post"], url_path="receiptEmail")
     def receipt_email(self, request: ProfileRequest) -> Response:
         if request.method == "GET":
-            return _private({"email": self_service.receipt_email(user=request.user) or None})
-        email = ReceiptEmailSerializer.read(request.data)["email"]
-        self_service.set_receipt_email(user=request.user, email=email or "", now=timezone.now())
-        return _private({"email": email})
+            email = self_service.receipt_email(user=request.user, now=timezone.now())
+            return _private({"email": email or None})
+        email = ReceiptEmailSerializer.read(request.data)["email"] or ""
+        self_service.set_receipt_email(user=request.user, email=email, now=timezone.now())
+        return _private({"email": email or None})
 
     @extend_schema(
         operation_id="cancelSubscription",

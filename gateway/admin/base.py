@@ -10,17 +10,15 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from django.contrib import admin
-from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
 from django.db import models
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
+from django.http import HttpRequest
 from django.utils.functional import cached_property
 from unfold.admin import ModelAdmin, TabularInline
 
-from gateway.admin.audit import AdminMixin, Audited
+from gateway.admin.audit import Audited
 
 
 def one_of(field: str, values: Callable[[], Iterable[str]]) -> type[admin.SimpleListFilter]:
@@ -61,60 +59,6 @@ class BoundedPaginator(Paginator[Any]):
     @property
     def is_cut(self) -> bool:
         return self.count >= FAR_ENOUGH
-
-
-_CONFIRMED = "_confirmed"
-_BUTTONS = {"_save", "_continue", "_addanother", "csrfmiddlewaretoken"}
-
-
-class Previewed(AdminMixin):
-    """
-    Holds back a valid form until the page that shows its effect is confirmed.
-
-    `preview_template` draws what `preview_of` returns, as `preview`. The page carries what
-    was sent, so no form that holds a secret may have a preview. It works without JavaScript.
-    """
-
-    preview_template: ClassVar[str]
-
-    def preview_of(self, form: Any) -> Any:
-        """Return what saving the valid form would do; None where there is nothing to show."""
-        raise NotImplementedError
-
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> Any:
-        if request.method == "POST" and _CONFIRMED not in request.POST:
-            form = self._sent(request, object_id)
-            preview = self.preview_of(form) if form is not None and form.is_valid() else None
-            if preview is not None:
-                return self._ask(request, object_id, form, preview)
-        return super().changeform_view(request, object_id, form_url, extra_context)
-
-    def _sent(self, request: HttpRequest, object_id: str | None) -> Any:
-        """Return the form as it was sent by somebody who may save it; None for everybody else."""
-        row = self.get_object(request, unquote(object_id)) if object_id else None
-        is_allowed = self.has_change_permission(request, row) if row else self.has_add_permission(request)
-        if not is_allowed or (object_id and row is None):
-            return None
-        return self.get_form(request, row, change=row is not None)(request.POST, instance=row)
-
-    def _ask(self, request: HttpRequest, object_id: str | None, form: Any, preview: Any) -> HttpResponse:
-        context = {
-            **self.admin_site.each_context(request),
-            "title": f"Save {form.instance}?",
-            "opts": self.opts,
-            "preview": preview,
-            "preview_template": self.preview_template,
-            "sent": [(name, value) for name, value in request.POST.items() if name not in _BUTTONS],
-            "confirmed": _CONFIRMED,
-            "back": request.path if object_id else self.page_url("changelist"),
-        }
-        return TemplateResponse(request, "admin/preview.html", context)
 
 
 _Row = TypeVar("_Row", bound=models.Model)

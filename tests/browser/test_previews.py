@@ -9,6 +9,8 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from earnings.models import AdNetwork
+from gateway.admin import approvals
+from gateway.admin.models import ApprovalRequest
 from payments.models import PayoutRate
 from rewards.models import Badge
 from rewards.services import levels
@@ -16,11 +18,23 @@ from tests.browser.admin_client import AdminClient, colleague
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
 from tests.rewards.rows import set_experience
+from tests.staff import member
 
 
 def _save(page: Page) -> None:
     page.get_by_role("button", name="Save", exact=True).click()
     page.wait_for_load_state("networkidle")
+
+
+def _ask(page: Page, role: str) -> None:
+    """Ask for approval, which is not the asker's to give, and have it given."""
+    expect(page.get_by_text("You cannot approve it yourself.").first).to_be_visible()
+    page.locator("[name=why-reason]").fill("agreed with the board")
+    page.get_by_role("button", name="Ask for approval", exact=True).click()
+    page.wait_for_load_state("networkidle")
+    expect(page.get_by_text("You asked for this. Somebody else").first).to_be_visible()
+    expect(page.get_by_role("link", name="Approve")).to_have_count(0)
+    approvals.approve(request_id=ApprovalRequest.objects.get().pk, actor=member(role), reason="agreed")
 
 
 def test_a_payout_rate(admin: AdminClient, live_server: LiveServer) -> None:
@@ -45,11 +59,11 @@ def test_a_payout_rate(admin: AdminClient, live_server: LiveServer) -> None:
     sentence = f"10.00 USD becomes 12,500 instead of 10,000 credits from {begins:%Y-%m-%d} 06:00 UTC."
     expect(page.get_by_text(sentence)).to_be_visible()
     expect(
-        page.get_by_role("heading", name=f"Save 1.00 usd = 1250 credits from {begins:%Y-%m-%d}?")
+        page.get_by_role("heading", name=f"Add a payout rate: 1.00 usd = 1250 credits from {begins:%Y-%m-%d}")
     ).to_be_visible()
     admin.picture("payout-rate-preview")
     assert PayoutRate.objects.count() == before
-    _save(page)
+    _ask(page, "operations")
     assert PayoutRate.objects.latest("pk").credits_per_major_unit == 1_250
 
 
@@ -67,7 +81,7 @@ def test_a_networks_rate(admin: AdminClient, live_server: LiveServer) -> None:
     expect(lately).to_have_text("2300601")
     admin.picture("network-rate-preview")
     assert AdNetwork.objects.get().rate == Decimal("1.5")
-    _save(page)
+    _ask(page, "finance")
     assert AdNetwork.objects.get().rate == 3
 
 
@@ -95,5 +109,5 @@ def test_a_badge_that_begins_later(admin: AdminClient, badges: list[Badge]) -> N
     moving = page.get_by_label("Who would change").get_by_role("row").last
     expect(moving).to_contain_text("2SilverBronze")
     admin.picture("badge-preview")
-    _save(page)
+    _ask(page, "operations")
     assert Badge.objects.get(pk=badges[0].pk).exp_upper_bound == 1_500

@@ -1,0 +1,348 @@
+"""
+Who asks for what makes or prices credits, who decides, and what one person does alone: the table of docs/staff.md.
+
+Every kind is tried by every role: below its limit, above it, above the limit of the day, then decided by the asker, by
+somebody of the same role, and by somebody of each other role.
+"""
+
+import secrets
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+from django_otp.plugins.otp_totp.models import TOTPDevice
+from pytest_django import Settings
+
+from backoffice.roles import ROLES
+from credits.models import CreditEntry
+from credits.services import adjustments
+from earnings.models import AdNetwork, Postback
+from earnings.services import earnings, networks
+from gateway.admin import approvals
+from gateway.admin.approvals import AnotherRoleDecides, OwnRequest
+from gateway.admin.models import ApprovalRequest
+from gateway.chain.signing import set_signer
+from gateway.common.errors import PermissionDenied
+from payments.models import PayoutRate
+from relay.models import Relayer
+from relay.services import relayers
+from rewards.models import Badge, Modifier, ModifierType
+from rewards.services import modifiers
+from tests.docs.pages import DOCS, code_spans, rows
+from tests.earnings.ad_networks import set_up
+from tests.factories import UserFactory, random_address
+from tests.staff import approve, browser_of, confirm, confirmed, member, messages_of
+from users.models import TrustedImplementation, User
+from users.services import staff
+
+pytestmark = pytest.mark.django_db
+ASKERS = {*ROLES, approvals.SUPERUSER}
+KINDS = {kind.name: kind for kind in approvals.kinds()}
+
+
+class Scene(NamedTuple):
+    """How to ask for an amount, and what the rows then say once it is carried out."""
+
+    ask: Callable[[User, int], ApprovalRequest]
+    is_done: Callable[[], bool]
+
+
+def row_written(name: str, row: Any, /, **values: str) -> Callable[[User, int], ApprovalRequest]:
+    """Return how to ask that these fields of the row are written, as a form of the admin does."""
+
+    def ask(actor: User, _: int) -> ApprovalRequest:
+        payload = {"values": values, "before": {}}
+        return approvals.ask(
+            kind=KINDS[name],
+            actor=actor,
+            reason="x",
+            key=secrets.token_hex(8),
+            row=row,
+            payload=payload,
+            changes={},
+        )
+
+    return ask
+
+
+def of_kind(kind: str, row: Any, /, **payload: str) -> Callable[[User, int], ApprovalRequest]:
+    def ask(actor: User, _: int) -> ApprovalRequest:
+        return approvals.ask(
+            kind=KINDS[kind],
+            actor=actor,
+            reason="x",
+            key=secrets.token_hex(8),
+            row=row,
+            payload=payload,
+            changes={},
+        )
+
+    return ask
+
+
+def _adjust() -> Scene:
+    user = UserFactory.create()
+    return Scene(
+        lambda actor, amount: adjustments.request(
+            user=user, credits=amount, key=secrets.token_hex(8), actor=actor, reason="x"
+        ),
+        CreditEntry.objects.exists,
+    )
+
+
+def _modifier() -> Scene:
+    user = UserFactory.create()
+    return Scene(
+        lambda actor, amount: modifiers.request(
+            user=user, modifier_type=ModifierType.BONUS_CREDITS_BACK, value=Decimal("0.01"), minutes=1440 * amount,
+            key=secrets.token_hex(8), reason="x", actor=actor,
+        ),
+        Modifier.objects.exists,
+    )  # fmt: skip
+
+
+def _release() -> Scene:
+    network = set_up("cpx-research", per_event_cap=10**6, daily_cap=10**6)
+
+    for amount in (1, BELOW, ABOVE):
+        network.send(network.reward(UserFactory.create(), amount=str(amount)))
+
+    def ask(actor: User, amount: int) -> ApprovalRequest:
+        held = Postback.objects.get(credits=amount)
+        return earnings.request_release(
+            postback_id=held.pk, actor=actor, reason="x", key=secrets.token_hex(8)
+        )
+
+    return Scene(ask, CreditEntry.objects.exists)
+
+
+def _payout_rate() -> Scene:
+    begins = timezone.now() + timedelta(days=9)
+    values = {"currency": "usd", "credits_per_major_unit": "4321", "valid_from": begins.isoformat()}
+    made = PayoutRate.objects.filter(credits_per_major_unit=4321)
+    return Scene(row_written("add_payout_rate", PayoutRate(valid_from=begins), **values), made.exists)
+
+
+def _badge() -> Scene:
+    badge = Badge.objects.latest("exp_lower_bound")
+    changed = Badge.objects.filter(pk=badge.pk, acceptable_credit_debt=4321)
+    return Scene(row_written("save_badge", badge, acceptable_credit_debt="4321"), changed.exists)
+
+
+def _badge_removal() -> Scene:
+    badge = Badge.objects.filter(track="PERMANENT").latest("exp_lower_bound")
+    left = Badge.objects.filter(pk=badge.pk)
+    ask = of_kind("remove_badge", badge, exp_lower_bound=str(badge.exp_lower_bound))
+    return Scene(ask, lambda: not left.exists())
+
+
+def _network(kind: str) -> Callable[[], Scene]:
+    def scene() -> Scene:
+        row = set_up("tapjoy").row
+        stored = AdNetwork.objects.filter(pk=row.pk)
+        if kind == "configure_ad_network":
+            return Scene(row_written(kind, row, rate="7"), stored.filter(rate=7).exists)
+        if kind == "set_network_secret":
+            ask = of_kind(kind, row, sealed=networks.sealed("new"))
+            return Scene(ask, lambda: "new" in networks.live_secrets(stored.get()))
+        return Scene(of_kind(kind, row, token_hash="4321"), stored.filter(path_token_hash="4321").exists)
+
+    return scene
+
+
+def _trusted_code() -> Scene:
+    address = random_address()
+    values = {"kind": "profile", "name": "x", "address": address}
+    made = TrustedImplementation.objects.filter(address=address)
+    return Scene(row_written("save_trusted_code", TrustedImplementation(**values), **values), made.exists)
+
+
+def _relayer() -> Scene:
+    return Scene(
+        lambda actor, _: relayers.request_relayer(actor=actor, reason="x", key=secrets.token_hex(8)),
+        lambda: bool(relayers._approved()),
+    )
+
+
+def _returning_relayer() -> Scene:
+    row = Relayer.objects.create(
+        address=random_address(), next_account_nonce=0, mined_account_nonce=0, is_active=False,
+        retired_at=timezone.now(),
+    )  # fmt: skip
+    back = Relayer.objects.filter(pk=row.pk, retired_at=None)
+    return Scene(
+        lambda actor, _: relayers.request_return(
+            relayer_id=row.pk, actor=actor, reason="x", key=secrets.token_hex(8)
+        ),
+        back.exists,
+    )
+
+
+def _account() -> Scene:
+    made = User.objects.filter(username="new", is_staff=True)
+    return Scene(row_written("save_staff", User(username="new"), username="new"), made.exists)
+
+
+def _reset(request: Callable[..., tuple[ApprovalRequest, str]]) -> Callable[[], Scene]:
+    def scene() -> Scene:
+        person, told = member("support"), set[str]()
+
+        def ask(actor: User, _: int) -> ApprovalRequest:
+            asked, secret = request(person=person, actor=actor, reason="x", key=secrets.token_hex(8))
+            told.add(secret)
+            return asked
+
+        def is_done() -> bool:
+            keys = set(TOTPDevice.objects.filter(user=person).values_list("key", flat=True))
+            stored = User.objects.get(pk=person.pk)
+            return bool(keys & told) or any(stored.check_password(one) for one in told)
+
+        return Scene(ask, is_done)
+
+    return scene
+
+
+SCENES: dict[str, Callable[[], Scene]] = {
+    "add_payout_rate": _payout_rate,
+    "add_relayer": _relayer,
+    "adjust_credits": _adjust,
+    "bring_back_relayer": _returning_relayer,
+    "configure_ad_network": _network("configure_ad_network"),
+    "grant_modifier": _modifier,
+    "issue_network_address": _network("issue_network_address"),
+    "release_early": _release,
+    "remove_badge": _badge_removal,
+    "reset_password": _reset(staff.request_password),
+    "reset_second_factor": _reset(staff.request_second_factor),
+    "save_badge": _badge,
+    "save_staff": _account,
+    "save_trusted_code": _trusted_code,
+    "set_network_secret": _network("set_network_secret"),
+}
+BELOW, ABOVE = 40, 41
+
+
+@pytest.fixture
+def limits(settings: Settings) -> Settings:
+    """Alone 40 of each pool, for the whole day as well unless a test changes it; spare keys for relayers."""
+    same = {"clerk": BELOW, "person": BELOW, "day": BELOW, "ceiling": 1_000, "ceiling_day": 10_000}
+    settings.APPROVAL_LIMITS = {"credits": same, "bonuses": same}
+    settings.RELAY_RELAYER_MNEMONIC = "test test test test test test test test test test test junk"
+    settings.RELAY_DERIVED_RELAYERS = 9
+    return settings
+
+
+def table() -> dict[str, tuple[str, str, bool]]:
+    """Return who asks, who decides, and whether there is something that one person does alone, as the page has it."""
+    cells = [row for row in rows(DOCS / "staff.md") if len(row) == 5 and row[0].startswith("`")]
+    return {code_spans(kind)[0]: (asks, decides, alone != "never") for kind, asks, decides, alone, _ in cells}
+
+
+def test_the_page_for_staff_has_the_kinds_of_the_code_and_every_kind_is_tried() -> None:
+    assert KINDS.keys() == SCENES.keys()
+    assert table() == {
+        kind.name: (
+            next(role for role in ROLES if kind.asks in ROLES[role]),
+            ", ".join(approvals.deciders(kind) - {approvals.SUPERUSER}),
+            kind.pool is not None,
+        )
+        for kind in KINDS.values()
+    }
+
+
+@pytest.mark.parametrize("kind", SCENES)
+def test_only_what_the_table_allows(kind: str, limits: Settings) -> None:
+    asks, decides, is_alone = table()[kind]
+    set_signer(None)
+    scene, staff_by_role = SCENES[kind](), {role: (member(role), member(role)) for role in ASKERS}
+    for role, (asker, colleague) in staff_by_role.items():
+        if role not in {asks, approvals.SUPERUSER}:
+            with pytest.raises(PermissionDenied):
+                scene.ask(asker, BELOW)
+            continue
+        with transaction.atomic():  # below the limit, and one more of the day
+            status = scene.ask(asker, BELOW).status
+            assert (status, scene.is_done()) == ("done" if is_alone else "waiting", is_alone)
+            assert scene.ask(colleague, 1).status == "waiting"
+            transaction.set_rollback(True)
+        asked = scene.ask(asker, ABOVE)
+        assert (asked.status, scene.is_done()) == ("waiting", False)
+        with pytest.raises(OwnRequest):
+            approvals.approve(request_id=asked.pk, actor=asker, reason="x")
+        for other, (_, second) in staff_by_role.items():
+            may_decide = other in {decides, approvals.SUPERUSER} - {role}
+            with transaction.atomic():
+                if may_decide:
+                    approvals.approve(request_id=asked.pk, actor=second, reason="x")
+                else:
+                    with pytest.raises(AnotherRoleDecides):
+                        approvals.approve(request_id=asked.pk, actor=second, reason="x")
+                assert scene.is_done() == may_decide, f"{role} asked, {other} decides"
+                transaction.set_rollback(True)
+        assert not scene.is_done()
+    set_signer(None)
+
+
+# --- The frauds of one person
+
+
+@pytest.mark.parametrize("role", ["support", "superuser"])
+def test_one_clerk_does_not_make_110_000_credits_on_11_wallets_nor_a_year_of_full_cashback(role: str) -> None:
+    clerk, wallets = browser_of(member(role)), [UserFactory.create() for _ in range(11)]
+    confirm(clerk, "users_user", "adjust_credits", *wallets, credits=10_000)
+    assert [entry.amount for entry in CreditEntry.objects.all()] == [10_000]
+    assert ApprovalRequest.objects.waiting().count() == 10
+    bonus = {"modifier_type": "BONUS_CREDITS_BACK", "value": "1", "minutes": 366 * 24 * 60}
+    told = messages_of(confirm(clerk, "users_user", "grant_modifier", *wallets, **bonus))
+    assert "At most 3,100 percent-days at a time, whoever approves" in told
+    # A month of 3 % each is 90 percent-days of the 200 that one clerk may give in a day.
+    confirm(clerk, "users_user", "grant_modifier", *wallets, **{**bonus, "value": "0.03", "minutes": 43_200})
+    assert [modifier.value for modifier in Modifier.objects.all()] == [Decimal("0.03")] * 2
+
+
+@pytest.mark.parametrize("role", ["finance", "superuser"])
+def test_finance_alone_saves_no_payout_rate_and_nobody_saves_an_absurd_one(role: str) -> None:
+    browser, before = browser_of(member(role)), list(PayoutRate.objects.values())
+    begins = timezone.now() + timedelta(days=1)
+    form = {
+        "currency": "usd",
+        "experience_per_minor_unit": 1,
+        "valid_from_0": f"{begins:%Y-%m-%d}",
+        "valid_from_1": "00:00",
+    }
+    add = "/admin/payments/payoutrate/add/"
+    absurd = confirmed(browser, add, {**form, "credits_per_major_unit": 2_147_483_647})
+    assert "Nobody may pay out more than 100,000 credits for 1.00" in messages_of(absurd)
+    assert not ApprovalRequest.objects.exists()
+    confirmed(browser, add, {**form, "credits_per_major_unit": 100_000})
+    for second in {role, "support"}:
+        assert "is saved" not in _tried(second)
+    assert list(PayoutRate.objects.values()) == before
+
+
+def test_operations_alone_set_neither_a_networks_rate_nor_its_secret() -> None:
+    network, browser = set_up("tapjoy"), browser_of(member("operations"))
+    before = list(AdNetwork.objects.values())
+    page = f"/admin/earnings/adnetwork/{network.row.pk}/change/"
+    form = {"is_enabled": "on", "rate": "99999", "hold_hours": "0", "per_event_cap": "", "daily_cap": ""}
+    confirmed(browser, page, form)
+    assert "is saved" not in _tried("operations")
+    confirm(browser, "earnings_adnetwork", "set_secret", network.row, new_secret="mine")
+    assert "accepted" not in _tried("operations")
+    confirm(browser, "earnings_adnetwork", "issue_address", network.row)
+    assert "accepted" not in _tried("operations")
+    assert list(AdNetwork.objects.values()) == before
+    assert ApprovalRequest.objects.waiting().count() == 3
+    assert "accepted" in approve("finance")
+
+
+def _tried(role: str) -> str:
+    """Return what somebody of the role is told who sends the approval of the newest request, offered or not."""
+    request, browser = ApprovalRequest.objects.latest("pk"), browser_of(member(role))
+    answer: Any = confirm(browser, "gateway_admin_approvalrequest", "approve", request, token=uuid.uuid4())
+    return "" if answer.status_code == 403 else messages_of(answer)

@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Static checks read settings and models, never a server; the test settings carry an environment for that.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run test lint bench chaos fuzz manage clean lock schema format structure bundle packages generators
+.PHONY: help run test lint bench chaos fuzz mutation manage clean lock schema format structure bundle packages generators
 
 help: ## Show the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -78,6 +78,9 @@ chaos: $(PREPARED) ## Cause faults under load and compare what was promised (MIN
 CASES ?= 5000
 fuzz: $(PREPARED) ## Send requests made at random from the API's description (CASES=50000)
 	@FUZZ_CASES=$(CASES) LOG_LEVEL=CRITICAL $(BIN)/python -m pytest -n0 -q -s tests/gateway/test_random_requests.py
+
+mutation: $(PREPARED) ## Change the code that moves money, bit by bit; each change must fail a test (ARGS=--help)
+	@$(BIN)/python -m devstack mutation $(ARGS)
 
 structure: $(INSTALLED) ## Measure the code's structure (CHECKOUT= for another one)
 	@$(BIN)/python -m devstack.structure $(CHECKOUT)

@@ -5,6 +5,7 @@ import os
 import secrets
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from pathlib import Path
 
 from devstack.bench.options import add_bench_options
@@ -65,6 +66,26 @@ def _parser() -> argparse.ArgumentParser:
         "--results", type=Path, default=PROJECT / "docs" / "chaos" / "results.json", help="the file to add to"
     )
     chaos.set_defaults(action=_chaos)
+    mutation = commands.add_parser(
+        "mutation", help="change the code that moves money; each change must fail a test"
+    )
+    mutation.add_argument(
+        "--minutes", type=float, default=60, help="begin no further mutant after them (default: 60)"
+    )
+    mutation.add_argument(
+        "--count", type=int, default=450, help="how many results there shall be (default: 450)"
+    )
+    mutation.add_argument(
+        "--seed", type=int, default=1, help="of the order in which they are tried (default: 1)"
+    )
+    mutation.add_argument("--again", action="store_true", help="try those that survived once more")
+    mutation.add_argument("--only", default="", help="how the names of mutants begin")
+    mutation.add_argument("--tests", nargs="+", default=[], help="files of tests (default: of all areas)")
+    mutation.add_argument("--seconds", type=float, default=25, help="of tests for one mutant (default: 25)")
+    mutation.add_argument(
+        "--results", type=Path, default=PROJECT / "docs" / "mutation.json", help="the file to add to"
+    )
+    mutation.set_defaults(action=_mutation)
     machine = commands.add_parser("ledger-machine", help="random moves against a reference model, at length")
     machine.add_argument("--runs", type=int, default=2_000)
     machine.add_argument("--steps", type=int, default=50, help="moves of each run")
@@ -140,6 +161,13 @@ def _run_chaos(options: argparse.Namespace) -> int:
     from devstack.chaos.run import Options, run
 
     return run(Options(options.faults, options.minutes, options.times, options.results))
+
+
+def _mutation(options: argparse.Namespace) -> int:
+    from devstack.mutation.run import Options, run
+
+    wanted = vars(options)
+    return run(Options(**{field.name: wanted[field.name] for field in fields(Options)}))
 
 
 def _ledger_machine(options: argparse.Namespace) -> int:

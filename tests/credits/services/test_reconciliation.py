@@ -124,6 +124,34 @@ def test_a_hold_that_was_charged_to_a_stranger_is_found(sound: Ledger) -> None:
     assert find_differences() == [Finding(CHARGED, stranger, sound.captured, expected=-30, found=None)]
 
 
+@pytest.mark.parametrize(
+    ("corruption", "broken"),
+    [
+        ("SELECT", set()),
+        (
+            """
+            UPDATE credits_entry SET amount = amount + 1, balance_after = balance_after + 1
+            WHERE account_id = {account} AND source = 'RELAY_REVERSAL'
+            """,
+            {BALANCE, BELONGS},
+        ),
+        (
+            """
+            UPDATE credits_entry SET account_id = (SELECT min(id) FROM credits_account WHERE id <> {account})
+            WHERE account_id = {account} AND source = 'RELAY_REVERSAL'
+            """,
+            {BALANCE, VERSION, STARTS, BELONGS},
+        ),
+    ],
+)
+def test_a_charge_without_a_hold_needs_a_reversal_on_its_account_of_its_amount(
+    sound: Ledger, corruption: str, broken: set[str]
+) -> None:
+    holds.reopen(hold_ids=[sound.captured])
+    _corrupt(corruption, sound)
+    assert {finding.rule for finding in find_differences()} == broken
+
+
 def test_an_emptied_entry_table_is_found(sound: Ledger) -> None:
     _corrupt("DELETE FROM credits_entry", sound)
     rules = {finding.rule for finding in find_differences()}

@@ -1,0 +1,88 @@
+"""Small changes to SQL, by its text: comparisons, AND and OR, arithmetic, bounds, numbers, and conditions left out."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_IS_SQL = re.compile(r"\b(SELECT|UPDATE|INSERT INTO|DELETE FROM)\b")
+# Comments and texts stay as they are.
+_LEFT_ALONE = re.compile(r"--[^\n]*|'(?:[^']|'')*'|@\w+@|%\(\w+\)s|\b(?:varchar|numeric|char)\(\d+\)")
+_SWAPS = (
+    (r"(?<= )<=(?= )", "<"),
+    (r"(?<= )<(?= )", "<="),
+    (r"(?<= )>=(?= )", ">"),
+    (r"(?<= )>(?= )", ">="),
+    (r"(?<= )=(?= )", "<>"),
+    (r"(?<= )<>(?= )", "="),
+    (r"\bAND\b", "OR"),
+    (r"(?<!CREATE )\bOR\b(?! REPLACE)", "AND"),
+    (r"(?<= )\+(?= )", "-"),
+    (r"(?<= )-(?= )", "+"),
+    (r"(?<=[\w)] )(?<!SELECT )(?<!RETURNING )\*(?= )", "/"),
+    (r"\bleast\(", "greatest("),
+    (r"\bgreatest\(", "least("),
+    (r"\bmin\(", "max("),
+    (r"\bIS NULL\b", "IS NOT NULL"),
+    (r"\bIS NOT NULL\b", "IS NULL"),
+    (r"\bNOT FOUND\b", "FOUND"),
+    (r"\bIF FOUND\b", "IF NOT FOUND"),
+    (r"\bNOT EXISTS\b", "EXISTS"),
+    (r"\b(?<!NOT )EXISTS\b", "NOT EXISTS"),
+    (r"\bNOT IN\b", "IN"),
+    (r"(?<!NOT )\bIN (?=[(@])", "NOT IN "),
+    (r"\btrue\b", "false"),
+    (r"\bfalse\b", "true"),
+)
+# Behind SET, = is no comparison.
+_CLAUSE = re.compile(r"\b(SET|WHERE|AND|OR|ON|IF|WHEN|CASE|SELECT|FILTER|HAVING|THEN)\b")
+_NUMBER = re.compile(r"(?<![\w.$'])\d+(?![\w.'])")
+_CONDITION = re.compile(r"\b(AND|OR|WHERE) (?=\S)")
+_END = re.compile(r"\n|;|\b(?:AND|OR|THEN|ORDER BY|GROUP BY|RETURNING|LIMIT|FOR|LOOP)\b")
+
+
+@dataclass(frozen=True)
+class SqlMutant:
+    """A changed text, with the line of the change and a name of it."""
+
+    line: int
+    change: str
+    text: str
+
+
+def looks_like_sql(value: object) -> bool:
+    """Return whether a constant is a statement."""
+    return isinstance(value, str) and _IS_SQL.search(value) is not None
+
+
+def mutants_of_sql(text: str) -> list[SqlMutant]:
+    """Return every mutant of a text of SQL. Some may be no SQL any more, which the database finds out."""
+    plain = _LEFT_ALONE.sub(lambda found: "·" * len(found[0]), text)
+    places = [
+        *((found, other) for pattern, other in _SWAPS for found in re.finditer(pattern, plain)),
+        *((found, str(int(found[0]) + step)) for found in _NUMBER.finditer(plain) for step in (1, -1)),
+    ]
+    changes = [(found.start(), found.end(), other) for found, other in places if not _assigns(plain, found)]
+    changes += _without_conditions(plain)
+    return [_mutant(text, *change) for change in sorted(changes)]
+
+
+def _assigns(plain: str, found: re.Match[str]) -> bool:
+    clauses = _CLAUSE.findall(plain, 0, found.start()) if found[0] == "=" else []
+    return bool(clauses) and clauses[-1] == "SET"
+
+
+def _without_conditions(plain: str) -> Iterator[tuple[int, int, str]]:
+    """Yield where a condition stands that ends with its line or before the next one, and what to write instead."""
+    for found in _CONDITION.finditer(plain):
+        end = _END.search(plain, found.end())
+        condition = plain[found.end() : end.start() if end else len(plain)]
+        if condition.count("(") == condition.count(")") and condition.strip():
+            nothing = "false " if found[1] == "OR" else "true "
+            yield found.end(), found.end() + len(condition.rstrip()), nothing.strip()
+
+
+def _mutant(text: str, start: int, end: int, other: str) -> SqlMutant:
+    first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+    line = text[first : last if last >= 0 else len(text)].strip()
+    change = f"{text[start:end]} → {other} in {' '.join(line.split())}"
+    return SqlMutant(text.count("\n", 0, start) + 1, change, text[:start] + other + text[end:])

@@ -1,0 +1,166 @@
+"""Which tests run which function, found out once for each version of a test's file and remembered."""
+
+import ast
+import functools
+import hashlib
+import math
+import re
+import sys
+import threading
+import time
+import types
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from devstack.files import DATA, PROJECT, read_json, write_json
+
+_FILE = DATA / "mutation.json"
+_PREFIX = f"{PROJECT}/"
+_NAMES_FUNCTION = re.compile(r"CREATE FUNCTION (\w+)")
+
+
+class TestMap:
+    """What each test calls, and how long it takes; tests that failed by themselves are not in it."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, dict[str, Any]] = read_json(_FILE)
+
+    def learn(self, tests: dict[str, Callable[[], bool]]) -> None:
+        """Run each test of files that have changed; the value of a test runs it and says whether it passes."""
+        by_file = defaultdict(list)
+        for name in tests:
+            by_file[name.partition("::")[0]].append(name)
+        for file, names in by_file.items():
+            digest = hashlib.sha256((PROJECT / file).read_bytes()).hexdigest()
+            if self._files.get(file, {}).get("digest") != digest:
+                learned = {name: _trace(tests[name]) for name in names}
+                passed = {name: record for name, record in learned.items() if record}
+                print(f"{file}: {len(passed)} of {len(learned)} pass", flush=True)
+                self._files[file] = {"digest": digest, "tests": passed}
+                write_json(_FILE, self._files)
+
+    def tests_of(self, functions: Iterable[str]) -> dict[str, float]:
+        """Return the tests that call one of these, with their seconds."""
+        wanted = set(functions)
+        return {
+            name: float(record["seconds"])
+            for file in self._files.values()
+            for name, record in file["tests"].items()
+            if not wanted.isdisjoint(record["functions"])
+        }
+
+
+class Likeness:
+    """Which tests speak of the same things as a mutant; rare words count most, and long tests least."""
+
+    def __init__(self, texts: dict[str, str]) -> None:
+        self._words = {name: words_of(text) for name, text in texts.items()}
+        counts = Counter(word for words in self._words.values() for word in words)
+        self._weights = {word: math.log(len(texts) / count) for word, count in counts.items()}
+
+    def of(self, test: str, words: set[str]) -> float:
+        """Return how much a test has in common with these words."""
+        common = self._words[test] & words
+        return sum(self._weights[word] for word in common) / math.sqrt(len(self._words[test]) + 10)
+
+
+def words_of(text: str) -> set[str]:
+    """Return the words of a text or of code, without their endings."""
+    return {word[:6].lower() for word in re.findall(r"[A-Za-z]{3,}", text)}
+
+
+def _trace(run: Callable[[], bool]) -> dict[str, Any] | None:
+    """Run a test and return what it called; None where it failed."""
+    codes: set[types.CodeType] = set()
+
+    def called(frame: types.FrameType, event: str, _: Any) -> None:
+        codes.add(frame.f_code)
+
+    threading.settrace(called)
+    sys.settrace(called)
+    began = time.monotonic()
+    try:
+        passed = run()
+    finally:
+        sys.settrace(None)
+        threading.settrace(None)
+    own = {code for code in codes.copy() if code.co_filename.startswith(_PREFIX)}
+    functions = {
+        f"{code.co_filename.removeprefix(_PREFIX)}::{code.co_qualname.partition('.<locals>')[0]}"
+        for code in own
+    }
+    return {"seconds": round(time.monotonic() - began, 3), "functions": sorted(functions)} if passed else None
+
+
+@functools.cache
+def users_of(name: str) -> set[str]:
+    """Return the functions that mention a constant, or a function of the database, directly or by a constant."""
+    names, found = {name}, set[str]()
+    while True:
+        constants = {
+            constant
+            for file in _sources()
+            for constant, text in _constants(file)
+            if any(n in text for n in names)
+        }
+        for sql in PROJECT.glob("*/functions.sql"):
+            constants |= {
+                part for part, text in sql_functions(sql.read_text()) if any(n in text for n in names)
+            }
+        if constants <= names:
+            break
+        names |= constants
+    for file in _sources():
+        found |= {function for function, words in _functions(file) if not names.isdisjoint(words)}
+    return found
+
+
+def sql_functions(text: str) -> list[tuple[str, str]]:
+    """Return the functions that a file of SQL makes, each with its text."""
+    starts = [*_NAMES_FUNCTION.finditer(text)]
+    ends = [start.start() for start in starts[1:]] + [len(text)]
+    return [(start[1], text[start.start() : end]) for start, end in zip(starts, ends, strict=True)]
+
+
+def _sources() -> list[Path]:
+    packages = (
+        "credits",
+        "relay",
+        "users",
+        "earnings",
+        "payments",
+        "rewards",
+        "gateway",
+        "checkin",
+        "portal",
+    )
+    return [
+        path
+        for package in packages
+        for path in (PROJECT / package).rglob("*.py")
+        if "migrations" not in path.parts
+    ]
+
+
+@functools.cache
+def _constants(file: Path) -> list[tuple[str, str]]:
+    return [
+        (statement.targets[0].id, ast.unparse(statement.value))
+        for statement in ast.parse(file.read_text()).body
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+    ]
+
+
+@functools.cache
+def _functions(file: Path) -> list[tuple[str, set[str]]]:
+    """Return the functions of the file, each with the words that it is written with."""
+    found = []
+    tree = ast.parse(file.read_text())
+    for owner, prefix in [(tree, "")] + [(c, f"{c.name}.") for c in tree.body if isinstance(c, ast.ClassDef)]:
+        for node in owner.body:
+            if isinstance(node, ast.FunctionDef):
+                words = set(re.findall(r"\w+", ast.unparse(node)))
+                found.append((f"{file.relative_to(PROJECT)}::{prefix}{node.name}", words))
+    return found

@@ -23,6 +23,7 @@ from backoffice import figures, reconciliation
 from backoffice.cards import Card, in_largest_unit, rows_of, shares, stacked_bars
 from credits import queries as credits_queries
 from earnings import queries as earnings_queries
+from gateway.admin import approvals
 from gateway.chain.config import get_chain
 from payments import queries as payments_queries
 from relay import queries as relay_queries
@@ -169,6 +170,11 @@ def _waiting_cards(
 ) -> list[Card]:
     unsent_age = relay_queries.figures().unsent_age
     return [
+        _waiting(
+            "Request waits for a second person",
+            approvals.waiting().oldest_age,
+            rows_of("gateway_admin_approvalrequest"),
+        ),
         _waiting("Waits for broadcast", unsent_age, rows_of("relay_attempt", status__exact="signed")),
         _waiting(
             "Stripe event waits",

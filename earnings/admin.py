@@ -25,10 +25,10 @@ from earnings.networks import ADAPTERS
 from earnings.networks.base import Adapter, is_weak
 from earnings.services import earnings, networks, trial
 from earnings.states import Event, allows
-from gateway.admin import approvals, navigation
+from gateway.admin import approval_kinds, approvals, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.approval_forms import ApprovedForm, Values, form_kind
-from gateway.admin.approvals import AboveCeiling, Done, Kind
+from gateway.admin.approval_kinds import AboveCeiling, Done, Kind
 from gateway.admin.base import StaffAdmin
 from gateway.admin.models import ApprovalRequest
 from gateway.common.crypto import SealedUnderAnotherKey
@@ -82,7 +82,7 @@ def _issue(asked: ApprovalRequest) -> Done:
     return Done("The new address is accepted, and the old one no longer.", network)
 
 
-SECRET = approvals.register(
+SECRET = approval_kinds.register(
     Kind(
         name="set_network_secret",
         title="Set the secret of an ad network",
@@ -91,7 +91,7 @@ SECRET = approvals.register(
         carry_out=_set_secret,
     )
 )
-ADDRESS = approvals.register(
+ADDRESS = approval_kinds.register(
     Kind(
         name="issue_network_address",
         title="Issue a new address to an ad network",

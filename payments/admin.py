@@ -16,7 +16,7 @@ from unfold.widgets import UnfoldBooleanSwitchWidget
 from gateway.admin import navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.approval_forms import ApprovedForm, form_kind
-from gateway.admin.approvals import AboveCeiling
+from gateway.admin.approval_kinds import AboveCeiling
 from gateway.admin.base import OwnedRows, ReadOnlyAdmin, one_of
 from gateway.admin.exports import Column, Exportable
 from gateway.common.fields import checksum

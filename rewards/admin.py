@@ -19,10 +19,10 @@ from unfold.widgets import (
 )
 
 from credits.admin import OwnedAdmin, Owner
-from gateway.admin import approvals, navigation
+from gateway.admin import approval_kinds, approvals, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.approval_forms import ApprovedForm, form_kind
-from gateway.admin.approvals import AboveCeiling, Done, Kind, RequestOutdated
+from gateway.admin.approval_kinds import AboveCeiling, Done, Kind, RequestOutdated
 from gateway.admin.base import StaffAdmin
 from gateway.admin.models import ApprovalRequest
 from rewards.errors import InvalidLevels
@@ -149,7 +149,7 @@ def _removed(asked: ApprovalRequest) -> Done:
     return Done("It is removed.", asked)
 
 
-REMOVAL = approvals.register(
+REMOVAL = approval_kinds.register(
     Kind(
         name="remove_badge",
         title="Remove a badge",

@@ -3,8 +3,8 @@
 from credits.models import LARGEST_ADJUSTMENT
 from credits.queries import balance_of
 from credits.services import entries
-from gateway.admin import approvals
-from gateway.admin.approvals import CREDITS, Done, Kind
+from gateway.admin import approval_kinds, approvals
+from gateway.admin.approval_kinds import CREDITS, Done, Kind
 from gateway.admin.models import ApprovalRequest
 from users.models import User
 
@@ -49,7 +49,7 @@ def _post(asked: ApprovalRequest) -> Done:
     return Done(f"{moved:+d} credits are posted.", user)
 
 
-ADJUST = approvals.register(
+ADJUST = approval_kinds.register(
     Kind(
         name="adjust_credits",
         title="Adjust credits",

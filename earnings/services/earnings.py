@@ -19,8 +19,8 @@ from earnings.errors import EarningDecided
 from earnings.models import Postback, PostbackKind, PostbackState, Refusal
 from earnings.networks import ADAPTERS
 from earnings.states import Event, allows, apply, next_state
-from gateway.admin import approvals
-from gateway.admin.approvals import CREDITS, Done, Kind
+from gateway.admin import approval_kinds, approvals
+from gateway.admin.approval_kinds import CREDITS, Done, Kind
 from gateway.admin.models import ApprovalRequest
 from gateway.common.db import isolated, try_advisory_lock
 from gateway.common.fields import SAFE_INTEGER_MAX
@@ -284,7 +284,7 @@ def _carry_out(asked: ApprovalRequest) -> Done:
     return Done(f"{credit.entry.amount if credit.entry else 0} credits are posted.", credit)
 
 
-RELEASE = approvals.register(
+RELEASE = approval_kinds.register(
     Kind(
         name="release_early",
         title="Release a held earning early",

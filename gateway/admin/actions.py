@@ -32,7 +32,7 @@ from django.urls import path
 from django.utils.html import format_html
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from gateway.admin import approvals, audit
+from gateway.admin import approval_kinds, approvals, audit
 from gateway.admin.audit import AdminMixin, staff_of
 from gateway.admin.models import ApprovalRequest
 from gateway.common.db import try_advisory_lock
@@ -92,7 +92,7 @@ class ReasonedAction:
     applies_to: Callable[[Any], bool] = lambda row: True
     subject: str = ""
     reaches_out: bool = False
-    kind: approvals.Kind | None = None
+    kind: approval_kinds.Kind | None = None
     person: Callable[[Any], Any] = lambda row: None
     refusal: Callable[[Any, Any], str] = lambda row, actor: ""
 

@@ -18,9 +18,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from gateway.admin import approvals, audit
+from gateway.admin import approval_kinds, approvals, audit
 from gateway.admin.actions import ReasonForm
-from gateway.admin.approvals import Done, Kind, RequestOutdated
+from gateway.admin.approval_kinds import Done, Kind, RequestOutdated
 from gateway.admin.audit import AdminMixin, staff_of
 from gateway.admin.models import ApprovalRequest
 from gateway.common.errors import DomainError
@@ -72,7 +72,7 @@ def form_kind(
         _write(row, asked.payload["values"])
         check(row)
 
-    return approvals.register(
+    return approval_kinds.register(
         Kind(name=name, title=title, asks=asks, decides=decides, carry_out=carry_out, check=check_row)
     )
 

@@ -10,7 +10,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from gateway.admin import approvals
+from gateway.admin import approval_kinds, approvals
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.audit import staff_of
 from gateway.admin.base import ReadOnlyAdmin, one_of
@@ -20,7 +20,7 @@ Status = ApprovalRequest.Status
 
 
 def _refusal(asked: ApprovalRequest, actor: Any) -> str:
-    obstacle = approvals.obstacle(asked, actor)
+    obstacle = approval_kinds.obstacle(asked, actor)
     return obstacle.detail if obstacle else ""
 
 
@@ -31,7 +31,7 @@ def _waits(asked: ApprovalRequest) -> bool:
 def _summary(asked: ApprovalRequest) -> SafeString:
     return format_html(
         "{} for {}, asked for by {} ({}): {}{}",
-        approvals.kind_of(asked).title,
+        approval_kinds.kind_of(asked).title,
         asked.subject,
         asked.requested_by,
         ", ".join(asked.requested_roles) or "no role",
@@ -110,8 +110,8 @@ class _State(admin.SimpleListFilter):
 def _for(actor: Any) -> Q:
     """Return the condition on what this member of staff may decide."""
     condition = Q(pk__in=[])
-    for kind in approvals.kinds():
-        roles = approvals.deciding_roles(kind, actor)
+    for kind in approval_kinds.kinds():
+        roles = approval_kinds.deciding_roles(kind, actor)
         if roles:
             condition |= Q(kind=kind.name) & ~Q(requested_roles__contains=sorted(roles))
     return condition & ~Q(requested_by=actor)
@@ -124,7 +124,7 @@ class ApprovalRequestAdmin(ReasonedActions, ReadOnlyAdmin):
         "created_at", "what", "subject", "changed", "reason", "requested_by", "state", "expires_at",
     )  # fmt: skip
     list_display_links = ("created_at", "what")
-    list_filter = (_State, one_of("kind", lambda: [kind.name for kind in approvals.kinds()]))
+    list_filter = (_State, one_of("kind", lambda: [kind.name for kind in approval_kinds.kinds()]))
     list_select_related = ("requested_by",)
     list_defer = ("payload",)
     ordering = ("-pk",)
@@ -150,7 +150,7 @@ class ApprovalRequestAdmin(ReasonedActions, ReadOnlyAdmin):
 
     @admin.display(description="what")
     def what(self, asked: ApprovalRequest) -> str:
-        return approvals.kind_of(asked).title
+        return approval_kinds.kind_of(asked).title
 
     @admin.display(description="from → to")
     def changed(self, asked: ApprovalRequest) -> SafeString:

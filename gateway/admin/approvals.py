@@ -9,13 +9,11 @@ everybody. Superusers have no way around: `superuser` is a role like the others 
 Lock order: the request's row, then the pool's, then whatever carrying it out locks.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.contrib.auth.models import Group
 from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
 from django.db.models import Count, Min, Model, Q, Sum
@@ -23,126 +21,22 @@ from django.db.models.functions import Coalesce, Now
 from prometheus_client.core import Metric
 
 from gateway.admin import audit
+from gateway.admin.approval_kinds import (
+    AboveCeiling,
+    Kind,
+    Pool,
+    RequestConflict,
+    RequestDecided,
+    kind_of,
+    obstacle,
+    others_who_decide,
+    roles_of,
+)
 from gateway.admin.models import ApprovalPool, ApprovalRequest
-from gateway.common.errors import DomainError, PermissionDenied, stated
-from gateway.common.metrics import gauge
-from gateway.common.metrics import register as register_metrics
+from gateway.common.errors import PermissionDenied, stated
+from gateway.common.metrics import gauge, register
 
-SUPERUSER = "superuser"
 _COUNTED = timedelta(hours=24)
-
-
-class AboveCeiling(DomainError):
-    """The operator's ceilings hold for everybody; no approval passes them."""
-
-    code, title, status = "above-ceiling", "Above a ceiling", 422
-
-
-class RequestConflict(DomainError):
-    """The `key` already names another request of staff."""
-
-    code, title, status = "request-conflict", "The key is taken", 409
-
-    def __init__(self, *, key: str) -> None:
-        super().__init__("This key was used before, with other content. Use a new key.", key=key)
-
-
-class OwnRequest(DomainError):
-    """Staff do not decide what they asked for themselves."""
-
-    code, title, status = "own-request", "Somebody else decides", 403
-
-    def __init__(self) -> None:
-        super().__init__("You asked for this. Somebody else, of another role, may approve or reject it.")
-
-
-class AnotherRoleDecides(DomainError):
-    """A request is decided by a role that may decide its kind, and that the asker does not have."""
-
-    code, title, status = "another-role-decides", "Another role decides", 403
-
-
-class RequestDecided(DomainError):
-    """A request is approved or rejected once, and before it expires."""
-
-    code, title, status = "request-decided", "The request is decided", 409
-
-    def __init__(self, *, became: str) -> None:
-        super().__init__(f"It cannot be decided any more: {became}.")
-
-
-class RequestOutdated(DomainError):
-    """What the request would change has been changed since it was asked for, or it is no longer valid."""
-
-    code, title, status = "request-outdated", "It has changed meanwhile", 409
-
-
-class Limits(NamedTuple):
-    """What is carried out in 24 hours without a second person, and what nobody passes; in the pool's unit."""
-
-    clerk: int
-    person: int
-    day: int
-    ceiling: int
-    ceiling_day: int
-
-
-class Pool(NamedTuple):
-    """What limits are counted in. Several kinds may share a pool."""
-
-    name: str
-    unit: str
-
-    @property
-    def limits(self) -> Limits:
-        return Limits(**settings.APPROVAL_LIMITS[self.name])
-
-
-CREDITS = Pool("credits", "credits")
-BONUSES = Pool("bonuses", "percent-days")
-
-
-class Done(NamedTuple):
-    """What carrying out did, as a sentence, and the row that the audit log names."""
-
-    message: str
-    row: Model
-
-
-@dataclass(frozen=True, kw_only=True)
-class Kind:
-    """
-    A kind of action that takes approval.
-
-    `asks` and `decides` are full permissions. `carry_out` runs once, in the transaction that decides, with what is
-    to be done locked by itself; it refuses what has changed since by `RequestOutdated`. `check` raises
-    `AboveCeiling`, when it is asked for and again before it is carried out. Without a `pool` it always waits.
-    """
-
-    name: str
-    title: str
-    asks: str
-    decides: str
-    carry_out: Callable[[ApprovalRequest], Done]
-    check: Callable[[ApprovalRequest], None] = lambda asked: None
-    pool: Pool | None = None
-
-
-_kinds: dict[str, Kind] = {}
-
-
-def register(kind: Kind) -> Kind:
-    _kinds[kind.name] = kind
-    return kind
-
-
-def kinds() -> list[Kind]:
-    return list(_kinds.values())
-
-
-def kind_of(asked: ApprovalRequest) -> Kind:
-    return _kinds[asked.kind]
-
 
 # --- Asking
 
@@ -222,12 +116,12 @@ def outcome_of(asked: ApprovalRequest, done: str) -> str:
     """Return what to tell the asker: what was done at once, or who decides."""
     if asked.status == ApprovalRequest.Status.DONE:
         return done
-    return f"Request {asked.pk} waits for a second person ({_others(kind_of(asked), asked.requested_roles)})."
+    return f"Request {asked.pk} waits for a second person ({others_who_decide(kind_of(asked), asked.requested_roles)})."
 
 
 def notice(*, kind: Kind, actor: Any, person: Any = None) -> str:
     """Return what to tell somebody who is about to ask: what they may do alone, and who decides the rest."""
-    others = f"a second person approves ({_others(kind, roles_of(actor))}). You cannot approve it yourself."
+    others = f"a second person approves ({others_who_decide(kind, roles_of(actor))}). You cannot approve it yourself."
     if kind.pool is None:
         return f"It waits until {others}"
     pool, left = kind.pool, left_alone(pool=kind.pool, actor=actor, person=person)
@@ -235,10 +129,6 @@ def notice(*, kind: Kind, actor: Any, person: Any = None) -> str:
         f"Now you may give or take {left:,} {pool.unit} alone. More waits until {others} "
         f"Nobody may move more than {pool.limits.ceiling:,} at a time."
     )
-
-
-def _others(kind: Kind, roles: Collection[str]) -> str:
-    return " or ".join(sorted(deciders(kind) - set(roles)))
 
 
 # --- Limits
@@ -344,39 +234,6 @@ def reject(*, request_id: int, actor: Any, reason: str) -> ApprovalRequest:
     return asked
 
 
-def obstacle(asked: ApprovalRequest, actor: Any) -> DomainError | None:
-    """Return why this person may not decide the request; None for those who may."""
-    if asked.requested_by_id == actor.pk:
-        return OwnRequest()
-    deciding = deciding_roles(kind_of(asked), actor)
-    if not deciding - set(asked.requested_roles):
-        others = _others(kind_of(asked), asked.requested_roles)
-        return AnotherRoleDecides(f"Somebody of another role than the asker's decides: {others}.")
-    return None
-
-
-def roles_of(person: Any) -> set[str]:
-    """Return the roles of a member of staff; to be a superuser is one of them."""
-    return set(person.groups.values_list("name", flat=True)) | ({SUPERUSER} if person.is_superuser else set())
-
-
-def deciders(kind: Kind) -> set[str]:
-    """Return the roles that decide requests of the kind."""
-    return set(_groups_with(kind.decides).values_list("name", flat=True)) | {SUPERUSER}
-
-
-def deciding_roles(kind: Kind, person: Any) -> set[str]:
-    """Return those of the person's roles that decide requests of the kind."""
-    return deciders(kind) & roles_of(person) if person.is_active else set()
-
-
-def _groups_with(permission: str) -> Any:
-    app, codename = permission.split(".")
-    return Group.objects.filter(
-        permissions__content_type__app_label=app, permissions__codename=codename
-    ).distinct()
-
-
 def _lock_waiting(request_id: int, actor: Any) -> ApprovalRequest:
     """Lock the request, so that of two decisions at once the second sees the first."""
     rows = ApprovalRequest.objects.select_for_update(of=("self",)).select_related("requested_by", "person")
@@ -430,12 +287,22 @@ def _log(asked: ApprovalRequest, stage: str, *, actor: Any, row: Model | None = 
     )
 
 
-@register_metrics
+class Waiting(NamedTuple):
+    """How many requests wait for a second person, and for how many seconds the oldest has; 0 where none waits."""
+
+    requests: int
+    oldest_age: float
+
+
+def waiting() -> Waiting:
+    rows = ApprovalRequest.objects.waiting().aggregate(count=Count("pk"), age=Now() - Min("created_at"))
+    return Waiting(rows["count"], max(0.0, rows["age"].total_seconds()) if rows["age"] else 0.0)
+
+
+@register
 def _gauges() -> Iterator[Metric]:
-    waiting = ApprovalRequest.objects.waiting()
-    oldest = waiting.aggregate(count=Count("pk"), age=Now() - Min("created_at"))
-    age = oldest["age"].total_seconds() if oldest["age"] else 0
-    yield gauge("approvals_waiting", "Requests of staff that wait for a second person.", oldest["count"])
+    requests, oldest_age = waiting()
+    yield gauge("approvals_waiting", "Requests of staff that wait for a second person.", requests)
     yield gauge(
-        "approvals_oldest_age_seconds", "Since the oldest of them was made; 0 where none waits.", max(0, age)
+        "approvals_oldest_age_seconds", "Since the oldest of them was made; 0 where none waits.", oldest_age
     )

@@ -12,8 +12,8 @@ from django.conf import settings
 from django.db.models import Case, Exists, F, Q, Value, When
 from django.db.models.functions import Greatest, Least
 
-from gateway.admin import approvals
-from gateway.admin.approvals import Done, Kind
+from gateway.admin import approval_kinds, approvals
+from gateway.admin.approval_kinds import Done, Kind
 from gateway.admin.models import ApprovalRequest
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
@@ -85,7 +85,7 @@ def _approved() -> set[str]:
     return set(done.values_list("payload__address", flat=True))
 
 
-ADD = approvals.register(
+ADD = approval_kinds.register(
     Kind(
         name="add_relayer",
         title="Add a relayer",
@@ -122,7 +122,7 @@ def _carry_out_return(asked: ApprovalRequest) -> Done:
     )
 
 
-RETURN = approvals.register(
+RETURN = approval_kinds.register(
     Kind(
         name="bring_back_relayer",
         title="Bring back a relayer",

@@ -8,8 +8,8 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from credits.errors import KeyConflict
-from gateway.admin import approvals
-from gateway.admin.approvals import BONUSES, Done, Kind
+from gateway.admin import approval_kinds, approvals
+from gateway.admin.approval_kinds import BONUSES, Done, Kind
 from gateway.admin.models import ApprovalRequest
 from rewards.errors import ModifierEnded
 from rewards.models import Modifier, ModifierType
@@ -105,7 +105,7 @@ def _carry_out(asked: ApprovalRequest) -> Done:
     return Done(f"{what} +{modifier.value} until {modifier.expires_at:%Y-%m-%d %H:%M} UTC.", modifier.user)
 
 
-GRANT = approvals.register(
+GRANT = approval_kinds.register(
     Kind(
         name="grant_modifier",
         title="Grant a modifier",

@@ -23,8 +23,8 @@ from credits.models import CreditEntry
 from credits.services import adjustments
 from earnings.models import AdNetwork, Postback
 from earnings.services import earnings, networks
-from gateway.admin import approvals
-from gateway.admin.approvals import AnotherRoleDecides, OwnRequest
+from gateway.admin import approval_kinds, approvals
+from gateway.admin.approval_kinds import AnotherRoleDecides, OwnRequest
 from gateway.admin.models import ApprovalRequest
 from gateway.chain.signing import set_signer
 from gateway.common.errors import PermissionDenied
@@ -41,8 +41,8 @@ from users.models import TrustedImplementation, User
 from users.services import staff
 
 pytestmark = pytest.mark.django_db
-ASKERS = {*ROLES, approvals.SUPERUSER}
-KINDS = {kind.name: kind for kind in approvals.kinds()}
+ASKERS = {*ROLES, approval_kinds.SUPERUSER}
+KINDS = {kind.name: kind for kind in approval_kinds.kinds()}
 
 
 class Scene(NamedTuple):
@@ -248,7 +248,7 @@ def test_the_page_for_staff_has_the_kinds_of_the_code_and_every_kind_is_tried() 
     assert table() == {
         kind.name: (
             next(role for role in ROLES if kind.asks in ROLES[role]),
-            ", ".join(approvals.deciders(kind) - {approvals.SUPERUSER}),
+            ", ".join(approval_kinds.deciders(kind) - {approval_kinds.SUPERUSER}),
             kind.pool is not None,
         )
         for kind in KINDS.values()
@@ -261,7 +261,7 @@ def test_only_what_the_table_allows(kind: str, limits: Settings) -> None:
     set_signer(None)
     scene, staff_by_role = SCENES[kind](), {role: (member(role), member(role)) for role in ASKERS}
     for role, (asker, colleague) in staff_by_role.items():
-        if role not in {asks, approvals.SUPERUSER}:
+        if role not in {asks, approval_kinds.SUPERUSER}:
             with pytest.raises(PermissionDenied):
                 scene.ask(asker, BELOW)
             continue
@@ -275,7 +275,7 @@ def test_only_what_the_table_allows(kind: str, limits: Settings) -> None:
         with pytest.raises(OwnRequest):
             approvals.approve(request_id=asked.pk, actor=asker, reason="x")
         for other, (_, second) in staff_by_role.items():
-            may_decide = other in {decides, approvals.SUPERUSER} - {role}
+            may_decide = other in {decides, approval_kinds.SUPERUSER} - {role}
             with transaction.atomic():
                 if may_decide:
                     approvals.approve(request_id=asked.pk, actor=second, reason="x")

@@ -5,7 +5,7 @@ from django.contrib.auth.models import Group, Permission
 from django.core.management import call_command
 
 from backoffice import roles
-from gateway.admin import approvals
+from gateway.admin import approval_kinds
 
 pytestmark = pytest.mark.django_db
 # What a role may do in the app that makes somebody staff.
@@ -64,4 +64,4 @@ def test_no_role_makes_staff_or_touches_what_proves_them() -> None:
 def test_no_role_decides_what_it_asks_for() -> None:
     for role in roles.ROLES:
         names = names_of(role)
-        assert not {kind.name for kind in approvals.kinds() if {kind.asks, kind.decides} <= names}
+        assert not {kind.name for kind in approval_kinds.kinds() if {kind.asks, kind.decides} <= names}

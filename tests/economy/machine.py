@@ -19,7 +19,7 @@ from credits.models import CreditEntry
 from credits.services import adjustments, holds
 from earnings.services import earnings, postbacks
 from gateway.admin import approvals
-from gateway.admin.approvals import OwnRequest, RequestConflict, RequestDecided
+from gateway.admin.approval_kinds import OwnRequest, RequestConflict, RequestDecided
 from gateway.admin.models import ApprovalRequest
 from payments.services import clawbacks, payouts
 from payments.stripe.client import ReturnedMoney

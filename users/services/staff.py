@@ -13,8 +13,8 @@ from django.contrib.auth.models import Group
 from django.db import transaction
 from django_otp.plugins.otp_totp.models import TOTPDevice, default_key
 
-from gateway.admin import approvals, audit
-from gateway.admin.approvals import Done, Kind
+from gateway.admin import approval_kinds, approvals, audit
+from gateway.admin.approval_kinds import Done, Kind
 from gateway.admin.models import ApprovalPool, ApprovalRequest
 from users.errors import StaffStarted
 from users.models import User
@@ -110,7 +110,7 @@ def _set_second_factor(asked: ApprovalRequest) -> Done:
     return Done("The new second factor is valid, and no older one.", person)
 
 
-PASSWORD = approvals.register(
+PASSWORD = approval_kinds.register(
     Kind(
         name="reset_password",
         title="Reset a password",
@@ -119,7 +119,7 @@ PASSWORD = approvals.register(
         carry_out=_set_password,
     )
 )
-SECOND_FACTOR = approvals.register(
+SECOND_FACTOR = approval_kinds.register(
     Kind(
         name="reset_second_factor",
         title="Reset a second factor",

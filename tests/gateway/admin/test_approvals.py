@@ -18,7 +18,7 @@ from credits.queries import balance_of
 from credits.services import adjustments, entries
 from credits.services.reconciliation import find_differences
 from gateway.admin import approvals
-from gateway.admin.approvals import (
+from gateway.admin.approval_kinds import (
     AboveCeiling,
     AnotherRoleDecides,
     OwnRequest,

@@ -1,0 +1,167 @@
+"""Kinds of actions that take approval, their pools and errors, and which role decides what."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.db.models import Model
+
+from gateway.admin.models import ApprovalRequest
+from gateway.common.errors import DomainError
+
+SUPERUSER = "superuser"
+
+
+class AboveCeiling(DomainError):
+    """The operator's ceilings hold for everybody; no approval passes them."""
+
+    code, title, status = "above-ceiling", "Above a ceiling", 422
+
+
+class RequestConflict(DomainError):
+    """The `key` already names another request of staff."""
+
+    code, title, status = "request-conflict", "The key is taken", 409
+
+    def __init__(self, *, key: str) -> None:
+        super().__init__("This key was used before, with other content. Use a new key.", key=key)
+
+
+class OwnRequest(DomainError):
+    """Staff do not decide what they asked for themselves."""
+
+    code, title, status = "own-request", "Somebody else decides", 403
+
+    def __init__(self) -> None:
+        super().__init__("You asked for this. Somebody else, of another role, may approve or reject it.")
+
+
+class AnotherRoleDecides(DomainError):
+    """A request is decided by a role that may decide its kind, and that the asker does not have."""
+
+    code, title, status = "another-role-decides", "Another role decides", 403
+
+
+class RequestDecided(DomainError):
+    """A request is approved or rejected once, and before it expires."""
+
+    code, title, status = "request-decided", "The request is decided", 409
+
+    def __init__(self, *, became: str) -> None:
+        super().__init__(f"It cannot be decided any more: {became}.")
+
+
+class RequestOutdated(DomainError):
+    """What the request would change has been changed since it was asked for, or it is no longer valid."""
+
+    code, title, status = "request-outdated", "It has changed meanwhile", 409
+
+
+class Limits(NamedTuple):
+    """What is carried out in 24 hours without a second person, and what nobody passes; in the pool's unit."""
+
+    clerk: int
+    person: int
+    day: int
+    ceiling: int
+    ceiling_day: int
+
+
+class Pool(NamedTuple):
+    """What limits are counted in. Several kinds may share a pool."""
+
+    name: str
+    unit: str
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(**settings.APPROVAL_LIMITS[self.name])
+
+
+CREDITS = Pool("credits", "credits")
+BONUSES = Pool("bonuses", "percent-days")
+
+
+class Done(NamedTuple):
+    """What carrying out did, as a sentence, and the row that the audit log names."""
+
+    message: str
+    row: Model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """
+    A kind of action that takes approval.
+
+    `asks` and `decides` are full permissions. `carry_out` runs once, in the transaction that decides, with what is
+    to be done locked by itself; it refuses what has changed since by `RequestOutdated`. `check` raises
+    `AboveCeiling`, when it is asked for and again before it is carried out. Without a `pool` it always waits.
+    """
+
+    name: str
+    title: str
+    asks: str
+    decides: str
+    carry_out: Callable[[ApprovalRequest], Done]
+    check: Callable[[ApprovalRequest], None] = lambda asked: None
+    pool: Pool | None = None
+
+
+_kinds: dict[str, Kind] = {}
+
+
+def register(kind: Kind) -> Kind:
+    _kinds[kind.name] = kind
+    return kind
+
+
+def kinds() -> list[Kind]:
+    return list(_kinds.values())
+
+
+def kind_of(asked: ApprovalRequest) -> Kind:
+    return _kinds[asked.kind]
+
+
+# --- Roles
+
+
+def others_who_decide(kind: Kind, roles: Collection[str]) -> str:
+    """Return the roles that decide what somebody of these roles asks for, in words."""
+    return " or ".join(sorted(deciders(kind) - set(roles)))
+
+
+def obstacle(asked: ApprovalRequest, actor: Any) -> DomainError | None:
+    """Return why this person may not decide the request; None for those who may."""
+    if asked.requested_by_id == actor.pk:
+        return OwnRequest()
+    deciding = deciding_roles(kind_of(asked), actor)
+    if not deciding - set(asked.requested_roles):
+        others = others_who_decide(kind_of(asked), asked.requested_roles)
+        return AnotherRoleDecides(f"Somebody of another role than the asker's decides: {others}.")
+    return None
+
+
+def roles_of(person: Any) -> set[str]:
+    """Return the roles of a member of staff; to be a superuser is one of them."""
+    return set(person.groups.values_list("name", flat=True)) | ({SUPERUSER} if person.is_superuser else set())
+
+
+def deciders(kind: Kind) -> set[str]:
+    """Return the roles that decide requests of the kind."""
+    return set(_groups_with(kind.decides).values_list("name", flat=True)) | {SUPERUSER}
+
+
+def deciding_roles(kind: Kind, person: Any) -> set[str]:
+    """Return those of the person's roles that decide requests of the kind."""
+    return deciders(kind) & roles_of(person) if person.is_active else set()
+
+
+def _groups_with(permission: str) -> Any:
+    app, codename = permission.split(".")
+    return Group.objects.filter(
+        permissions__content_type__app_label=app, permissions__codename=codename
+    ).distinct()

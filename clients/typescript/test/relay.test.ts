@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connect, RelayProblem, ServiceUnreachable } from "../src/index.ts";
-import type { Relay } from "../src/index.ts";
+import type { Relay, TokenStorage } from "../src/index.ts";
 import { FakeService, HASH, KEY_MANAGER, PAYLOAD, PROFILE, QUOTE, URL, fakeNode, problem, signer } from "./service.ts";
 
 const CALL = { to: KEY_MANAGER, value: 1n };
@@ -164,13 +164,30 @@ test("histories are read page by page, from this service alone", async () => {
   assert.equal(service.sent("/api/user/transactions?cursor=x%3D").length, 1);
 });
 
-test("tokens that are kept outlive the program, and signing out forgets them", async () => {
-  const values = new Map<string, string>();
-  const storage = {
-    getItem: (key: string) => values.get(key) ?? null,
-    setItem: (key: string, value: string) => void values.set(key, value),
-    removeItem: (key: string) => void values.delete(key),
+function storageOf(values: Map<string, string>): TokenStorage {
+  return {
+    getItem: (key) => values.get(key) ?? null,
+    setItem: (key, value) => void values.set(key, value),
+    removeItem: (key) => void values.delete(key),
   };
+}
+
+test("tokens that another tab has renewed meanwhile are used", async () => {
+  const values = new Map<string, string>();
+  const refusing = () => {
+    for (const key of values.keys()) values.set(key, JSON.stringify({ access: "theirs", refresh: "", expiresAt: 1e10 }));
+    return problem(401, "access-token-expired");
+  };
+  const service = new FakeService().next("/api/user/dashboardInfo", refusing);
+
+  await (await relayOf(service, { storage: storageOf(values) })).dashboard(PROFILE);
+
+  assert.equal(service.headers.at(-1)?.["authorization"], "Bearer theirs");
+  assert.equal(service.sent("/api/auth/refresh").length, 0);
+});
+
+test("tokens that are kept outlive the program, and signing out forgets them", async () => {
+  const storage = storageOf(new Map());
   const service = new FakeService();
   await (await relayOf(service, { storage })).signIn(PROFILE);
 

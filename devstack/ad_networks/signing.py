@@ -116,7 +116,10 @@ def _ayet(reward: Reward, url: str, secret: str) -> SignedPostback:
 
 def _bitlabs(reward: Reward, url: str, secret: str) -> SignedPostback:
     kind = "RECONCILIATION" if reward.is_reversal else "COMPLETE"
-    query = f"uid={reward.user}&tx={reward.external_id}&val={_signed(reward)}&raw=0.25&type={kind}"
+    # Stateful callbacks are off, which leaves the state empty.
+    query = (
+        f"uid={reward.user}&tx={reward.external_id}&val={_signed(reward)}&raw=0.25&type={kind}&state=&ref="
+    )
     return SignedPostback(query=f"{query}&hash={_hmac('sha1', f'{url}?{query}', secret).hex()}")
 
 

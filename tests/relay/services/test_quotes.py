@@ -14,13 +14,14 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from credits.models import CreditEntry
 from credits.queries import balance_of
+from credits.services import reconciliation as ledger
 from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from devstack.world.test_contracts import Flaky, deploy_flaky
 from gateway.chain.fees import FeesTooHigh
 from relay.errors import QuoteExpired, QuoteForOtherCall, QuoteNotFound, QuoteOutdated, QuoteUsed
 from relay.models import Attempt, Loss, Quote, RelayTransaction
-from relay.services import broadcasting, losses
+from relay.services import broadcasting, losses, reconciliation
 from tests.factories import UserFactory
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.conftest import Refused
@@ -139,6 +140,8 @@ class TestUsing:
         row.refresh_from_db()
         assert (row.status, 10_000 - balance_of(user).balance) == ("Success", prepared.quote.credits)
         assert Loss.objects.get().lost_wei == spent_wei(row) - prepared.quote.credits * 10**12
+        assert ledger.find_differences() == []
+        assert reconciliation.find_differences(since=start) == []
 
     def test_what_is_signed_stays_within_what_is_reserved(
         self, user: User, profile: Profile, calm: Chain

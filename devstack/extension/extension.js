@@ -2966,7 +2966,6 @@
     }
   };
   var FakeExtension = class {
-    isUniversalProfileExtension = true;
     /** Every request so far, to look at in a test. */
     requests = [];
     relayers = [];

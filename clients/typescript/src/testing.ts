@@ -1,8 +1,8 @@
 /**
  * A stand-in for the Universal Profile browser extension in tests.
  *
- * It answers the methods that the extension documents, in the shapes that it documents, with a key at hand instead of
- * windows that ask. Its user agrees to everything unless told otherwise.
+ * It answers what a page needs to sign in, to add a relayer and to relay, in the shapes that the extension documents,
+ * with a key at hand instead of windows that ask. Its user agrees to everything unless told otherwise.
  */
 import { ChainReader } from "./chain.ts";
 import type { Node } from "./chain.ts";
@@ -50,7 +50,6 @@ export class ProviderRpcError extends Error {
 }
 
 export class FakeExtension implements Eip1193Provider {
-  readonly isUniversalProfileExtension = true;
   /** Every request so far, to look at in a test. */
   readonly requests: { method: string; params: readonly unknown[] }[] = [];
   relayers: Relayer[] = [];

@@ -44,7 +44,7 @@ def _lines(asked: ApprovalRequest) -> SafeString:
     lines = (
         (name, before or "(empty)", after or "(empty)") for name, (before, after) in asked.changes.items()
     )
-    return format_html_join("", "<div>{}: {} → {}</div>", lines)
+    return format_html_join("", '<div class="whitespace-nowrap">{}: {} → {}</div>', lines)
 
 
 def _approve(asked: ApprovalRequest, decision: Decision) -> str:
@@ -110,19 +110,15 @@ class _State(admin.SimpleListFilter):
 def _for(actor: Any) -> Q:
     """Return the condition on what this member of staff may decide."""
     condition = Q(pk__in=[])
-    for kind in approval_kinds.kinds():
-        roles = approval_kinds.deciding_roles(kind, actor)
-        if roles:
-            condition |= Q(kind=kind.name) & ~Q(requested_roles__contains=sorted(roles))
+    for name, roles in approval_kinds.decided_by(actor).items():
+        condition |= Q(kind=name) & ~Q(requested_roles__contains=sorted(roles))
     return condition & ~Q(requested_by=actor)
 
 
 class ApprovalRequestAdmin(ReasonedActions, ReadOnlyAdmin):
     """One queue for everything that takes a second person."""
 
-    list_display = (
-        "created_at", "what", "subject", "changed", "reason", "requested_by", "state", "expires_at",
-    )  # fmt: skip
+    list_display = ("created_at", "what", "whom", "changed", "reason", "requested_by", "state", "expires_at")
     list_display_links = ("created_at", "what")
     list_filter = (_State, one_of("kind", lambda: [kind.name for kind in approval_kinds.kinds()]))
     list_select_related = ("requested_by",)
@@ -141,6 +137,16 @@ class ApprovalRequestAdmin(ReasonedActions, ReadOnlyAdmin):
         rows: QuerySet[Any] = super().get_queryset(request).annotate(is_open=is_open)
         return rows
 
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        actor = staff_of(request)
+        decided = approval_kinds.decided_by(actor)
+        titles = [kind.title for kind in approval_kinds.kinds() if kind.name in decided]
+        may = (
+            f"You may decide: {'; '.join(sorted(titles))}." if titles else "Your roles decide none of these."
+        )
+        own = "What you asked for, or somebody of your role, is decided by others."
+        return {**super().list_context(request), "approval_notice": f"{may} {own}"}
+
     def form_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         context = super().form_context(request, row)
         if row is not None and _waits(row):
@@ -151,6 +157,12 @@ class ApprovalRequestAdmin(ReasonedActions, ReadOnlyAdmin):
     @admin.display(description="what")
     def what(self, asked: ApprovalRequest) -> str:
         return approval_kinds.kind_of(asked).title
+
+    @admin.display(description="about", ordering="subject")
+    def whom(self, asked: ApprovalRequest) -> str:
+        """Return the subject, an address shortened as wallets do."""
+        is_address = asked.subject.startswith("0x")
+        return f"{asked.subject[:6]}…{asked.subject[-4:]}" if is_address else asked.subject
 
     @admin.display(description="from → to")
     def changed(self, asked: ApprovalRequest) -> SafeString:

@@ -31,7 +31,7 @@ from gateway.common.errors import ReasonRequired
 from tests.credits.rows import everything, query
 from tests.database import tamper
 from tests.factories import UserFactory
-from tests.staff import member
+from tests.staff import browser_of, member
 from tests.threads import at_once
 from users.models import User
 
@@ -304,3 +304,20 @@ def test_the_same_page_sent_many_times_at_once_asks_once(limit: int) -> None:
     answers = at_once([partial(ask, user, asker, limit, key="page") for _ in range(6)], in_transaction=True)
     assert len({answer.pk for answer in answers if isinstance(answer, ApprovalRequest)}) == 1
     assert balance_of(user).balance == limit
+
+
+@pytest.mark.parametrize(
+    ("role", "waiting", "mine"),
+    [("finance", 1, 1), ("support", 1, 0), ("operations", 1, 0), ("superuser", 1, 1)],
+)
+def test_the_queue_shows_what_waits_and_to_each_what_they_may_decide(
+    user: User, asker: User, limit: int, role: str, waiting: int, mine: int
+) -> None:
+    request, _done = ask(user, asker, limit + 1), ask(user, asker, 5)
+    browser = browser_of(member(role))
+    for state, count in (("", waiting), ("?state=mine", mine), ("?state=decided", 1), ("?state=expired", 0)):
+        page: Any = browser.get(f"/admin/gateway_admin/approvalrequest/{state}")
+        listed = list(page.context["cl"].result_list)
+        assert len(listed) == count, state
+        assert request in listed or state not in {"", "?state=mine"} or not count
+    assert ("Adjust credits" in page.context["approval_notice"]) == bool(mine)

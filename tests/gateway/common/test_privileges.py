@@ -11,6 +11,7 @@ from pytest_django import Settings
 from credits.checks import entries_are_out_of_reach
 from devstack.services.postgres import APPLICATION_ROLE
 from gateway.common.privileges import append_only_tables, grant_to_application
+from tests.credits.rows import query
 from tests.database import OWNER, as_owner
 
 pytestmark = pytest.mark.django_db
@@ -58,10 +59,19 @@ def test_the_application_is_refused_what_only_the_owner_may_do(statement: str) -
 
 def test_no_append_only_table_can_be_changed_or_emptied() -> None:
     tables = append_only_tables()
-    assert {"credits_entry", "django_admin_log", "checkin_checkin", "rewards_experience"} <= set(tables)
+    assert {
+        "credits_entry",
+        "credits_root",
+        "credits_roottree",
+        "django_admin_log",
+        "checkin_checkin",
+        "rewards_experience",
+    } <= set(tables)
     for table in tables:
-        for statement in ("UPDATE {} SET id = id", "DELETE FROM {}", "TRUNCATE {}"):
+        for statement in ("DELETE FROM {}", "TRUNCATE {}"):
             assert _refusal(statement.format(table)) == psycopg.errors.InsufficientPrivilege.sqlstate
+        ((may,),) = query("SELECT has_table_privilege(%s, 'UPDATE, DELETE, TRUNCATE, TRIGGER')", table)
+        assert not may
 
 
 def test_the_tests_are_connected_as_the_application() -> None:

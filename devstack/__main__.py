@@ -142,6 +142,10 @@ def _bench(options: argparse.Namespace) -> int:
         from devstack.bench.admin import bench_admin
 
         return bench_admin(options.data / "bench-admin.json")
+    if options.ledger:
+        from devstack.bench.ledger import bench_ledger
+
+        return bench_ledger(options.data / "bench-ledger.json")
     if options.primitives:
         from devstack.bench.primitives import bench_primitives
 

@@ -14,8 +14,8 @@ HEAVY = 50_000
 
 _ACCOUNTS = """
 INSERT INTO credits_account
-    (user_id, balance, held, version, created_at)
-SELECT id, 2 * %(each)s - 3 * (%(each)s / 5), 0, %(each)s, now() - interval '100 days'
+    (user_id, balance, held, open_holds, version, created_at)
+SELECT id, 2 * %(each)s - 3 * (%(each)s / 5), 0, 0, %(each)s, now() - interval '100 days'
 FROM users_user WHERE profile_address IS NOT NULL
 """
 _PROGRESS = """
@@ -96,12 +96,25 @@ SELECT 'evt_' || md5(n::text), 'invoice.paid', '', 'in_' || md5(n::text), '\\x00
 """
 
 
-def fill(people: int = PEOPLE) -> None:
-    """Write the rows, and let PostgreSQL learn what they are like."""
+def fill_ledger(people: int, each: int) -> None:
+    """Write so many entries of each person, and nothing else."""
+    _write_people(people)
+    with connection.cursor() as cursor:
+        for statement in (_ACCOUNTS, _ENTRIES):
+            cursor.execute(statement, {"each": each})
+        cursor.execute("VACUUM ANALYZE")
+
+
+def _write_people(people: int) -> None:
     addresses = [checksum("0x" + secrets.token_hex(20)) for _ in range(people)]
     User.objects.bulk_create(
         [User(username=address, profile_address=address) for address in addresses], batch_size=2_000
     )
+
+
+def fill(people: int = PEOPLE) -> None:
+    """Write the rows, and let PostgreSQL learn what they are like."""
+    _write_people(people)
     relayer = Relayer.objects.create(
         address=checksum("0x" + secrets.token_hex(20)), next_account_nonce=0, mined_account_nonce=0
     )

@@ -30,6 +30,7 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
     other.add_argument(
         "--admin", action="store_true", help="the admin's pages with a million entries instead"
     )
+    other.add_argument("--ledger", action="store_true", help="signed roots over a million entries instead")
     other.add_argument(
         "--primitives", action="store_true", help="steps of a relay call beside libraries instead"
     )

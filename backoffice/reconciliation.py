@@ -21,7 +21,11 @@ from gateway.common.tasks import enqueue_now
 
 _SHOWN, _EARLIER = 50, 7
 # The pages of what a finding's ids name, where these are rows of ours.
-_PAGES = {"account": "credits_creditaccount", "call": "relay_relaytransaction"}
+_PAGES = {
+    "account": "credits_creditaccount",
+    "call": "relay_relaytransaction",
+    "entry": "credits_creditentry",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +53,13 @@ COMPARISONS = (
         description="Every balance, version and held sum, recomputed from entries and holds.",
         permission="credits.run_reconciliation",
         task="credits.reconcile",
+    ),
+    Comparison(
+        slug="roots",
+        title="Entries against signed roots",
+        description="Every entry as it was when its root was signed, and every root, recomputed.",
+        permission="credits.run_reconciliation",
+        task="credits.audit_roots",
     ),
     Comparison(
         slug="stripe",

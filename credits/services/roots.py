@@ -25,7 +25,7 @@ from gateway.common import db
 
 logger = logging.getLogger(__name__)
 # A tree of so many is computed in memory; what is more gets another root at once.
-MAX_ENTRIES = 50_000
+MAX_ENTRIES = 20_000
 # Without a new entry, a root is closed so often all the same: it says that nothing was posted.
 IDLE_INTERVAL = timedelta(minutes=45)
 WAIT_SECONDS = 60
@@ -108,7 +108,6 @@ def _end_of_batch(after: int, cut: int) -> int:
     return later[MAX_ENTRIES - 1 : MAX_ENTRIES].first() or cut
 
 
-@transaction.atomic
 def _close_next(cut: int) -> LedgerRoot | None:
     """Close one root over the next entries up to the cut; None where there is nothing to say."""
     last = LedgerRoot.objects.order_by("-number").first()
@@ -129,8 +128,9 @@ def _close_next(cut: int) -> LedgerRoot | None:
         previous=texts.root_hash(text_of(last)) if last else "",
     )
     root.key_id, root.signature = sign(text_of(root))
-    root.save(force_insert=True)
-    RootTree.objects.create(
-        root=root, seed=seed, entry_ids=[leaf.row.id for leaf in found], nodes=b"".join(nodes)
-    )
+    ids = [leaf.row.id for leaf in found]
+    # Hashing takes seconds, so there is a transaction only now; what was hashed cannot change any more.
+    with transaction.atomic():
+        root.save(force_insert=True)
+        RootTree.objects.create(root=root, seed=seed, entry_ids=ids, nodes=b"".join(nodes))
     return root

@@ -50,7 +50,7 @@ def section(staff: Client, slug: str) -> reconciliation.Section:
 
 
 def test_what_was_never_compared_is_said(staff: Client) -> None:
-    assert staff.get(PAGE).content.decode().count("It was never compared.") == 3
+    assert staff.get(PAGE).content.decode().count("It was never compared.") == 4
     assert all(card.is_alarming for card in reconciliation.cards())
 
 
@@ -75,16 +75,22 @@ def test_the_last_finished_run_is_shown_with_its_findings(staff: Client) -> None
     assert len(shown.earlier) == 2
     assert [card.value for card in reconciliation.cards()] == [
         "1 difference",
+        "never compared",
         "1 difference",
         "0 differences",
     ]
-    assert [card.is_alarming for card in reconciliation.cards()] == [True, True, False]
+    assert [card.is_alarming for card in reconciliation.cards()] == [True, True, True, False]
     assert staff.get(shown.page).status_code == staff.get(shown.runs_page).status_code == 200
 
 
 @pytest.mark.parametrize(
     ("slug", "task"),
-    [("ledger", "credits.reconcile"), ("stripe", "payments.reconcile"), ("chain", "relay.reconcile")],
+    [
+        ("ledger", "credits.reconcile"),
+        ("roots", "credits.audit_roots"),
+        ("stripe", "payments.reconcile"),
+        ("chain", "relay.reconcile"),
+    ],
 )
 def test_a_worker_compares_on_demand_and_who_asked_is_on_record(
     staff: Client,
@@ -116,7 +122,7 @@ def test_who_may_look_may_not_compare(client: Client, enqueued: Enqueued, settin
     settings.STRIPE_SECRET_KEY = "sk_test_x"
     log_in_staff(client, "view_reconciliationrun")
     assert "Compare now" not in client.get(PAGE).content.decode()
-    for slug in ("ledger", "stripe", "chain"):
+    for slug in ("ledger", "roots", "stripe", "chain"):
         assert client.post(PAGE, {"comparison": slug}).status_code == 403
     assert client.post(PAGE, {"comparison": "everything"}).status_code == 404
     assert not LogEntry.objects.exists()
@@ -125,14 +131,18 @@ def test_who_may_look_may_not_compare(client: Client, enqueued: Enqueued, settin
 
 @pytest.mark.parametrize(
     ("role", "slugs"),
-    [("support", []), ("operations", ["ledger", "chain"]), ("finance", ["ledger", "chain", "stripe"])],
+    [
+        ("support", []),
+        ("operations", ["ledger", "roots", "chain"]),
+        ("finance", ["ledger", "roots", "chain", "stripe"]),
+    ],
 )
 def test_each_role_has_its_own_comparisons_made(
     enqueued: Enqueued, settings: Settings, role: str, slugs: list[str]
 ) -> None:
     settings.STRIPE_SECRET_KEY = "sk_test_x"
     browser = staff_logins.browser_of(staff_logins.member(role))
-    for slug in ("ledger", "chain", "stripe"):
+    for slug in ("ledger", "roots", "chain", "stripe"):
         assert browser.post(PAGE, {"comparison": slug}).status_code == (302 if slug in slugs else 403)
     assert len(enqueued) == len(slugs)
 
@@ -140,7 +150,7 @@ def test_each_role_has_its_own_comparisons_made(
 def test_those_who_may_see_the_runs_find_the_page(client: Client) -> None:
     log_in_staff(client, "view_reconciliationrun")
     slugs = [one.comparison.slug for one in client.get(PAGE).context["sections"]]
-    assert slugs == ["ledger", "stripe", "chain"]
+    assert slugs == ["ledger", "roots", "stripe", "chain"]
     assert PAGE in client.get("/admin/").content.decode()
 
 

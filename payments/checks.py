@@ -62,7 +62,7 @@ def stripe_settings(**_: Any) -> list[CheckMessage]:
         return [Warning(f"Stripe's settings could not be read: {error.detail}", id="payments.W002")]
     return [
         *_webhook_warnings(state),
-        *(Warning(text, id=identifier) for identifier, text in _account_warnings(state)),
+        *_account_warnings(state),
         Info(
             "Stripe's API does not tell its mails, its retries, and what it does after the last one.",
             hint="Compare them by hand with docs/deployment.md, section 7.",
@@ -83,19 +83,15 @@ def _webhook_warnings(state: AccountState) -> list[CheckMessage]:
     return [Warning(f"Stripe's webhook endpoint does not send: {', '.join(missing)}.", id="payments.W004")]
 
 
-def _account_warnings(state: AccountState) -> list[tuple[str, str]]:
-    warnings = []
+def _account_warnings(state: AccountState) -> list[CheckMessage]:
+    warnings: list[CheckMessage] = []
     if not state.has_portal:
-        warnings.append(
-            (
-                "payments.W005",
-                "Stripe's customer portal has no settings: portalPage is refused. Save them once.",
-            )
-        )
+        text = "Stripe's customer portal has no settings: portalPage is refused. Save them once."
+        warnings.append(Warning(text, id="payments.W005"))
     if state.has_unpaid_subscription:
-        warnings.append(
-            ("payments.W006", "A subscription is unpaid: Stripe is not set to cancel after the last retry.")
-        )
+        text = "A subscription is unpaid: Stripe is not set to cancel after the last retry."
+        warnings.append(Warning(text, id="payments.W006"))
     if settings.STRIPE_AUTOMATIC_TAX and not state.computes_tax:
-        warnings.append(("payments.W007", "STRIPE_AUTOMATIC_TAX is on, and Stripe Tax is not active."))
+        text = "STRIPE_AUTOMATIC_TAX is on, and Stripe Tax is not active."
+        warnings.append(Warning(text, id="payments.W007"))
     return warnings

@@ -1,6 +1,7 @@
 /** Relay calls of Universal Profiles through a credit relay gateway. */
 export { connect, PreparedCall, Relay, SentTransaction } from "./relay.ts";
-export type { PrepareOptions, ProviderOptions, SendOptions, SignerOptions, Work } from "./relay.ts";
+export type { PrepareOptions, ProviderOptions, SendOptions, SignerOptions } from "./relay.ts";
+export type { Work } from "./routes.ts";
 export { ethersSigner, viemSigner } from "./signers.ts";
 export type { Eip1193Provider, EthersWallet, Signer, ViemAccount } from "./signers.ts";
 export { RelayProblem, ServiceUnreachable } from "./http.ts";

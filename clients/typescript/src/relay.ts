@@ -3,8 +3,9 @@ import { ChainReader } from "./chain.ts";
 import type { Node } from "./chain.ts";
 import { Http, RelayProblem, sleep } from "./http.ts";
 import type { RequestParts } from "./http.ts";
-import { encodeCalls, quotaMessage, relayCallHash } from "./lsp25.ts";
-import type { Call } from "./lsp25.ts";
+import { encodeCalls, quotaMessage } from "./lsp25.ts";
+import { ProviderRoute, SignerRoute } from "./routes.ts";
+import type { Draft, Route, Work } from "./routes.ts";
 import type {
   CheckInResult,
   Dashboard,
@@ -13,13 +14,11 @@ import type {
   Prepared,
   Quota,
   Quote,
-  TransactionHash,
   TransactionStatus,
   paths,
 } from "./schema.ts";
 import { MemoryStorage, Session } from "./session.ts";
 import type { Service, TokenStorage } from "./session.ts";
-import { personalSign, text } from "./signers.ts";
 import type { Eip1193Provider, Signer } from "./signers.ts";
 import type { Answer, Body, MethodOf, QueryOf } from "./typing.ts";
 
@@ -63,27 +62,6 @@ export interface PrepareOptions extends SendOptions {
    * may lose for the profile. A wallet behind a provider hands its calls in without one.
    */
   quote?: boolean;
-}
-
-/** What a profile is to do: one call, several under one signature, or an encoded call of the profile itself. */
-export type Work = Call | readonly Call[] | { payload: string };
-
-/** How messages and relay calls are signed, and how the latter are handed in. */
-interface Route {
-  readonly profiles: readonly string[];
-  /** Who signs; undefined where that is the wallet's affair. */
-  readonly controller: string | undefined;
-  signMessage(profile: string, message: string | Uint8Array): Promise<string>;
-  send(draft: Draft): Promise<string>;
-}
-
-/** A call that is ready to be signed. */
-interface Draft {
-  session: Session;
-  work: Work;
-  payload: string;
-  validityTimestamps: bigint;
-  prepared: Prepared;
 }
 
 /** What was prepared is out of date, and the call was not accepted. */
@@ -315,74 +293,5 @@ export class SentTransaction {
 
   private async statusWithin(wait: number): Promise<TransactionStatus> {
     return (await this.session.request("get", `/api/relay/transactions/${this.hash}`, { query: { wait } })) as TransactionStatus;
-  }
-}
-
-/** Signs with a key, and hands the signed call in. */
-class SignerRoute implements Route {
-  readonly profiles = [];
-  readonly controller: string;
-  private readonly signer: Signer;
-  private readonly chain: ChainReader | undefined;
-
-  constructor(signer: Signer, chain: ChainReader | undefined) {
-    this.signer = signer;
-    this.controller = signer.address;
-    this.chain = chain;
-  }
-
-  signMessage(_profile: string, message: string | Uint8Array): Promise<string> {
-    return this.signer.signMessage(message);
-  }
-
-  async send({ session, payload, validityTimestamps, prepared }: Draft): Promise<string> {
-    const { keyManagerAddress, transaction } = prepared;
-    const chainId = BigInt(prepared.chainId);
-    await this.check(session.profile, keyManagerAddress, chainId);
-    // The hash is made here, of the call that is meant: what the service calls its hash may be anything.
-    const nonce = BigInt(transaction.nonce);
-    const call = { chainId, keyManager: keyManagerAddress, nonce, payload, validityTimestamps };
-    const signature = await this.signer.signHash(relayCallHash(call));
-    const numbers = { nonce: String(nonce), validityTimestamps: String(validityTimestamps) };
-    const body = { keyManagerAddress, transaction: { abi: payload, signature, ...numbers } };
-    const headers: Record<string, string> = prepared.quote ? { "relay-quote": prepared.quote.id } : {};
-    const answer = (await session.request("post", "/api/relay/execute", { body, headers })) as TransactionHash;
-    return answer.transactionHash;
-  }
-
-  private async check(profile: string, keyManager: string, chainId: bigint): Promise<void> {
-    if (!this.chain) return;
-    const onChain = await this.chain.keyManager(profile);
-    if (onChain.toLowerCase() !== keyManager.toLowerCase() || (await this.chain.chainId()) !== chainId) {
-      throw new Error("The service prepared the call for another key manager or chain than the node names.");
-    }
-  }
-}
-
-/** Leaves signing and handing in to the wallet behind a provider: it relays by the service that its user has chosen. */
-class ProviderRoute implements Route {
-  readonly profiles: readonly string[];
-  readonly controller = undefined;
-  private readonly provider: Eip1193Provider;
-
-  private constructor(provider: Eip1193Provider, profiles: readonly string[]) {
-    this.provider = provider;
-    this.profiles = profiles;
-  }
-
-  static async of(provider: Eip1193Provider, ask: boolean): Promise<ProviderRoute> {
-    const profiles = await provider.request({ method: ask ? "eth_requestAccounts" : "eth_accounts" });
-    return new ProviderRoute(provider, (profiles as unknown[]).map(text));
-  }
-
-  signMessage(profile: string, message: string | Uint8Array): Promise<string> {
-    return personalSign(this.provider, profile, message);
-  }
-
-  async send({ session: { profile }, work, payload }: Draft): Promise<string> {
-    // What a profile is to do with itself, such as setData or executeBatch, goes as a transaction to itself.
-    const { to, value = 0n, data = "0x" } = "to" in work ? work : { to: profile, data: payload };
-    const transaction = { from: profile, to, value: `0x${value.toString(16)}`, data };
-    return text(await this.provider.request({ method: "eth_sendTransaction", params: [transaction] }));
   }
 }

@@ -565,6 +565,63 @@ function isProblem(answer) {
   return typeof answer === "object" && answer !== null && "code" in answer && "detail" in answer;
 }
 
+// clients/typescript/src/routes.ts
+var SignerRoute = class {
+  profiles = [];
+  controller;
+  signer;
+  chain;
+  constructor(signer, chain) {
+    this.signer = signer;
+    this.controller = signer.address;
+    this.chain = chain;
+  }
+  signMessage(_profile, message) {
+    return this.signer.signMessage(message);
+  }
+  async send({ session, payload, validityTimestamps, prepared }) {
+    const { keyManagerAddress, transaction } = prepared;
+    const chainId = BigInt(prepared.chainId);
+    await this.check(session.profile, keyManagerAddress, chainId);
+    const nonce = BigInt(transaction.nonce);
+    const call = { chainId, keyManager: keyManagerAddress, nonce, payload, validityTimestamps };
+    const signature = await this.signer.signHash(relayCallHash(call));
+    const numbers = { nonce: String(nonce), validityTimestamps: String(validityTimestamps) };
+    const body = { keyManagerAddress, transaction: { abi: payload, signature, ...numbers } };
+    const headers = prepared.quote ? { "relay-quote": prepared.quote.id } : {};
+    const answer = await session.request("post", "/api/relay/execute", { body, headers });
+    return answer.transactionHash;
+  }
+  async check(profile, keyManager, chainId) {
+    if (!this.chain) return;
+    const onChain = await this.chain.keyManager(profile);
+    if (onChain.toLowerCase() !== keyManager.toLowerCase() || await this.chain.chainId() !== chainId) {
+      throw new Error("The service prepared the call for another key manager or chain than the node names.");
+    }
+  }
+};
+var ProviderRoute = class _ProviderRoute {
+  profiles;
+  controller = void 0;
+  provider;
+  constructor(provider, profiles) {
+    this.provider = provider;
+    this.profiles = profiles;
+  }
+  static async of(provider, ask) {
+    const profiles = await provider.request({ method: ask ? "eth_requestAccounts" : "eth_accounts" });
+    return new _ProviderRoute(provider, profiles.map(text));
+  }
+  signMessage(profile, message) {
+    return personalSign(this.provider, profile, message);
+  }
+  async send({ session: { profile }, work, payload }) {
+    const { to, value = 0n, data = "0x" } = "to" in work ? work : { to: profile, data: payload };
+    const transaction = { from: profile, to, value: `0x${value.toString(16)}`, data };
+    return text(await this.provider.request({ method: "eth_sendTransaction", params: [transaction] }));
+  }
+};
+
 // clients/typescript/src/session.ts
 var RENEW_SECONDS_BEFORE_END = 30;
 var REFRESH_PATIENCE_SECONDS = 8;
@@ -856,61 +913,6 @@ var SentTransaction = class {
   }
   async statusWithin(wait) {
     return await this.session.request("get", `/api/relay/transactions/${this.hash}`, { query: { wait } });
-  }
-};
-var SignerRoute = class {
-  profiles = [];
-  controller;
-  signer;
-  chain;
-  constructor(signer, chain) {
-    this.signer = signer;
-    this.controller = signer.address;
-    this.chain = chain;
-  }
-  signMessage(_profile, message) {
-    return this.signer.signMessage(message);
-  }
-  async send({ session, payload, validityTimestamps, prepared }) {
-    const { keyManagerAddress, transaction } = prepared;
-    const chainId = BigInt(prepared.chainId);
-    await this.check(session.profile, keyManagerAddress, chainId);
-    const nonce = BigInt(transaction.nonce);
-    const call = { chainId, keyManager: keyManagerAddress, nonce, payload, validityTimestamps };
-    const signature = await this.signer.signHash(relayCallHash(call));
-    const numbers = { nonce: String(nonce), validityTimestamps: String(validityTimestamps) };
-    const body = { keyManagerAddress, transaction: { abi: payload, signature, ...numbers } };
-    const headers = prepared.quote ? { "relay-quote": prepared.quote.id } : {};
-    const answer = await session.request("post", "/api/relay/execute", { body, headers });
-    return answer.transactionHash;
-  }
-  async check(profile, keyManager, chainId) {
-    if (!this.chain) return;
-    const onChain = await this.chain.keyManager(profile);
-    if (onChain.toLowerCase() !== keyManager.toLowerCase() || await this.chain.chainId() !== chainId) {
-      throw new Error("The service prepared the call for another key manager or chain than the node names.");
-    }
-  }
-};
-var ProviderRoute = class _ProviderRoute {
-  profiles;
-  controller = void 0;
-  provider;
-  constructor(provider, profiles) {
-    this.provider = provider;
-    this.profiles = profiles;
-  }
-  static async of(provider, ask) {
-    const profiles = await provider.request({ method: ask ? "eth_requestAccounts" : "eth_accounts" });
-    return new _ProviderRoute(provider, profiles.map(text));
-  }
-  signMessage(profile, message) {
-    return personalSign(this.provider, profile, message);
-  }
-  async send({ session: { profile }, work, payload }) {
-    const { to, value = 0n, data = "0x" } = "to" in work ? work : { to: profile, data: payload };
-    const transaction = { from: profile, to, value: `0x${value.toString(16)}`, data };
-    return text(await this.provider.request({ method: "eth_sendTransaction", params: [transaction] }));
   }
 };
 

@@ -1,0 +1,98 @@
+/** The two ways of a relay call to the service: signed with a key here, or by the wallet behind a provider. */
+import type { ChainReader } from "./chain.ts";
+import { relayCallHash } from "./lsp25.ts";
+import type { Call } from "./lsp25.ts";
+import type { Prepared, TransactionHash } from "./schema.ts";
+import type { Session } from "./session.ts";
+import { personalSign, text } from "./signers.ts";
+import type { Eip1193Provider, Signer } from "./signers.ts";
+
+/** What a profile is to do: one call, several under one signature, or an encoded call of the profile itself. */
+export type Work = Call | readonly Call[] | { payload: string };
+
+/** How messages and relay calls are signed, and how the latter are handed in. */
+export interface Route {
+  readonly profiles: readonly string[];
+  /** Who signs; undefined where that is the wallet's affair. */
+  readonly controller: string | undefined;
+  signMessage(profile: string, message: string | Uint8Array): Promise<string>;
+  send(draft: Draft): Promise<string>;
+}
+
+/** A call that is ready to be signed. */
+export interface Draft {
+  session: Session;
+  work: Work;
+  payload: string;
+  validityTimestamps: bigint;
+  prepared: Prepared;
+}
+
+/** Signs with a key, and hands the signed call in. */
+export class SignerRoute implements Route {
+  readonly profiles = [];
+  readonly controller: string;
+  private readonly signer: Signer;
+  private readonly chain: ChainReader | undefined;
+
+  constructor(signer: Signer, chain: ChainReader | undefined) {
+    this.signer = signer;
+    this.controller = signer.address;
+    this.chain = chain;
+  }
+
+  signMessage(_profile: string, message: string | Uint8Array): Promise<string> {
+    return this.signer.signMessage(message);
+  }
+
+  async send({ session, payload, validityTimestamps, prepared }: Draft): Promise<string> {
+    const { keyManagerAddress, transaction } = prepared;
+    const chainId = BigInt(prepared.chainId);
+    await this.check(session.profile, keyManagerAddress, chainId);
+    // The hash is made here, of the call that is meant: what the service calls its hash may be anything.
+    const nonce = BigInt(transaction.nonce);
+    const call = { chainId, keyManager: keyManagerAddress, nonce, payload, validityTimestamps };
+    const signature = await this.signer.signHash(relayCallHash(call));
+    const numbers = { nonce: String(nonce), validityTimestamps: String(validityTimestamps) };
+    const body = { keyManagerAddress, transaction: { abi: payload, signature, ...numbers } };
+    const headers: Record<string, string> = prepared.quote ? { "relay-quote": prepared.quote.id } : {};
+    const answer = (await session.request("post", "/api/relay/execute", { body, headers })) as TransactionHash;
+    return answer.transactionHash;
+  }
+
+  private async check(profile: string, keyManager: string, chainId: bigint): Promise<void> {
+    if (!this.chain) return;
+    const onChain = await this.chain.keyManager(profile);
+    if (onChain.toLowerCase() !== keyManager.toLowerCase() || (await this.chain.chainId()) !== chainId) {
+      throw new Error("The service prepared the call for another key manager or chain than the node names.");
+    }
+  }
+}
+
+/** Leaves signing and handing in to the wallet behind a provider: it relays by the service that its user has chosen. */
+export class ProviderRoute implements Route {
+  readonly profiles: readonly string[];
+  readonly controller = undefined;
+  private readonly provider: Eip1193Provider;
+
+  private constructor(provider: Eip1193Provider, profiles: readonly string[]) {
+    this.provider = provider;
+    this.profiles = profiles;
+  }
+
+  static async of(provider: Eip1193Provider, ask: boolean): Promise<ProviderRoute> {
+    const profiles = await provider.request({ method: ask ? "eth_requestAccounts" : "eth_accounts" });
+    return new ProviderRoute(provider, (profiles as unknown[]).map(text));
+  }
+
+  signMessage(profile: string, message: string | Uint8Array): Promise<string> {
+    return personalSign(this.provider, profile, message);
+  }
+
+  async send({ session: { profile }, work, payload }: Draft): Promise<string> {
+    // What a profile is to do with itself, such as setData or executeBatch, goes as a transaction to itself.
+    const { to, value = 0n, data = "0x" } = "to" in work ? work : { to: profile, data: payload };
+    const transaction = { from: profile, to, value: `0x${value.toString(16)}`, data };
+    return text(await this.provider.request({ method: "eth_sendTransaction", params: [transaction] }));
+  }
+}

@@ -160,7 +160,7 @@ def test_an_installation_that_adgem_posts_is_information() -> None:
         (b'{"data": {"conversion_id": "c", "amount": 5, "amount": 6}}', "repeated"),
         (b'{"data": {"conversion_id": "c", "amount": NaN}}', "amount"),
         (b'{"data": [1]}', "no data"),
-        (b"[" * 100_000, "unreadable"),
+        (b"[" * 2_000, "unreadable"),
         (b'{"data": {"conversion_id": "c", "amount": 5}', "unreadable"),
     ],
 )

@@ -75,6 +75,7 @@ def _checkout(account: Account, secret: str, form: Resource) -> Response:
         return_url = f"{account.url}{PREFIX}checkout/{identifier}/done"
         params = {"payment_method": form["payment_method"], "return_url": return_url}
         intent = setup_intents.confirm(account, params, intent["id"])
+        _note_country(account, intent, form.get("country"))
         if intent["status"] == "requires_action":
             return _onwards(intent, return_url)
         step = "done"
@@ -85,7 +86,9 @@ def _checkout(account: Account, secret: str, form: Resource) -> Response:
         return _see(session["success_url"])
     back = session["cancel_url"]
     link = f'<p><a href="{escape(back)}">Back</a></p>' if back else ""
-    return _page(200, "Save a card", _card_form("Save") + link)
+    asks_where = session["billing_address_collection"] == "required"
+    country = '<label>Country <input name="country" value="DE" size="2"></label> ' if asks_where else ""
+    return _page(200, "Save a card", _card_form("Save", country) + link)
 
 
 def _portal(account: Account, secret: str, form: Resource) -> Response:
@@ -135,13 +138,20 @@ def _subscription_form(row: Resource) -> str:
     )
 
 
-def _card_form(label: str) -> str:
+def _note_country(account: Account, intent: Resource, country: str | None) -> None:
+    method = account.store.get("payment_method", intent["payment_method"])
+    if country and method is not None:
+        unknown = ("city", "line1", "line2", "postal_code", "state")
+        method["billing_details"]["address"] = {**dict.fromkeys(unknown), "country": country}
+
+
+def _card_form(label: str, more: str = "") -> str:
     options = "".join(
         f'<option value="{name}">{name} ····{card.last4}</option>' for name, card in CARDS.items()
     )
     return (
         '<form method="post"><label>Test card <select name="payment_method">'
-        f"{options}</select></label> <button>{label}</button></form>"
+        f"{options}</select></label> {more}<button>{label}</button></form>"
     )
 
 

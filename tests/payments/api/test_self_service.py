@@ -148,8 +148,7 @@ def test_tax_is_part_of_the_amount_and_pays_out_nothing(
     refused = upsert(wallet, 12_000)
     assert_problem(refused, 422, "billing-refused")
     assert refused.body["reason"] == "customer_tax_location_invalid"
-    address = {"country": "DE", "postal_code": "10115"}
-    double.v1.customers.update(payer.customer.stripe_customer_id, {"address": address})
+    _submit(wallet.post(CARD_PAGE, BACK).body["url"], f"{VISA}&country=DE")
     assert upsert(wallet, 12_000).status == 200
     process_all_events(double)
     payout = payer.payout

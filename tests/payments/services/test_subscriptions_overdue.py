@@ -98,6 +98,22 @@ def test_a_card_that_wants_confirmation_is_confirmed_by_its_owner(
     assert charges(double) == [amount, amount]
 
 
+def test_what_a_bank_declines_off_session_for_want_of_a_confirmation_is_confirmed_by_the_owner(
+    double: DoubleAccount, payer: Payer, overdue: Overdue, amount: int
+) -> None:
+    overdue("past_due")
+    double.controls.off_session("decline")
+    payer.with_card(NEEDS_CONFIRMATION)
+    with pytest.raises(AuthenticationRequired) as refusal:
+        payer.upsert(amount)
+    intent = refusal.value.members["clientSecret"].split("_secret")[0]
+    confirmation = {"payment_method": card_of(double, payer), "return_url": "https://wallet.example"}
+    double.v1.payment_intents.confirm(intent, confirmation)
+    double.confirm(intent)
+    assert payer.upsert(amount).status == "active"
+    assert charges(double) == [amount, amount]
+
+
 def test_an_overdue_subscription_is_cancelled_at_once_without_a_charge(
     double: DoubleAccount, payer: Payer, overdue: Overdue, amount: int
 ) -> None:

@@ -185,6 +185,8 @@ def _claims_or_fault(decode: Any, token: bytes) -> Any:
 def _mutations(token: bytes) -> list[bytes]:
     """Return tokens that differ from a good one in one byte or one bit, or in how they are written."""
     head, payload, signature = token.split(b".")
+    numbers = base64url_decode(signature)
+    first_number, second_number = numbers[:32], numbers[32:]
     bits = [
         bytes([*token[:at], token[at] ^ 1 << secrets.randbelow(7), *token[at + 1 :]])
         for at in range(len(token))
@@ -198,7 +200,9 @@ def _mutations(token: bytes) -> list[bytes]:
         *(token[:-cut] for cut in (1, 2, 43, 86)),
         token.replace(b"_", b"/").replace(b"-", b"+"),
         b".".join((head, payload, base64url_encode(b"\0" * 64))),
-        b".".join((head, payload, base64url_encode(b"\0" + base64url_decode(signature)))),
+        b".".join((head, payload, base64url_encode(b"\0" + numbers))),
+        # The same two numbers, the second of them a byte longer.
+        b".".join((head, payload, base64url_encode(first_number + b"\0" + second_number))),
         b"",
         b".",
         b"..",

@@ -45,6 +45,7 @@ def test_a_hold_leaves_all_other_accounts_alone(user: User, funds: int, key: str
         assert moved == [holder]
     with pytest.raises(InsufficientCredits):
         credits_holds.hold(user=user, credits=1, key=key)
+    assert CreditHold.objects.count() == 2
 
 
 def test_a_hold_may_use_the_debt_limit_to_the_last_credit(user: User, funds: int, key: str) -> None:

@@ -104,6 +104,21 @@ def test_account_nonces_that_are_left_go_to_as_many_calls(
     assert CreditHold.objects.count() == room
 
 
+def test_relayers_take_no_more_calls_together_than_their_wei_pays(services: Services, party: Party) -> None:
+    first, *others = _calls(services, party)
+    _together(party[:1], [first])
+    spent = Attempt.objects.get()
+    one_more = spent.worst_cost_wei * 3 // 2
+    Relayer.objects.update(balance_wei=one_more)
+    Relayer.objects.filter(pk=spent.relayer_id).update(balance_wei=spent.worst_cost_wei + one_more)
+    outcomes = _together(party[1:], others)
+    assert sum(isinstance(outcome, str) for outcome in outcomes) == Relayer.objects.count() < len(others)
+    assert (
+        sum(isinstance(outcome, RelayersBusy) for outcome in outcomes)
+        == len(others) - Relayer.objects.count()
+    )
+
+
 def test_an_error_undoes_the_whole_batch(
     services: Services, party: Party, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,10 +49,12 @@ def test_a_lease_lasts_longer_than_it_takes_to_be_renewed_twice() -> None:
 def test_a_released_lease_is_free_at_once_and_only_the_holder_can_release_it() -> None:
     first, second = lease("one@host"), lease("two@host")
     assert first.hold()
+    assert lease("one@host", "broadcasting").hold()
     second.release()
     assert not second.hold()
     first.release()
     assert second.hold()
+    assert not lease("two@host", "broadcasting").hold()
 
 
 def test_a_worker_that_was_killed_goes_on_at_once_after_its_restart() -> None:

@@ -96,6 +96,15 @@ def test_a_contract_of_unknown_code_is_refused_as_profile_and_as_key_manager(
         execute(user=its_user, call=call, now=timezone.now())
 
 
+def test_nothing_but_the_two_codes_of_a_call_need_be_trusted(
+    services: Services, user: User, new_call: Callable[..., RelayCall]
+) -> None:
+    code = services.world.implementations
+    TrustedImplementation.objects.exclude(address__in=[code.universal_profile, code.key_manager]).delete()
+    execute(user=user, call=new_call(), now=timezone.now())
+    assert RelayTransaction.objects.count() == 1
+
+
 def test_a_working_profile_of_unknown_code_is_refused(
     services: Services, open_account: Callable[..., User], refused: Refused
 ) -> None:

@@ -188,16 +188,17 @@ class RelayViewSet(SessionReadLate, ViewSet):
     @action(
         detail=False,
         methods=["get"],
-        url_path="transactions/(?P<transaction_hash>0[xX][0-9a-fA-F]{64})",
+        url_path="transactions/(?P<transaction_hash>[^/]+)",
         throttle_classes=[ReadRate],
     )
     def transaction(self, request: Request, transaction_hash: str) -> Response:
         """Answer status and cost; with `wait`, once the status is another one."""
         caller, query = _caller(request), WaitSerializer.read(request.query_params.dict())
+        named = TransactionHashSerializer.read({"transactionHash": transaction_hash})
         report = queries.transaction_report(
             user_id=caller.user_id,
             session_id=caller.session_id,
-            transaction_hash=transaction_hash,
+            transaction_hash=named["transactionHash"],
             now=timezone.now(),
         )
         response = Response(status_answer(report))

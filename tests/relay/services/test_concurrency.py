@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from credits.errors import InsufficientCredits
-from credits.models import CreditEntry, CreditHold
+from credits.models import CreditEntry, CreditHold, EntrySource
 from credits.queries import balance_of
 from credits.services import entries
 from credits.services.reconciliation import find_differences
@@ -162,6 +162,8 @@ def test_a_whole_channel_posted_at_once_stays_in_order(
 def test_workers_of_every_kind_at_once_settle_each_call_once(
     user: User, relayers: list[Relayer], new_call: Callable[..., RelayCall], chain: Chain
 ) -> None:
+    # Eighteen calls are held for at once, at any price of gas that the chain begins with.
+    entries.grant(user=user, credits=100_000, source=EntrySource.VIDEO_ADS, key=secrets.token_hex(8))
     before = balance_of(user)
     for channel in (any_channel() for _ in range(6)):
         for ahead in range(3):

@@ -69,7 +69,7 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
     is_random = (
         isinstance(val, bytes)
         or (isinstance(val, str) and _LONG_HEX.search(val) is not None)
-        or (isinstance(val, int) and val > 10**6)
+        or (isinstance(val, int) and (argname == "seed" or val > 10**6))
     )
     return argname if is_random else None
 

@@ -12,6 +12,7 @@ CHAIN_ID = 4201
 GAS_LIMIT = 1_000_000_000
 _SAVE_SECONDS = 10
 _BLOCKS_TO_LOOK_BACK = 32
+_BLOCKS_WITH_STATE = 512
 
 
 class Anvil(Server):
@@ -33,12 +34,17 @@ class Anvil(Server):
             self._state.rename(self._state.with_suffix(".unreadable"))
 
     def command(self) -> list[str]:
-        """Return the foreground server; it saves its state regularly and when it stops."""
+        """Return the foreground server; it saves its state regularly and when it stops.
+
+        It remembers the states of the last 512 blocks. By default it would keep all of them, in files outside of
+        `directory` that outlive a kill: gigabytes in a run of the tests.
+        """
         place = ["--host", "127.0.0.1", "--port", str(self._port)]
         chain = ["--chain-id", str(CHAIN_ID), "--gas-limit", str(GAS_LIMIT), "--accounts", "0"]
         state = ["--state", str(self._state), "--state-interval", str(_SAVE_SECONDS)]
+        history = ["--prune-history", str(_BLOCKS_WITH_STATE)]
         pace = [] if self._block_time is None else ["--block-time", f"{self._block_time:g}"]
-        return [str(anvil_binary()), *place, *chain, *state, *pace]
+        return [str(anvil_binary()), *place, *chain, *state, *history, *pace]
 
     def answers(self) -> bool:
         """Say whether the node answers with its chain id."""

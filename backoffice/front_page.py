@@ -23,7 +23,7 @@ from backoffice import figures, reconciliation
 from backoffice.cards import Card, in_largest_unit, rows_of, shares, stacked_bars
 from credits import queries as credits_queries
 from earnings import queries as earnings_queries
-from gateway.admin import approvals
+from gateway.admin import approvals, pauses
 from gateway.chain.config import get_chain
 from payments import queries as payments_queries
 from relay import queries as relay_queries
@@ -44,7 +44,26 @@ def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Add the figures to the front page of those who may see such rows; the theme calls this."""
     may_look = all(request.user.has_perm(permission) for permission in FIGURES_NEED)
     shown = cached_figures(page_figures, now=timezone.now()) if may_look else {}
-    return {**context, "has_search_box": True, **shown}
+    return {**context, "has_search_box": True, **shown, **_needs_attention(request)}
+
+
+def _needs_attention(request: HttpRequest) -> dict[str, Any]:
+    """Return what comes first and is never cached: what is paused, and what waits for this person's decision."""
+    if not request.user.has_perm("gateway_admin.view_pause"):
+        return {}
+    mine = approvals.waiting(request.user)
+    return {
+        "paused": [
+            {"title": pauses.pausable[decision.name], "decision": decision} for decision in pauses.paused()
+        ],
+        "decisions": {
+            "count": mine.requests,
+            "age": in_largest_unit(mine.oldest_age),
+            "link": rows_of("gateway_admin_approvalrequest", state="mine"),
+        }
+        if mine.requests
+        else None,
+    }
 
 
 def page_figures(*, now: datetime) -> dict[str, Any]:

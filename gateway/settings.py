@@ -629,6 +629,17 @@ APPROVAL_LIMITS = {
 }
 # After this many hours a request can no longer be approved.
 APPROVAL_HOURS = env.integer("APPROVAL_HOURS", default=72, minimum=1)
+# Who is told by e-mail that a request waits for a second person; nobody, where this or the mail server is not set.
+APPROVAL_NOTICE_TO = env.listing("APPROVAL_NOTICE_TO", default=())
+EMAIL_HOST = env.optional("EMAIL_HOST")
+EMAIL_PORT = env.integer("EMAIL_PORT", default=587, minimum=1, maximum=65_535)
+EMAIL_HOST_USER = env.optional("EMAIL_HOST_USER")
+EMAIL_HOST_PASSWORD = env.secret("EMAIL_HOST_PASSWORD", default="")
+EMAIL_USE_TLS = env.flag("EMAIL_USE_TLS", default=True)
+DEFAULT_FROM_EMAIL = env.optional("EMAIL_FROM", "credit-relay-gateway@localhost")
+EMAIL_TIMEOUT = 10
+if APPROVAL_NOTICE_TO and not EMAIL_HOST:
+    raise ImproperlyConfigured("APPROVAL_NOTICE_TO needs a mail server: set EMAIL_HOST.")
 # Prices that nobody may set: credits for 1.00 of a currency.
 CEILING_PAYOUT_RATE = env.integer("CEILING_PAYOUT_RATE", default=100_000, minimum=1)
 # Credits per unit of an ad network, and the caps of its events and days.

@@ -15,9 +15,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from gateway.admin import audit, navigation, pauses
+from gateway.admin import approvals, audit, navigation, pauses
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.approval_pages import ApprovalRequestAdmin
+from gateway.admin.audit import staff_of
 from gateway.admin.base import ReadOnlyAdmin
 from gateway.admin.models import ApprovalRequest, Pause, StaffAction
 
@@ -34,6 +35,19 @@ navigation.register(
         "axes.AccessLog": "list_alt",
     },
 )
+
+_MOST_SHOWN = 99
+
+
+def _waits_for(request: HttpRequest) -> int:
+    """Count what the person may decide, up to a number that says enough; who decides nothing is not asked about."""
+    if not request.user.has_perm("gateway_admin.decide_approvalrequest"):
+        return 0
+    mine = ApprovalRequest.objects.waiting().filter(approvals.waits_for(staff_of(request)))
+    return mine.order_by()[:_MOST_SHOWN].count()
+
+
+navigation.show_badge("gateway_admin.ApprovalRequest", _waits_for)
 
 # Their own pages are replaced below, so they must be there.
 import_module("django.contrib.auth.admin")

@@ -102,17 +102,9 @@ class _State(admin.SimpleListFilter):
             case "expired":
                 return queryset.filter(status=Status.WAITING).exclude(pk__in=waiting)
             case "mine":
-                return queryset.filter(_for(staff_of(request)), pk__in=waiting)
+                return queryset.filter(approvals.waits_for(staff_of(request)), pk__in=waiting)
             case _:
                 return queryset.filter(pk__in=waiting)
-
-
-def _for(actor: Any) -> Q:
-    """Return the condition on what this member of staff may decide."""
-    condition = Q(pk__in=[])
-    for name, roles in approval_kinds.decided_by(actor).items():
-        condition |= Q(kind=name) & ~Q(requested_roles__contains=sorted(roles))
-    return condition & ~Q(requested_by=actor)
 
 
 class ApprovalRequestAdmin(ReasonedActions, ReadOnlyAdmin):

@@ -27,6 +27,7 @@ from gateway.admin.approval_kinds import (
     Pool,
     RequestConflict,
     RequestDecided,
+    decided_by,
     kind_of,
     obstacle,
     others_who_decide,
@@ -35,6 +36,7 @@ from gateway.admin.approval_kinds import (
 from gateway.admin.models import ApprovalPool, ApprovalRequest
 from gateway.common.errors import PermissionDenied, stated
 from gateway.common.metrics import gauge, register
+from gateway.common.tasks import enqueue_on_commit
 
 _COUNTED = timedelta(hours=24)
 
@@ -96,6 +98,8 @@ def ask(
     _log(stored, "asked", actor=actor, row=row)
     if not stored.needs_second_person:
         _carry_out(kind, stored, decided_by=None, reason="")
+    elif settings.APPROVAL_NOTICE_TO:
+        enqueue_on_commit("gateway_admin.announce_request", request_id=stored.pk)
     return stored
 
 
@@ -287,6 +291,17 @@ def _log(asked: ApprovalRequest, stage: str, *, actor: Any, row: Model | None = 
     )
 
 
+# --- What waits
+
+
+def waits_for(actor: Any) -> Q:
+    """Return the condition on the requests that this member of staff may decide; in one statement."""
+    condition = Q(pk__in=[])
+    for name, roles in decided_by(actor).items():
+        condition |= Q(kind=name) & ~Q(requested_roles__contains=sorted(roles))
+    return condition & ~Q(requested_by=actor)
+
+
 class Waiting(NamedTuple):
     """How many requests wait for a second person, and for how many seconds the oldest has; 0 where none waits."""
 
@@ -294,8 +309,12 @@ class Waiting(NamedTuple):
     oldest_age: float
 
 
-def waiting() -> Waiting:
-    rows = ApprovalRequest.objects.waiting().aggregate(count=Count("pk"), age=Now() - Min("created_at"))
+def waiting(actor: Any = None) -> Waiting:
+    """Count what waits for a decision: of anybody, or of this member of staff."""
+    requests = ApprovalRequest.objects.waiting()
+    if actor is not None:
+        requests = requests.filter(waits_for(actor))
+    rows = requests.aggregate(count=Count("pk"), age=Now() - Min("created_at"))
     return Waiting(rows["count"], max(0.0, rows["age"].total_seconds()) if rows["age"] else 0.0)
 
 

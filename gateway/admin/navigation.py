@@ -1,6 +1,6 @@
 """The sidebar: every list of the admin, in groups. Each app registers its lists with an icon in `admin.py`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.contrib import admin
@@ -19,6 +19,15 @@ def register(group: str, icons: dict[str, str]) -> None:
     _groups.setdefault(group, {}).update(icons)
 
 
+# How much waits on a list for the person who looks, by the label of its model; 0 shows nothing.
+_badges: dict[str, Callable[[HttpRequest], int]] = {}
+
+
+def show_badge(label: str, count: Callable[[HttpRequest], int]) -> None:
+    """Show beside the list of the model how much waits there for the person who looks."""
+    _badges[label] = count
+
+
 def registered() -> list[str]:
     return [label for icons in _groups.values() for label in icons]
 
@@ -26,7 +35,7 @@ def registered() -> list[str]:
 def groups(request: HttpRequest, *, order: Sequence[str]) -> list[dict[str, Any]]:
     """Return the groups that `request.user` may see, with a link to each list; those of no given order come last."""
     links = {
-        model._meta.label: _link(model)
+        model._meta.label: _link(model) | _badge(model, request)
         for model, model_admin in admin.site._registry.items()
         if model_admin.has_view_permission(request)
     }
@@ -50,3 +59,9 @@ def _link(model: type[Model]) -> dict[str, Any]:
         "title": title[:1].upper() + title[1:],
         "link": reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist"),
     }
+
+
+def _badge(model: type[Model], request: HttpRequest) -> dict[str, int]:
+    count = _badges.get(model._meta.label)
+    waiting = count(request) if count else 0
+    return {"badge": waiting} if waiting else {}

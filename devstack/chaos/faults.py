@@ -126,7 +126,7 @@ def _besieged(kind: str, stack: Stack) -> Iterator[None]:
 
 
 # What a quorum of one believes.
-_BELIEVED = {"lying receipt (reverted)", "lying receipt (twice the gas)", "lying nonce (too high)"}
+_BELIEVED = {"lying receipt (reverted)", "lying receipt (twice the gas)"}
 _RULES: dict[str, Rule] = {
     "cut before acceptance": node_faults.cut_before_sending,
     "cut after acceptance": node_faults.cut_after_sending,

@@ -5,7 +5,7 @@ Which relayer sends a call, and with which account nonce, is decided by `relay_t
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from django.conf import settings
@@ -17,6 +17,7 @@ from gateway.admin.approval_kinds import Done, Kind
 from gateway.admin.models import ApprovalRequest
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
+from gateway.chain.errors import NodeUnavailable
 from gateway.chain.signing import get_signer
 from gateway.chain.types import AccountState
 from gateway.common import db
@@ -177,12 +178,12 @@ def in_service(*, now: datetime) -> list[Relayer]:
     return [relayer for relayer in relayers if relayer.retired_at is None]
 
 
-def sync(*, now: datetime) -> int:
+def sync(*, now: datetime, believes_lone_node: bool = False) -> int:
     """
     Register new relayers and read every account from the chain; return how many were registered.
 
     Raises:
-        NodeUnavailable: no node answered.
+        NodeUnavailable: no node answered, or see `update_accounts`.
     """
     registered_count = register_new_relayers(now=now)
     relayers = in_service(now=now)
@@ -191,27 +192,37 @@ def sync(*, now: datetime) -> int:
         accounts=[relayer.address for relayer in relayers],
         confirmations=get_chain().confirmations,
     )
-    update_accounts(relayers=relayers, accounts=view.accounts, now=now)
+    update_accounts(relayers=relayers, accounts=view.accounts, now=now, believes_lone_node=believes_lone_node)
     return registered_count
 
 
 def update_accounts(
-    *, relayers: Sequence[Relayer], accounts: Mapping[str, AccountState], now: datetime
+    *,
+    relayers: Sequence[Relayer],
+    accounts: Mapping[str, AccountState],
+    now: datetime,
+    believes_lone_node: bool = False,
 ) -> None:
     """
     Store mined nonces and balances.
 
     Where the chain is ahead of us, the key was used elsewhere: the next account nonce jumps
     forward, since those before it are used up, and the relayer takes no call until staff resume it.
+
+    Raises:
+        NodeUnavailable: one node's word is enough for the settings, and it says so of most relayers at once. That
+            speaks against the node. Nothing is stored, and calls in flight stay as they are, until it says
+            something else, or `believes_lone_node`.
     """
-    for relayer in relayers:
-        ahead = accounts[relayer.address].latest_nonce - relayer.next_account_nonce
-        if ahead > 0:
-            logger.error(
-                "relayer %s is quarantined: the chain has %d of its account nonces that we never used",
-                relayer.address,
-                ahead,
-            )
+    ahead = _ahead(relayers, accounts)
+    if ahead and not believes_lone_node:
+        _doubt_a_lone_node(ahead, relayers, accounts)
+    for address, count in ahead.items():
+        logger.error(
+            "relayer %s is quarantined: the chain has %d of its account nonces that we never used",
+            address,
+            count,
+        )
     # In several statements, so that requests find a relayer that is not locked.
     size = max(1, len(relayers) // 4)
     groups = [relayers[start : start + size] for start in range(0, len(relayers), size)]
@@ -219,6 +230,34 @@ def update_accounts(
     for relayer in relayers:
         if relayer.pk not in updated:
             _update_account(relayer, accounts[relayer.address], now)
+
+
+def _ahead(relayers: Iterable[Relayer], accounts: Mapping[str, AccountState]) -> dict[str, int]:
+    """Return by address how many account nonces the chain has that we never took."""
+    counts = {
+        relayer.address: accounts[relayer.address].latest_nonce - relayer.next_account_nonce
+        for relayer in relayers
+    }
+    return {address: count for address, count in counts.items() if count > 0}
+
+
+def _doubt_a_lone_node(
+    ahead: Collection[str], relayers: Sequence[Relayer], accounts: Mapping[str, AccountState]
+) -> None:
+    if get_chain().quorum > 1 or not _are_most(ahead, relayers):
+        return
+    # Calls may have been accepted and mined since the rows were read.
+    rows = Relayer.objects.filter(pk__in=[relayer.pk for relayer in relayers])
+    if _are_most(_ahead(rows, accounts), relayers):
+        raise NodeUnavailable(
+            f"The only chain node says that {len(ahead)} of {len(relayers)} relayers' keys were used elsewhere, "
+            "which is not believed of most at once without another node."
+        )
+
+
+def _are_most(ahead: Collection[str], relayers: Sequence[Relayer]) -> bool:
+    """Say whether these are too many; one key may well leak alone."""
+    return len(ahead) > max(1, len(relayers) // 2)
 
 
 def _update_together(

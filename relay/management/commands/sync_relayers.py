@@ -20,10 +20,15 @@ class Command(BaseCommand):
         parser.add_argument(
             "--at-least", type=int, default=0, help="Fail where an active one holds less wei."
         )
+        parser.add_argument(
+            "--believe-node",
+            action="store_true",
+            help="Quarantine even most relayers at once on the word of the only node, as after a restore.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            added = relayers.sync(now=timezone.now())
+            added = relayers.sync(now=timezone.now(), believes_lone_node=options["believe_node"])
         except NodeUnavailable as error:
             raise CommandError(error.detail) from error
         except NoSigner as error:

@@ -3,6 +3,7 @@
 from io import StringIO
 
 import pytest
+from django.conf import settings as project
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
@@ -14,9 +15,9 @@ from tests.relay.conftest import LYX
 pytestmark = pytest.mark.django_db
 
 
-def printed() -> list[str]:
+def printed(*options: str) -> list[str]:
     out = StringIO()
-    call_command("sync_relayers", stdout=out)
+    call_command("sync_relayers", *options, stdout=out)
     return out.getvalue().splitlines()
 
 
@@ -50,6 +51,18 @@ def test_it_fails_where_an_active_relayer_holds_less_than_it_should(chain: Chain
 
     Relayer.objects.filter(address=poor).update(is_active=False)
     call_command("sync_relayers", "--at-least", str(LYX + 1), stdout=StringIO())
+
+
+def test_after_a_restore_it_believes_the_only_node_about_all_relayers(chain: Chain) -> None:
+    printed()
+    chain.fund(LYX, *get_signer().addresses())
+    for key, address in zip(project.RELAY_RELAYER_KEYS, get_signer().addresses(), strict=True):
+        chain.use_key_elsewhere(key, account_nonce=chain.account_nonce(address))
+    chain.mine()
+    with pytest.raises(CommandError, match="3 of 3 relayers"):
+        printed()
+    assert {row.state for row in Relayer.objects.all()} == {"active"}
+    assert all(" quarantined next nonce " in line for line in printed("--believe-node")[1:])
 
 
 def test_without_a_node_it_fails(chain: Chain) -> None:

@@ -2,17 +2,22 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 from django.conf import settings as project
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 from pytest_django import Settings
 
 from gateway.admin import approvals
+from gateway.chain.client import JsonRpcChainClient, get_chain_client
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.signing import get_signer, set_signer
+from gateway.chain.types import ChainView
 from relay.errors import NoSpareRelayer
 from relay.models import Relayer
 from relay.services import relayers as relay_relayers
@@ -119,6 +124,61 @@ def test_a_key_that_was_used_elsewhere_is_quarantined_until_it_is_resumed(
     assert Relayer.objects.get(pk=used.pk).state == "quarantined"
     assert relay_relayers.set_active(relayer_id=used.pk, is_active=True)
     assert Relayer.objects.get(pk=used.pk).state == "active"
+
+
+def _claim_ahead(monkeypatch: pytest.MonkeyPatch, *relayers: Relayer, by: int) -> None:
+    """Have the node say that these relayers have sent more transactions than we know of."""
+    addresses, read_chain = {row.address for row in relayers}, JsonRpcChainClient.read_chain
+
+    def lying(client: JsonRpcChainClient, **arguments: Any) -> ChainView:
+        view = read_chain(client, **arguments)
+        accounts = {
+            address: replace(account, latest_nonce=account.latest_nonce + by * (address in addresses))
+            for address, account in view.accounts.items()
+        }
+        return replace(view, accounts=accounts)
+
+    monkeypatch.setattr(JsonRpcChainClient, "read_chain", lying)
+
+
+@pytest.mark.django_db
+def test_the_only_node_is_not_believed_that_most_keys_were_used_elsewhere(
+    chain: Chain, relayers: list[Relayer], monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    rows = list(Relayer.objects.order_by("pk"))
+    with monkeypatch.context() as patch:
+        _claim_ahead(patch, *relayers[:2], by=3)
+        with pytest.raises(NodeUnavailable, match="2 of 3 relayers' keys were used elsewhere"):
+            relay_relayers.sync(now=timezone.now())
+        assert list(Relayer.objects.order_by("pk").values_list("synced_at", flat=True)) == [
+            row.synced_at for row in rows
+        ]
+    # It says the truth again, and all goes on by itself.
+    relay_relayers.sync(now=timezone.now())
+    assert {row.state for row in Relayer.objects.all()} == {"active"}
+    assert [row.next_account_nonce for row in Relayer.objects.order_by("pk")] == [
+        row.next_account_nonce for row in rows
+    ]
+
+    _claim_ahead(monkeypatch, *relayers[:2], by=3)
+    settings.CHAIN_QUORUM = 2
+    relay_relayers.sync(now=timezone.now())
+    states = {row.address: row.state for row in Relayer.objects.all()}
+    assert [states[row.address] for row in relayers] == ["quarantined", "quarantined", "active"]
+
+
+@pytest.mark.django_db
+def test_account_nonces_that_were_taken_while_the_chain_was_read_are_no_reason_to_doubt(
+    chain: Chain, relayers: list[Relayer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stale = list(Relayer.objects.all())
+    Relayer.objects.update(next_account_nonce=F("next_account_nonce") + 2)
+    _claim_ahead(monkeypatch, *relayers, by=2)
+    view = get_chain_client().read_chain(
+        transaction_hashes=[], accounts=[row.address for row in stale], confirmations=1
+    )
+    relay_relayers.update_accounts(relayers=stale, accounts=view.accounts, now=timezone.now())
+    assert {(row.state, row.in_flight) for row in Relayer.objects.all()} == {("active", 0)}
 
 
 @pytest.mark.django_db

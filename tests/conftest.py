@@ -5,6 +5,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -156,3 +157,12 @@ def broker_away() -> Iterator[None]:
     away.conf.broker_transport_options = settings.CELERY_BROKER_TRANSPORT_OPTIONS
     yield
     celery_app.set_current()
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    """Return where pictures go: the folder that SCREENSHOTS names, or one of the test's own."""
+    named = os.environ.get("SCREENSHOTS")
+    folder = Path(named) if named else tmp_path / "pictures"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

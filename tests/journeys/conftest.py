@@ -4,7 +4,9 @@ import random
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import Browser
 
+from tests.browser.chromium import running_browser
 from tests.journeys.chain import GWEI
 from tests.journeys.people import Person
 from tests.journeys.stack import Stack, running_stack
@@ -30,3 +32,10 @@ def stack(started_stack: Stack) -> Iterator[Stack]:
 def person(stack: Stack) -> Person:
     """Somebody who has signed in, with a million credits."""
     return stack.newcomer()
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """Yield the running browser; one for all tests of this folder."""
+    with running_browser() as running:
+        yield running

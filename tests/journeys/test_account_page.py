@@ -10,12 +10,10 @@ from playwright.sync_api import Browser, Page, expect
 from devstack.files import PROJECT
 from tests.browser.accessibility import violations
 from tests.browser.admin_client import AdminClient
-from tests.browser.conftest import browser, pictures
 from tests.factories import random_address
 from tests.journeys.people import Person
 from tests.journeys.stack import Stack
 
-__all__ = ["browser", "pictures"]
 pytestmark = pytest.mark.journey
 _EXTENSION = (PROJECT / "devstack/extension/extension.js").read_text()
 _INSTALL = """

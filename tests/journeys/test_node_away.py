@@ -26,4 +26,4 @@ def test_while_the_node_is_away_accepted_calls_wait_and_new_ones_are_refused_wit
     assert stack.records.account(late.profile.profile_address) == before
 
     assert person.ending(transaction_hash)["status"] == "Success"
-    assert late.ending(late.accepted(body))["status"] == "Success"
+    assert late.ending(late.accepted_in_the_end(body))["status"] == "Success"

@@ -122,6 +122,7 @@ def test_the_relayer_goes_on_after_a_reorganisation(accept: Accept, settle: Sett
 def test_a_call_in_another_block_is_settled_at_its_new_cost(
     user: User, accept: Accept, settle: Settle, chain: Chain
 ) -> None:
+    chain.set_base_fee(10**9)
     row = accept()
     settle()
     row.refresh_from_db()

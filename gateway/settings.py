@@ -55,6 +55,7 @@ TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", default=0)
 
 INSTALLED_APPS = [
     # Before the theme, and the theme before Django's admin: the first app that has a template or static file wins.
+    "gateway.common.apps.GatewayCommonConfig",
     "gateway.admin.apps.GatewayAdminConfig",
     "unfold.apps.BasicAppConfig",
     "django.contrib.auth",

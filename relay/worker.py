@@ -27,10 +27,10 @@ from django.utils import timezone
 from gateway.chain.client import node_checks
 from gateway.chain.config import get_chain
 from gateway.common import tasks
-from gateway.common.db import Listener
+from gateway.common.db import LeaseLost, Listener
 from gateway.common.errors import DomainError
 from relay.services import broadcasting, funding, tracking
-from relay.services.loops import BROADCASTING, SIGNED_CHANNEL, TRACKING, Lease, Stall, stalls
+from relay.services.loops import BROADCASTING, SIGNED_CHANNEL, TRACKING, LoopLease, Stall, stalls
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Loop(threading.Thread, ABC):
         super().__init__(name=f"relay-{self.title}", daemon=True)
         self.turned_at = time.monotonic()
         self.stopping = threading.Event()
-        self._lease = Lease(loop=self.title, owner=owner)
+        self._lease = LoopLease(loop=self.title, owner=owner)
         self._failures = 0
         self._is_out = False
 
@@ -96,12 +96,17 @@ class Loop(threading.Thread, ABC):
     def _turn(self) -> None:
         try:
             if self._lease.hold():
-                self._lease.note(succeeded=True, moved=self.work())
+                with self._lease.fenced():
+                    moved = self.work()
+                self._lease.note(succeeded=True, moved=moved)
                 self._end_outage()
                 self.wait()
             else:
                 self._end_outage()
                 self.stopping.wait(_STANDBY_SECONDS)
+        except LeaseLost:
+            logger.warning("%s was taken over by another worker while this one stood still", self.title)
+            self._lease.lose()
         except Exception as error:  # noqa: BLE001 - logged; the work is in rows, and the next turn does it
             self._lease.note(succeeded=False)
             self._log(error)

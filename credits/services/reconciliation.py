@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django.db.models.functions import Greatest, Now
 
 from credits.models import CreditAccount, CreditEntry, CreditHold, ReconciliationRun
-from gateway.common.db import try_advisory_lock
+from gateway.common.leases import try_lease
 
 logger = logging.getLogger(__name__)
 # A run that finds more is as wrong, and its row stays readable.
@@ -135,7 +135,7 @@ def run(
 
     Where `compare` raises, the stored run stays unfinished.
     """
-    with try_advisory_lock(f"reconciliation.{kind}") as acquired:
+    with try_lease(f"reconciliation.{kind}") as acquired:
         if not acquired:
             return None
         row = ReconciliationRun.objects.create(kind=kind, started_at=now)

@@ -22,6 +22,7 @@ from credits.keys import sign
 from credits.models import CreditEntry, LedgerRoot, RootTree
 from credits.services.leaves import between
 from gateway.common import db
+from gateway.common.leases import try_lease
 
 logger = logging.getLogger(__name__)
 # A tree of so many is computed in memory; what is more gets another root at once.
@@ -63,7 +64,7 @@ def close_roots(*, wait_seconds: float = WAIT_SECONDS) -> list[LedgerRoot]:
         WritersBusy: a transaction that writes entries runs for longer than `wait_seconds`.
         ImproperlyConfigured: there is no key that signs.
     """
-    with db.try_advisory_lock("credits.roots") as acquired:
+    with try_lease("credits.roots") as acquired:
         if not acquired:
             return []
         cut = _cut(wait_seconds)

@@ -22,8 +22,9 @@ from earnings.states import Event, allows, apply, next_state
 from gateway.admin import approval_kinds, approvals
 from gateway.admin.approval_kinds import CREDITS, Done, Kind
 from gateway.admin.models import ApprovalRequest
-from gateway.common.db import isolated, try_advisory_lock
+from gateway.common.db import isolated
 from gateway.common.fields import SAFE_INTEGER_MAX
+from gateway.common.leases import try_lease
 from rewards import queries
 from rewards.models import BadgeTrack, ExperienceEntry
 from rewards.rules import MODIFIER_TYPE_BY_SOURCE, earned_credits
@@ -319,7 +320,7 @@ def release_due(*, now: datetime) -> int:
     cannot be released is logged and tried again by the next sweep; it does not keep the others back.
     """
     due = Postback.objects.filter(_due(now)).order_by("available_at", "pk")
-    with try_advisory_lock("earnings.release_due") as acquired:
+    with try_lease("earnings.release_due") as acquired:
         ids = list(due.values_list("pk", flat=True)[:_RELEASE_BATCH]) if acquired else []
         return sum(_try_release(postback_id, now) for postback_id in ids)
 

@@ -35,8 +35,8 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from gateway.admin import approval_kinds, approvals, audit
 from gateway.admin.audit import AdminMixin, staff_of
 from gateway.admin.models import ApprovalRequest
-from gateway.common.db import try_advisory_lock
 from gateway.common.errors import DomainError
+from gateway.common.leases import try_lease
 
 
 class ReasonForm(forms.Form):
@@ -151,7 +151,7 @@ def _in_one_transaction(action: ReasonedAction, row: Any, decision: Decision) ->
 
 
 def _reaching_out(action: ReasonedAction, row: Any, decision: Decision) -> str:
-    with try_advisory_lock(decision.key(row)) as acquired:
+    with try_lease(decision.key(row)) as acquired:
         if not acquired:
             raise SentBefore("It is under way.")
         if audit.is_recorded(decision.key(row)):

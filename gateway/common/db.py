@@ -1,18 +1,14 @@
 """
-SQL that is written out, advisory locks, notifications, and runs over many items.
+SQL that is written out, notifications, and runs over many items.
 
 The ORM takes longer to build a statement than PostgreSQL takes to answer it (`docs/performance.md`).
 Only the path of a relay call, the ledger's moves, the inbox of postbacks and the gauges of `/metrics`
 are worth writing out. Parameters travel beside the text here, unlike the ORM's, so a statement that
 is repeated is prepared by the driver and planned once per connection.
-
-An advisory lock keeps two sweeps from doing the same work. Correctness never depends on one.
 """
 
 import logging
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import pgtrigger
@@ -97,35 +93,6 @@ def never_emptied(noun: str) -> pgtrigger.Trigger:
     )
 
 
-@contextmanager
-def try_advisory_lock(name: str) -> Iterator[bool]:
-    """
-    Yield whether this session got the PostgreSQL advisory lock of that name, without waiting.
-
-    The lock belongs to the database session, so network calls under it hold no row.
-    """
-    key = zlib.crc32(name.encode())
-    acquired = False
-    try:
-        acquired = _advisory("SELECT pg_try_advisory_lock(%s)", key)
-        yield acquired
-    finally:
-        if acquired:
-            _advisory("SELECT pg_advisory_unlock(%s)", key)
-
-
-def _advisory(statement: str, key: int) -> bool:
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute(statement, [key])
-            row = cursor.fetchone()
-    except BaseException:
-        # A time limit may strike anywhere: the session may hold the lock by now, and workers keep their sessions.
-        connection.close()
-        raise
-    return bool(row and row[0])
-
-
 class Listener:
     """Waits for notifications of one channel, on the connection of the thread that waits."""
 
@@ -151,6 +118,10 @@ class Listener:
 
 # Raised inside a task whose time is up. Services let it pass; otherwise they know nothing of Celery.
 OutOfTime = SoftTimeLimitExceeded
+
+
+class LeaseLost(Exception):
+    """Another process has taken over this work (`gateway.common.leases`); its name is the argument."""
 
 
 class Item:
@@ -187,6 +158,7 @@ def isolated(what: str, *, expected: tuple[type[Exception], ...] = ()) -> Item:
     Raises:
         DomainError: with `is_outage`: the node or Stripe is away, for the other items too.
         OutOfTime: the worker must stop.
+        LeaseLost: another process does the work now.
         OperationalError, InterfaceError: the database is away.
     """
     return Item(what, expected)
@@ -201,7 +173,7 @@ def _ends_the_run(error: Exception) -> bool:
     """
     if isinstance(error, OperationalError | InterfaceError):
         return not connection.is_usable()
-    return isinstance(error, OutOfTime) or (isinstance(error, DomainError) and error.is_outage)
+    return isinstance(error, OutOfTime | LeaseLost) or (isinstance(error, DomainError) and error.is_outage)
 
 
 class NothingSucceeded(Exception):

@@ -11,8 +11,9 @@ from functools import partial
 from django.db import transaction
 from django.db.models import F, QuerySet
 
-from gateway.common.db import OutOfTime, Sweep, try_advisory_lock
+from gateway.common.db import OutOfTime, Sweep
 from gateway.common.errors import DomainError
+from gateway.common.leases import try_lease
 from gateway.common.tasks import enqueue_on_commit
 from payments.errors import BillingUnavailable
 from payments.models import StripeEvent
@@ -137,7 +138,7 @@ def process_due(*, now: datetime) -> int:
         status__in=[_Status.RECEIVED, _Status.FAILED], next_attempt_at__lte=now
     ).order_by("next_attempt_at", "pk")
     applied = 0
-    with try_advisory_lock("payments.process_due") as acquired:
+    with try_lease("payments.process_due") as acquired:
         try:
             for event_id in due.values_list("pk", flat=True)[:_BATCH] if acquired else ():
                 applied += process(event_id=event_id, now=now)

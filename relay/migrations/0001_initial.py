@@ -392,8 +392,6 @@ class Migration(migrations.Migration):
                 ),
                 ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
                 ("name", models.CharField(max_length=32)),
-                ("owner", models.CharField(max_length=255)),
-                ("expires_at", models.DateTimeField()),
                 ("ended_at", models.DateTimeField(null=True)),
                 ("succeeded_at", models.DateTimeField(null=True)),
                 ("moved_at", models.DateTimeField(null=True)),

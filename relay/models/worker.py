@@ -1,4 +1,4 @@
-"""What the relay worker keeps: who runs its loops, how far the chain is final, and what the service has lost."""
+"""What the relay worker keeps: how its loops go, how far the chain is final, and what the service has lost."""
 
 from django.conf import settings
 from django.db import models
@@ -9,16 +9,10 @@ from relay.models.calls import current_chain_id
 
 
 class WorkerLoop(models.Model):
-    """
-    A loop of the relay worker: which worker holds its lease, and when its work last ended, succeeded and moved a call.
-
-    The lease keeps two workers from doing the same work; correctness never depends on it.
-    """
+    """A loop of the relay worker: when its work last ended, succeeded and moved a call."""
 
     chain_id = models.BigIntegerField(default=current_chain_id)
     name = models.CharField(max_length=32)
-    owner = models.CharField(max_length=255)
-    expires_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     succeeded_at = models.DateTimeField(null=True)
     moved_at = models.DateTimeField(null=True)
@@ -27,7 +21,7 @@ class WorkerLoop(models.Model):
         constraints = [models.UniqueConstraint(fields=["chain_id", "name"], name="workerloop_name")]
 
     def __str__(self) -> str:
-        return f"{self.name}, run by {self.owner}"
+        return self.name
 
 
 class FinalBlock(models.Model):

@@ -1,9 +1,8 @@
 """
 What the loops of the relay worker share through PostgreSQL: who runs each loop, and that there is work.
 
-A lease is a row. It goes by the database's clock, so it holds across hosts, and it needs no session,
-so it holds behind a pooler. It only keeps workers from doing the same work at once: a worker whose
-work takes longer than its lease may be overtaken, and all of that work is safe to do twice.
+Each loop is done by the worker that holds its lease (`gateway.common.leases`). A worker that stood still for longer
+than its lease writes nothing any more; that its work would be safe to do twice is the second line of defence.
 """
 
 import time
@@ -15,6 +14,7 @@ from django.conf import settings
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.common import db
+from gateway.common.leases import Lease
 from relay.models import Attempt, RelayTransaction, WorkerLoop, sql_values
 
 # PostgreSQL notifies this channel when new bytes are committed. It is only sooner than the clock of the loop.
@@ -30,11 +30,12 @@ def notify_signed() -> None:
     db.first_row("SELECT pg_notify(%(channel)s, '')", {"channel": SIGNED_CHANNEL})
 
 
-class Lease:
+class LoopLease(Lease):
     """One worker's hold on one loop of this process's chain. `owner` names the worker, also after its restart."""
 
     def __init__(self, *, loop: str, owner: str) -> None:
-        self._params = {"chain": get_chain().id, "loop": loop, "owner": owner, "seconds": _LEASE_SECONDS}
+        super().__init__(f"relay.{get_chain().id}.{loop}", owner=owner, seconds=_LEASE_SECONDS)
+        self._loop = loop
         self._renew_at = 0.0
         self._has_ended = self._has_succeeded = self._has_moved = False
 
@@ -47,15 +48,16 @@ class Lease:
         """
         Return whether this worker holds the lease, after taking or renewing it where that is due.
 
-        With it goes down that work has ended, succeeded or moved a call since the last time.
+        After it goes down that work has ended, succeeded or moved a call since the last time.
         """
         if time.monotonic() < self._renew_at:
             return True
-        runs = {"ended": self._has_ended, "succeeded": self._has_succeeded, "moved": self._has_moved}
-        if not db.all_rows(_TAKE, {**self._params, **runs}):
+        if not (self.is_held and self.renew()) and not self.take():
             self._renew_at = 0.0
             return False
         self._renew_at = time.monotonic() + _RENEWED_AFTER_SECONDS
+        runs = {"ended": self._has_ended, "succeeded": self._has_succeeded, "moved": self._has_moved}
+        db.all_rows(_NOTE, {"chain": get_chain().id, "loop": self._loop, **runs})
         self._has_ended = self._has_succeeded = self._has_moved = False
         return True
 
@@ -65,10 +67,14 @@ class Lease:
         self._has_succeeded |= succeeded
         self._has_moved |= moved > 0
 
+    def lose(self) -> None:
+        """Stop believing that the lease is held; the next `hold` asks."""
+        self._renew_at = 0.0
+
     def release(self) -> None:
         """Let another worker take over at once."""
-        self._renew_at = 0.0
-        db.all_rows(_RELEASE, self._params)
+        self.lose()
+        super().release()
 
 
 class LastRun(NamedTuple):
@@ -110,22 +116,12 @@ def stalls() -> list[Stall]:
     return [Stall(loop, seconds) for loop, seconds in db.all_rows(_STALLS, params) if fit >= needed[loop]]
 
 
-# Take the lease where it is free, expired or ours already. No row: another worker holds it.
-_TAKE = """
-INSERT INTO relay_workerloop AS held (chain_id, name, owner, expires_at)
-VALUES (%(chain)s, %(loop)s, %(owner)s, statement_timestamp() + %(seconds)s * interval '1 second')
+_NOTE = """
+INSERT INTO relay_workerloop AS noted (chain_id, name) VALUES (%(chain)s, %(loop)s)
 ON CONFLICT (chain_id, name) DO UPDATE
-SET owner = excluded.owner, expires_at = excluded.expires_at,
-    ended_at = CASE WHEN %(ended)s THEN statement_timestamp() ELSE held.ended_at END,
-    succeeded_at = CASE WHEN %(succeeded)s THEN statement_timestamp() ELSE held.succeeded_at END,
-    moved_at = CASE WHEN %(moved)s THEN statement_timestamp() ELSE held.moved_at END
-WHERE held.owner = excluded.owner OR held.expires_at <= statement_timestamp()
-RETURNING id
-"""
-
-_RELEASE = """
-UPDATE relay_workerloop SET expires_at = statement_timestamp()
-WHERE chain_id = %(chain)s AND name = %(loop)s AND owner = %(owner)s
+SET ended_at = CASE WHEN %(ended)s THEN statement_timestamp() ELSE noted.ended_at END,
+    succeeded_at = CASE WHEN %(succeeded)s THEN statement_timestamp() ELSE noted.succeeded_at END,
+    moved_at = CASE WHEN %(moved)s THEN statement_timestamp() ELSE noted.moved_at END
 RETURNING id
 """
 
@@ -143,7 +139,7 @@ WITH due (loop, since) AS (
     WHERE attempt.chain_id = %(chain)s AND attempt.status = '{Attempt.Status.MINED}' AND call.status IN {_IN_PROGRESS}
 )
 SELECT due.loop, extract(epoch FROM statement_timestamp() - due.since)::float
-FROM due LEFT JOIN relay_workerloop AS held ON held.name = due.loop AND held.chain_id = %(chain)s
+FROM due LEFT JOIN relay_workerloop AS noted ON noted.name = due.loop AND noted.chain_id = %(chain)s
 WHERE due.since IS NOT NULL
-  AND greatest(due.since, held.moved_at) < statement_timestamp() - %(patience)s * interval '1 second'
+  AND greatest(due.since, noted.moved_at) < statement_timestamp() - %(patience)s * interval '1 second'
 """  # noqa: S608 - constants of our own

@@ -10,7 +10,7 @@ from django.db.models import F
 from credits.models import CreditAccount
 from credits.services import entries, holds
 from credits.tasks import LedgerDiffers, reconcile_ledger
-from gateway.common.db import try_advisory_lock
+from gateway.common.leases import try_lease
 from tests.credits.rows import query
 from tests.threads import at_once
 from users.models import User
@@ -48,7 +48,7 @@ def test_a_failure_reaches_the_worker(user: User, funds: int) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_two_at_once_are_one(user: User, caplog: pytest.LogCaptureFixture) -> None:
-    with try_advisory_lock("reconciliation.ledger") as acquired, caplog.at_level(logging.INFO):
+    with try_lease("reconciliation.ledger") as acquired, caplog.at_level(logging.INFO):
         assert acquired
         assert at_once([reconcile_ledger]) == [None]
     assert not [line for line in caplog.records if line.name == "credits.tasks"]

@@ -70,10 +70,12 @@ FOR UPDATE OF account
 """
 _LOCK_ATTEMPT = "SELECT id FROM relay_attempt WHERE transaction_hash = %s FOR UPDATE"
 _LEASE = """
-UPDATE relay_workerloop SET owner = 'a test', expires_at = statement_timestamp() + interval '1 hour'
-WHERE name = %s RETURNING id
+UPDATE gateway_common_lease
+SET owner = 'a test', fence = nextval(pg_get_serial_sequence('gateway_common_lease', 'fence')),
+    expires_at = statement_timestamp() + interval '1 hour'
+WHERE name LIKE 'relay.%%.' || %s RETURNING fence
 """
-_END_LEASE = "UPDATE relay_workerloop SET expires_at = statement_timestamp() WHERE name = %s RETURNING id"
+_END_LEASE = "DELETE FROM gateway_common_lease WHERE name LIKE 'relay.%%.' || %s RETURNING fence"
 _BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))"
 
 

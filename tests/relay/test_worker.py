@@ -19,16 +19,18 @@ from pytest_django import Settings
 
 from gateway.celery import app
 from gateway.chain.errors import NodeUnavailable
+from gateway.common.models import Lease
 from relay import worker
 from relay.models import RelayTransaction, WorkerLoop
 from relay.services import loops, tracking
-from relay.services.loops import Lease
+from relay.services.loops import LoopLease
 from relay.worker import Broadcasting, Loop, RelayLoops, Tracking, Watchdog
 from tests.credits.rows import query
 from tests.fakes.chain import FakeChain
 from tests.journeys.waiting import until
 from tests.relay.chain import Chain, FaultyClient
 from tests.relay.workers import broadcast_all, later, track
+from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Accept = Callable[..., RelayTransaction]
@@ -191,7 +193,7 @@ def test_a_loop_that_finds_no_database_goes_on_when_there_is_one(
         loop.start()
         until("it has found none", lambda: loop._failures > 1, patience=10)
     with running(loop):
-        until("it has its lease", WorkerLoop.objects.exists, patience=10)
+        until("it has its lease", Lease.objects.exists, patience=10)
     assert [record.levelno for record in caplog.records if record.name == "relay.worker"][:1] == [
         logging.WARNING
     ]
@@ -202,10 +204,29 @@ def test_another_worker_stands_by_and_takes_over_when_the_first_ends() -> None:
     first, second = (Tracking(owner=f"{number}@host") for number in "12")
     with running(second):
         with running(first):
-            until("one has it", WorkerLoop.objects.first, patience=10)
-            holder = WorkerLoop.objects.get().owner
+            until("one has it", Lease.objects.first, patience=10)
+            holder = Lease.objects.get().owner
             assert holder in {"1@host", "2@host"}
-        until("the other has it", lambda: WorkerLoop.objects.get().owner == "2@host", patience=10)
+        until("the other has it", lambda: Lease.objects.filter(owner="2@host").exists(), patience=10)
+
+
+def test_a_worker_that_stood_still_while_it_sent_writes_nothing_about_it(
+    accept: Accept, node: FaultyClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    row, first = accept(), Broadcasting(owner="1@host")
+    overtakers: list[object] = []
+
+    def stand_still() -> None:
+        """The bytes are on their way; meanwhile the lease expires, and another worker gets it."""
+        query("UPDATE gateway_common_lease SET expires_at = statement_timestamp()")
+        overtakers.extend(at_once([LoopLease(loop="broadcasting", owner="2@host").hold]))
+
+    node.meanwhile("send_raw_transactions", stand_still)
+    first._turn()
+    assert (overtakers, status_of(row)) == ([True], "Pending")
+    assert "broadcasting was taken over by another worker" in caplog.text
+    first._turn()
+    assert (first.has_lease, status_of(row)) == (False, "Pending")
 
 
 @pytest.fixture
@@ -271,7 +292,7 @@ def test_a_worker_that_sends_is_healthy_while_one_call_is_overdue(
     assert loops.stalls() == []
     query("UPDATE relay_attempt SET node_message = ''")
     assert [stall.loop for stall in loops.stalls()] == ["broadcasting"]
-    lease = Lease(loop="broadcasting", owner="one@host")
+    lease = LoopLease(loop="broadcasting", owner="one@host")
     assert lease.hold()
     lease.note(succeeded=True, moved=1)
     lease._renew_at = 0.0
@@ -339,5 +360,5 @@ def test_the_loops_end_with_the_worker_and_leave_no_lease(relayers: object) -> N
     until("both have turned", lambda: WorkerLoop.objects.count() == 2, patience=10)
     step.stop(one)
     assert threading.active_count() == before
-    assert query("SELECT count(*) FROM relay_workerloop WHERE expires_at > now()") == [(0,)]
+    assert query("SELECT count(*) FROM gateway_common_lease WHERE expires_at > now()") == [(0,)]
     connection.close()

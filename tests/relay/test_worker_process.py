@@ -14,7 +14,9 @@ from django.db.models.functions import Now
 from devstack.processes import RelayWorker
 from devstack.services.redis import Redis
 from devstack.services.stack import Services
+from gateway.common.models import Lease
 from relay.models import RelayTransaction, WorkerLoop
+from relay.worker import Broadcasting
 from tests.journeys.waiting import until
 from tests.relay.chain import Chain
 
@@ -70,7 +72,11 @@ def _status(row: RelayTransaction) -> str:
 
 
 def test_redis_may_be_absent_stand_still_or_be_killed(
-    relay_worker: RelayWorker, redis: Redis, settles: Callable[[], None], tmp_path: Path
+    relay_worker: RelayWorker,
+    redis: Redis,
+    settles: Callable[[], None],
+    accept: Callable[..., RelayTransaction],
+    tmp_path: Path,
 ) -> None:
     until("the loops run", lambda: WorkerLoop.objects.count() == 2, patience=60)
     settles()
@@ -84,11 +90,24 @@ def test_redis_may_be_absent_stand_still_or_be_killed(
     os.kill(redis.pid, signal.SIGKILL)
     settles()
 
+    # It stands still for longer than its lease: another worker does its work, and keeps it.
+    os.kill(relay_worker.pid, signal.SIGSTOP)
+    Lease.objects.update(expires_at=Now())
+    row = accept()
+    overtaker = Broadcasting(owner="another@host")
+    overtaker.start()
+    until("the other has sent it", lambda: _status(row) == "Submitted", patience=_SOON)
+    os.kill(relay_worker.pid, signal.SIGCONT)
+    until("it tracks again", lambda: Lease.objects.exclude(owner="another@host").exists(), patience=_SOON)
+    assert Lease.objects.get(name__endswith="broadcasting").owner == "another@host"
+    overtaker.stopping.set()
+    overtaker.join()
+
     began = time.monotonic()
     relay_worker.stop(patience=20)
     assert time.monotonic() - began < 8
     assert "Traceback" not in relay_worker.log_path.read_text()
-    assert not WorkerLoop.objects.filter(expires_at__gt=Now()).exists()
+    assert not Lease.objects.exists()
 
 
 def test_a_worker_that_can_move_nothing_although_it_should_ends_by_itself(

@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 
 from credits.models import ReconciliationRun
 from credits.services import entries, holds, reconciliation
-from gateway.common.db import try_advisory_lock
+from gateway.common.leases import try_lease
 from tests.credits.rows import query
 from tests.factories import UserFactory
 from tests.threads import at_once
@@ -52,7 +52,7 @@ def test_it_says_how_many_differences_it_does_not_print(user: User, monkeypatch:
 
 @pytest.mark.django_db(transaction=True)
 def test_it_does_not_wait_for_another_reconciliation(user: User) -> None:
-    with try_advisory_lock("reconciliation.ledger") as acquired:
+    with try_lease("reconciliation.ledger") as acquired:
         assert acquired
         with pytest.raises(CommandError, match="under way") as failure:
             at_once([lambda: call_command("reconcile_credits")])

@@ -8,7 +8,7 @@ from django.utils import timezone
 from credits.models import EntrySource, ReconciliationRun
 from credits.services import entries, reconciliation
 from credits.services.reconciliation import Comparison
-from gateway.common.db import try_advisory_lock
+from gateway.common.leases import try_lease
 from tests.credits.rows import query
 from tests.factories import UserFactory
 from tests.threads import at_once
@@ -76,7 +76,7 @@ def test_a_comparison_that_breaks_off_stays_unfinished() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_of_two_at_once_one_is_made() -> None:
-    with try_advisory_lock("reconciliation.ledger") as acquired:
+    with try_lease("reconciliation.ledger") as acquired:
         assert acquired
         assert at_once([lambda: reconciliation.reconcile(now=timezone.now())]) == [None]
     assert not ReconciliationRun.objects.exists()

@@ -96,9 +96,7 @@ def test_without_any_row_every_figure_is_nothing(scrape: Scrape) -> None:
 def test_each_loop_of_the_relay_worker_says_when_it_last_ended_and_succeeded(scrape: Scrape) -> None:
     ended, succeeded = ago(random.randint(1, 9)), ago(random.randint(10, 99))
     for name, last in (("tracking", succeeded), ("broadcasting", None)):
-        WorkerLoop.objects.create(
-            name=name, owner="one@host", expires_at=ago(0), ended_at=ended, succeeded_at=last
-        )
+        WorkerLoop.objects.create(name=name, ended_at=ended, succeeded_at=last)
     found = scrape()
     for name in ("tracking", "broadcasting"):
         assert found["relay_loop_ended_timestamp_seconds", name] == pytest.approx(ended.timestamp())

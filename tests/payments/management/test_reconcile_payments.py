@@ -7,7 +7,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from credits.models import ReconciliationRun
-from gateway.common.db import try_advisory_lock
+from gateway.common.leases import try_lease
 from payments.models import Payout
 from tests.fakes.billing import FakeBilling
 from tests.payments.payers import Payer
@@ -87,7 +87,7 @@ def test_with_stripe_unreachable_the_command_exits_with_2(payer: Payer, fake: Fa
 
 @pytest.mark.django_db(transaction=True)
 def test_the_command_does_not_wait_for_another_run(payer: Payer) -> None:
-    with try_advisory_lock("reconciliation.stripe") as acquired:
+    with try_lease("reconciliation.stripe") as acquired:
         assert acquired
         ((printed, code),) = at_once([_run])  # type: ignore[misc]
     assert (printed, code) == ("Another reconciliation is under way.", 2)

@@ -9,22 +9,23 @@ from django.db.models.functions import Now
 from pytest_django import DjangoAssertNumQueries
 
 from gateway.common.db import Listener
+from gateway.common.models import Lease
 from relay.models import WorkerLoop
 from relay.services import loops
-from relay.services.loops import Lease, last_runs
+from relay.services.loops import LoopLease, last_runs
 from tests.credits.rows import query
 from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db
 
 
-def lease(owner: str, loop: str = "tracking") -> Lease:
-    return Lease(loop=loop, owner=owner)
+def lease(owner: str, loop: str = "tracking") -> LoopLease:
+    return LoopLease(loop=loop, owner=owner)
 
 
 def expire() -> None:
     """Let every lease have ended a moment ago."""
-    query("UPDATE relay_workerloop SET expires_at = statement_timestamp() - interval '1 ms'")
+    query("UPDATE gateway_common_lease SET expires_at = statement_timestamp() - interval '1 ms'")
 
 
 def test_one_worker_holds_a_lease_until_it_expires_and_then_another() -> None:
@@ -37,12 +38,14 @@ def test_one_worker_holds_a_lease_until_it_expires_and_then_another() -> None:
     assert second.hold()
     # The first finds out at its next renewal.
     assert lease("one@host").hold() is False
-    assert WorkerLoop.objects.get(name="tracking").owner == "two@host"
+    assert Lease.objects.get(name__endswith="tracking").owner == "two@host"
 
 
 def test_a_lease_lasts_longer_than_it_takes_to_be_renewed_twice() -> None:
     assert lease("one@host").hold()
-    ((left,),) = query("SELECT extract(epoch FROM expires_at - statement_timestamp()) FROM relay_workerloop")
+    ((left,),) = query(
+        "SELECT extract(epoch FROM expires_at - statement_timestamp()) FROM gateway_common_lease"
+    )
     assert 2 * loops._RENEWED_AFTER_SECONDS < left <= loops._LEASE_SECONDS
 
 
@@ -69,14 +72,14 @@ def test_of_many_workers_at_once_one_gets_the_lease() -> None:
     expire()
     # The first believes that it still holds it until its next renewal.
     assert 1 <= at_once([worker.hold for worker in workers]).count(True) <= 2
-    assert WorkerLoop.objects.filter(expires_at__gt=Now()).count() == 1
+    assert Lease.objects.filter(expires_at__gt=Now()).count() == 1
 
 
 def test_between_renewals_a_lease_costs_no_statement(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     held = lease("one@host")
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):
         assert held.hold()
     with django_assert_num_queries(0):
         assert held.hold()
@@ -112,6 +115,7 @@ def test_the_last_end_and_the_last_success_of_a_loop_are_stored_with_the_renewal
 def test_loops_of_another_chain_are_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lease("one@host").hold()
     WorkerLoop.objects.update(chain_id=settings.CHAIN_ID + 1)
+    Lease.objects.update(name=f"relay.{settings.CHAIN_ID + 1}.tracking")
     assert last_runs() == []
     assert lease("two@host").hold()
 

@@ -18,7 +18,7 @@ from credits.models import CreditHold, ReconciliationRun
 from credits.services import holds
 from gateway.chain.client import get_chain_client
 from gateway.chain.errors import NodeUnavailable
-from gateway.common.db import try_advisory_lock
+from gateway.common.leases import try_lease
 from relay.models import Attempt, FinalBlock, Relayer, RelayTransaction
 from relay.services import cancellation, reconciliation
 from relay.tasks import reconcile_with_chain
@@ -177,7 +177,7 @@ def test_the_nightly_task_fails_where_something_differs(settled: RelayTransactio
 
 @pytest.mark.django_db(transaction=True)
 def test_of_two_runs_at_once_one_is_made(services: object) -> None:
-    with try_advisory_lock("reconciliation.chain") as acquired:
+    with try_lease("reconciliation.chain") as acquired:
         assert acquired
         assert at_once([lambda: reconciliation.reconcile(now=timezone.now())]) == [None]
         with pytest.raises(CommandError, match="under way"):

@@ -75,13 +75,17 @@ class Prepared:
     def seed(self) -> None:
         """Bring the tables up to date and write the demo data; what is there already is kept."""
         log, plan = self.directory / "log" / "demo.log", self.directory / "demo.json"
-        environment = process_environment(self.settings | self.owner_settings)
-        run_django(log, environment, "-m", "devstack.demo.seed", str(plan))
+        run_django(log, self.owner_environment, "-m", "devstack.demo.seed", str(plan))
 
     @property
     def environment(self) -> dict[str, str]:
         """What a process of the service runs with."""
         return process_environment(self.settings)
+
+    @property
+    def owner_environment(self) -> dict[str, str]:
+        """What a process runs with that owns the tables."""
+        return process_environment(self.settings | self.owner_settings)
 
     @property
     def networks(self) -> dict[str, Any]:

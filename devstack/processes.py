@@ -121,3 +121,22 @@ class Beat(GatewayProcess):
     def answers(self) -> bool:
         """Say whether it has reported its start."""
         return "beat: Starting" in self.log_path.read_text(errors="replace")
+
+
+class Eraser(GatewayProcess):
+    """The job that erases people who deleted their accounts; its environment is that of the owner of the tables."""
+
+    name: ClassVar[str] = "eraser"
+    every_seconds: ClassVar[int] = 10
+
+    def __init__(self, log_directory: Path, environment: Mapping[str, str]) -> None:
+        without_keys = {name: text for name, text in environment.items() if name not in _KEYS}
+        super().__init__(log_directory, {**without_keys, "RELAY_SIGNER": "none"})
+
+    def command(self) -> list[str]:
+        """Return the foreground job."""
+        return [sys.executable, "manage.py", "erase_deleted_accounts", "--every", str(self.every_seconds)]
+
+    def answers(self) -> bool:
+        """Nobody waits for it."""
+        return True

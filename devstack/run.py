@@ -10,7 +10,7 @@ from devstack.console import complain, fall_silent, say, step
 from devstack.django_process import DjangoFailed, run_django
 from devstack.files import read_json, write_json
 from devstack.preparation import Plan, Prepared, demo_plan, load_plan, prepare
-from devstack.processes import Beat, DefaultWorker, RelayWorker, Web, Worker
+from devstack.processes import Beat, DefaultWorker, Eraser, RelayWorker, Web, Worker
 from devstack.services.server import Server, free_port, require_free_port, stop_all
 from devstack.services.stack import Services, alone_in, start_services
 from devstack.stack_file import write_stack_file
@@ -63,6 +63,8 @@ def _serve(services: Services, prepared: Prepared, options: Options, started: fl
     # To import the service takes each process seconds; one is enough for somebody who tries it out.
     web = Web(logs, prepared.environment, port=prepared.port, processes=2 if options.load else 1)
     workers = _workers(logs, prepared.environment, options)
+    if not options.load:
+        workers.append(Eraser(logs, prepared.owner_environment))
     processes = [web, *workers]
     try:
         web.start()  # first: it takes as long to start as the demo data takes to be written

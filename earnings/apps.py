@@ -14,7 +14,10 @@ class EarningsConfig(AppConfig):
 
     def ready(self) -> None:
         from earnings import metrics  # noqa: F401 - registers on import, and needs the loaded models
+        from earnings.services.earnings import forget
+        from users.services import deletion
 
+        deletion.register("earnings", deletion.AppDeletion(erase=forget))
         register(check_secret_keys, "earnings")
 
 

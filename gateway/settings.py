@@ -467,6 +467,11 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     "relay-reconcile": {"task": "relay.reconcile", "schedule": crontab(hour="3", minute="25")},
     "earnings-release": {"task": "earnings.release", "schedule": 60, "options": {"expires": 60}},
     "earnings-verifier-keys": {"task": "earnings.refresh_verifier_keys", "schedule": 900},
+    "users-deletions": {
+        "task": "users.end_billing_of_deleted",
+        "schedule": 60,
+        "options": {"expires": 60},
+    },
     "users-purge": {"task": "users.purge", "schedule": 3600},
     "users-issuer-keys": {"task": "users.refresh_issuer_keys", "schedule": 300},
 }

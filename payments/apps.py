@@ -8,3 +8,10 @@ class PaymentsConfig(AppConfig):
 
     def ready(self) -> None:
         from payments import checks, metrics  # noqa: F401 - register on import, and need the loaded models
+        from payments.services import deletion as ours
+        from users.services import deletion
+
+        deletion.register(
+            "payments",
+            deletion.AppDeletion(end=ours.leave_stripe, waits_for=ours.what_is_left, erase=ours.erase),
+        )

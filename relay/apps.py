@@ -13,6 +13,11 @@ class RelayConfig(AppConfig):
     def ready(self) -> None:
         from gateway.chain.signing import get_signer
         from relay import checks, metrics  # noqa: F401 - register on import, and need the loaded models
+        from relay.services import erasure
+        from users.services import deletion
 
+        deletion.register(
+            "relay", deletion.AppDeletion(waits_for=erasure.what_is_under_way, erase=erasure.erase)
+        )
         if settings.RELAY_SIGNER == "local":
             get_signer()  # A key that cannot be read stops the start, and not the first call.

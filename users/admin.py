@@ -1,4 +1,4 @@
-"""Sign-in sessions in the admin: find them by address, end one or all of a user. Trusted implementations are edited."""
+"""Sign-in sessions in the admin: find them by address, end one or all of a user. Deletions; trusted implementations."""
 
 from base64 import b32encode
 from typing import Any
@@ -13,10 +13,13 @@ from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.approval_forms import ApprovedForm, Values, form_kind
 from gateway.admin.base import ReadOnlyAdmin, StaffAdmin
 from gateway.common.fields import checksum
-from users.models import SignInSession, TrustedImplementation, User
+from users.models import AccountDeletion, SignInSession, TrustedImplementation, User
 from users.services import sessions, staff
 
-navigation.register("People", {"users.User": "group", "users.SignInSession": "login"})
+navigation.register(
+    "People",
+    {"users.User": "group", "users.SignInSession": "login", "users.AccountDeletion": "person_remove"},
+)
 navigation.register("Relay", {"users.TrustedImplementation": "verified_user"})
 
 
@@ -133,6 +136,16 @@ class SignInSessionAdmin(ReasonedActions, ReadOnlyAdmin):
         address = as_address(term)
         by_address = Q(user__profile_address=address) | Q(controller_address=address)
         return rows.filter(by_address) if address else None
+
+
+@admin.register(AccountDeletion)
+class AccountDeletionAdmin(ReadOnlyAdmin):
+    """Who asked to be forgotten, how far that is, and what it waits for. Nobody has to do anything here."""
+
+    list_display = ("user", "status", "waits_for", "requested_at", "billing_ended_at", "erased_at")
+    list_filter = ("status",)
+    list_select_related = ("user",)
+    ordering = ("-requested_at",)
 
 
 def _distrust(row: TrustedImplementation, decision: Decision) -> str:

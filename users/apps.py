@@ -9,6 +9,6 @@ class UsersConfig(AppConfig):
     name = "users"
 
     def ready(self) -> None:
-        # Both need the loaded models and register on import.
-        from users import checks  # noqa: F401
+        # All need the loaded models and register on import.
+        from users import checks, metrics  # noqa: F401
         from users.api import schema  # noqa: F401

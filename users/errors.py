@@ -81,6 +81,27 @@ class AccountInactive(NotAuthenticated):
     code, title = "account-inactive", "The account is closed"
 
 
+class AccountDeleted(NotAuthenticated):
+    """
+    The owner of this profile has deleted the account here, and what it holds is still being erased.
+
+    That takes up to an hour as a rule. Then the profile can sign in again as a new one, without anything of before.
+    """
+
+    code, title = "account-deleted", "The account is being deleted"
+
+
+class FreshSignInRequired(DomainError):
+    """
+    The request cannot be undone, so it takes a sign-in that is at most `maxAgeSeconds` old.
+
+    Sign in again, by a message signed for `/api/auth/verify`, and repeat the request with the new token. An access
+    token that was refreshed is as old as its session; one of an external issuer never is fresh.
+    """
+
+    code, title, status = "fresh-sign-in-required", "Sign in again for this", 403
+
+
 class RefreshTokenUnknown(SignInRefused):
     """This refresh token was never issued here, or its session ended long ago. Sign in again."""
 

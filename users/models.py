@@ -1,5 +1,5 @@
 """
-Users, their sign-in sessions and refresh tokens, sign-in challenges, and trusted implementations.
+Users, their sign-in sessions and refresh tokens, sign-in challenges, deletions, and trusted implementations.
 
 A user is known by a Universal Profile, or is a member of staff known by a password; neither signs in as the other.
 """
@@ -68,6 +68,7 @@ class SignInSession(models.Model):
         TOKEN_REUSED = "token-reused", "refresh token used twice"
         CONTROLLER_REVOKED = "controller-revoked", "controller lost SIGN"
         STAFF = "staff", "ended by staff"
+        DELETED = "deleted", "account deleted"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="sign_in_sessions")
@@ -148,6 +149,44 @@ class SignInChallenge(models.Model):
 
     def __str__(self) -> str:
         return f"{self.profile_address} at {self.issued_at:%Y-%m-%d %H:%M:%S}"
+
+
+class AccountDeletion(models.Model):
+    """
+    A person's wish to be forgotten, and how far it has come (`services.deletion`).
+
+    The user's row stays for the rows of accounting that point at it; in the end it names nobody.
+    """
+
+    class Status(models.TextChoices):
+        REQUESTED = "requested", "Requested: the card's subscription and customer are being ended"
+        BILLING_ENDED = "billing-ended", "Nothing is left at Stripe; calls end, then the person is erased"
+        ERASED = "erased", "Erased"
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.PROTECT, related_name="deletion")
+    status = models.CharField(max_length=16, choices=Status, default=Status.REQUESTED)
+    waits_for = models.CharField(max_length=200, blank=True, default="", help_text="When it was last tried.")
+    requested_at = models.DateTimeField()
+    billing_ended_at = models.DateTimeField(null=True)
+    erased_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["requested_at"], condition=~Q(status="erased"), name="accountdeletion_unfinished"
+            )
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(status="requested", billing_ended_at=None, erased_at=None)
+                | Q(status="billing-ended", billing_ended_at__isnull=False, erased_at=None)
+                | Q(status="erased", billing_ended_at__isnull=False, erased_at__isnull=False),
+                name="accountdeletion_status_fits_times",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"deletion of user {self.user_id}"
 
 
 class IssuerKeySet(models.Model):

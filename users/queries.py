@@ -1,6 +1,7 @@
 """Users, sessions, challenges and keys, as sign-in and others read them."""
 
 import uuid
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth import get_user_model
@@ -122,3 +123,24 @@ def issuer_keys(*, url: str) -> list[dict[str, object]]:
     """Return the external issuer's keys as last fetched; empty before the first fetch."""
     key_set = IssuerKeySet.objects.filter(url=url).first()
     return key_set.keys if key_set else []
+
+
+@dataclass(frozen=True, slots=True)
+class LateDeletions:
+    """Seconds since the oldest deletion was asked for whose billing has not ended, and that is not erased; or 0."""
+
+    billing_age: float
+    erasure_age: float
+
+
+_LATE_DELETIONS = """
+SELECT coalesce(extract(epoch FROM now() - min(requested_at) FILTER (WHERE status = 'requested')), 0),
+       coalesce(extract(epoch FROM now() - min(requested_at) FILTER (WHERE status = 'billing-ended')), 0)
+FROM users_accountdeletion WHERE status <> 'erased'
+"""
+
+
+def late_deletions() -> LateDeletions:
+    """Return how long the oldest unfinished deletion of each state has been waiting; one statement."""
+    billing, erasure = db.only_row(_LATE_DELETIONS, {})
+    return LateDeletions(float(billing), float(erasure))

@@ -5,7 +5,7 @@ from typing import Any
 from celery import shared_task
 from django.utils.timezone import now
 
-from users.services import external_issuer, sign_in
+from users.services import deletion, external_issuer, sign_in
 
 
 @shared_task(name="users.purge")
@@ -16,3 +16,9 @@ def purge(**_: Any) -> None:
 @shared_task(name="users.refresh_issuer_keys")
 def refresh_issuer_keys(**_: Any) -> None:
     external_issuer.refresh_keys(now=now())
+
+
+@shared_task(name="users.end_billing_of_deleted")
+def end_billing_of_deleted(**_: Any) -> None:
+    """Cancel the subscriptions and delete the customers of those who delete their accounts."""
+    deletion.end_billing(now=now())

@@ -40,6 +40,8 @@ def verify_day(day: date) -> Verification:
     """
     Recompute every draw of the day and look its effect up.
 
+    A draw depends on the address of the profile, so those of erased people cannot be recomputed any more.
+
     Raises:
         DayNotRevealed: there is no seed for the day, or it is not public.
     """
@@ -48,7 +50,9 @@ def verify_day(day: date) -> Verification:
         raise DayNotRevealed(f"No seed of {day} is public.")
     seed = bytes.fromhex(row.revealed_seed)
     differences = list(_compare(None, "commitment", row.commitment, commitment_of(seed)))
-    drawn = CheckIn.objects.filter(day=day).select_related("user", "permanent_table", "subscriber_table")
+    drawn = CheckIn.objects.filter(day=day, user__profile_address__isnull=False).select_related(
+        "user", "permanent_table", "subscriber_table"
+    )
     rows = drawn.order_by("id").iterator(chunk_size=_CHUNK)
     items: _Items = {}
     count = 0

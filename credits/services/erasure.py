@@ -3,7 +3,7 @@
 import pgtrigger
 from django.db import transaction
 
-from credits.models import AccountSalt, CreditEntry, ErasedEntry, LedgerRoot
+from credits.models import AccountSalt, CreditAccount, CreditEntry, ErasedEntry, LedgerRoot
 from credits.services.entries import lock_account
 from credits.services.leaves import listed
 from users.models import User
@@ -13,6 +13,20 @@ ERASED = "erased"
 
 class EntriesStillOpen(Exception):
     """Some entries of the user are under no root yet."""
+
+
+def what_is_open(user: User) -> str:
+    """Lock the account until the transaction ends; return why it cannot be erased yet, or nothing where it can."""
+    lock_account(user=user)
+    if CreditAccount.objects.filter(user=user, open_holds__gt=0).exists():
+        return "credits are held"
+    count = _uncovered(user)
+    return f"{count} entries are under no root yet" if count else ""
+
+
+def _uncovered(user: User) -> int:
+    last = LedgerRoot.objects.order_by("-number").values_list("last_entry_id", flat=True).first() or 0
+    return CreditEntry.objects.filter(account__user=user, pk__gt=last).count()
 
 
 @transaction.atomic
@@ -27,8 +41,7 @@ def erase(*, user: User) -> int:
     """
     lock_account(user=user)
     entries = CreditEntry.objects.filter(account__user=user)
-    last = LedgerRoot.objects.order_by("-number").values_list("last_entry_id", flat=True).first() or 0
-    if count := entries.filter(pk__gt=last).count():
+    if count := _uncovered(user):
         raise EntriesStillOpen(f"{count} entries are under no root yet")
     leaves = listed(list(entries.values_list("pk", flat=True)))
     ErasedEntry.objects.bulk_create(

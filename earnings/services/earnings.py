@@ -16,7 +16,7 @@ from django.db.models import Q, QuerySet, Sum
 from credits.models import CreditEntry, EntrySource
 from credits.services import entries
 from earnings.errors import EarningDecided
-from earnings.models import Postback, PostbackKind, PostbackState, Refusal
+from earnings.models import NetworkUser, Postback, PostbackKind, PostbackState, Refusal
 from earnings.networks import ADAPTERS
 from earnings.states import Event, allows, apply, next_state
 from gateway.admin import approval_kinds, approvals
@@ -356,3 +356,13 @@ def _release(credit: Postback, user: User) -> None:
 
 def _due(now: datetime) -> Q:
     return Q(state=PostbackState.HELD, available_at__lte=now, network__is_enabled=True)
+
+
+def forget(user: User) -> None:
+    """
+    Delete the user's names at the networks and what the networks sent, and keep what was decided and credited.
+
+    A network that reverses an earning later finds nobody.
+    """
+    NetworkUser.objects.filter(user=user).delete()
+    Postback.objects.filter(user=user).update(raw=b"", headers={}, request_id="")

@@ -161,6 +161,9 @@ class BillingClient(Protocol):
     def is_customer_deleted(self, *, customer_id: str) -> bool:
         """Return whether Stripe once had this customer and has deleted it, which is for good."""
 
+    def delete_customer(self, *, customer_id: str) -> None:
+        """Delete the customer with cards and subscriptions, for good; a deleted one stays as it is."""
+
     def create_setup_intent(self, *, customer_id: str) -> str:
         """Create a setup intent for off-session use and return its client secret."""
 

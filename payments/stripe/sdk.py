@@ -19,6 +19,11 @@ _PRODUCT_NAME = "Relay credits"
 class Cards(Lookups):
     """The account's customers with their cards."""
 
+    def delete_customer(self, *, customer_id: str) -> None:
+        with translated_errors():
+            if not is_deleted(self._v1.customers.retrieve(customer_id)):
+                self._v1.customers.delete(customer_id)
+
     def create_setup_intent(self, *, customer_id: str) -> str:
         with translated_errors():
             intent = self._v1.setup_intents.create(

@@ -7,9 +7,11 @@ from drf_spectacular.utils import OpenApiExample
 from checkin.api.schema import BONUS_RANGES
 from gateway.common.errors import InvalidRequest, NotAuthenticated
 from gateway.common.problems import problem_responses
+from users.errors import FreshSignInRequired
 
 DASHBOARD = problem_responses(NotAuthenticated)
 SERVICE = problem_responses()
+DELETE_ACCOUNT = problem_responses(NotAuthenticated, FreshSignInRequired)
 HISTORY = problem_responses(InvalidRequest, NotAuthenticated)
 
 
@@ -24,6 +26,14 @@ ACCOUNT_DESCRIPTION = """
 The account of the signed-in profile in short: what there is, what is held for relay transactions under way, what the
 running period has paid out and until when, the names of the badges, and what explains the dashboard: why the drop table
 of the check-in shows zeros, and from when a changed amount is charged.
+""".strip()
+DELETE_ACCOUNT_DESCRIPTION = """
+Deletes the account of the signed-in profile, for good: all sessions end at once, the subscription is cancelled without
+a refund, the customer with the cards is deleted at Stripe, and remaining credits are lost. Calls under way end first.
+Then everything that tells who it was is erased; amounts stay for accounting, and proofs of the ledger stay good.
+
+Takes a token of a sign-in that is at most ten minutes old. Until everything is erased, within an hour as a rule, a
+sign-in of the profile gets 401 `account-deleted`; from then on it begins a new account.
 """.strip()
 SERVICE_DESCRIPTION = """
 What a wallet has to know of this service before anybody signs in. It changes only when the operator changes the
@@ -76,6 +86,13 @@ ACCOUNT_EXAMPLES = [
             "checkInDropsLimitedBy": "nothing",
             "checkInDropsHint": "",
         },
+    )
+]
+DELETE_ACCOUNT_EXAMPLES = [
+    OpenApiExample(
+        "It begins",
+        response_only=True,
+        value={"status": "requested", "requestedAt": "2026-11-21T10:08:57.759867Z"},
     )
 ]
 SERVICE_EXAMPLES = [

@@ -18,6 +18,7 @@ from portal.dashboard import AccountSummary, Dashboard
 from relay.models import RelayTransaction
 from relay.queries import credits_of
 from rewards.models import Badge, ModifierType
+from users.models import AccountDeletion
 
 # The sources of a list of earnings: everything but the charges of relay calls.
 EARNED = [choice for choice in EntrySource.choices if choice[0] != EntrySource.RELAY_TRANSACTION]
@@ -130,6 +131,13 @@ class DatedTransactionSerializer(TransactionSerializer):
     failure_code = serializers.CharField(
         help_text="Why it failed or was cancelled, such as `reverted`; else empty."
     )
+
+
+class DeletionResponseSerializer(serializers.Serializer[Any]):
+    status = serializers.ChoiceField(
+        choices=AccountDeletion.Status.choices, help_text="How far it has come; first `requested`."
+    )
+    requestedAt = serializers.DateTimeField(source="requested_at")
 
 
 class AccountResponseSerializer(serializers.Serializer[Any]):

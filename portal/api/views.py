@@ -26,6 +26,7 @@ from portal.api.serializers import (
     DashboardSerializer,
     DatedEarningSerializer,
     DatedTransactionSerializer,
+    DeletionResponseSerializer,
     ServiceResponseSerializer,
     dashboard_members,
 )
@@ -33,6 +34,7 @@ from portal.dashboard import account_summary_of, dashboard_of, earnings_of
 from relay.models import RelayTransaction
 from relay.queries import ListedTransaction, transactions_of
 from users.api.authentication import ProfileRequest
+from users.services import deletion
 
 _PRIVATE = {"Cache-Control": "no-store"}
 
@@ -78,6 +80,19 @@ class DashboardViewSet(ViewSet):
     def account(self, request: ProfileRequest) -> Response:
         summary = account_summary_of(user=request.user, now=now())
         return Response(rendered(AccountResponseSerializer, summary), headers=_PRIVATE)
+
+    @extend_schema(
+        operation_id="deleteAccount",
+        tags=["user"],
+        summary="Delete the account",
+        description=schema.DELETE_ACCOUNT_DESCRIPTION,
+        responses={200: DeletionResponseSerializer, **schema.DELETE_ACCOUNT},
+        examples=schema.DELETE_ACCOUNT_EXAMPLES,
+    )
+    @account.mapping.delete
+    def delete_account(self, request: ProfileRequest) -> Response:
+        asked = deletion.request(user=request.user, session=request.auth.session, now=now())
+        return Response(rendered(DeletionResponseSerializer, asked), headers=_PRIVATE)
 
 
 class ServiceViewSet(ViewSet):

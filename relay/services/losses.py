@@ -167,7 +167,7 @@ FROM relay_loss WHERE chain_id = %(chain)s AND (settled_at IS NULL OR settled_at
 """
 
 _BIGGEST = """
-SELECT profile.id, profile.profile_address, coalesce(sum(loss.lost_wei), 0),
+SELECT profile.id, coalesce(profile.profile_address, profile.username), coalesce(sum(loss.lost_wei), 0),
        coalesce(sum(loss.reserved_wei) FILTER (WHERE loss.settled_at IS NULL), 0)
 FROM relay_loss AS loss JOIN users_user AS profile ON profile.id = loss.user_id
 WHERE loss.chain_id = %(chain)s AND (loss.settled_at IS NULL OR loss.settled_at > %(since)s)

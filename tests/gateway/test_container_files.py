@@ -18,7 +18,7 @@ from devstack.processes import Web
 from tests.gateway.test_wiring import settings_with
 
 SIGNING = {"web", "worker-relay"}
-SILENT = {"worker-default", "beat", "migrate"}
+SILENT = {"worker-default", "beat", "migrate", "eraser"}
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +52,7 @@ USES = {
     "worker-relay": set[str](),
     "worker-default": {"STRIPE_SECRET_KEY", "CHECKIN_SEED_SECRETS", "LEDGER_SIGNING_KEY"},
     "beat": {"STRIPE_SECRET_KEY"},
+    "eraser": set[str](),
 }
 SECRETS = {
     "AUTH_SIGNING_KEYS",
@@ -120,7 +121,7 @@ def test_the_relay_worker_starts_without_redis_and_its_health_is_that_of_its_loo
     assert options == ["--queues relay", "--pool solo", "--without-heartbeat"]
 
 
-@pytest.mark.parametrize("name", ["beat", "worker-default", "worker-relay"])
+@pytest.mark.parametrize("name", ["beat", "eraser", "worker-default", "worker-relay"])
 def test_a_process_without_a_port_is_healthy_as_long_as_it_renews_its_file(
     services: dict[str, Any], tmp_path: Path, name: str
 ) -> None:
@@ -137,6 +138,15 @@ def test_a_process_without_a_port_is_healthy_as_long_as_it_renews_its_file(
     old = time.time() - 180
     os.utime(file, (old, old))
     assert subprocess.run(check, capture_output=True).returncode != 0
+
+
+def test_only_migrations_and_erasures_connect_as_the_owner_of_the_tables(services: dict[str, Any]) -> None:
+    owners = {
+        name
+        for name, part in services.items()
+        if "//gateway:" in part.get("environment", {}).get("DATABASE_URL", "")
+    }
+    assert owners == {"migrate", "eraser"}
 
 
 def test_the_image_runs_the_web_server_as_the_dev_stack_does(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ VERIFY = problem_responses(
     UntrustedCode,
     errors.ProfileNotDeployed,
     errors.AccountInactive,
+    errors.AccountDeleted,
     NodeUnavailable,
 )
 REFRESH = problem_responses(

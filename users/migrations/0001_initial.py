@@ -131,6 +131,49 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="AccountDeletion",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("requested", "Requested: the card's subscription and customer are being ended"),
+                            (
+                                "billing-ended",
+                                "Nothing is left at Stripe; calls end, then the person is erased",
+                            ),
+                            ("erased", "Erased"),
+                        ],
+                        default="requested",
+                        max_length=16,
+                    ),
+                ),
+                (
+                    "waits_for",
+                    models.CharField(
+                        blank=True, default="", help_text="When it was last tried.", max_length=200
+                    ),
+                ),
+                ("requested_at", models.DateTimeField()),
+                ("billing_ended_at", models.DateTimeField(null=True)),
+                ("erased_at", models.DateTimeField(null=True)),
+                (
+                    "user",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="deletion",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="SignInChallenge",
             fields=[
                 (
@@ -175,6 +218,7 @@ class Migration(migrations.Migration):
                             ("token-reused", "refresh token used twice"),
                             ("controller-revoked", "controller lost SIGN"),
                             ("staff", "ended by staff"),
+                            ("deleted", "account deleted"),
                         ],
                         default="",
                         max_length=20,
@@ -286,6 +330,32 @@ class Migration(migrations.Migration):
                     "text_pattern_ops",
                 ),
                 name="users_user_address_end",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="accountdeletion",
+            index=models.Index(
+                condition=models.Q(("status", "erased"), _negated=True),
+                fields=["requested_at"],
+                name="accountdeletion_unfinished",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="accountdeletion",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("billing_ended_at", None), ("erased_at", None), ("status", "requested")),
+                    models.Q(
+                        ("billing_ended_at__isnull", False), ("erased_at", None), ("status", "billing-ended")
+                    ),
+                    models.Q(
+                        ("billing_ended_at__isnull", False),
+                        ("erased_at__isnull", False),
+                        ("status", "erased"),
+                    ),
+                    _connector="OR",
+                ),
+                name="accountdeletion_status_fits_times",
             ),
         ),
         migrations.AddConstraint(

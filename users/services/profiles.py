@@ -3,8 +3,8 @@
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
 
-from users.errors import AccountInactive
-from users.models import User, user_created
+from users.errors import AccountDeleted, AccountInactive
+from users.models import AccountDeletion, User, user_created
 
 
 def user_of_profile(*, profile_address: str) -> User:
@@ -12,9 +12,15 @@ def user_of_profile(*, profile_address: str) -> User:
     Return the profile's user, created together with its credit account on the first call.
 
     Simultaneous first calls get the same user.
+
+    Raises:
+        AccountDeleted: the person before has asked to be forgotten, and is not yet.
+        AccountInactive: support has closed the account.
     """
     user = User.objects.filter(profile_address=profile_address).first() or _create(profile_address)
     if not user.is_active:
+        if AccountDeletion.objects.filter(user=user).exists():
+            raise AccountDeleted("The account of this profile is being deleted. Sign in again in an hour.")
         raise AccountInactive("Support has closed this account.")
     return user
 

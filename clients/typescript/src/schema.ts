@@ -10,6 +10,7 @@ export type ProblemCode =
   | "access-token-kind-refused"
   | "access-token-malformed"
   | "access-token-signature-invalid"
+  | "account-deleted"
   | "account-inactive"
   | "address-checksum"
   | "amount-too-large"
@@ -33,6 +34,7 @@ export type ProblemCode =
   | "data-key-not-allowed"
   | "delegate-call-not-allowed"
   | "fees-too-high"
+  | "fresh-sign-in-required"
   | "gas-limit-exceeded"
   | "https-required"
   | "insufficient-credits"
@@ -747,7 +749,16 @@ export interface paths {
         get: operations["account"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Delete the account
+         * @description Deletes the account of the signed-in profile, for good: all sessions end at once, the subscription is cancelled without
+         *     a refund, the customer with the cards is deleted at Stripe, and remaining credits are lost. Calls under way end first.
+         *     Then everything that tells who it was is erased; amounts stay for accounting, and proofs of the ledger stay good.
+         *
+         *     Takes a token of a sign-in that is at most ten minutes old. Until everything is erased, within an hour as a rule, a
+         *     sign-in of the profile gets 401 `account-deleted`; from then on it begins a new account.
+         */
+        delete: operations["deleteAccount"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1123,6 +1134,25 @@ export interface components {
             /** @description Why it failed or was cancelled, such as `reverted`; else empty. */
             failure_code: string;
         };
+        DeletionResponse: {
+            /**
+             * @description How far it has come; first `requested`.
+             *
+             *     * `requested` - Requested: the card's subscription and customer are being ended
+             *     * `billing-ended` - Nothing is left at Stripe; calls end, then the person is erased
+             *     * `erased` - Erased
+             */
+            status: components["schemas"]["DeletionResponseStatusEnum"];
+            /** Format: date-time */
+            requestedAt: string;
+        };
+        /**
+         * @description * `requested` - Requested: the card's subscription and customer are being ended
+         *     * `billing-ended` - Nothing is left at Stripe; calls end, then the person is erased
+         *     * `erased` - Erased
+         * @enum {string}
+         */
+        DeletionResponseStatusEnum: "requested" | "billing-ended" | "erased";
         /** @description A check-in of a day whose seed is public. */
         Draw: {
             result: components["schemas"]["Drop"];
@@ -1867,6 +1897,8 @@ export type Customer = components['schemas']['Customer'];
 export type Dashboard = components['schemas']['Dashboard'];
 export type DatedEarning = components['schemas']['DatedEarning'];
 export type DatedTransaction = components['schemas']['DatedTransaction'];
+export type DeletionResponse = components['schemas']['DeletionResponse'];
+export type DeletionResponseStatusEnum = components['schemas']['DeletionResponseStatusEnum'];
 export type Draw = components['schemas']['Draw'];
 export type Drop = components['schemas']['Drop'];
 export type DropRanges = components['schemas']['DropRanges'];
@@ -2102,6 +2134,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -2209,6 +2242,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -2520,6 +2554,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -2600,6 +2635,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -2691,7 +2727,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `account-inactive`: The account is closed.
+             * @description - `account-deleted`: The account is being deleted.
+             *     - `account-inactive`: The account is closed.
              *     - `nonce-expired`: The nonce has expired.
              *     - `nonce-foreign`: The nonce belongs to another message.
              *     - `nonce-unknown`: The nonce is not known.
@@ -2831,6 +2868,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -3254,6 +3292,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -3404,6 +3443,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -3541,6 +3581,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -3669,6 +3710,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -3784,6 +3826,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -3889,6 +3932,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -4017,6 +4061,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -4122,6 +4167,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -4250,6 +4296,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -4360,6 +4407,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -4742,6 +4790,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -4940,6 +4989,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -5078,6 +5128,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `quota-signature-invalid`: The signature is not a controller's.
@@ -5207,6 +5258,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -5338,6 +5390,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -5486,6 +5539,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -5499,6 +5553,90 @@ export interface operations {
                 };
             };
             /** @description - `https-required`: Only https is served. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `too-many-requests`: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `internal-error`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `service-unavailable`: Temporarily unavailable. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    deleteAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletionResponse"];
+                };
+            };
+            /**
+             * @description - `access-token-algorithm-refused`: The token's algorithm is not accepted.
+             *     - `access-token-audience-refused`: The token is for another service.
+             *     - `access-token-expired`: The access token has expired.
+             *     - `access-token-issuer-refused`: The token's issuer is not accepted.
+             *     - `access-token-key-unknown`: The token's key is not known.
+             *     - `access-token-kind-refused`: This is not an access token.
+             *     - `access-token-malformed`: The access token cannot be read.
+             *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
+             *     - `account-inactive`: The account is closed.
+             *     - `not-authenticated`: Sign in first.
+             *     - `session-ended`: The session has ended.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description - `fresh-sign-in-required`: Sign in again for this.
+             *     - `https-required`: Only https is served.
+             */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5566,6 +5704,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -5646,6 +5785,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -5726,6 +5866,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -5806,6 +5947,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -5900,6 +6042,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -5992,6 +6135,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -6097,6 +6241,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.
@@ -6231,6 +6376,7 @@ export interface operations {
              *     - `access-token-kind-refused`: This is not an access token.
              *     - `access-token-malformed`: The access token cannot be read.
              *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
              *     - `account-inactive`: The account is closed.
              *     - `not-authenticated`: Sign in first.
              *     - `session-ended`: The session has ended.

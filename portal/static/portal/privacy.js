@@ -1,4 +1,4 @@
-// Where the profile is signed in, and everything that the service knows of it, to keep.
+// Where the profile is signed in, everything that the service knows of it, to keep, and how to have it forgotten.
 
 import { actionButton, dateTime, explorerLink, h, panel, table } from "./dom.js";
 
@@ -28,6 +28,28 @@ export async function privacy({ session, service, report, signedOut }) {
         ...LISTS.map((name) => actionButton(`Download ${name} as CSV`, () => downloadList(session, name), report, { kind: "plain" })),
       ),
     ),
+    farewell({ session, report, signedOut }),
+  );
+}
+
+const GOES = "all sessions at once; the subscription, without a refund, and your card and mail address at Stripe; remaining credits, badges and bonuses; then, within an hour as a rule, your profile's address wherever we keep it, what you signed, and what ad networks and Stripe told us";
+const STAYS = "amounts with their dates, ids of payments, and hashes of transactions, because the books must add up; what staff did about you, in their log; and what is on the chain, which nobody can delete. Proofs of the ledger that you kept stay good";
+
+/** Everything about leaving: what goes, what stays, and a button that wants a box ticked and a signature. */
+function farewell({ session, report, signedOut }) {
+  const agreed = h("input", { type: "checkbox" });
+  const leave = async () => {
+    if (!agreed.checked) throw new Error("Tick the box first: this cannot be undone.");
+    await session.relay.signIn(session.address);
+    await session.delete(READ.account);
+    signedOut("Your account is closed and is being erased. The same profile can begin a new one in an hour.");
+  };
+  return panel(
+    "Delete the account",
+    h("dl", {}, h("dt", {}, "What goes"), h("dd", {}, `${GOES}.`), h("dt", {}, "What stays"), h("dd", {}, `${STAYS}.`)),
+    h("p", {}, "Take your data along first. Calls under way end first. Your extension asks you to sign in once more."),
+    h("label", { class: "choice" }, agreed, " I want my account to be deleted for good."),
+    h("div", { class: "actions" }, actionButton("Delete my account", leave, report, { kind: "danger" })),
   );
 }
 

@@ -53,6 +53,9 @@ class FakeBilling(AccountClient):
                     card.decline_code = code or ""
 
     def delete_customer(self, customer_id: str) -> None:
+        self._count("delete_customer")
+        if self._is_deleted(customer_id):
+            return
         customer = self._customer(customer_id)
         for subscription in self._subscriptions.values():
             if subscription.customer is customer and subscription.status not in ENDED:

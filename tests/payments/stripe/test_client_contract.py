@@ -86,6 +86,11 @@ class TestCustomers:
             with pytest.raises(BillingRefused):
                 ask(customer_id=customer_id)
 
+    def test_a_customer_is_deleted_once_and_again(self, seam: SeamCase, customer_id: str) -> None:
+        for _ in range(2):
+            seam.client.delete_customer(customer_id=customer_id)
+            assert seam.client.is_customer_deleted(customer_id=customer_id)
+
     def test_a_customer_that_never_was_is_not_deleted(self, seam: SeamCase) -> None:
         with pytest.raises(BillingRefused):
             seam.client.is_customer_deleted(customer_id=f"cus_{secrets.token_hex(7)}")

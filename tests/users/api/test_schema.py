@@ -72,7 +72,7 @@ def test_me_names_every_reason_for_which_a_token_is_not_believed(description: An
     reasons = {kind.code for kind in all_errors() if issubclass(kind, NotAuthenticated)}
 
     assert _codes(description["paths"]["/api/auth/me"]["get"], 401) == reasons
-    assert len(reasons) == 11
+    assert len(reasons) == 12
 
 
 @pytest.mark.parametrize(("path", "method"), PATHS.items())

@@ -12,6 +12,7 @@ ProblemCode: TypeAlias = Literal[
     "access-token-kind-refused",
     "access-token-malformed",
     "access-token-signature-invalid",
+    "account-deleted",
     "account-inactive",
     "address-checksum",
     "amount-too-large",
@@ -35,6 +36,7 @@ ProblemCode: TypeAlias = Literal[
     "data-key-not-allowed",
     "delegate-call-not-allowed",
     "fees-too-high",
+    "fresh-sign-in-required",
     "gas-limit-exceeded",
     "https-required",
     "insufficient-credits",
@@ -259,6 +261,14 @@ class DatedTransaction(TypedDict):
     created_at: str
     settled_at: str | None
     failure_code: str
+
+
+class DeletionResponse(TypedDict):
+    status: "DeletionResponseStatusEnum"
+    requestedAt: str
+
+
+DeletionResponseStatusEnum: TypeAlias = Literal["requested", "billing-ended", "erased"]
 
 
 class Draw(TypedDict):

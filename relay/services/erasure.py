@@ -1,0 +1,43 @@
+"""What becomes of relay calls when a person deletes the account: what each cost stays, with the hash that proves it."""
+
+import secrets
+
+from django.db.models import OuterRef, Subquery
+from django.db.models.functions import Coalesce
+
+from gateway.common.fields import checksum
+from relay.models import Attempt, FinalBlock, RelayTransaction
+from users.models import User
+
+_ADDRESS_BYTES = 20
+_ADDRESSES = ("profile_address", "key_manager_address", "controller_address")
+
+
+def what_is_under_way(user: User) -> str:
+    """Return why the user's calls may still change; empty where the chain has had its last word."""
+    if RelayTransaction.objects.in_progress().filter(user=user).exists():
+        return "a relay call is under way"
+    final = FinalBlock.objects.filter(chain_id=OuterRef("chain_id")).values("number")
+    young = Attempt.objects.filter(
+        relay_transaction__user=user, block_number__gt=Coalesce(Subquery(final), -1)
+    )
+    return "the block of a relay call is not final" if young.exists() else ""
+
+
+def erase(user: User) -> None:
+    """
+    Keep hashes, gas and credits of the user's calls; delete what was signed, and replace each address by a random one.
+
+    The same address becomes the same random one, so what belongs together still does. Who has a hash can
+    look the call up on the chain, which forgets nothing.
+    """
+    calls = RelayTransaction.objects.filter(user=user)
+    for column in _ADDRESSES:
+        for address in set(calls.values_list(column, flat=True)):
+            calls.filter(**{column: address}).update(**{column: _random_address()})
+    calls.update(payload=b"", signature=b"", failure_detail="", request_id="")
+    Attempt.objects.filter(relay_transaction__user=user).update(raw=b"", node_message="")
+
+
+def _random_address() -> str:
+    return checksum("0x" + secrets.token_hex(_ADDRESS_BYTES))

@@ -1,0 +1,218 @@
+"""Somebody deletes the account: what is under way ends, nothing names them any more, and proofs stay good."""
+
+import secrets
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils.timezone import now
+from rest_framework.test import APIClient
+
+from credits.models import CreditEntry, EntrySource
+from credits.services import entries, holds
+from credits.services.proofs import prove
+from credits.services.roots import close_roots
+from earnings.models import NetworkUser
+from gateway.common.errors import DomainError
+from payments.models import BillingOperation, Customer, StripeEvent, Subscription
+from payments.stripe import set_billing_client
+from relay.models import Attempt, FinalBlock, RelayTransaction
+from tests.credits.roots import audited, export_faults
+from tests.credits.rows import query
+from tests.factories import UserFactory
+from tests.fakes.billing import FakeBilling
+from tests.fakes.profiles import Profile
+from tests.payments.payers import Payer
+from tests.portal.history_rows import relayed
+from tests.users.auth_client import Wallet, authenticate, signed_in
+from users.errors import AccountDeleted
+from users.models import AccountDeletion, SignInSession, User
+from users.services import deletion
+
+# Only the owner of the tables may erase.
+pytestmark = [pytest.mark.usefixtures("owner_connection"), pytest.mark.django_db]
+_Status = AccountDeletion.Status
+PATH = "/api/user/account"
+
+
+@pytest.fixture
+def stripe(settings: Any) -> Iterator[FakeBilling]:
+    settings.STRIPE_SECRET_KEY = f"sk_test_{secrets.token_hex(8)}"
+    settings.STRIPE_WEBHOOK_SECRETS = [f"whsec_{secrets.token_hex(8)}"]
+    fake = FakeBilling(webhook_secrets=settings.STRIPE_WEBHOOK_SECRETS)
+    set_billing_client(fake)
+    yield fake
+    set_billing_client(None)
+
+
+def delete(client: APIClient, access: str) -> Any:
+    return client.delete(PATH, HTTP_AUTHORIZATION=f"Bearer {access}")
+
+
+def asked(profile: Profile) -> AccountDeletion:
+    """Ask for the deletion as the profile's owner does, without HTTP."""
+    user, token = authenticate(signed_in(profile).access)
+    return deletion.request(user=user, session=token.session, now=now())
+
+
+def carry_on(row: AccountDeletion, *, minutes: float = 5) -> AccountDeletion:
+    """Let beat and the owner's job each do what is due so much later."""
+    later = row.requested_at + timedelta(minutes=minutes)
+    deletion.end_billing(now=later)
+    deletion.erase_due(now=later)
+    row.refresh_from_db()
+    return row
+
+
+def rows_that_name(address: str) -> list[str]:
+    """Return every table that has the address somewhere, as text in any casing or as bytes."""
+    number = address[2:].lower()
+    spellings = [number, *(text.encode().hex() for text in (address, address.lower()))]
+    tables = query("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    return [
+        table
+        for (table,) in tables
+        if query(
+            f'SELECT FROM "{table}" AS t WHERE lower(t::text) ~ %s LIMIT 1',
+            "|".join(spellings),
+        )
+    ]
+
+
+def give_a_past(user: User, stripe: FakeBilling, head: int) -> StripeEvent:
+    """Let the user earn, pay by card and relay a call, with a staff member's words; return an event about it."""
+    payer = Payer(stripe, user).with_card()
+    payer.upsert(2550)
+    staff = UserFactory.create(profile_address=None, is_staff=True)
+    entries.adjust(user=user, credits=90, key=secrets.token_hex(8), actor=staff, reason=f"for {user}")
+    relayed(user, 1)
+    call = RelayTransaction.objects.get(user=user)
+    Attempt.objects.create(
+        relay_transaction=call, relayer=call.relayer, account_nonce=0, status=Attempt.Status.MINED,
+        transaction_hash=call.transaction_hash, raw=bytes.fromhex(str(user.profile_address)[2:]), gas_limit=21_000,
+        max_fee_per_gas_wei=1, max_priority_fee_per_gas_wei=1, block_number=head, block_hash="0x" + "ab" * 32,
+        succeeded=True, gas_used=21_000, effective_gas_price_wei=1, created_at=now(),
+    )  # fmt: skip
+    return StripeEvent.objects.create(
+        stripe_event_id=f"evt_{secrets.token_hex(8)}",
+        type="invoice.paid",
+        object_id="in_1",
+        raw_body=f'{{"customer": "{payer.customer.stripe_customer_id}", "email": "me@x.example"}}'.encode(),
+        received_at=now(),
+        next_attempt_at=now(),
+    )
+
+
+def test_nothing_tells_of_an_erased_person_and_every_proof_stays_good(
+    client: APIClient, profile: Profile, wallet: Wallet, stripe: FakeBilling
+) -> None:
+    tokens, address = signed_in(profile), profile.profile_address
+    user = User.objects.get(profile_address=address)
+    head = 100 + secrets.randbelow(1_000)
+    event = give_a_past(user, stripe, head)
+    close_roots()
+    proofs = {proof.entry: proof.leaf for proof in prove(CreditEntry.objects.filter(account__user=user))}
+    FinalBlock.objects.create(number=head, block_hash="0x" + "ab" * 32)
+
+    answer = delete(client, tokens.access)
+    row = carry_on(AccountDeletion.objects.get())
+
+    assert (answer.status_code, answer.json()["status"]) == (200, "requested")
+    assert (row.status, row.waits_for) == (_Status.ERASED, "")
+    assert rows_that_name(address) == []
+    customer = Customer.objects.get(user=user)
+    assert stripe.is_customer_deleted(customer_id=customer.stripe_customer_id)
+    assert Subscription.objects.get(user=user).status == Subscription.Status.CANCELED
+    event.refresh_from_db()
+    assert bytes(event.raw_body) == b""
+    assert not SignInSession.objects.filter(user=user).exists()
+    assert not NetworkUser.objects.filter(user=user).exists()
+    # What accounting needs is there: amounts, ids and hashes.
+    assert {entry.source for entry in CreditEntry.objects.filter(account__user=user)} >= {
+        EntrySource.STAFF_ADJUSTMENT,
+        EntrySource.RELAY_TRANSACTION,
+    }
+    later = {proof.entry: proof.leaf for proof in prove(CreditEntry.objects.filter(account__user=user))}
+    assert (later, audited(), export_faults()) == (proofs, [], [])
+    # The same profile begins anew.
+    new = User.objects.get(profile_address=wallet.me(wallet.verify()["access"])["address"])
+    assert new.pk != user.pk
+    assert new.credit_account.balance == 0
+
+
+def test_a_deleted_account_is_closed_at_once_until_it_is_erased(
+    client: APIClient, profile: Profile, wallet: Wallet
+) -> None:
+    tokens, elsewhere = signed_in(profile), signed_in(profile)
+    assert delete(client, tokens.access).status_code == 200
+    for pair in (tokens, elsewhere):
+        assert delete(client, pair.access).json()["code"] == "session-ended"
+        assert wallet.refresh(pair.refresh)["code"] == "session-ended"
+    assert wallet.verify()["code"] == "account-deleted"
+    with pytest.raises(AccountDeleted):
+        signed_in(profile)
+    assert AccountDeletion.objects.get().status == _Status.REQUESTED
+
+
+def test_only_a_fresh_sign_in_deletes(client: APIClient, profile: Profile) -> None:
+    access = signed_in(profile).access
+    SignInSession.objects.update(created_at=now() - deletion.MAX_SIGN_IN_AGE)
+    refused = delete(client, access).json()
+    assert (refused["code"], refused["maxAgeSeconds"]) == ("fresh-sign-in-required", 600)
+    assert not AccountDeletion.objects.exists()
+    user = User.objects.get(profile_address=profile.profile_address)
+    with pytest.raises(DomainError):  # A token of an external issuer has no session.
+        deletion.request(user=user, session=None, now=now())
+    assert User.objects.get(pk=user.pk).is_active
+
+
+def test_what_is_under_way_ends_first(profile: Profile, stripe: FakeBilling) -> None:
+    row = asked(profile)
+    user, head = row.user, 7
+    entries.grant(user=user, credits=100, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+    held = holds.hold(user=user, credits=10, key=secrets.token_hex(8), debt_limit=0)
+
+    assert carry_on(row).waits_for == "credits are held"
+    holds.release(hold_id=held.hold.pk)
+    assert "under no root yet" in carry_on(row).waits_for
+    close_roots()
+    relayed(user, 1)
+    RelayTransaction.objects.filter(user=user).update(status="Submitted", settled_at=None)
+    assert "a relay call is under way" in carry_on(row).waits_for
+    RelayTransaction.objects.filter(user=user).update(status="Success", settled_at=now())
+    close_roots()
+    call = RelayTransaction.objects.get(user=user)
+    Attempt.objects.create(
+        relay_transaction=call, relayer=call.relayer, account_nonce=0, status=Attempt.Status.MINED,
+        transaction_hash=call.transaction_hash, raw=b"", gas_limit=1, max_fee_per_gas_wei=1,
+        max_priority_fee_per_gas_wei=1, block_number=head, succeeded=True, gas_used=1, created_at=now(),
+    )  # fmt: skip
+    assert "not final" in carry_on(row).waits_for
+    FinalBlock.objects.create(number=head, block_hash="0x" + "ab" * 32)
+    # A request that was under way when the account was closed may still make a customer.
+    assert carry_on(row, minutes=1).status == _Status.BILLING_ENDED
+    Payer(stripe, user).with_card()
+    deletion.erase_due(now=now() + timedelta(hours=1))
+    row.refresh_from_db()
+    assert row.waits_for == "a customer is left at Stripe"
+    assert carry_on(row).status == _Status.ERASED
+    assert User.objects.get(pk=user.pk).profile_address is None
+
+
+def test_stripe_away_keeps_nobody_else_waiting(profile: Profile, stripe: FakeBilling) -> None:
+    row, other = asked(profile), UserFactory.create()
+    Payer(stripe, row.user).with_card()
+    AccountDeletion.objects.create(user=other, requested_at=now())
+
+    with stripe.away():
+        assert carry_on(row).status == _Status.REQUESTED
+    assert row.waits_for.startswith("Stripe does not answer.")
+    assert AccountDeletion.objects.get(user=other).status == _Status.ERASED
+    BillingOperation.objects.create(
+        user=row.user, kind=BillingOperation.Kind.CREATE_CUSTOMER, parameters={}, created_at=now()
+    )
+    assert carry_on(row).waits_for == "A change at Stripe is under way."
+    BillingOperation.objects.filter(status="pending").update(status="done")
+    assert carry_on(row).status == _Status.ERASED
+    assert deletion.erase_due(now=now() + timedelta(days=1)) == 0

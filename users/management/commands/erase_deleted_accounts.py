@@ -1,0 +1,49 @@
+"""`manage.py erase_deleted_accounts`: erase those who deleted their accounts, once or for ever."""
+
+import time
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import close_old_connections, connection
+from django.utils.timezone import now
+
+from gateway.common.tasks import touch_alive_file
+from users.services import deletion
+
+# The health check looks for a file that is younger than a minute.
+_ALIVE_SECONDS = 20
+_OWNS_THE_LEDGER = (
+    "SELECT pg_has_role(current_user, relowner, 'USAGE') FROM pg_class WHERE oid = 'credits_entry'::regclass"
+)
+
+
+class Command(BaseCommand):
+    help = "Erase whoever deleted their account and has nothing under way. Takes the owner's DATABASE_URL."
+    requires_migrations_checks = True
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--every", type=float, metavar="SECONDS", help="repeat until it is stopped")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self._require_owner()
+        while True:
+            if count := deletion.erase_due(now=now()):
+                self.stdout.write(f"{count} people are erased.")
+            if options["every"] is None:
+                return
+            self._pause(options["every"])
+
+    def _require_owner(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(_OWNS_THE_LEDGER)
+            (owns,) = cursor.fetchone()
+        if not owns:
+            raise CommandError("Only the owner of the tables may erase. Set the DATABASE_URL of migrate.")
+
+    def _pause(self, seconds: float) -> None:
+        """Sleep, and show the health check meanwhile that this goes on."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            touch_alive_file()
+            time.sleep(min(left, _ALIVE_SECONDS))
+        close_old_connections()

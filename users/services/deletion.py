@@ -1,0 +1,152 @@
+"""
+The deletion of an account by its owner: asked for once, then carried on until nothing is left of the person.
+
+1. `request` closes the account and ends its sessions.
+2. `end_billing`, by beat, has every app give up what it keeps elsewhere: the subscription and the customer at Stripe.
+3. `erase_due`, by the owner of the tables, waits until nothing of the person moves any more, and erases it.
+
+Each step may be repeated, and each begins where the one before has ended. What an app does is an `AppDeletion`
+that it registers. Rows that accounting needs stay, with a user that names nobody.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.contrib.auth.hashers import make_password
+from django.db import transaction
+from django.db.models import QuerySet
+
+from gateway.common.db import Sweep
+from gateway.common.errors import DomainError
+from gateway.common.tasks import enqueue_on_commit
+from users.errors import FreshSignInRequired
+from users.models import AccountDeletion, SignInChallenge, SignInSession, User
+from users.services import sessions
+
+MAX_SIGN_IN_AGE = timedelta(minutes=10)
+# Requests that were under way when the account was closed have ended by then.
+QUIET_TIME = timedelta(minutes=2)
+_Status = AccountDeletion.Status
+_MAX_REASON = 200
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class AppDeletion:
+    """
+    What one app does about a person who leaves.
+
+    `end` asks others, such as Stripe, and runs outside of transactions; what it raises is tried again.
+    `waits_for` says what is still under way, or nothing, and `erase` deletes; both run in one transaction of the owner
+    of the tables.
+    """
+
+    waits_for: Callable[[User], str] = lambda user: ""
+    erase: Callable[[User], object] = lambda user: None
+    end: Callable[[User, datetime], object] = lambda user, now: None
+
+
+_apps: dict[str, AppDeletion] = {}
+
+
+def register(app: str, part: AppDeletion) -> None:
+    """Have the app take part in every deletion."""
+    _apps[app] = part
+
+
+def request(*, user: User, session: SignInSession | None, now: datetime) -> AccountDeletion:
+    """
+    Close the user's account for good, end all its sessions, and have it erased.
+
+    Raises:
+        FreshSignInRequired: the session began too long ago to be sure that its owner asks.
+    """
+    if session is None or now - session.created_at > MAX_SIGN_IN_AGE:
+        seconds = int(MAX_SIGN_IN_AGE.total_seconds())
+        raise FreshSignInRequired("Sign in again to delete the account.", maxAgeSeconds=seconds)
+    with transaction.atomic(durable=True):
+        deletion, _ = AccountDeletion.objects.get_or_create(user=user, defaults={"requested_at": now})
+        User.objects.filter(pk=user.pk).update(is_active=False)
+        sessions.end_all(user_id=user.pk, reason=SignInSession.Reason.DELETED, now=now)
+        enqueue_on_commit("users.end_billing_of_deleted")
+    return deletion
+
+
+def end_billing(*, now: datetime) -> int:
+    """
+    Have the apps give up what others keep of everybody who is leaving; return of how many nothing is left there.
+
+    Those of whom nothing was left are looked at again until they are erased: a request that was under way when
+    the account was closed may have made another customer.
+    """
+    sweep, ended = Sweep("deletion"), 0
+    for deletion in _unfinished():
+        with sweep.item(deletion.pk):
+            ended += _end_billing(deletion, now)
+    sweep.finish()
+    return ended
+
+
+def _end_billing(deletion: AccountDeletion, now: datetime) -> bool:
+    row = AccountDeletion.objects.filter(pk=deletion.pk)
+    try:
+        for part in _apps.values():
+            part.end(deletion.user, now)
+    except DomainError as error:
+        # Nobody else is kept waiting, and the next run tries it again.
+        logger.warning("deletion %s is left for the next run: %s", deletion.pk, error.code)
+        row.update(waits_for=error.detail[:_MAX_REASON])
+        return False
+    row.filter(status=_Status.REQUESTED).update(
+        status=_Status.BILLING_ENDED, billing_ended_at=now, waits_for=""
+    )
+    return True
+
+
+def erase_due(*, now: datetime) -> int:
+    """Erase everybody of whom nothing moves any more; return how many. Only the owner of the tables may."""
+    sweep, erased = Sweep("deletion"), 0
+    due = _unfinished().filter(status=_Status.BILLING_ENDED, requested_at__lte=now - QUIET_TIME)
+    for deletion in due:
+        with sweep.item(deletion.pk):
+            erased += _erase(deletion, now)
+    sweep.finish()
+    return erased
+
+
+def _unfinished() -> QuerySet[AccountDeletion]:
+    rows = AccountDeletion.objects.exclude(status=_Status.ERASED).select_related("user")
+    return rows.order_by("requested_at")
+
+
+@transaction.atomic(durable=True)
+def _erase(deletion: AccountDeletion, now: datetime) -> bool:
+    user = deletion.user
+    row = AccountDeletion.objects.select_for_update().get(pk=deletion.pk)
+    if row.status != _Status.BILLING_ENDED:
+        return False
+    row.waits_for = "; ".join(filter(None, (part.waits_for(user) for part in _apps.values())))[:_MAX_REASON]
+    if not row.waits_for:
+        for part in _apps.values():
+            part.erase(user)
+        _forget(user)
+        row.status, row.erased_at = _Status.ERASED, now
+    row.save()
+    return row.status == _Status.ERASED
+
+
+def _forget(user: User) -> None:
+    """Keep a row that others point at, and nothing in it. From then on the profile can sign in as a new user."""
+    SignInSession.objects.filter(user=user).delete()
+    SignInChallenge.objects.filter(profile_address=str(user.profile_address)).delete()
+    User.objects.filter(pk=user.pk).update(
+        username=f"deleted-{user.pk}",
+        profile_address=None,
+        password=make_password(None),
+        email="",
+        first_name="",
+        last_name="",
+        last_login=None,
+    )

@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Static checks read settings and models, never a server; the test settings carry an environment for that.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run test lint bench chaos fuzz mutation manage clean lock schema format structure bundle packages generators
+.PHONY: help run test lint bench chaos soak fuzz mutation manage clean lock schema format structure bundle packages generators
 
 help: ## Show the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -74,6 +74,9 @@ bench: $(PREPARED) ## Measure relaying under load (ARGS=, such as ARGS="--agains
 
 chaos: $(PREPARED) ## Cause faults under load and compare what was promised (MINUTES=60, FAULTS= their first words, TIMES= of each)
 	@$(BIN)/python -m devstack chaos $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults "$(FAULTS)") $(if $(TIMES),--times $(TIMES))
+
+soak: $(PREPARED) ## Keep the stack busy without any fault; nothing may grow or fail (MINUTES=30)
+	@$(BIN)/python -m devstack soak $(if $(MINUTES),--minutes $(MINUTES))
 
 CASES ?= 5000
 fuzz: $(PREPARED) ## Send requests made at random from the API's description (CASES=50000)

@@ -66,6 +66,12 @@ def _parser() -> argparse.ArgumentParser:
         "--results", type=Path, default=PROJECT / "docs" / "chaos" / "results.json", help="the file to add to"
     )
     chaos.set_defaults(action=_chaos)
+    soak = commands.add_parser("soak", help="load without any fault: what grows, what fails, what is wrong")
+    soak.add_argument("--minutes", type=float, default=30, help="how long (default: 30)")
+    soak.add_argument(
+        "--results", type=Path, default=PROJECT / "docs" / "chaos" / "soak.json", help="the file to add to"
+    )
+    soak.set_defaults(action=_soak)
     mutation = commands.add_parser(
         "mutation", help="change the code that moves money; each change must fail a test"
     )
@@ -165,6 +171,17 @@ def _run_chaos(options: argparse.Namespace) -> int:
     from devstack.chaos.run import Options, run
 
     return run(Options(options.faults, options.minutes, options.times, options.results))
+
+
+def _soak(options: argparse.Namespace) -> int:
+    unwind_on_signals()
+    return run_guarded(lambda: _run_soak(options))
+
+
+def _run_soak(options: argparse.Namespace) -> int:
+    from devstack.chaos.soak import Options, run
+
+    return run(Options(options.minutes, options.results))
 
 
 def _mutation(options: argparse.Namespace) -> int:

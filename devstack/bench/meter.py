@@ -94,7 +94,7 @@ class Meter:
         return [
             {"component": kind, "rss_mb": rss, "pss_mb": pss}
             for kind, process in sorted(self.members(), key=lambda member: (member[0], member[1].pid))
-            for rss, pss in [_megabytes(process.pid)]
+            for rss, pss in [megabytes(process.pid)]
         ]
 
 
@@ -121,7 +121,8 @@ def _processes() -> Iterator[Process]:
             yield process_in(stat)
 
 
-def _megabytes(pid: int) -> tuple[float, float]:
+def megabytes(pid: int) -> tuple[float, float]:
+    """Return resident and proportional megabytes of a process; zeros if it has ended."""
     rollup = dict(line.split()[:2] for line in _text(f"/proc/{pid}/smaps_rollup").splitlines()[1:])
     return int(rollup.get("Rss:", 0)) / 1024, int(rollup.get("Pss:", 0)) / 1024
 

@@ -1,6 +1,7 @@
 """A running stack with its wallets, in which one trial follows the other."""
 
 import time
+from collections.abc import Sequence
 
 import psycopg
 
@@ -14,6 +15,7 @@ from devstack.chaos.verifier import Verifier, paid_out, verify_income
 from devstack.environment import CREDIT_WEI, CREDITS_PER_MAJOR_UNIT
 from devstack.journey.earnings import networks_of
 from devstack.stripe_account import StripeAccount
+from devstack.wallet import Wallet
 
 _WARM_UP_SECONDS, _AFTER_SECONDS = 1.5, 1.0
 _DRAIN_SECONDS, _POLL_SECONDS = 120, 0.1
@@ -35,6 +37,18 @@ class Arena:
         self._sign_in = sign_in_probe(stack.web.url, stack.profiles[0]["profile_address"])
         self._verifier = Verifier(stack.services.rpc, credit_wei=CREDIT_WEI)
         self._invoices_before = 0
+
+    @property
+    def wallets(self) -> Sequence[Wallet]:
+        """The wallets of the stack, signed in."""
+        return self._traffic.wallets
+
+    def recent_hash(self, profile_address: str) -> str | None:
+        """Return the hash of the newest call of a profile; None as long as there is none."""
+        for call in reversed(self._traffic.calls):
+            if call.wallet.profile_address == profile_address and call.transaction_hash:
+                return call.transaction_hash
+        return None
 
     def try_out(self, fault: Fault) -> Row:
         """Cause a fault under load; wait until all has recovered; return what the verifier says."""

@@ -26,9 +26,12 @@ from devstack.world.profiles import ProfilePlan
 BLOCK_SECONDS = 1
 WEB_PROCESSES = 2
 _PROFILES, _CREDITS, _RELAYERS = 16, 10**9, 6
-# Tokens outlast a run, and no limit keeps the wallets from calling on after many calls have failed.
+# Tokens outlast a run, and no limit keeps the wallets from calling on after many calls have failed, nor from signing
+# in, which all do from one address.
 _SETTINGS = {
     "AUTH_ACCESS_SECONDS": "86400",
+    "AUTH_NONCE_RATE": "6000/minute",
+    "AUTH_VERIFY_RATE": "6000/minute",
     "RELAY_CANCELLED_CALLS_PER_HOUR": "1000000",
     "RELAY_CANCELLED_CALLS_PER_DAY": "1000000",
     "RELAY_LOSS_PER_HOUR_WEI": str(10**20),

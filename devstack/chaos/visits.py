@@ -1,0 +1,102 @@
+"""Wallets that look at their account beside the relay calls, and a count of what every request is answered."""
+
+import random
+import secrets
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+import urllib3
+from urllib3.poolmanager import pool_classes_by_scheme
+
+from credit_relay_client import RelayProblem, ServiceUnreachable
+from devstack.wallet import Wallet
+
+_VISITORS = 4
+_PAUSE_SECONDS = (0.2, 0.6)
+
+# How often a path was answered with a status; 0 for no answer.
+Answers: TypeAlias = Counter[tuple[str, int]]
+
+
+@contextmanager
+def counted(port: int, answers: Answers) -> Iterator[None]:
+    """Count every answer that any client of this process gets from this port during the block, repeats included."""
+
+    class Counting(urllib3.HTTPConnectionPool):
+        def urlopen(self, method: str, url: str, *args: Any, **options: Any) -> Any:
+            status = 0
+            try:
+                response = super().urlopen(method, url, *args, **options)
+                status = response.status
+                return response
+            finally:
+                if self.port == port:
+                    answers[path_of(url), status] += 1
+
+    kept = pool_classes_by_scheme["http"]
+    pool_classes_by_scheme["http"] = Counting
+    try:
+        yield
+    finally:
+        pool_classes_by_scheme["http"] = kept
+
+
+class Visits:
+    """Sign-in, quota, status, dashboard and check-in in turn, by the wallets that also make calls."""
+
+    def __init__(self, wallets: Sequence[Wallet], recent_hash: Callable[[str], str | None]) -> None:
+        """`recent_hash` returns the hash of a call of a profile, None as long as there is none."""
+        # The second of each pair signs in again and again.
+        self._wallets = [(wallet, replace(wallet)) for wallet in wallets]
+        self._recent_hash = recent_hash
+        self._numbers = count()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Visit for the length of the block."""
+        ends = threading.Event()
+        threads = [threading.Thread(target=self._visit, args=(ends,), daemon=True) for _ in range(_VISITORS)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            ends.set()
+            for thread in threads:
+                thread.join()
+
+    def _visit(self, ends: threading.Event) -> None:
+        while not ends.is_set():
+            number = next(self._numbers)
+            wallet, signing_in = self._wallets[number % len(self._wallets)]
+            for look in (partial(_sign_in, signing_in), *self._looks(wallet)):
+                # A refusal is an answer, and all answers are counted.
+                with suppress(RelayProblem, ServiceUnreachable):
+                    look()
+                ends.wait(random.uniform(*_PAUSE_SECONDS))  # noqa: S311 - not a secret
+
+    def _looks(self, wallet: Wallet) -> Iterator[Callable[[], object]]:
+        yield wallet.quota
+        transaction_hash = self._recent_hash(wallet.profile_address)
+        if transaction_hash:
+            yield partial(wallet.transaction_status, transaction_hash)
+        yield wallet.dashboard
+        yield wallet.check_in_drops
+        yield partial(wallet.execute_check_in, secrets.token_hex(8))
+
+
+def _sign_in(wallet: Wallet) -> None:
+    wallet.sign_in()
+    wallet.relay.session(wallet.profile_address).close()
+
+
+def path_of(url: str) -> str:
+    """Return the first three words of a path; what comes later may be a hash or a secret."""
+    return "/".join(urlsplit(url).path.split("/")[:4])

@@ -76,7 +76,8 @@ class Visits:
         while not ends.is_set():
             number = next(self._numbers)
             wallet, signing_in = self._wallets[number % len(self._wallets)]
-            for look in (partial(_sign_in, signing_in), *self._looks(wallet)):
+            looks: list[Callable[[], object]] = [partial(_sign_in, signing_in), *self._looks(wallet)]
+            for look in looks:
                 # A refusal is an answer, and all answers are counted.
                 with suppress(RelayProblem, ServiceUnreachable):
                     look()

@@ -14,9 +14,9 @@ from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 
 
-def set_data_payload(value: bytes | None = None) -> bytes:
-    """Return calldata of setData under a fixed key with a random value."""
-    key, data = keccak(text="tests"), secrets.token_bytes(12) if value is None else value
+def set_data_payload(value: bytes | None = None, *, key: bytes = keccak(text="tests")) -> bytes:
+    """Return calldata of setData, by default under a fixed key with a random value."""
+    data = secrets.token_bytes(12) if value is None else value
     return keccak(text="setData(bytes32,bytes)")[:4] + encode(["bytes32", "bytes"], [key, data])
 
 

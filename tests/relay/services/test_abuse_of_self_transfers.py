@@ -6,6 +6,7 @@ Measured on relayers' balances, on a real chain.
 
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import pytest
@@ -25,7 +26,7 @@ from tests.relay.attacks import LossMeter
 from tests.relay.callers import execute
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.conftest import Refused
-from tests.relay.signing import sign_call, window
+from tests.relay.signing import set_data_payload, sign_call, window
 from tests.relay.workers import broadcast_all, later, track
 from users.models import User
 
@@ -168,6 +169,70 @@ def test_a_spike_of_twenty_times_costs_nothing_by_default(
     finish()
     assert {row.status for row in RelayTransaction.objects.all()} == {"Success"}
     meter.assert_at_most(0)
+
+
+@dataclass(frozen=True)
+class Spike:
+    """What the service may lose, whether the user can pay, and how often the call is then signed."""
+
+    user_limit_wei: int
+    service_limit_wei: int
+    is_affordable: bool
+    attempts: int
+
+
+@pytest.mark.parametrize(
+    "spike",
+    [
+        pytest.param(Spike(10**15, 5 * 10**16, is_affordable=False, attempts=1), id="limits by default"),
+        pytest.param(Spike(10**16, 5 * 10**16, is_affordable=False, attempts=2), id="more for the user"),
+        pytest.param(Spike(10**16, 12 * 10**15, is_affordable=False, attempts=1), id="less for the service"),
+        pytest.param(Spike(10**15, 5 * 10**16, is_affordable=True, attempts=2), id="the user can pay"),
+    ],
+)
+def test_the_spike_that_once_cost_7942_credits_costs_what_the_limits_allow(
+    accept: Accept,
+    user: User,
+    chain: Chain,
+    settings: Settings,
+    meter: LossMeter,
+    finish: Callable[..., None],
+    spike: Spike,
+) -> None:
+    """A call of 458,000 gas was held at 1,217 credits, sent again at a base fee 20 times as high, and cost 9,159."""
+    settings.RELAY_USER_LOSS_PER_HOUR_WEI = spike.user_limit_wei
+    settings.RELAY_LOSS_PER_HOUR_WEI = spike.service_limit_wei
+    row = accept(payload=set_data_payload(secrets.token_bytes(480), key=secrets.token_bytes(32)))
+    held = row.hold.amount
+    broadcast_all()
+    chain.drop_pool()
+    if spike.is_affordable:
+        entries.adjust(user=user, credits=10_000, key="spike", actor=None, reason="topped up")
+    else:
+        spend_the_rest(user)
+    chain.set_base_fee(20 * GWEI)
+    track(now=later(settings.RELAY_REPLACE_SECONDS + 1))
+    assert row.attempts.count() == spike.attempts
+    # The spike lasts: whoever pays enough is mined in it, the others afterwards.
+    broadcast_all()
+    chain.set_base_fee(20 * GWEI)
+    finish()
+    row.refresh_from_db()
+    assert row.status == ("Success" if spike.attempts == 2 else "Submitted")
+    chain.set_base_fee(GWEI)
+    broadcasting.resend(now=later(settings.RELAY_RESEND_SECONDS + 1))
+    finish()
+    row.refresh_from_db()
+    row.hold.refresh_from_db()
+    lost = meter.assert_at_most(min(spike.user_limit_wei, spike.service_limit_wei))
+    assert row.status == "Success"
+    if spike.attempts == 2 and not spike.is_affordable:
+        # What the service may lose is what it loses: all but the hold.
+        assert row.hold.captured_amount == held
+        assert 4 * held < lost / settings.CREDIT_WEI < spike.user_limit_wei / settings.CREDIT_WEI
+    else:
+        assert lost <= 0
+        assert row.hold.captured_amount == row.real_cost
 
 
 def test_a_spike_costs_no_more_than_each_users_and_the_services_budget(
